@@ -1,0 +1,25 @@
+//! Clocks. Nothing else in tenure reads the time.
+
+mod manual;
+mod system;
+
+use std::{fmt, future::Future, pin::Pin};
+
+pub use manual::ManualClock;
+pub use system::SystemClock;
+use tenure_proto::Timestamp;
+
+/// A pause that ends at a point of a clock.
+pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A clock that counts the time a machine is suspended, and a time of day.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// Now, on a clock that never goes back and counts suspension.
+    fn now(&self) -> Timestamp;
+
+    /// The time of day in microseconds since the Unix epoch. It can jump.
+    fn wall(&self) -> u64;
+
+    /// Returns at `until` or somewhat later, never before it.
+    fn sleep_until(&self, until: Timestamp) -> Sleep;
+}

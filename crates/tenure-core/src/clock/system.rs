@@ -1,0 +1,51 @@
+//! The machine's own clock.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use nix::time::{ClockId, clock_gettime};
+use tenure_proto::Timestamp;
+
+use super::{Clock, Sleep};
+
+/// No single pause of a timer is longer: timers stand still while the machine is suspended.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The machine's clock: `CLOCK_BOOTTIME` on Linux, the continuous clock on macOS.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const SUSPEND_AWARE: ClockId = ClockId::CLOCK_BOOTTIME;
+// On macOS this clock goes on while the machine sleeps.
+#[cfg(target_vendor = "apple")]
+const SUSPEND_AWARE: ClockId = ClockId::CLOCK_MONOTONIC;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        // The call fails only for a clock that the system does not have; a clock at its end makes
+        // every deadline pass, which is the safe side.
+        clock_gettime(SUSPEND_AWARE).map_or(Timestamp::NEVER, |time| {
+            let since = Duration::from(time);
+            Timestamp::ZERO.saturating_add(since)
+        })
+    }
+
+    fn wall(&self) -> u64 {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    fn sleep_until(&self, until: Timestamp) -> Sleep {
+        let clock = *self;
+        Box::pin(async move {
+            loop {
+                let rest = until.since(clock.now());
+                if rest.is_zero() {
+                    return;
+                }
+                tokio::time::sleep(rest.min(LONGEST_PAUSE)).await;
+            }
+        })
+    }
+}

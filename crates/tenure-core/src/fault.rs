@@ -1,0 +1,83 @@
+//! What can go wrong between tenure and a store.
+
+use std::{error::Error, fmt};
+
+/// Whether a failed call may have taken effect, and whether it helps to try again (promise S9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// The call certainly had no effect. The store may answer later.
+    Unreachable,
+    /// No answer came: the call may have taken effect, or may still.
+    InDoubt,
+    /// The call had no effect, and will have none until somebody changes something.
+    Misconfigured,
+    /// The call had no effect: the store has as many waiters for this name as it allows.
+    Full,
+    /// The store cannot do this at all. It had no effect.
+    Unsupported,
+    /// What the store keeps of this name makes no sense. The call had no effect.
+    Corrupt,
+}
+
+/// A store's failure: what happened, and what the user can do about it.
+///
+/// The texts never hold a password. The name of the lock and the store are added by who reports
+/// it.
+#[derive(Debug)]
+pub struct Fault {
+    kind: FaultKind,
+    what: String,
+    cure: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Fault {
+    /// A failure of `kind`: `what` happened, and `cure` is what the user can do.
+    pub fn new(kind: FaultKind, what: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { kind, what: what.into(), cure: cure.into(), source: None }
+    }
+
+    /// The same with the error that caused it.
+    #[must_use]
+    pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Whether it may have taken effect, and whether it helps to try again.
+    #[must_use]
+    pub const fn kind(&self) -> FaultKind {
+        self.kind
+    }
+
+    /// Whether trying again may help without anybody changing anything.
+    #[must_use]
+    pub const fn is_passing(&self) -> bool {
+        matches!(self.kind, FaultKind::Unreachable | FaultKind::InDoubt)
+    }
+
+    /// What happened.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// What the user can do.
+    #[must_use]
+    pub fn cure(&self) -> &str {
+        &self.cure
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what, self.cure)
+    }
+}
+
+impl Error for Fault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}

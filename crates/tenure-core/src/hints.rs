@@ -1,0 +1,99 @@
+//! Wake-ups: hints that a waiter should ask again.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tenure_proto::Owner;
+use tokio::sync::Notify;
+
+use crate::LockName;
+
+/// Where a store's wake-ups arrive and find the waiter they are meant for.
+///
+/// A store keeps one for each process and calls [`HintBoard::wake`] when it hears something. It
+/// holds as many entries as this process has waiters, no more. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct HintBoard {
+    waiters: Arc<Mutex<HashMap<Owner, Entry>>>,
+}
+
+struct Entry {
+    name: LockName,
+    notify: Arc<Notify>,
+}
+
+impl HintBoard {
+    /// A board without waiters.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Registers a waiter until the returned value is dropped.
+    #[must_use]
+    pub fn listen(&self, name: &LockName, owner: &Owner) -> Wakeups {
+        let notify = Arc::new(Notify::new());
+        let entry = Entry { name: name.clone(), notify: notify.clone() };
+        self.lock().insert(*owner, entry);
+        Wakeups { board: self.clone(), owner: *owner, notify }
+    }
+
+    /// Wakes one waiter, if it is there.
+    pub fn wake(&self, owner: &Owner) {
+        if let Some(entry) = self.lock().get(owner) {
+            entry.notify.notify_one();
+        }
+    }
+
+    /// Wakes everybody who waits for `name`: for stores that cannot tell whose turn it is.
+    pub fn wake_name(&self, name: &LockName) {
+        for entry in self.lock().values().filter(|entry| entry.name == *name) {
+            entry.notify.notify_one();
+        }
+    }
+
+    /// Wakes everybody: after hints may have been missed.
+    pub fn wake_all(&self) {
+        for entry in self.lock().values() {
+            entry.notify.notify_one();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Owner, Entry>> {
+        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for HintBoard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HintBoard").field("waiters", &self.lock().len()).finish()
+    }
+}
+
+/// The wake-ups of one waiter. A wake-up that came before it is waited for is not missed.
+#[derive(Debug)]
+pub struct Wakeups {
+    board: HintBoard,
+    owner: Owner,
+    notify: Arc<Notify>,
+}
+
+impl Wakeups {
+    /// Returns when the waiter should ask again. It may return for no reason and may never return:
+    /// a wake-up is a hint (promise S6).
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: no wake-up is lost.
+    pub async fn next(&mut self) {
+        self.notify.notified().await;
+    }
+}
+
+impl Drop for Wakeups {
+    fn drop(&mut self) {
+        self.board.lock().remove(&self.owner);
+    }
+}

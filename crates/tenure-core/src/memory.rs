@@ -1,0 +1,266 @@
+//! The reference store: the contract in one process's memory.
+//!
+//! For tests of one's own code, and to read: what a real store does with files, scripts or
+//! statements, this one does with a map.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tenure_proto::{
+    Owner, Renewed, Token,
+    queue::{
+        Answer, Ask, Client, Contender, Limits, Moment, NameState, QueueError, Raised, Released,
+        Snapshot, Wake,
+    },
+    rule::{Rule, kept},
+};
+
+use crate::{
+    Clock, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
+    store::{Capabilities, Finding, LeaseScope, Listing, Renewal, Store, Weight},
+};
+
+const LIMITS: Limits = Limits {
+    claim_window: Duration::from_millis(500),
+    place_ttl: Duration::from_secs(10),
+    look: Duration::from_secs(1),
+    max_waiters: 1_000,
+};
+
+const CAPABILITIES: Capabilities = Capabilities {
+    shared: true,
+    permits: true,
+    fifo: true,
+    handoff: true,
+    pass_bits: true,
+    lease: LeaseScope::Hold,
+    lingers: true,
+    late_calls: false,
+    notices_death: false,
+    raise: true,
+    place_ttl: LIMITS.place_ttl,
+    claim_window: LIMITS.claim_window,
+    max_waiters: LIMITS.max_waiters,
+};
+
+/// A store in the memory of this process. Clones are the same store.
+///
+/// Exclusion (S1) holds among all that use this value and its clones; nothing outlives the
+/// process. Tokens rise (S2) as long as the clock's time of day is not set back behind the last
+/// token after [`MemoryStore::forget`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use tenure_core::{ManualClock, MemoryStore, Store};
+///
+/// let clock = ManualClock::new();
+/// let store = MemoryStore::with_clock(Arc::new(clock.clone()));
+/// assert_eq!(store.kind(), "memory");
+/// ```
+#[derive(Clone)]
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    names: Arc<Mutex<Names>>,
+    hints: HintBoard,
+}
+
+/// Names in use, and the last token's time of those that are not any more: one number for all,
+/// so that what is kept does not grow with the names that ever were.
+#[derive(Default)]
+struct Names {
+    in_use: BTreeMap<LockName, NameState>,
+    last_time: u64,
+}
+
+impl MemoryStore {
+    /// An empty store on the machine's clock.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_clock(Arc::new(SystemClock))
+    }
+
+    /// An empty store on `clock`.
+    #[must_use]
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, names: Arc::default(), hints: HintBoard::new() }
+    }
+
+    /// Loses everything, as a server does that restarts without persistence.
+    pub fn forget(&self) {
+        *self.lock() = Names::default();
+        self.hints.wake_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides on one name and puts back what is left of it.
+    fn decide<T>(
+        &self,
+        name: &LockName,
+        decision: impl FnOnce(&mut NameState, &Moment<'_>) -> (T, Vec<Wake>),
+    ) -> T {
+        let at = Moment {
+            now: self.clock.now(),
+            wall: if kept(Rule::TokensOutliveMemory) { self.clock.wall() } else { 0 },
+            limits: &LIMITS,
+            alive: &|_| true,
+        };
+        let mut names = self.lock();
+        let last_time = names.last_time;
+        let mut state = names
+            .in_use
+            .remove(name)
+            .unwrap_or_else(|| NameState { last_time, ..NameState::default() });
+        let (answer, wake) = decision(&mut state, &at);
+        if state.is_idle() {
+            names.last_time = names.last_time.max(state.last_time);
+        } else {
+            names.in_use.insert(name.clone(), state);
+        }
+        drop(names);
+        for wake in wake {
+            self.hints.wake(&wake.owner);
+        }
+        answer
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("in_use", &self.lock().in_use.len()).finish()
+    }
+}
+
+/// A decision that can be refused, in the shape that [`MemoryStore::decide`] takes.
+fn refusable<T>(outcome: Result<(T, Vec<Wake>), QueueError>) -> (Result<T, QueueError>, Vec<Wake>) {
+    match outcome {
+        Ok((answer, wake)) => (Ok(answer), wake),
+        Err(error) => (Err(error), Vec::new()),
+    }
+}
+
+impl From<QueueError> for Fault {
+    fn from(error: QueueError) -> Self {
+        let (kind, cure) = match error {
+            QueueError::Full { .. } => (FaultKind::Full, "try again when fewer wait"),
+            QueueError::Clock(_) => (FaultKind::Misconfigured, "then try again"),
+        };
+        Self::new(kind, error.to_string(), cure)
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn kind(&self) -> &'static str {
+        "memory"
+    }
+
+    fn location(&self) -> String {
+        "this process".to_owned()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    fn for_engine(&self) -> Arc<dyn Store> {
+        Arc::new(self.clone())
+    }
+
+    fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
+        self.hints.listen(name, owner)
+    }
+
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        let client = Client::default();
+        Ok(self.decide(name, |state, at| refusable(state.acquire(ask, client, at)))?)
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+        holds
+            .iter()
+            .map(|hold| {
+                self.decide(&hold.name, |state, at| {
+                    (state.renew(&hold.owner, hold.ttl, at), Vec::new())
+                })
+            })
+            .collect()
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        Ok(self.decide(name, |state, at| state.release(owner, keep, at)))
+    }
+
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        let client = Client::default();
+        Ok(self.decide(name, |state, at| refusable(state.turn(owner, ask, client, at)))?)
+    }
+
+    async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
+        Ok(self.decide(name, |state, at| (state.raise(owner, token, at), Vec::new())))
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        Ok(self.decide(name, |state, at| (state.inspect(at), Vec::new())))
+    }
+
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        let names: Vec<LockName> = self
+            .lock()
+            .in_use
+            .keys()
+            .filter(|name| name.as_str().starts_with(prefix))
+            .cloned()
+            .collect();
+        let mut listing = Listing::default();
+        for name in names {
+            let snapshot = self.inspect(&name).await?;
+            if snapshot == Snapshot::default() {
+                continue;
+            }
+            if listing.names.len() == limit {
+                listing.more = true;
+                break;
+            }
+            listing.names.push((name, snapshot));
+        }
+        Ok(listing)
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        Ok(self.decide(name, |state, at| state.evict(at)))
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        Ok(vec![Finding {
+            weight: Weight::Warning,
+            what: "reach".to_owned(),
+            found: "only this process shares these locks".to_owned(),
+            promise: Some("S1"),
+            cure: Some("open another store to share locks between processes".to_owned()),
+        }])
+    }
+
+    #[cfg(unix)]
+    fn liveness(&self) -> Option<std::os::fd::OwnedFd> {
+        None
+    }
+}

@@ -1,0 +1,86 @@
+//! Names of locks.
+
+use std::{fmt, sync::Arc};
+
+/// The name of a lock: 1 to 512 bytes of UTF-8 without control characters.
+///
+/// Every store can keep every such name; none changes its meaning. Cheap to clone.
+///
+/// ```
+/// use tenure_core::LockName;
+///
+/// assert!(LockName::new("order:pay:42").is_ok());
+/// assert!(LockName::new("").is_err());
+/// assert!(LockName::new("line\nbreak").is_err());
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockName(Arc<str>);
+
+/// Why a name was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// It has no characters.
+    #[error("a lock's name cannot be empty: choose 1 to {} bytes", LockName::MAX_BYTES)]
+    Empty,
+    /// It is too long.
+    #[error(
+        "a lock's name of {bytes} bytes is too long: choose 1 to {} bytes",
+        LockName::MAX_BYTES
+    )]
+    TooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// It has a control character.
+    #[error(
+        "a lock's name cannot have control characters: {character:?} stands at byte {at}, take it out"
+    )]
+    Control {
+        /// The character.
+        character: char,
+        /// Where it stands.
+        at: usize,
+    },
+}
+
+impl LockName {
+    /// The longest name, in bytes.
+    pub const MAX_BYTES: usize = 512;
+
+    /// A name made of `name`.
+    ///
+    /// # Errors
+    /// [`NameError`], which says what is wrong with it.
+    pub fn new(name: impl AsRef<str>) -> Result<Self, NameError> {
+        let name = name.as_ref();
+        if name.is_empty() {
+            return Err(NameError::Empty);
+        }
+        if name.len() > Self::MAX_BYTES {
+            return Err(NameError::TooLong { bytes: name.len() });
+        }
+        if let Some((at, character)) = name.char_indices().find(|(_, c)| c.is_control()) {
+            return Err(NameError::Control { character, at });
+        }
+        Ok(Self(name.into()))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

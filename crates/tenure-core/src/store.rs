@@ -1,0 +1,188 @@
+//! The contract between tenure and a store.
+//!
+//! Small for those who implement it: no method has a default. The clauses below are numbered, and
+//! the conformance suite of `tenure-testkit` proves each of them; `docs/stores/contract.md` maps
+//! them onto real stores. [`NameState`](tenure_proto::queue::NameState) is their meaning in code.
+//!
+//! 1. **Repeating is harmless.** An acquire repeated with the same owner answers the same token and
+//!    what is left of the lease. It never extends the lease.
+//! 2. **Try leaves nothing behind; Wait keeps a place** for one place ttl after each ask. An owner
+//!    that was passed over as absent gets its original place back when it asks again.
+//!    `retry_after` is the latest moment to ask again.
+//! 3. **A hand-off is claimed.** A release offers the name to the next waiter for a short claim
+//!    window and hints to it; the acquire that claims sets the full ttl. Unclaimed, it passes on.
+//!    Nobody becomes a holder by a message.
+//! 4. **A release lets in all who fit**: one writer, all leading readers, or as many takers of
+//!    permits as there is room for.
+//! 5. **A renewal never shortens, claims or creates**, and answers for each hold alone: what one
+//!    part of the store does not answer is `Unknown` for its holds only.
+//! 6. **A release is idempotent** and also gives up a place in the queue. With `keep`, the name
+//!    stays taken for that long, whatever becomes of the process, and cannot be renewed any more.
+//! 7. **Only your own.** No call touches the lease or place of another owner, [`Store::evict`] apart.
+//! 8. **Tokens rise** with each grant of a name, also after a release, an eviction or an expiry.
+//! 9. **First come, first served** for [`Order::Fifo`](tenure_proto::queue::Order::Fifo) among
+//!    those who are present.
+//! 10. **A turn is one step**: the owner lets go and `ask.owner` asks; if nobody waits it is granted
+//!     anew with a fresh token. Repeating it answers like a repeated acquire.
+//! 11. **Faults say whether they may have taken effect.** An answer that never came is
+//!     [`InDoubt`](crate::FaultKind::InDoubt), and `late_calls` says whether a call can take
+//!     effect after its future was dropped.
+//! 12. **Any runtime.** Methods are called from any tokio runtime, several at a time, and from one
+//!     that is gone tomorrow. [`Store::for_engine`] gives what tenure's own thread calls; nothing
+//!     there may block that thread.
+//! 13. **Capabilities are values.** What a store cannot do it declares, and answers
+//!     [`Unsupported`](crate::FaultKind::Unsupported) when it is asked all the same.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use tenure_proto::{
+    Owner, Renewed, Token,
+    queue::{Answer, Ask, Contender, Raised, Released, Snapshot},
+};
+
+use crate::{Fault, LockName, Wakeups};
+
+/// What a store can do. The conformance suite holds it to every word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether a name can be held in [`Shared`](tenure_proto::queue::Mode::Shared) mode.
+    pub shared: bool,
+    /// Whether a name can be held by [`Permits`](tenure_proto::queue::Mode::Permits).
+    pub permits: bool,
+    /// Whether it keeps a queue and grants in its order.
+    pub fifo: bool,
+    /// Whether a release itself makes the next waiter the holder.
+    pub handoff: bool,
+    /// Whether its tokens leave room for passes inside a process.
+    pub pass_bits: bool,
+    /// Whether leases belong to a hold or to all holds of a session together.
+    pub lease: LeaseScope,
+    /// Whether it can keep a name taken after a release, without the process.
+    pub lingers: bool,
+    /// Whether a call can take effect after its future was dropped.
+    pub late_calls: bool,
+    /// Whether the end of a process frees its holds before their leases end.
+    pub notices_death: bool,
+    /// Whether [`Store::raise`] works.
+    pub raise: bool,
+    /// How long a place in the queue is kept without being asked for again.
+    pub place_ttl: Duration,
+    /// How long a waiter has to claim what it is offered.
+    pub claim_window: Duration,
+    /// How many may wait for one name.
+    pub max_waiters: usize,
+}
+
+/// What a lease is tied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeaseScope {
+    /// Each hold has its own.
+    Hold,
+    /// All holds of one session share one.
+    Session,
+}
+
+/// One hold to be renewed.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    /// The lock's name.
+    pub name: LockName,
+    /// Proof of the acquisition.
+    pub owner: Owner,
+    /// How long the lease is to last from now, at least, grace included.
+    pub ttl: Duration,
+}
+
+/// Some of the names in use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Names with at least one contender, in order, each with who contends for it.
+    pub names: Vec<(LockName, Snapshot)>,
+    /// Whether there were more than asked for.
+    pub more: bool,
+}
+
+/// How a fact about a store bears on what tenure promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// As it should be.
+    Good,
+    /// A promise holds less widely than it could.
+    Warning,
+    /// A promise does not hold.
+    Bad,
+}
+
+/// One fact that a look at the real store brought up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How it bears on the promises.
+    pub weight: Weight,
+    /// What was looked at, in a word or two.
+    pub what: String,
+    /// What was found.
+    pub found: String,
+    /// Which promise it touches, `"S1"` to `"S9"`.
+    pub promise: Option<&'static str>,
+    /// What the user can do about it.
+    pub cure: Option<String>,
+}
+
+/// A place that keeps leases: the contract is in the [module's documentation](self).
+#[async_trait]
+pub trait Store: fmt::Debug + Send + Sync + 'static {
+    /// The kind of store in one word, as in its URL: `memory`, `file`, `redis`.
+    fn kind(&self) -> &'static str;
+
+    /// Where it is, for people: a path or an address, never a password.
+    fn location(&self) -> String;
+
+    /// What it can do.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// The same store for calls from tenure's own thread: with connections of its own, and
+    /// without ever blocking that thread.
+    fn for_engine(&self) -> Arc<dyn Store>;
+
+    /// Registers for the wake-ups of one waiter. Called before its first ask.
+    fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups;
+
+    /// Asks for a name (clauses 1, 2, 3, 8, 9).
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault>;
+
+    /// Renews holds and answers for each of them, in their order (clause 5).
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed>;
+
+    /// Gives up a hold or a place in the queue (clauses 4, 6).
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault>;
+
+    /// Lets others have their turn and queues again, in one step (clause 10).
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault>;
+
+    /// Writes a greater token into a hold: the second round of a quorum.
+    async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault>;
+
+    /// Who holds a name and who waits for it.
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault>;
+
+    /// Names in use that begin with `prefix`, in order, at most `limit` of them.
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault>;
+
+    /// Takes a name from whoever holds it. What is granted next has a greater token.
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault>;
+
+    /// Looks at the real store and says which promise holds there.
+    async fn health(&self) -> Result<Vec<Finding>, Fault>;
+
+    /// What keeps this process's holds alive in the store's eyes, if it notices a death: a copy of
+    /// it in another process makes that process's life count too.
+    #[cfg(unix)]
+    fn liveness(&self) -> Option<std::os::fd::OwnedFd>;
+}

@@ -1,0 +1,55 @@
+//! Taking back what an abandoned acquisition may have left in the store.
+
+use std::time::Duration;
+
+use crate::Timestamp;
+
+/// What became of one attempt to take an acquisition back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// The store says that nothing is there any more.
+    Gone,
+    /// The store did not answer.
+    Failed,
+}
+
+/// The taking back of one acquisition (promise S5).
+///
+/// An attempt can overtake the very acquire that it takes back, so where a store's calls can
+/// arrive late one success is not the end: it is repeated, ever more rarely, until one ttl has
+/// passed. What arrives even later ends by itself one ttl after it arrived.
+#[derive(Clone, Debug)]
+pub struct Cleanup {
+    until: Timestamp,
+    next: Timestamp,
+    gap: Duration,
+    late_calls: bool,
+}
+
+impl Cleanup {
+    /// Starts at once; `ttl` is what the acquire asked of the store, and `late_calls` says whether
+    /// a call can take effect after its caller gave it up.
+    #[must_use]
+    pub fn new(now: Timestamp, ttl: Duration, late_calls: bool) -> Self {
+        let gap = (ttl / 32).max(Duration::from_millis(5));
+        Self { until: now.saturating_add(ttl), next: now, gap, late_calls }
+    }
+
+    /// When the next attempt is due.
+    #[must_use]
+    pub const fn next_attempt(&self) -> Timestamp {
+        self.next
+    }
+
+    /// Takes the result of an attempt; `true` when nothing is left to do.
+    #[must_use]
+    pub fn attempted(&mut self, now: Timestamp, attempt: Attempt) -> bool {
+        let settled = attempt == Attempt::Gone && !self.late_calls;
+        if settled || now >= self.until {
+            return true;
+        }
+        self.next = now.saturating_add(self.gap).min(self.until);
+        self.gap *= 2;
+        false
+    }
+}

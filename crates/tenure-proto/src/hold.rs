@@ -1,0 +1,234 @@
+//! The state machine of one lease on the side of its holder.
+
+use std::time::Duration;
+
+use crate::{
+    Grace, Renewed, Timestamp, Ttl, lease, renewal,
+    rule::{Rule, kept},
+};
+
+/// Why a lease was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LostReason {
+    /// Its deadline passed before a renewal was answered.
+    Deadline,
+    /// The store says that it ended or that somebody else has the name.
+    Taken,
+    /// It reached the longest hold that was asked for.
+    MaxHold,
+}
+
+/// What was asked for one hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// The length of the lease.
+    pub ttl: Ttl,
+    /// What the store adds to it.
+    pub grace: Grace,
+    /// After how long renewals end.
+    pub max_hold: Option<Duration>,
+}
+
+impl Terms {
+    /// The length of the lease as the store is told.
+    #[must_use]
+    pub fn for_store(&self) -> Duration {
+        self.ttl.for_store() + self.grace.rounded()
+    }
+}
+
+/// What the holder of a lease should do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send a renewal.
+    Renew,
+    /// Tell the holder that it lost the lease.
+    TellLost(LostReason),
+    /// Nothing until this moment.
+    WaitUntil(Timestamp),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Held,
+    Lost(LostReason),
+    Ended,
+}
+
+/// One lease as its holder sees it: until when it may be counted on, when to renew it, whether it
+/// is lost. Time is an argument of every question.
+///
+/// Inside one process a lease is split into holds, each with a generation of its own, so that the
+/// guard of an earlier hold cannot touch a later one.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    terms: Terms,
+    phase: Phase,
+    generation: u64,
+    lease_deadline: Timestamp,
+    hold_end: Timestamp,
+    renew_at: Timestamp,
+    unanswered: bool,
+}
+
+impl Hold {
+    /// A grant that was asked for at `sent` and answered at `received`; `None` when so little of
+    /// it is left that it is no grant.
+    #[must_use]
+    pub fn granted(
+        sent: Timestamp,
+        received: Timestamp,
+        left: Duration,
+        terms: Terms,
+    ) -> Option<Self> {
+        let lease_deadline = lease::deadline(sent, received, left, terms.grace)?;
+        let hold_end = end_of_hold(received, terms.max_hold);
+        // A repeated acquire may find part of the lease gone: renew early enough for what is left.
+        let third = lease_deadline.since(sent).min(terms.ttl.for_holder()) / 3;
+        let renew_at = sent.saturating_add(third);
+        Some(Self {
+            terms,
+            phase: Phase::Held,
+            generation: 0,
+            lease_deadline,
+            hold_end,
+            renew_at,
+            unanswered: false,
+        })
+    }
+
+    /// Until when this hold may be counted on.
+    #[must_use]
+    pub fn deadline(&self) -> Timestamp {
+        self.lease_deadline.min(self.hold_end)
+    }
+
+    /// Which hold of the lease this is.
+    #[must_use]
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// What was asked for the hold.
+    #[must_use]
+    pub const fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    /// Whether a renewal was sent whose answer is not known.
+    #[must_use]
+    pub const fn renewal_unanswered(&self) -> bool {
+        self.unanswered
+    }
+
+    /// Whether the lease has ended by a release.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+
+    /// What to do at `now`.
+    #[must_use]
+    pub fn next_action(&self, now: Timestamp) -> Action {
+        match self.phase {
+            Phase::Lost(reason) => return Action::TellLost(reason),
+            Phase::Ended => return Action::WaitUntil(Timestamp::NEVER),
+            Phase::Held => {}
+        }
+        if now >= self.deadline() {
+            return Action::TellLost(self.why_over());
+        }
+        if self.unanswered || self.lease_deadline >= self.hold_end {
+            return Action::WaitUntil(self.deadline());
+        }
+        if now >= self.renew_at {
+            return Action::Renew;
+        }
+        Action::WaitUntil(self.renew_at.min(self.deadline()))
+    }
+
+    /// The length of lease that a renewal at `now` asks of the store: no longer than the rest of
+    /// the longest hold, so that the name is free soon after it.
+    #[must_use]
+    pub fn renewal_length(&self, now: Timestamp) -> Duration {
+        let rest = self.hold_end.since(now).max(Ttl::MIN);
+        if rest >= self.terms.ttl.get() {
+            return self.terms.for_store();
+        }
+        rest + self.terms.grace.rounded() + lease::drift(rest)
+    }
+
+    /// A renewal goes out.
+    pub fn renewal_sent(&mut self) {
+        self.unanswered = true;
+    }
+
+    /// The answer to the renewal that went out at `sent` came at `received`.
+    ///
+    /// Only an answer that comes before the old deadline extends the lease, and nothing brings a
+    /// lost one back (promises S3 and S7).
+    pub fn renewal_answered(&mut self, sent: Timestamp, received: Timestamp, answer: Renewed) {
+        self.unanswered = false;
+        let lost = matches!(self.phase, Phase::Lost(_)) || received >= self.deadline();
+        if self.phase == Phase::Ended || (lost && kept(Rule::LostIsFinal)) {
+            return;
+        }
+        match answer {
+            Renewed::Renewed { left, .. } => {
+                if let Some(later) = lease::deadline(sent, received, left, self.terms.grace) {
+                    self.phase = Phase::Held;
+                    self.lease_deadline = self.lease_deadline.max(later);
+                }
+                self.renew_at = sent.saturating_add(renewal::interval(self.terms.ttl));
+            }
+            Renewed::Lost => self.phase = Phase::Lost(LostReason::Taken),
+            Renewed::Unknown => {
+                let gap = renewal::retry_gap(self.terms.ttl);
+                self.renew_at = if kept(Rule::FailedRenewalTriedAgain) {
+                    received.saturating_add(gap)
+                } else {
+                    Timestamp::NEVER
+                };
+            }
+        }
+    }
+
+    /// The lease goes to the next task of the process, which asked for `terms`.
+    pub fn pass(&mut self, now: Timestamp, terms: Terms) {
+        self.generation += 1;
+        self.hold_end = end_of_hold(now, terms.max_hold);
+        // Part of the lease is used up: the next task's first renewal comes as early as it needs.
+        let third = self.lease_deadline.since(now).min(terms.ttl.for_holder()) / 3;
+        self.renew_at = self.renew_at.min(now.saturating_add(third));
+        self.terms = terms;
+    }
+
+    /// The lease is over: its deadline passed or the store said so.
+    pub fn lose(&mut self, reason: LostReason) {
+        if self.phase == Phase::Held {
+            self.phase = Phase::Lost(reason);
+        }
+    }
+
+    /// The lease is released, or left to expire: nothing is renewed any more.
+    pub fn end(&mut self) {
+        if kept(Rule::RenewalEndsWithGuard) {
+            self.phase = Phase::Ended;
+        }
+    }
+
+    /// Why a hold whose deadline passed is over.
+    #[must_use]
+    pub fn why_over(&self) -> LostReason {
+        if self.hold_end <= self.lease_deadline {
+            LostReason::MaxHold
+        } else {
+            LostReason::Deadline
+        }
+    }
+}
+
+fn end_of_hold(from: Timestamp, max_hold: Option<Duration>) -> Timestamp {
+    max_hold.map_or(Timestamp::NEVER, |length| from.saturating_add(length))
+}

@@ -1,0 +1,36 @@
+//! The decisions of tenure, without anything that carries them out.
+//!
+//! Nothing here does I/O, reads a clock or draws a random number: the time and every answer of a
+//! store are arguments. That is what makes each rule testable by itself, and the same code
+//! usable in a simulation.
+//!
+//! # What tenure promises
+//!
+//! - **S1 Exclusion.** At most one unexpired exclusive lease per name: [`queue`].
+//! - **S2 Tokens rise.** Each exclusive grant has a token greater than all before it: [`token`].
+//! - **S3 A holder is never the last to know.** Deadlines count from sending: [`lease`], [`hold`].
+//! - **S4 Only your own.** Owners and generations: [`owner`], [`hold`].
+//! - **S5 Nothing leaks.** What was abandoned is taken back: [`cleanup`].
+//! - **S6 Wake-ups are hints.** Every waiter knows when to look again: [`queue`].
+//! - **S7 The watchdog ends with the guard.** [`hold`], [`renewal`].
+//! - **S8 Order.** First come, first served, turns bounded: [`queue`], [`turn`].
+//! - **S9 Faults are values.** Lost, unknown and busy are different answers: [`renewal`], [`queue`].
+
+pub mod backoff;
+pub mod cleanup;
+pub mod hold;
+pub mod lease;
+pub mod owner;
+pub mod queue;
+pub mod renewal;
+pub mod rule;
+pub mod time;
+pub mod token;
+pub mod turn;
+
+pub use backoff::Backoff;
+pub use hold::{Hold, LostReason, Terms};
+pub use owner::Owner;
+pub use renewal::Renewed;
+pub use time::{Grace, OutOfRange, Timestamp, Ttl};
+pub use token::Token;

@@ -1,0 +1,54 @@
+//! The proof of ownership that a store keeps.
+
+use std::fmt;
+
+/// Opaque proof that an acquisition is one's own: 128 random bits, fresh for each acquisition.
+///
+/// Release, renewal and cancellation name the owner, so they can only touch the very acquisition
+/// they belong to (promise S4). `Debug` shows a short digest, never the value: whoever knows an
+/// owner can release its lock.
+///
+/// ```
+/// use tenure_proto::Owner;
+///
+/// let owner = Owner::from_bytes([7; 16]);
+/// assert_eq!(owner.to_hex().len(), 32);
+/// assert!(!format!("{owner:?}").contains(&owner.to_hex()));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner([u8; 16]);
+
+impl Owner {
+    /// The owner with these random bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, for a store to write.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// Lower-case hexadecimal, for stores that keep text.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        use fmt::Write;
+        self.0.iter().fold(String::with_capacity(32), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // FNV-1a: enough to tell owners apart in a log, useless to forge one.
+        let digest = self.0.iter().fold(0x811c_9dc5_u32, |hash, byte| {
+            (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+        });
+        write!(f, "Owner(#{digest:08x})")
+    }
+}

@@ -1,0 +1,201 @@
+//! Granting, queueing and taking turns.
+
+use std::time::Duration;
+
+use super::{
+    Answer, Ask, Client, Holder, Intent, Moment, NameState, Order, Place, Presence, QueueError,
+    Waiter, Wake,
+};
+use crate::{
+    Owner,
+    rule::{Rule, kept},
+};
+
+/// A waiter is never told to ask again sooner than this.
+const SHORTEST_RETRY: Duration = Duration::from_millis(1);
+
+impl NameState {
+    /// Asks for the name.
+    ///
+    /// Repeating an ask with the same owner answers the same token and what is left of the lease,
+    /// and never extends it: an ask that is sent twice is harmless.
+    ///
+    /// # Errors
+    /// [`QueueError`] when nothing can be granted or queued; nothing is changed then.
+    pub fn acquire(
+        &mut self,
+        ask: &Ask,
+        client: Client,
+        at: &Moment<'_>,
+    ) -> Result<(Answer, Vec<Wake>), QueueError> {
+        self.expire(at);
+        if let Some(answer) = self.repeat(ask, at) {
+            return Ok((answer, Vec::new()));
+        }
+        let mut enters = self.enters(ask);
+        if !enters && self.bury(at) {
+            enters = self.enters(ask);
+        }
+        if enters {
+            let answer = self.grant(ask, client, at)?;
+            let wake = self.offer(at);
+            return Ok((answer, wake));
+        }
+        let place = match ask.intent {
+            Intent::Try => None,
+            Intent::Wait { place } => Some(self.keep_place(ask, place, client, at)?),
+        };
+        let wake = self.offer(at);
+        Ok((self.busy(ask, place, at), wake))
+    }
+
+    /// Lets `owner` go and asks for the name again as `ask.owner`, in one step: whoever waits comes
+    /// first, and if nobody does, the name is granted anew with a fresh token.
+    ///
+    /// # Errors
+    /// [`QueueError`] as for [`NameState::acquire`]; then `owner` keeps what it had.
+    pub fn turn(
+        &mut self,
+        owner: &Owner,
+        ask: &Ask,
+        client: Client,
+        at: &Moment<'_>,
+    ) -> Result<(Answer, Vec<Wake>), QueueError> {
+        self.expire(at);
+        if let Some(answer) = self.repeat(ask, at) {
+            return Ok((answer, Vec::new()));
+        }
+        let mut after = self.clone();
+        after.forget(owner);
+        let outcome = after.acquire(ask, client, at)?;
+        *self = after;
+        Ok(outcome)
+    }
+
+    pub(super) fn forget(&mut self, owner: &Owner) {
+        self.holders.retain(|holder| holder.owner != *owner || holder.lingering);
+        self.waiters.retain(|waiter| waiter.owner != *owner);
+    }
+
+    fn repeat(&mut self, ask: &Ask, at: &Moment<'_>) -> Option<Answer> {
+        let others_waiting = !self.waiters.is_empty();
+        let holder = self
+            .holders
+            .iter_mut()
+            .find(|holder| holder.owner == ask.owner && !holder.lingering)?;
+        if !kept(Rule::RepeatNeverExtends) {
+            holder.expires = at.now.saturating_add(ask.ttl);
+        }
+        let left = holder.expires.since(at.now);
+        Some(Answer::Granted { token: holder.token, left, others_waiting })
+    }
+
+    fn enters(&self, ask: &Ask) -> bool {
+        let index = self.waiter(&ask.owner);
+        let offered = index.and_then(|index| self.waiters.get(index)).is_some_and(|waiter| {
+            matches!(waiter.presence, Presence::Offered(_)) && waiter.mode == ask.mode
+        });
+        match ask.order {
+            _ if offered => true,
+            Order::Barging => self.taken(Some(&ask.owner)).fits(ask.mode),
+            Order::Fifo => {
+                let index = index.unwrap_or_else(|| self.index_of(ask));
+                self.may_enter(ask.mode, index, &ask.owner)
+            }
+        }
+    }
+
+    /// Where in the queue an ask that is not in it yet would stand.
+    fn index_of(&self, ask: &Ask) -> usize {
+        match ask.intent {
+            Intent::Wait { place: Some(place) } => {
+                self.waiters.partition_point(|waiter| waiter.place <= place)
+            }
+            Intent::Wait { place: None } | Intent::Try => self.waiters.len(),
+        }
+    }
+
+    fn grant(&mut self, ask: &Ask, client: Client, at: &Moment<'_>) -> Result<Answer, QueueError> {
+        let token = self.next_token(at)?;
+        if let Some(index) = self.waiter(&ask.owner) {
+            self.waiters.remove(index);
+        }
+        self.holders.push(Holder {
+            owner: ask.owner,
+            client,
+            mode: ask.mode,
+            token,
+            since: at.wall,
+            expires: at.now.saturating_add(ask.ttl),
+            lingering: false,
+            label: ask.label.clone(),
+        });
+        let others_waiting = !self.waiters.is_empty();
+        Ok(Answer::Granted { token, left: ask.ttl, others_waiting })
+    }
+
+    fn keep_place(
+        &mut self,
+        ask: &Ask,
+        place: Option<Place>,
+        client: Client,
+        at: &Moment<'_>,
+    ) -> Result<Place, QueueError> {
+        let keep_until = at.now.saturating_add(at.limits.place_ttl);
+        if let Some(index) = self.waiter(&ask.owner)
+            && let Some(waiter) = self.waiters.get_mut(index)
+        {
+            waiter.presence = Presence::Present;
+            waiter.keep_until = keep_until;
+            waiter.mode = ask.mode;
+            return Ok(waiter.place);
+        }
+        if self.waiters.len() >= at.limits.max_waiters {
+            return Err(QueueError::Full { waiting: self.waiters.len() });
+        }
+        // A place of another life of this name may lie beyond all that were given out since.
+        let place = place.unwrap_or(Place(self.next_place));
+        self.next_place = self.next_place.max(place.0.saturating_add(1));
+        let index = self.waiters.partition_point(|waiter| waiter.place <= place);
+        self.waiters.insert(
+            index,
+            Waiter {
+                owner: ask.owner,
+                client,
+                mode: ask.mode,
+                place,
+                keep_until,
+                presence: Presence::Present,
+                since: at.wall,
+                label: ask.label.clone(),
+            },
+        );
+        Ok(place)
+    }
+
+    fn busy(&self, ask: &Ask, place: Option<Place>, at: &Moment<'_>) -> Answer {
+        let ahead = self
+            .waiters
+            .iter()
+            .take_while(|waiter| place.is_none_or(|place| waiter.place < place))
+            .filter(|waiter| waiter.owner != ask.owner && waiter.presence != Presence::Absent)
+            .count();
+        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+        let leases = self.holders.iter().map(|holder| holder.expires);
+        let offers = self.waiters.iter().filter_map(|waiter| match waiter.presence {
+            Presence::Offered(until) if waiter.owner != ask.owner => Some(until),
+            Presence::Offered(_) | Presence::Present | Presence::Absent => None,
+        });
+        let change = leases.chain(offers).min().map_or(Duration::ZERO, |end| end.since(at.now));
+        // Those further back come later, so that an end nobody announced is no stampede.
+        let patience = at.limits.look.saturating_mul(ahead.saturating_add(1));
+        let stagger = at.limits.claim_window.saturating_mul(ahead);
+        let retry_after = change
+            .saturating_add(stagger)
+            .min(patience)
+            .min(at.limits.place_ttl / 3)
+            .max(SHORTEST_RETRY);
+        let holder = self.holders.first().map(|holder| holder.describe(at.now));
+        Answer::Busy { retry_after, ahead, holder, place }
+    }
+}

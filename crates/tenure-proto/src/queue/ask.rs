@@ -1,0 +1,125 @@
+//! What a contender asks and what it is told.
+
+use std::time::Duration;
+
+use crate::{Owner, Token};
+
+/// How a name is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// By one holder alone.
+    Exclusive,
+    /// By any number of holders together, none of them exclusive.
+    Shared,
+    /// By holders that share `of` permits, of which this one takes `take`.
+    Permits {
+        /// How many permits are asked for.
+        take: u32,
+        /// How many there are, by this caller's word.
+        of: u32,
+    },
+}
+
+/// Whether an ask may pass those who wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// First come, first served: nothing is granted past a present waiter.
+    Fifo,
+    /// A free name is granted although others wait for it.
+    Barging,
+}
+
+/// What happens to an ask that cannot be granted now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// It leaves nothing behind.
+    Try,
+    /// It keeps a place in the queue for one place ttl.
+    Wait {
+        /// The place it had before, which it gets back.
+        place: Option<Place>,
+    },
+}
+
+/// A place in the queue of one name; smaller is earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(pub u64);
+
+/// One ask for a name.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Proof of this acquisition, fresh for each.
+    pub owner: Owner,
+    /// How the name is to be held.
+    pub mode: Mode,
+    /// Whether it may pass those who wait.
+    pub order: Order,
+    /// What happens when it cannot be granted now.
+    pub intent: Intent,
+    /// How long the lease is to last, grace included, in whole milliseconds.
+    pub ttl: Duration,
+    /// Who asks, for people.
+    pub label: String,
+}
+
+/// A store's answer to an ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The name is held by the asking owner.
+    Granted {
+        /// The fencing token. Repeating the ask answers the same one.
+        token: Token,
+        /// What remains of the lease.
+        left: Duration,
+        /// Whether other contenders wait.
+        others_waiting: bool,
+    },
+    /// Somebody else has the name or comes first.
+    Busy {
+        /// After how long to ask again at the latest.
+        retry_after: Duration,
+        /// How many contenders wait in front of this one.
+        ahead: u32,
+        /// One of those who hold the name, if anybody does.
+        holder: Option<Contender>,
+        /// The place in the queue, for an ask that waits.
+        place: Option<Place>,
+    },
+}
+
+/// A holder, for people to see. It proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contender {
+    /// Who it is, by its own word.
+    pub label: String,
+    /// The fencing token of its hold.
+    pub token: Token,
+    /// When it was granted, in microseconds since the Unix epoch.
+    pub since: u64,
+    /// What remains of its lease; `None` where the store cannot tell.
+    pub left: Option<Duration>,
+    /// How it holds the name.
+    pub mode: Mode,
+    /// Whether it let go and the name only stays taken for a while.
+    pub lingering: bool,
+}
+
+/// A waiter, for people to see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Who it is, by its own word.
+    pub label: String,
+    /// Since when it waits, in microseconds since the Unix epoch.
+    pub since: u64,
+    /// How it wants to hold the name.
+    pub mode: Mode,
+}
+
+/// Who holds a name and who waits for it, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Those who hold it.
+    pub holders: Vec<Contender>,
+    /// Those who wait for it, first the next.
+    pub waiters: Vec<Waiting>,
+}

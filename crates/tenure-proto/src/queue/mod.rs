@@ -1,0 +1,17 @@
+//! One name as a store keeps it: who holds it, who waits for it, and who comes next.
+//!
+//! This is the contract's meaning in code: the memory store and the embedded store keep a
+//! [`NameState`] and only add where it lives; stores with a language of their own (scripts,
+//! statements) must answer as it does.
+
+mod acquire;
+mod ask;
+mod offer;
+mod release;
+mod room;
+mod state;
+
+pub use ask::{Answer, Ask, Contender, Intent, Mode, Order, Place, Snapshot, Waiting};
+pub use release::{Raised, Released};
+pub use room::Room;
+pub use state::{Client, Holder, Limits, Moment, NameState, Presence, QueueError, Waiter, Wake};

@@ -1,0 +1,110 @@
+//! Renewing, letting go, and what quorums and operators add.
+
+use std::time::Duration;
+
+use super::{Contender, Moment, NameState, Wake};
+use crate::{
+    Owner, Renewed, Token,
+    rule::{Rule, kept},
+};
+
+/// A store's answer to a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// The owner held the name or waited for it, and does so no more.
+    Released,
+    /// The owner had nothing here: it never had, it let go before, or its lease ended.
+    NotHeld,
+}
+
+/// A store's answer to the raising of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raised {
+    /// The hold has the token now.
+    Raised,
+    /// The token is not greater than the last one of the name.
+    Stale,
+    /// The owner does not hold the name.
+    NotHeld,
+}
+
+impl NameState {
+    /// Extends the lease of `owner` to at least `ttl` from now. Never shortens, claims or creates.
+    pub fn renew(&mut self, owner: &Owner, ttl: Duration, at: &Moment<'_>) -> Renewed {
+        if kept(Rule::RenewalNeverCreates) {
+            self.expire(at);
+        }
+        let others_waiting = !self.waiters.is_empty();
+        let mut holders = self.holders.iter_mut().filter(|holder| !holder.lingering);
+        let found = if kept(Rule::OwnerCheckedOnRenewal) {
+            holders.find(|holder| holder.owner == *owner)
+        } else {
+            holders.next()
+        };
+        let Some(holder) = found else { return Renewed::Lost };
+        holder.expires = holder.expires.max(at.now.saturating_add(ttl));
+        Renewed::Renewed { left: holder.expires.since(at.now), others_waiting }
+    }
+
+    /// Lets go of a hold or of a place in the queue, and offers the name to who comes next.
+    ///
+    /// With `keep` above zero a hold becomes lingering: it can be neither renewed nor released any
+    /// more, and the name stays taken for that long, whatever becomes of its process.
+    pub fn release(
+        &mut self,
+        owner: &Owner,
+        keep: Duration,
+        at: &Moment<'_>,
+    ) -> (Released, Vec<Wake>) {
+        self.expire(at);
+        let held = if kept(Rule::OwnerCheckedOnRelease) {
+            self.holders.iter().position(|holder| holder.owner == *owner && !holder.lingering)
+        } else {
+            (!self.holders.is_empty()).then_some(0)
+        };
+        let waited = self.waiter(owner);
+        if let Some(holder) = held.and_then(|index| self.holders.get_mut(index))
+            && !keep.is_zero()
+        {
+            holder.lingering = true;
+            holder.expires = at.now.saturating_add(keep);
+        } else if let Some(index) = held {
+            self.holders.remove(index);
+        }
+        if let Some(index) = waited {
+            self.waiters.remove(index);
+        }
+        let released =
+            if held.or(waited).is_some() { Released::Released } else { Released::NotHeld };
+        (released, self.offer(at))
+    }
+
+    /// Writes a greater token into the hold of `owner`.
+    pub fn raise(&mut self, owner: &Owner, token: Token, at: &Moment<'_>) -> Raised {
+        self.expire(at);
+        let last_time = self.last_time;
+        let Some(holder) =
+            self.holders.iter_mut().find(|holder| holder.owner == *owner && !holder.lingering)
+        else {
+            return Raised::NotHeld;
+        };
+        if holder.token == token {
+            return Raised::Raised;
+        }
+        if token.time() <= last_time {
+            return Raised::Stale;
+        }
+        holder.token = token;
+        self.last_time = token.time();
+        Raised::Raised
+    }
+
+    /// Takes the name from all who hold it and offers it to who comes next.
+    ///
+    /// Whatever is granted next has a greater token than they had, so it fences them off.
+    pub fn evict(&mut self, at: &Moment<'_>) -> (Vec<Contender>, Vec<Wake>) {
+        self.expire(at);
+        let evicted = self.holders.drain(..).map(|holder| holder.describe(at.now)).collect();
+        (evicted, self.offer(at))
+    }
+}

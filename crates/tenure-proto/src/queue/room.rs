@@ -1,0 +1,45 @@
+//! Who can hold a name together.
+
+use super::Mode;
+
+/// What of a name is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    exclusive: u32,
+    shared: u32,
+    permits: u64,
+}
+
+impl Room {
+    /// What these holds take together.
+    pub fn taken_by(modes: impl IntoIterator<Item = Mode>) -> Self {
+        let mut room = Self::default();
+        for mode in modes {
+            room.take(mode);
+        }
+        room
+    }
+
+    /// Whether one more hold fits.
+    #[must_use]
+    pub fn fits(&self, mode: Mode) -> bool {
+        match mode {
+            Mode::Exclusive => *self == Self::default(),
+            Mode::Shared => self.exclusive == 0 && self.permits == 0,
+            Mode::Permits { take, of } => {
+                self.exclusive == 0
+                    && self.shared == 0
+                    && self.permits + u64::from(take) <= u64::from(of)
+            }
+        }
+    }
+
+    /// Takes up the room of one more hold.
+    pub fn take(&mut self, mode: Mode) {
+        match mode {
+            Mode::Exclusive => self.exclusive += 1,
+            Mode::Shared => self.shared += 1,
+            Mode::Permits { take, .. } => self.permits += u64::from(take),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The data of one name, and what every decision on it is told.
+
+use std::{fmt, time::Duration};
+
+use super::{Contender, Mode, Place, Snapshot, Waiting};
+use crate::{Owner, Timestamp, Token, token};
+
+/// Who asks a store on behalf of a whole process: where its wake-ups go, and what its liveness is
+/// judged by. A store gives it its meaning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Client(pub [u8; 16]);
+
+/// One hold of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Proof of the acquisition.
+    pub owner: Owner,
+    /// The process it belongs to.
+    pub client: Client,
+    /// How the name is held.
+    pub mode: Mode,
+    /// The fencing token.
+    pub token: Token,
+    /// When it was granted, in microseconds since the Unix epoch.
+    pub since: u64,
+    /// When the lease ends.
+    pub expires: Timestamp,
+    /// Released, but the name stays taken until the lease ends: the end of its process does not
+    /// free it.
+    pub lingering: bool,
+    /// Who it is, for people.
+    pub label: String,
+}
+
+/// Whether a waiter is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It asked lately.
+    Present,
+    /// It comes next and has until this moment to claim its grant.
+    Offered(Timestamp),
+    /// It did not claim its grant in time. It keeps its place until it asks again.
+    Absent,
+}
+
+/// One waiter for a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    /// Proof of the acquisition.
+    pub owner: Owner,
+    /// The process it belongs to.
+    pub client: Client,
+    /// How it wants to hold the name.
+    pub mode: Mode,
+    /// Its place in the queue.
+    pub place: Place,
+    /// Until when its place is kept if it does not ask again.
+    pub keep_until: Timestamp,
+    /// Whether it is there.
+    pub presence: Presence,
+    /// Since when it waits, in microseconds since the Unix epoch.
+    pub since: u64,
+    /// Who it is, for people.
+    pub label: String,
+}
+
+/// How long things are kept and how many of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long a waiter has to claim its grant.
+    pub claim_window: Duration,
+    /// How long a place is kept without being asked for again.
+    pub place_ttl: Duration,
+    /// How often the first waiter looks by itself, at the latest.
+    pub look: Duration,
+    /// How many may wait for one name.
+    pub max_waiters: usize,
+}
+
+/// What a decision is told of the world.
+#[derive(Clone, Copy)]
+pub struct Moment<'a> {
+    /// The store's clock, for leases.
+    pub now: Timestamp,
+    /// The store's time of day in microseconds since the Unix epoch, for tokens and people.
+    pub wall: u64,
+    /// The store's limits.
+    pub limits: &'a Limits,
+    /// Whether a process still lives. A store that cannot tell says yes.
+    pub alive: &'a dyn Fn(Client) -> bool,
+}
+
+impl fmt::Debug for Moment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Moment").field("now", &self.now).field("wall", &self.wall).finish()
+    }
+}
+
+/// Somebody to be told to ask again. A hint: only the answer to an ask makes a holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// The process to tell.
+    pub client: Client,
+    /// Which of its acquisitions.
+    pub owner: Owner,
+}
+
+/// Why an ask could not even be queued. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueueError {
+    /// As many wait for the name as the store allows.
+    #[error("{waiting} contenders wait already, which is the most the store allows for one name")]
+    Full {
+        /// How many wait.
+        waiting: usize,
+    },
+    /// The clock does not fit a token.
+    #[error(transparent)]
+    Clock(#[from] token::ClockOutOfRange),
+}
+
+/// One name as a store keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameState {
+    /// The time of the last token, in microseconds since the Unix epoch. It never goes back.
+    pub last_time: u64,
+    /// The place that the next newcomer gets.
+    pub next_place: u64,
+    /// Those who hold the name.
+    pub holders: Vec<Holder>,
+    /// Those who wait for it, by place.
+    pub waiters: Vec<Waiter>,
+}
+
+impl NameState {
+    /// Whether nobody holds the name or waits for it.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.holders.is_empty() && self.waiters.is_empty()
+    }
+
+    /// Who holds the name and who waits for it, as of `at`.
+    #[must_use]
+    pub fn inspect(&self, at: &Moment<'_>) -> Snapshot {
+        let mut seen = self.clone();
+        seen.expire(at);
+        seen.holders.retain(|holder| holder.lingering || (at.alive)(holder.client));
+        seen.waiters.retain(|waiter| (at.alive)(waiter.client));
+        Snapshot {
+            holders: seen.holders.iter().map(|holder| holder.describe(at.now)).collect(),
+            waiters: seen.waiters.iter().map(Waiter::describe).collect(),
+        }
+    }
+
+    pub(super) fn expire(&mut self, at: &Moment<'_>) {
+        self.holders.retain(|holder| holder.expires > at.now);
+        self.waiters.retain_mut(|waiter| {
+            if matches!(waiter.presence, Presence::Offered(until) if until <= at.now) {
+                waiter.presence = Presence::Absent;
+            }
+            waiter.keep_until > at.now
+        });
+    }
+
+    /// Removes what belongs to processes that ended: their holds, and waiters up to the first
+    /// living one.
+    pub(super) fn bury(&mut self, at: &Moment<'_>) -> bool {
+        let before = (self.holders.len(), self.waiters.len());
+        self.holders.retain(|holder| holder.lingering || (at.alive)(holder.client));
+        let dead = self.waiters.iter().take_while(|waiter| !(at.alive)(waiter.client)).count();
+        self.waiters.drain(..dead);
+        before != (self.holders.len(), self.waiters.len())
+    }
+
+    pub(super) fn next_token(&mut self, at: &Moment<'_>) -> Result<Token, QueueError> {
+        let micros = token::next_time(at.wall, self.last_time)?;
+        let token =
+            Token::from_time(micros).ok_or(QueueError::Clock(token::ClockOutOfRange { micros }))?;
+        self.last_time = micros;
+        Ok(token)
+    }
+
+    pub(super) fn waiter(&self, owner: &Owner) -> Option<usize> {
+        self.waiters.iter().position(|waiter| waiter.owner == *owner)
+    }
+}
+
+impl Holder {
+    pub(super) fn describe(&self, now: Timestamp) -> Contender {
+        Contender {
+            label: self.label.clone(),
+            token: self.token,
+            since: self.since,
+            left: Some(self.expires.since(now)),
+            mode: self.mode,
+            lingering: self.lingering,
+        }
+    }
+}
+
+impl Waiter {
+    fn describe(&self) -> Waiting {
+        Waiting { label: self.label.clone(), since: self.since, mode: self.mode }
+    }
+}

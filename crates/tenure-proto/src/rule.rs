@@ -1,0 +1,115 @@
+//! The rules that keep a lock safe, each of which a test can break to see that it is noticed.
+//!
+//! A line that keeps a rule asks [`kept`]. Without the feature `broken-rules` the answer is a
+//! constant `true` and the question costs nothing.
+
+macro_rules! rules {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// One rule of a safe lock.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Rule { $($(#[doc = $doc])+ $name,)+ }
+
+        impl Rule {
+            /// Every rule.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// The rule in one sentence.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc),+),)+ }
+            }
+        }
+    };
+}
+
+rules! {
+    /// A release touches only the lease of its own owner.
+    OwnerCheckedOnRelease,
+    /// A renewal extends only the lease of its own owner.
+    OwnerCheckedOnRenewal,
+    /// A renewal never brings back a lease that has ended.
+    RenewalNeverCreates,
+    /// A deadline counts from the sending of the request, not from its answer.
+    DeadlineCountsFromSending,
+    /// An answer that comes after its own deadline is no grant.
+    LateGrantRefused,
+    /// A deadline leaves room for clocks that run at different rates.
+    DriftAllowedFor,
+    /// A holder stops at its own deadline, whatever it has or has not heard.
+    HolderStopsAtDeadline,
+    /// A lost lease stays lost, whatever answer comes late.
+    LostIsFinal,
+    /// Each acquisition has an owner of its own.
+    FreshOwnerEachTime,
+    /// An acquisition whose answer never came is taken back.
+    DoubtfulGrantTakenBack,
+    /// An acquisition dropped midway is taken back.
+    DroppedAcquireTakenBack,
+    /// Renewals end with the guard.
+    RenewalEndsWithGuard,
+    /// A renewal that failed is tried again before the deadline.
+    FailedRenewalTriedAgain,
+    /// Tokens rise also when the store has lost its memory.
+    TokensOutliveMemory,
+    /// A resource refuses a token smaller than one it has seen.
+    ResourceComparesTokens,
+    /// No answer means unknown, not refused.
+    SilenceIsDoubt,
+    /// A waiter looks again by itself when no wake-up comes.
+    WaiterLooksAgain,
+    /// A contender that does not claim its grant is passed over.
+    AbsentWaiterPassedOver,
+    /// Repeating an acquire never extends the lease.
+    RepeatNeverExtends,
+    /// Every local pass has a token of its own.
+    PassRaisesToken,
+    /// A guard of an earlier generation cannot touch the hold of a later one.
+    GenerationChecked,
+    /// A turn inside one process is bounded while others wait.
+    TurnIsBounded,
+}
+
+#[cfg(feature = "broken-rules")]
+mod switch {
+    use std::cell::Cell;
+
+    use super::Rule;
+
+    thread_local! {
+        static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
+    }
+
+    /// Keeps a rule broken on this thread until it is dropped.
+    #[derive(Debug)]
+    #[must_use = "the rule is kept again as soon as this is dropped"]
+    pub struct Broken(());
+
+    impl Drop for Broken {
+        fn drop(&mut self) {
+            BROKEN.set(None);
+        }
+    }
+
+    /// Breaks `rule` on this thread, for tests that must notice it.
+    pub fn break_rule(rule: Rule) -> Broken {
+        BROKEN.set(Some(rule));
+        Broken(())
+    }
+
+    /// Whether `rule` is in force on this thread.
+    #[must_use]
+    pub fn kept(rule: Rule) -> bool {
+        BROKEN.get() != Some(rule)
+    }
+}
+
+#[cfg(feature = "broken-rules")]
+pub use switch::{Broken, break_rule, kept};
+
+/// Whether `rule` is in force.
+#[cfg(not(feature = "broken-rules"))]
+#[must_use]
+#[inline(always)]
+pub const fn kept(_rule: Rule) -> bool {
+    true
+}

@@ -1,0 +1,125 @@
+//! Fencing tokens: numbers that rise with each grant, so that a resource can refuse the late.
+
+use std::{fmt, num::NonZeroU64};
+
+/// How many bits of a token count the passes inside one process.
+const PASS_BITS: u32 = 10;
+/// Times at or above this do not fit a token (the year 2255).
+const TIME_LIMIT: u64 = 1 << 53;
+
+/// A fencing token: greater than every token granted before it for the same name (promise S2).
+///
+/// Hand it to the resource that the lock protects and let the resource refuse a smaller one than
+/// it has seen. It is a positive `i64`, so it fits an SQL `BIGINT`. Tokens of different names,
+/// stores or layouts do not compare.
+///
+/// Made of the store's time in microseconds (53 bits) and the number of the pass inside one
+/// process (10 bits).
+///
+/// ```
+/// use tenure_proto::Token;
+///
+/// let token = Token::from_time(1_700_000_000_000_000).unwrap();
+/// let next = token.next_pass().unwrap();
+/// assert!(next > token);
+/// assert!(next < Token::from_time(1_700_000_000_000_001).unwrap());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(NonZeroU64);
+
+impl Token {
+    /// The most passes that fit between two of the store's tokens.
+    pub const MAX_PASS: u64 = (1 << PASS_BITS) - 1;
+
+    /// The store's token for `micros` microseconds since the Unix epoch; `None` when it is zero
+    /// or does not fit 53 bits.
+    #[must_use]
+    pub const fn from_time(micros: u64) -> Option<Self> {
+        if micros >= TIME_LIMIT {
+            return None;
+        }
+        match NonZeroU64::new(micros << PASS_BITS) {
+            Some(raw) => Some(Self(raw)),
+            None => None,
+        }
+    }
+
+    /// A token read back from where it was written; `None` when it is zero or no positive `i64`.
+    #[must_use]
+    pub const fn from_raw(raw: u64) -> Option<Self> {
+        if raw > i64::MAX as u64 {
+            return None;
+        }
+        match NonZeroU64::new(raw) {
+            Some(raw) => Some(Self(raw)),
+            None => None,
+        }
+    }
+
+    /// The number, as a resource compares it.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The number as SQL's `BIGINT` has it. It is never negative.
+    #[must_use]
+    pub const fn as_i64(self) -> i64 {
+        self.0.get().cast_signed()
+    }
+
+    /// The store's time inside the token, in microseconds since the Unix epoch.
+    #[must_use]
+    pub const fn time(self) -> u64 {
+        self.0.get() >> PASS_BITS
+    }
+
+    /// Which pass inside one process this is: 0 for the grant of the store itself.
+    #[must_use]
+    pub const fn pass(self) -> u64 {
+        self.0.get() & Self::MAX_PASS
+    }
+
+    /// The token of the next pass inside one process; `None` when the store must give a new one.
+    #[must_use]
+    pub const fn next_pass(self) -> Option<Self> {
+        if self.pass() == Self::MAX_PASS {
+            return None;
+        }
+        match NonZeroU64::new(self.0.get() + 1) {
+            Some(raw) => Some(Self(raw)),
+            None => None,
+        }
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The store's clock reads a time that no token can carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the clock reads {micros} µs since 1970, which no fencing token can carry: set the clock")]
+pub struct ClockOutOfRange {
+    /// What the clock read.
+    pub micros: u64,
+}
+
+/// The time of the next token: now, or one more than the last one if the clock stood still or
+/// went back.
+///
+/// This is what keeps tokens rising when a store forgets them: a store that lost `last` starts
+/// again from its clock.
+///
+/// # Errors
+/// [`ClockOutOfRange`] when the result does not fit a token.
+pub const fn next_time(now_micros: u64, last_micros: u64) -> Result<u64, ClockOutOfRange> {
+    let after_last = last_micros.saturating_add(1);
+    let micros = if now_micros > after_last { now_micros } else { after_last };
+    if micros >= TIME_LIMIT {
+        return Err(ClockOutOfRange { micros });
+    }
+    Ok(micros)
+}
