@@ -30,6 +30,7 @@ const LIMITS: Limits = Limits {
     place_ttl: Duration::from_secs(10),
     look: Duration::from_secs(1),
     max_waiters: 1_000,
+    max_holders: 1_000,
 };
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -46,6 +47,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     place_ttl: LIMITS.place_ttl,
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,
+    max_holders: LIMITS.max_holders,
 };
 
 /// A store in the memory of this process. Clones are the same store.
@@ -156,6 +158,10 @@ impl From<QueueError> for Fault {
     fn from(error: QueueError) -> Self {
         let (kind, cure) = match error {
             QueueError::Full { .. } => (FaultKind::Full, "try again when fewer wait"),
+            QueueError::OtherMode => (FaultKind::Unsupported, "release it and lock it anew"),
+            QueueError::Permits { .. } => {
+                (FaultKind::Misconfigured, "take at least one and at most as many as there are")
+            }
             QueueError::Clock(_) => (FaultKind::Misconfigured, "then try again"),
         };
         Self::new(kind, error.to_string(), cure)

@@ -4,14 +4,17 @@
 //! the conformance suite of `tenure-testkit` proves each of them; `docs/stores/contract.md` maps
 //! them onto real stores. [`NameState`](tenure_proto::queue::NameState) is their meaning in code.
 //!
-//! 1. **Repeating is harmless.** An acquire repeated with the same owner answers the same token and
-//!    what is left of the lease. It never extends the lease.
+//! 1. **Repeating is harmless.** An acquire repeated with the same owner and mode answers the same
+//!    token and what is left of the lease. It never extends the lease of a hold. An exclusive holder
+//!    that asks for the shared mode keeps its lease and token and lets other readers in at once;
+//!    every other change of mode is refused and changes nothing.
 //! 2. **Try leaves nothing behind; Wait keeps a place** for one place ttl after each ask. An owner
-//!    that was passed over as absent gets its original place back when it asks again.
-//!    `retry_after` is the latest moment to ask again.
-//! 3. **A hand-off is claimed.** A release offers the name to the next waiter for a short claim
-//!    window and hints to it; the acquire that claims sets the full ttl. Unclaimed, it passes on.
-//!    Nobody becomes a holder by a message.
+//!    that was passed over as absent and asks again within it gets its original place back.
+//!    `retry_after` is the latest moment to ask again. A store without a queue answers a wait like
+//!    a try.
+//! 3. **A hand-off is claimed.** A release offers the name to the next waiter for one claim window
+//!    and hints to it; the acquire that claims sets the full ttl. Unclaimed, it passes on. Nobody
+//!    becomes a holder by a message, only by the answer to its own acquire.
 //! 4. **A release lets in all who fit**: one writer, all leading readers, or as many takers of
 //!    permits as there is room for.
 //! 5. **A renewal never shortens, claims or creates**, and answers for each hold alone: what one
@@ -20,10 +23,13 @@
 //!    stays taken for that long, whatever becomes of the process, and cannot be renewed any more.
 //! 7. **Only your own.** No call touches the lease or place of another owner, [`Store::evict`] apart.
 //! 8. **Tokens rise** with each grant of a name, also after a release, an eviction or an expiry.
+//!    Shared grants are unordered among themselves; the token of a permit only tells it apart.
+//!    [`Store::raise`] writes a greater one into a hold, and later grants exceed that too.
 //! 9. **First come, first served** for [`Order::Fifo`](tenure_proto::queue::Order::Fifo) among
 //!    those who are present.
-//! 10. **A turn is one step**: the owner lets go and `ask.owner` asks; if nobody waits it is granted
-//!     anew with a fresh token. Repeating it answers like a repeated acquire.
+//! 10. **A turn is one step** where there is a queue: the owner lets go, whoever waits comes first,
+//!     and `ask.owner`, another owner, asks; if nobody waits it is granted anew with a fresh token.
+//!     Repeating it answers like a repeated acquire. Without a queue it may be two steps.
 //! 11. **Faults say whether they may have taken effect.** An answer that never came is
 //!     [`InDoubt`](crate::FaultKind::InDoubt), and `late_calls` says whether a call can take
 //!     effect after its future was dropped.
@@ -46,13 +52,16 @@ use crate::{Fault, LockName, Wakeups};
 /// What a store can do. The conformance suite holds it to every word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether a name can be held in [`Shared`](tenure_proto::queue::Mode::Shared) mode.
+    /// Whether a name can be held in [`Shared`](tenure_proto::queue::Mode::Shared) mode, and an
+    /// exclusive hold become a shared one.
     pub shared: bool,
     /// Whether a name can be held by [`Permits`](tenure_proto::queue::Mode::Permits).
     pub permits: bool,
-    /// Whether it keeps a queue and grants in its order.
+    /// Whether it keeps a queue and grants in its order. Without one, nothing is offered, `place` is
+    /// `None`, and the three figures of the queue below are zero.
     pub fifo: bool,
-    /// Whether a release itself makes the next waiter the holder.
+    /// Whether a release itself offers the name to the next waiter, so that no newcomer can come
+    /// between.
     pub handoff: bool,
     /// Whether its tokens leave room for passes inside a process.
     pub pass_bits: bool,
@@ -72,6 +81,8 @@ pub struct Capabilities {
     pub claim_window: Duration,
     /// How many may wait for one name.
     pub max_waiters: usize,
+    /// How many may hold one name together. More than that wait.
+    pub max_holders: usize,
 }
 
 /// What a lease is tied to.
@@ -80,7 +91,8 @@ pub struct Capabilities {
 pub enum LeaseScope {
     /// Each hold has its own.
     Hold,
-    /// All holds of one session share one.
+    /// All holds of one session share one. What was asked for as ttl is not heeded: `left` says
+    /// what there is, and any call may extend it.
     Session,
 }
 
@@ -152,7 +164,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Asks for a name (clauses 1, 2, 3, 8, 9).
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault>;
 
-    /// Renews holds and answers for each of them, in their order (clause 5).
+    /// Renews holds and answers for each of them, in their order and as many (clause 5).
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed>;
 
     /// Gives up a hold or a place in the queue (clauses 4, 6).
@@ -166,7 +178,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Lets others have their turn and queues again, in one step (clause 10).
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault>;
 
-    /// Writes a greater token into a hold: the second round of a quorum.
+    /// Writes a greater token into a hold: the second round of a quorum (clause 8).
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault>;
 
     /// Who holds a name and who waits for it.

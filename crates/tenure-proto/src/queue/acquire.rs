@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Answer, Ask, Client, Holder, Intent, Moment, NameState, Order, Place, Presence, QueueError,
-    Waiter, Wake,
+    Answer, Ask, Client, Holder, Intent, Mode, Moment, NameState, Order, Place, Presence,
+    QueueError, Waiter, Wake,
 };
 use crate::{
     Owner,
@@ -18,7 +18,8 @@ impl NameState {
     /// Asks for the name.
     ///
     /// Repeating an ask with the same owner answers the same token and what is left of the lease,
-    /// and never extends it: an ask that is sent twice is harmless.
+    /// and never extends it: an ask that is sent twice is harmless. An exclusive holder that asks
+    /// for the shared mode is a reader from then on, with the same lease and token.
     ///
     /// # Errors
     /// [`QueueError`] when nothing can be granted or queued; nothing is changed then.
@@ -28,13 +29,18 @@ impl NameState {
         client: Client,
         at: &Moment<'_>,
     ) -> Result<(Answer, Vec<Wake>), QueueError> {
-        self.expire(at);
-        if let Some(answer) = self.repeat(ask, at) {
-            return Ok((answer, Vec::new()));
+        if let Mode::Permits { take, of } = ask.mode
+            && (take == 0 || take > of)
+        {
+            return Err(QueueError::Permits { take, of });
         }
-        let mut enters = self.enters(ask);
+        self.expire(at);
+        if let Some(answer) = self.repeat(ask, at)? {
+            return Ok((answer, self.offer(at)));
+        }
+        let mut enters = self.enters(ask, at);
         if !enters && self.bury(at) {
-            enters = self.enters(ask);
+            enters = self.enters(ask, at);
         }
         if enters {
             let answer = self.grant(ask, client, at)?;
@@ -62,14 +68,17 @@ impl NameState {
         at: &Moment<'_>,
     ) -> Result<(Answer, Vec<Wake>), QueueError> {
         self.expire(at);
-        if let Some(answer) = self.repeat(ask, at) {
-            return Ok((answer, Vec::new()));
+        if let Some(answer) = self.repeat(ask, at)? {
+            return Ok((answer, self.offer(at)));
         }
         let mut after = self.clone();
         after.forget(owner);
-        let outcome = after.acquire(ask, client, at)?;
+        // Those who wait come first, whatever order is asked for.
+        let mut wake = after.offer(at);
+        let (answer, more) = after.acquire(ask, client, at)?;
+        wake.extend(more);
         *self = after;
-        Ok(outcome)
+        Ok((answer, wake))
     }
 
     pub(super) fn forget(&mut self, owner: &Owner) {
@@ -77,30 +86,40 @@ impl NameState {
         self.waiters.retain(|waiter| waiter.owner != *owner);
     }
 
-    fn repeat(&mut self, ask: &Ask, at: &Moment<'_>) -> Option<Answer> {
-        let others_waiting = !self.waiters.is_empty();
-        let holder = self
-            .holders
-            .iter_mut()
-            .find(|holder| holder.owner == ask.owner && !holder.lingering)?;
+    fn repeat(&mut self, ask: &Ask, at: &Moment<'_>) -> Result<Option<Answer>, QueueError> {
+        let others_waiting = self.others_waiting();
+        let mut holders = self.holders.iter_mut().filter(|holder| !holder.lingering);
+        let Some(holder) = holders.find(|holder| holder.owner == ask.owner) else {
+            return Ok(None);
+        };
+        holder.mode = match (holder.mode, ask.mode) {
+            (Mode::Exclusive, Mode::Shared) => Mode::Shared,
+            (Mode::Permits { take: held, .. }, Mode::Permits { take, .. }) if held == take => {
+                ask.mode
+            }
+            (held, asked) if held == asked => held,
+            _ => return Err(QueueError::OtherMode),
+        };
         if !kept(Rule::RepeatNeverExtends) {
             holder.expires = at.now.saturating_add(ask.ttl);
         }
         let left = holder.expires.since(at.now);
-        Some(Answer::Granted { token: holder.token, left, others_waiting })
+        Ok(Some(Answer::Granted { token: holder.token, left, others_waiting }))
     }
 
-    fn enters(&self, ask: &Ask) -> bool {
+    fn enters(&self, ask: &Ask, at: &Moment<'_>) -> bool {
         let index = self.waiter(&ask.owner);
         let offered = index.and_then(|index| self.waiters.get(index)).is_some_and(|waiter| {
             matches!(waiter.presence, Presence::Offered(_)) && waiter.mode == ask.mode
         });
         match ask.order {
             _ if offered => true,
-            Order::Barging => self.taken(Some(&ask.owner)).fits(ask.mode),
+            Order::Barging => {
+                self.taken(Some(&ask.owner)).fits_within(at.limits.max_holders, ask.mode)
+            }
             Order::Fifo => {
                 let index = index.unwrap_or_else(|| self.index_of(ask));
-                self.may_enter(ask.mode, index, &ask.owner)
+                self.may_enter(ask.mode, index, &ask.owner, at)
             }
         }
     }
@@ -130,7 +149,7 @@ impl NameState {
             lingering: false,
             label: ask.label.clone(),
         });
-        let others_waiting = !self.waiters.is_empty();
+        let others_waiting = self.others_waiting();
         Ok(Answer::Granted { token, left: ask.ttl, others_waiting })
     }
 
@@ -149,6 +168,9 @@ impl NameState {
             waiter.keep_until = keep_until;
             waiter.mode = ask.mode;
             return Ok(waiter.place);
+        }
+        if self.waiters.len() >= at.limits.max_waiters {
+            self.waiters.retain(|waiter| (at.alive)(waiter.client));
         }
         if self.waiters.len() >= at.limits.max_waiters {
             return Err(QueueError::Full { waiting: self.waiters.len() });

@@ -25,7 +25,8 @@ pub enum Mode {
 pub enum Order {
     /// First come, first served: nothing is granted past a present waiter.
     Fifo,
-    /// A free name is granted although others wait for it.
+    /// Whatever there is room for may be granted although others wait. What is offered to a waiter
+    /// is not free.
     Barging,
 }
 
@@ -34,7 +35,8 @@ pub enum Order {
 pub enum Intent {
     /// It leaves nothing behind.
     Try,
-    /// It keeps a place in the queue for one place ttl.
+    /// It keeps a place in the queue for one place ttl. A store without a queue answers it like a
+    /// try.
     Wait {
         /// The place it had before, which it gets back.
         place: Option<Place>,
@@ -58,8 +60,13 @@ pub struct Ask {
     pub intent: Intent,
     /// How long the lease is to last, grace included, in whole milliseconds.
     pub ttl: Duration,
-    /// Who asks, for people.
+    /// Who asks, for people: at most [`Ask::MAX_LABEL`] bytes, which the caller sees to.
     pub label: String,
+}
+
+impl Ask {
+    /// The longest label, in bytes: what a store keeps of one contender is bounded.
+    pub const MAX_LABEL: usize = 256;
 }
 
 /// A store's answer to an ask.
@@ -69,7 +76,8 @@ pub enum Answer {
     Granted {
         /// The fencing token. Repeating the ask answers the same one.
         token: Token,
-        /// What remains of the lease.
+        /// What remains of the lease. Where leases belong to a session this is the session's rest,
+        /// whatever ttl was asked for.
         left: Duration,
         /// Whether other contenders wait.
         others_waiting: bool,
@@ -82,7 +90,7 @@ pub enum Answer {
         ahead: u32,
         /// One of those who hold the name, if anybody does.
         holder: Option<Contender>,
-        /// The place in the queue, for an ask that waits.
+        /// The place in the queue, for an ask that waits in a store that has one.
         place: Option<Place>,
     },
 }
@@ -90,12 +98,13 @@ pub enum Answer {
 /// A holder, for people to see. It proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contender {
-    /// Who it is, by its own word.
+    /// Who it is, by its own word; empty where it said nothing.
     pub label: String,
-    /// The fencing token of its hold.
-    pub token: Token,
-    /// When it was granted, in microseconds since the Unix epoch.
-    pub since: u64,
+    /// The fencing token of its hold; `None` for a holder of another library that has none.
+    pub token: Option<Token>,
+    /// When it was granted, in microseconds since the Unix epoch; `None` where the store cannot
+    /// tell.
+    pub since: Option<u64>,
     /// What remains of its lease; `None` where the store cannot tell.
     pub left: Option<Duration>,
     /// How it holds the name.
@@ -107,10 +116,11 @@ pub struct Contender {
 /// A waiter, for people to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Who it is, by its own word.
+    /// Who it is, by its own word; empty where it said nothing.
     pub label: String,
-    /// Since when it waits, in microseconds since the Unix epoch.
-    pub since: u64,
+    /// Since when it waits, in microseconds since the Unix epoch; `None` where the store cannot
+    /// tell.
+    pub since: Option<u64>,
     /// How it wants to hold the name.
     pub mode: Mode,
 }

@@ -22,18 +22,25 @@ impl NameState {
     ///
     /// Everybody before it is let in first in thought; the first who does not fit closes the door
     /// to all behind, so that a stream of small asks cannot starve a large one.
-    pub(super) fn may_enter(&self, mode: Mode, index: usize, owner: &Owner) -> bool {
+    pub(super) fn may_enter(
+        &self,
+        mode: Mode,
+        index: usize,
+        owner: &Owner,
+        at: &Moment<'_>,
+    ) -> bool {
+        let most = at.limits.max_holders;
         let mut room = self.taken(Some(owner));
         for waiter in self.waiters.iter().take(index) {
             if waiter.presence != Presence::Present {
                 continue;
             }
-            if !room.fits(waiter.mode) {
+            if !room.fits_within(most, waiter.mode) {
                 return false;
             }
             room.take(waiter.mode);
         }
-        room.fits(mode)
+        room.fits_within(most, mode)
     }
 
     /// Offers the name to all at the head of the queue who fit, and says whom to wake.
@@ -53,7 +60,7 @@ impl NameState {
             if waiter.presence != Presence::Present {
                 continue;
             }
-            if !room.fits(waiter.mode) {
+            if !room.fits_within(at.limits.max_holders, waiter.mode) {
                 break;
             }
             if !(at.alive)(waiter.client) {

@@ -22,7 +22,7 @@ pub enum Released {
 pub enum Raised {
     /// The hold has the token now.
     Raised,
-    /// The token is not greater than the last one of the name.
+    /// The hold has a greater token already.
     Stale,
     /// The owner does not hold the name.
     NotHeld,
@@ -34,7 +34,7 @@ impl NameState {
         if kept(Rule::RenewalNeverCreates) {
             self.expire(at);
         }
-        let others_waiting = !self.waiters.is_empty();
+        let others_waiting = self.others_waiting();
         let mut holders = self.holders.iter_mut().filter(|holder| !holder.lingering);
         let found = if kept(Rule::OwnerCheckedOnRenewal) {
             holders.find(|holder| holder.owner == *owner)
@@ -79,23 +79,20 @@ impl NameState {
         (released, self.offer(at))
     }
 
-    /// Writes a greater token into the hold of `owner`.
+    /// Writes a greater token into the hold of `owner`. Whatever is granted later has a greater one
+    /// still.
     pub fn raise(&mut self, owner: &Owner, token: Token, at: &Moment<'_>) -> Raised {
         self.expire(at);
-        let last_time = self.last_time;
         let Some(holder) =
             self.holders.iter_mut().find(|holder| holder.owner == *owner && !holder.lingering)
         else {
             return Raised::NotHeld;
         };
-        if holder.token == token {
-            return Raised::Raised;
-        }
-        if token.time() <= last_time {
+        if token < holder.token {
             return Raised::Stale;
         }
         holder.token = token;
-        self.last_time = token.time();
+        self.last_time = self.last_time.max(token.time());
         Raised::Raised
     }
 

@@ -5,6 +5,7 @@ use super::Mode;
 /// What of a name is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
+    holds: usize,
     exclusive: u32,
     shared: u32,
     permits: u64,
@@ -34,8 +35,14 @@ impl Room {
         }
     }
 
+    /// Whether one more hold fits where at most `most` are kept.
+    pub(super) fn fits_within(&self, most: usize, mode: Mode) -> bool {
+        self.holds < most && self.fits(mode)
+    }
+
     /// Takes up the room of one more hold.
     pub fn take(&mut self, mode: Mode) {
+        self.holds += 1;
         match mode {
             Mode::Exclusive => self.exclusive += 1,
             Mode::Shared => self.shared += 1,

@@ -75,6 +75,8 @@ pub struct Limits {
     pub look: Duration,
     /// How many may wait for one name.
     pub max_waiters: usize,
+    /// How many may hold one name together.
+    pub max_holders: usize,
 }
 
 /// What a decision is told of the world.
@@ -113,6 +115,17 @@ pub enum QueueError {
     Full {
         /// How many wait.
         waiting: usize,
+    },
+    /// The owner holds the name in another mode, and only from exclusive to shared is there a way.
+    #[error("this very acquisition holds the name in another mode")]
+    OtherMode,
+    /// No permits are asked for, or more than there are.
+    #[error("{take} permits of {of} can never be granted")]
+    Permits {
+        /// How many were asked for.
+        take: u32,
+        /// How many there are, by the caller's word.
+        of: u32,
     },
     /// The clock does not fit a token.
     #[error(transparent)]
@@ -163,13 +176,22 @@ impl NameState {
     }
 
     /// Removes what belongs to processes that ended: their holds, and waiters up to the first
-    /// living one.
+    /// living one that is there, who is in the way of all behind it.
     pub(super) fn bury(&mut self, at: &Moment<'_>) -> bool {
         let before = (self.holders.len(), self.waiters.len());
         self.holders.retain(|holder| holder.lingering || (at.alive)(holder.client));
-        let dead = self.waiters.iter().take_while(|waiter| !(at.alive)(waiter.client)).count();
-        self.waiters.drain(..dead);
+        let mut in_the_way = false;
+        self.waiters.retain(|waiter| {
+            let keep = in_the_way || (at.alive)(waiter.client);
+            in_the_way |= keep && waiter.presence != Presence::Absent;
+            keep
+        });
         before != (self.holders.len(), self.waiters.len())
+    }
+
+    /// Whether anybody waits who is there.
+    pub(super) fn others_waiting(&self) -> bool {
+        self.waiters.iter().any(|waiter| waiter.presence != Presence::Absent)
     }
 
     pub(super) fn next_token(&mut self, at: &Moment<'_>) -> Result<Token, QueueError> {
@@ -189,8 +211,8 @@ impl Holder {
     pub(super) fn describe(&self, now: Timestamp) -> Contender {
         Contender {
             label: self.label.clone(),
-            token: self.token,
-            since: self.since,
+            token: Some(self.token),
+            since: Some(self.since),
             left: Some(self.expires.since(now)),
             mode: self.mode,
             lingering: self.lingering,
@@ -200,6 +222,6 @@ impl Holder {
 
 impl Waiter {
     fn describe(&self) -> Waiting {
-        Waiting { label: self.label.clone(), since: self.since, mode: self.mode }
+        Waiting { label: self.label.clone(), since: Some(self.since), mode: self.mode }
     }
 }
