@@ -185,7 +185,7 @@ impl Grace {
 
 const fn ceil_millis(length: Duration) -> u64 {
     let whole = floor_millis(length);
-    if length.subsec_nanos() % 1_000_000 == 0 { whole } else { whole.saturating_add(1) }
+    if length.subsec_nanos().is_multiple_of(1_000_000) { whole } else { whole.saturating_add(1) }
 }
 
 /// Whole milliseconds in `length`, rounded down.
