@@ -3,17 +3,39 @@
 //!
 //! Users add the crate `tenure`, which re-exports this one and chooses stores.
 
+mod acquire;
 pub mod clock;
+mod context;
+mod departure;
+mod driver;
+mod engine;
+mod entropy;
+pub mod error;
 mod fault;
+mod guard;
+mod handover;
 mod hints;
+pub mod kinds;
+mod lease;
 mod memory;
 mod names;
+pub mod observe;
+mod options;
 pub mod store;
+mod tenure;
+mod ticket;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use entropy::{Entropy, OsEntropy, SeededEntropy};
+pub use error::{AcquireError, AnyError, Lost, ReleaseError, ShutdownError};
 pub use fault::{Fault, FaultKind};
+pub use guard::Guard;
 pub use hints::{HintBoard, Wakeups};
+pub use kinds::Mutex;
 pub use memory::MemoryStore;
 pub use names::{LockName, NameError};
+pub use options::Busy;
 pub use store::Store;
+pub use tenure::{Tenure, TenureBuilder};
 pub use tenure_proto as proto;
+pub use tenure_proto::{LostReason, Owner, Timestamp, Token};

@@ -1,0 +1,107 @@
+//! What all locks of one [`Tenure`](crate::Tenure) share.
+
+use std::sync::Arc;
+
+use tenure_proto::{
+    LostReason, Owner, Timestamp, Token,
+    rule::{Rule, kept},
+};
+
+use crate::{
+    AcquireError, Clock, Entropy, Fault, LockName, Store,
+    engine::{Refusal, Roster, Slot},
+    error::{Lost, Place},
+    handover::Seats,
+    observe::Observer,
+};
+
+/// One opened store with everything that its locks need.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) seats: Seats,
+    pub(crate) observer: Observer,
+    pub(crate) label: String,
+    process: u32,
+    first_owner: std::sync::OnceLock<Owner>,
+}
+
+impl Context {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        roster: Arc<Roster>,
+    ) -> Self {
+        let process = std::process::id();
+        Self {
+            observer: Observer { store: store.kind() },
+            seats: Seats::default(),
+            label: format!("{}/{process}", host()),
+            store,
+            clock,
+            entropy,
+            roster,
+            process,
+            first_owner: std::sync::OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Which lock, in which store, for an error.
+    pub(crate) fn place(&self, name: &LockName) -> Place {
+        let store = format!("{} ({})", self.store.kind(), self.store.location());
+        Place { name: name.clone(), store }
+    }
+
+    /// Room for one more hold or waiter, before anything is asked of the store.
+    pub(crate) fn reserve(&self, name: &LockName) -> Result<Slot, AcquireError> {
+        if self.forked() {
+            return Err(AcquireError::ShutDown { place: self.place(name) });
+        }
+        self.roster.reserve().map_err(|refusal| match refusal {
+            Refusal::Full { limit } => {
+                AcquireError::TooManyHolds { place: self.place(name), limit }
+            }
+            Refusal::Closed => AcquireError::ShutDown { place: self.place(name) },
+        })
+    }
+
+    /// Whether this is a forked copy of the process that opened the store: it has no engine, and
+    /// its guards belong to the other.
+    pub(crate) fn forked(&self) -> bool {
+        std::process::id() != self.process
+    }
+
+    pub(crate) fn fresh_owner(&self) -> Result<Owner, Fault> {
+        if kept(Rule::FreshOwnerEachTime) {
+            return self.entropy.owner();
+        }
+        let owner = self.entropy.owner()?;
+        Ok(*self.first_owner.get_or_init(|| owner))
+    }
+
+    pub(crate) fn lost(&self, name: &LockName, token: Token, reason: LostReason) -> Lost {
+        Lost { place: self.place(name), token, reason }
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.roster.close();
+    }
+}
+
+fn host() -> String {
+    #[cfg(unix)]
+    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    #[cfg(not(unix))]
+    let name = std::env::var("COMPUTERNAME").ok();
+    name.unwrap_or_else(|| "localhost".to_owned())
+}

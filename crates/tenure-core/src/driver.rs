@@ -1,0 +1,57 @@
+//! Waiting for whichever comes first. The only place that chooses between futures.
+
+use std::future::Future;
+
+use tenure_proto::{
+    Timestamp,
+    rule::{Rule, kept},
+};
+
+use crate::{Clock, Wakeups};
+
+/// What `future` gives if it does so before `until`.
+pub(crate) async fn before<F>(clock: &dyn Clock, until: Timestamp, future: F) -> Option<F::Output>
+where
+    F: Future + Send,
+    F::Output: Send,
+{
+    if until == Timestamp::NEVER {
+        return Some(future.await);
+    }
+    tokio::select! {
+        biased;
+        output = future => Some(output),
+        () = clock.sleep_until(until) => None,
+    }
+}
+
+/// Returns at a wake-up, and at `until` at the latest: a wake-up is only a hint.
+pub(crate) async fn pause(clock: &dyn Clock, until: Timestamp, wakeups: &mut Wakeups) {
+    let until = if kept(Rule::WaiterLooksAgain) { until } else { Timestamp::NEVER };
+    tokio::select! {
+        biased;
+        () = wakeups.next() => {}
+        () = clock.sleep_until(until) => {}
+    }
+}
+
+/// Which of the two is ready first; the first if both are.
+pub(crate) async fn first<A, B>(one: A, other: B) -> Either<A::Output, B::Output>
+where
+    A: Future + Send,
+    B: Future + Send,
+{
+    tokio::select! {
+        biased;
+        output = one => Either::One(output),
+        output = other => Either::Other(output),
+    }
+}
+
+/// What [`first`] gives.
+pub(crate) enum Either<A, B> {
+    /// The first was ready.
+    One(A),
+    /// The second was ready before the first.
+    Other(B),
+}

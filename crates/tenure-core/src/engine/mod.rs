@@ -1,0 +1,121 @@
+//! The engine: one future that renews every hold, notices every loss and takes back everything
+//! that was abandoned.
+//!
+//! It runs on a thread of tenure's own, so that a blocked executor of the user's can lose a lock
+//! but never overrun it; in tests and simulations the same future runs on the caller's runtime.
+
+mod roster;
+mod take_back;
+mod thread;
+
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+pub(crate) use roster::{Job, Key, Refusal, Roster, Slot};
+pub(crate) use take_back::TakeBack;
+use tenure_proto::{Renewed, Timestamp};
+pub(crate) use thread::spawn;
+
+use crate::{
+    Clock, Store,
+    driver::{Either, before, first},
+    lease::{Due, Lease},
+    observe::Observer,
+    store::Renewal,
+};
+
+/// The most holds that are renewed by one call.
+const BATCH: usize = 128;
+
+/// What the engine works with.
+pub(crate) struct Engine {
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) observer: Observer,
+}
+
+/// One call to the store that is under way. There are never more than holds and abandoned
+/// acquisitions, which the roster bounds.
+type Call<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+impl Engine {
+    /// Works until the roster is closed and nothing is left to do.
+    pub(crate) async fn run(self) {
+        let mut calls: FuturesUnordered<Call<'_>> = FuturesUnordered::new();
+        loop {
+            self.start_what_is_due(&calls);
+            if self.roster.is_finished() && calls.is_empty() {
+                return;
+            }
+            let next = self.roster.plan();
+            let woken = before(&*self.clock, next, self.roster.changed());
+            if calls.is_empty() {
+                woken.await;
+            } else if let Either::One(None | Some(())) = first(calls.next(), woken).await {
+            }
+        }
+    }
+
+    fn start_what_is_due<'a>(&'a self, calls: &FuturesUnordered<Call<'a>>) {
+        let now = self.clock.now();
+        let mut renewals = Vec::new();
+        for job in self.roster.take_due(now) {
+            match job {
+                Job::TakeBack(job) => calls.push(Box::pin(self.take_back(job))),
+                Job::Watch(lease) => {
+                    if let Due::Renew(renewal) = lease.on_time(now) {
+                        renewals.push((lease, renewal));
+                    }
+                }
+            }
+        }
+        // Long leases and short ones do not share a call: its time limit is that of the shortest.
+        renewals.sort_by_key(|(_, renewal)| renewal.ttl);
+        let mut renewals = renewals.into_iter().peekable();
+        while renewals.peek().is_some() {
+            let batch: Vec<_> = renewals.by_ref().take(BATCH).collect();
+            calls.push(Box::pin(self.renew(now, batch)));
+        }
+    }
+
+    async fn renew(&self, sent: Timestamp, batch: Vec<(Arc<Lease>, Renewal)>) {
+        let (leases, renewals): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+        let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or_default();
+        let until = sent.saturating_add(call_limit(shortest));
+        let answers = before(&*self.clock, until, self.store.renew(&renewals)).await;
+        let received = self.clock.now();
+        let mut answers = answers.unwrap_or_default().into_iter();
+        for lease in leases {
+            // A store that answers for fewer holds than it was asked for did not say.
+            let answer = answers.next().unwrap_or(Renewed::Unknown);
+            self.observer.renewed(lease.name(), answer);
+            lease.renewal_answered(sent, received, answer);
+        }
+    }
+
+    async fn take_back(&self, mut job: TakeBack) {
+        let now = self.clock.now();
+        let until = now.saturating_add(call_limit(job.rest(now)));
+        let release = self.store.release(&job.name, &job.owner, job.keep(now));
+        let answer = before(&*self.clock, until, release).await;
+        let gone = matches!(answer, Some(Ok(_)));
+        if job.attempted(self.clock.now(), gone) {
+            self.observer.cleaned_up(&job.name);
+        } else {
+            self.roster.schedule(job.next_attempt(), Job::TakeBack(job));
+        }
+    }
+}
+
+/// How long a call for a lease of `ttl` may take before it is tried again: a quarter of it.
+fn call_limit(ttl: Duration) -> Duration {
+    (ttl / 4).clamp(Duration::from_millis(5), Duration::from_secs(5))
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Whoever asks for a lock from now on must learn that nobody would renew it.
+        self.roster.close();
+    }
+}

@@ -1,0 +1,199 @@
+//! The engine's inbox and agenda in one bounded table.
+//!
+//! A slot is reserved before anything is asked of a store, so whatever happens later there is room
+//! to hand it to the engine: no drop ever has to wait, spawn or fail.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tenure_proto::Timestamp;
+use tokio::sync::Notify;
+
+use super::TakeBack;
+use crate::lease::Lease;
+
+/// Where an entry of the agenda stands.
+pub(crate) type Key = (Timestamp, u64);
+
+/// Something to look at when its time comes.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// A lease that is to be renewed, or found lost.
+    Watch(Arc<Lease>),
+    /// Something to be released.
+    TakeBack(TakeBack),
+}
+
+/// Why no slot was given.
+pub(crate) enum Refusal {
+    /// All are taken.
+    Full {
+        /// How many there are.
+        limit: usize,
+    },
+    /// No engine works for new holds any more.
+    Closed,
+}
+
+/// All that the engine has to look at, bounded by the slots given out.
+#[derive(Debug)]
+pub(crate) struct Roster {
+    limit: usize,
+    state: Mutex<State>,
+    changed: Notify,
+    quiet: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    agenda: BTreeMap<Key, Job>,
+    /// When the engine looks next by its own plan.
+    planned: Option<Timestamp>,
+    next_id: u64,
+    slots: usize,
+    settled: usize,
+    closed: bool,
+}
+
+impl Roster {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            state: Mutex::default(),
+            changed: Notify::new(),
+            quiet: Notify::new(),
+        })
+    }
+
+    /// A slot for one hold, waiter or clean-up, until it is dropped.
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Slot, Refusal> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Refusal::Closed);
+        }
+        if state.slots >= self.limit {
+            return Err(Refusal::Full { limit: self.limit });
+        }
+        state.slots += 1;
+        Ok(Slot { roster: self.clone(), settled: false })
+    }
+
+    /// Puts a job on the agenda. The engine is only woken if it would look too late by itself, so
+    /// a quick acquire and release does not cost a switch of threads.
+    pub(crate) fn schedule(&self, at: Timestamp, job: Job) -> Key {
+        let mut state = self.lock();
+        let key = (at, state.next_id);
+        state.next_id += 1;
+        state.agenda.insert(key, job);
+        let too_late = state.planned.is_none_or(|planned| at < planned);
+        if too_late {
+            state.planned = Some(at);
+        }
+        drop(state);
+        if too_late {
+            self.changed.notify_one();
+        }
+        key
+    }
+
+    /// Takes a job off the agenda, if it still stands there.
+    pub(crate) fn cancel(&self, key: Key) {
+        let job = self.lock().agenda.remove(&key);
+        // A lease may end here, which uses the roster again.
+        drop(job);
+    }
+
+    /// Takes all jobs whose time has come.
+    pub(crate) fn take_due(&self, now: Timestamp) -> Vec<Job> {
+        let mut state = self.lock();
+        let later = state.agenda.split_off(&(now, u64::MAX));
+        let due = std::mem::replace(&mut state.agenda, later);
+        due.into_values().collect()
+    }
+
+    /// When the next job is due, which is when the engine looks again.
+    pub(crate) fn plan(&self) -> Timestamp {
+        let mut state = self.lock();
+        state.planned = state.agenda.keys().next().map(|(at, _)| *at);
+        state.planned.unwrap_or(Timestamp::NEVER)
+    }
+
+    /// Returns when something was put on the agenda that cannot wait.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Gives out no more slots; the engine ends when nothing is left.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        let state = self.lock();
+        state.closed && state.agenda.is_empty()
+    }
+
+    /// How many slots are taken by holds and waiters, and by clean-ups never answered yet.
+    pub(crate) fn unsettled(&self) -> (usize, usize) {
+        let state = self.lock();
+        let waiting = |job: &&Job| matches!(job, Job::TakeBack(_));
+        let cleanups = state.agenda.values().filter(waiting).count();
+        let unsettled = state.slots - state.settled;
+        (unsettled.saturating_sub(cleanups), unsettled.min(cleanups))
+    }
+
+    /// Returns when every slot is free or settled.
+    pub(crate) async fn quiet(&self) {
+        loop {
+            let quiet = self.quiet.notified();
+            let mut quiet = std::pin::pin!(quiet);
+            quiet.as_mut().enable();
+            {
+                let state = self.lock();
+                if state.slots == state.settled {
+                    return;
+                }
+            }
+            quiet.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Room in the roster for one hold, waiter or clean-up.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    roster: Arc<Roster>,
+    settled: bool,
+}
+
+impl Slot {
+    /// What the slot stands for is off the store, as far as anybody can tell; it stays taken for
+    /// what may come late.
+    pub(crate) fn settle(&mut self) {
+        if !self.settled {
+            self.settled = true;
+            self.roster.lock().settled += 1;
+            self.roster.quiet.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut state = self.roster.lock();
+        state.slots -= 1;
+        state.settled -= usize::from(self.settled);
+        let quiet = state.slots == state.settled;
+        drop(state);
+        if quiet {
+            self.roster.quiet.notify_waiters();
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! One acquisition to be taken back, or one release to be carried out, in the background.
+
+use std::time::Duration;
+
+use tenure_proto::{
+    Owner, Timestamp,
+    cleanup::{Attempt, Cleanup},
+};
+
+use super::Slot;
+use crate::LockName;
+
+/// What is left to be released in the store, and until when that is worth trying.
+#[derive(Debug)]
+pub(crate) struct TakeBack {
+    pub(crate) name: LockName,
+    pub(crate) owner: Owner,
+    keep_until: Timestamp,
+    until: Timestamp,
+    cleanup: Cleanup,
+    slot: Slot,
+    settled: bool,
+}
+
+impl TakeBack {
+    /// To be released from `now` until it succeeds, at the longest `until`; where a call may still
+    /// arrive late, again and again until then.
+    pub(crate) fn new(
+        name: LockName,
+        owner: Owner,
+        slot: Slot,
+        now: Timestamp,
+        until: Timestamp,
+        late_calls: bool,
+    ) -> Self {
+        let cleanup = Cleanup::new(now, until.since(now), late_calls);
+        Self { name, owner, keep_until: Timestamp::ZERO, until, cleanup, slot, settled: false }
+    }
+
+    /// The name is to stay taken until `keep_until`.
+    pub(crate) fn keeping(mut self, keep_until: Timestamp) -> Self {
+        self.keep_until = keep_until;
+        self
+    }
+
+    pub(crate) fn keep(&self, now: Timestamp) -> Duration {
+        self.keep_until.since(now)
+    }
+
+    pub(crate) fn rest(&self, now: Timestamp) -> Duration {
+        self.until.since(now)
+    }
+
+    pub(crate) fn next_attempt(&self) -> Timestamp {
+        self.cleanup.next_attempt()
+    }
+
+    /// Takes the result of an attempt; `true` when nothing is left to do.
+    pub(crate) fn attempted(&mut self, now: Timestamp, gone: bool) -> bool {
+        if gone && !self.settled {
+            self.settled = true;
+            self.slot.settle();
+        }
+        self.cleanup.attempted(now, if gone { Attempt::Gone } else { Attempt::Failed })
+    }
+}

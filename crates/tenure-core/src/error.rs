@@ -1,0 +1,194 @@
+//! Errors, each by what the caller can do next (promise S9).
+
+use std::{error::Error, fmt, time::Duration};
+
+use tenure_proto::{LostReason, OutOfRange, Token, queue::Contender};
+
+use crate::{Fault, FaultKind, LockName, NameError};
+
+/// Which lock, in which store: the beginning of every error's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The lock's name.
+    pub name: LockName,
+    /// The store, without its password.
+    pub store: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lock {:?} in {}", self.name, self.store)
+    }
+}
+
+/// A store's fault on the way to a lock.
+#[derive(Debug)]
+pub struct Trouble {
+    /// Which lock, in which store.
+    pub place: Place,
+    /// What happened, and what the user can do.
+    pub fault: Fault,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.fault)
+    }
+}
+
+impl Error for Trouble {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.fault.source()
+    }
+}
+
+/// How a wait for a lock ended without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimedOut {
+    /// Which lock, in which store.
+    pub place: Place,
+    /// How long the wait was.
+    pub waited: Duration,
+    /// Who held the lock when the store was last asked, if it said so.
+    pub holder: Option<Contender>,
+    /// How many contenders were ahead then.
+    pub ahead: u32,
+}
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: not free within {:?}", self.place, self.waited)?;
+        if let Some(holder) = &self.holder {
+            write!(f, ", held by {:?}", holder.label)?;
+        }
+        if self.ahead > 0 {
+            write!(f, ", {} ahead", self.ahead)?;
+        }
+        write!(f, "; wait longer or try again later")
+    }
+}
+
+/// Why a lock was not acquired.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcquireError {
+    /// The name cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// A setting is out of range.
+    #[error(transparent)]
+    Setting(#[from] OutOfRange),
+    /// Somebody else had the lock for as long as the caller was ready to wait.
+    #[error("{0}")]
+    TimedOut(Box<TimedOut>),
+    /// The store did not answer: the lock may have been acquired and is being taken back, which
+    /// can last for one ttl. Count on neither.
+    #[error("{0}")]
+    InDoubt(#[source] Box<Trouble>),
+    /// The store could not be asked; nothing was acquired.
+    #[error("{0}")]
+    Unreachable(#[source] Box<Trouble>),
+    /// Something must be changed first; nothing was acquired.
+    #[error("{0}")]
+    Misconfigured(#[source] Box<Trouble>),
+    /// The store has as many waiters for this lock as it allows; nothing was acquired.
+    #[error("{0}")]
+    Full(#[source] Box<Trouble>),
+    /// What the store keeps of this lock makes no sense; nothing was acquired.
+    #[error("{0}")]
+    Corrupt(#[source] Box<Trouble>),
+    /// This process has as many holds and waiters as its [`Tenure`](crate::Tenure) allows.
+    #[error(
+        "{place}: {limit} holds and waiters of this process are the most; release some or raise the limit"
+    )]
+    TooManyHolds {
+        /// Which lock, in which store.
+        place: Place,
+        /// The limit.
+        limit: usize,
+    },
+    /// The [`Tenure`](crate::Tenure) was shut down, or its process forked.
+    #[error("{place}: this tenure was shut down; open another")]
+    ShutDown {
+        /// Which lock, in which store.
+        place: Place,
+    },
+}
+
+impl AcquireError {
+    pub(crate) fn store(place: Place, fault: Fault) -> Self {
+        let kind = fault.kind();
+        let trouble = Box::new(Trouble { place, fault });
+        match kind {
+            FaultKind::InDoubt => Self::InDoubt(trouble),
+            FaultKind::Unreachable => Self::Unreachable(trouble),
+            FaultKind::Misconfigured | FaultKind::Unsupported => Self::Misconfigured(trouble),
+            FaultKind::Full => Self::Full(trouble),
+            FaultKind::Corrupt => Self::Corrupt(trouble),
+        }
+    }
+}
+
+/// A hold that ended before it was released. Whatever it protected may be in other hands.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: the hold with token {token} was lost: {why}; stop the work it protected", why = why(*reason))]
+pub struct Lost {
+    /// Which lock, in which store.
+    pub place: Place,
+    /// The token of the hold.
+    pub token: Token,
+    /// Why it ended.
+    pub reason: LostReason,
+}
+
+const fn why(reason: LostReason) -> &'static str {
+    match reason {
+        LostReason::Taken => "the store says that the lease ended or was taken",
+        LostReason::MaxHold => "it reached the longest hold that was asked for",
+        // Whatever else ends a hold shows as a deadline that passed.
+        _ => "no renewal was answered before its deadline",
+    }
+}
+
+/// Why a release did not go as it should. The guard is gone all the same, and nothing renews it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReleaseError {
+    /// The hold had been lost before.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// The store did not answer: the lock is free at the latest when its lease ends. The release
+    /// is still being tried in the background.
+    #[error("{0}")]
+    InDoubt(#[source] Box<Trouble>),
+}
+
+/// What was left when the time for a shutdown was up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{open} holds or waits and {unsettled} releases were left at shutdown; each ends with its lease"
+)]
+pub struct ShutdownError {
+    /// Guards and waits that were still there.
+    pub open: usize,
+    /// Releases and clean-ups that the store had not answered.
+    pub unsettled: usize,
+}
+
+/// Any error of tenure, for callers that do not tell them apart.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnyError {
+    /// A lock was not acquired.
+    #[error(transparent)]
+    Acquire(#[from] AcquireError),
+    /// A hold was lost.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// A release did not go as it should.
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
+    /// A shutdown left something behind.
+    #[error(transparent)]
+    Shutdown(#[from] ShutdownError),
+}

@@ -1,0 +1,172 @@
+//! A guard: the value that is a hold.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use tenure_proto::{Timestamp, Token};
+
+use crate::{
+    LockName,
+    driver::{Either, first},
+    error::{Lost, ReleaseError},
+    lease::{Ended, Lease},
+};
+
+/// One hold of a lock. While it lives its lease is renewed in the background.
+///
+/// # Guarantees
+/// Between its grant and [`Guard::deadline`] nobody else holds the lock, as long as the store keeps
+/// its word: each store says what that takes. [`Guard::check`] is exact; [`Guard::lost`] is prompt.
+/// No lock can stop work that is already on its way to somewhere else: hand [`Guard::token`] along
+/// and let the resource refuse a smaller one than it has seen.
+///
+/// # Dropping
+/// Releases in the background: it never blocks, spawns or panics, and works outside a runtime. To
+/// know that it is done, use [`Guard::release`]. If the process ends first, the lease ends by
+/// itself.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::sync::Arc;
+/// use tenure_core::{MemoryStore, Tenure};
+///
+/// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+/// let guard = tenure.mutex("order:pay:42").lock().await?;
+/// let token = guard.check()?;
+/// assert_eq!(token, guard.token());
+/// guard.release().await?;
+/// # Ok::<(), tenure_core::AnyError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Debug)]
+#[must_use = "the lock is released as soon as its guard is dropped"]
+pub struct Guard {
+    lease: Arc<Lease>,
+    generation: u64,
+    token: Token,
+    over: bool,
+}
+
+impl Guard {
+    pub(crate) fn new(lease: Arc<Lease>, generation: u64) -> Self {
+        let token = lease.token();
+        Self { lease, generation, token, over: false }
+    }
+
+    /// The lock's name.
+    #[must_use]
+    pub fn name(&self) -> &LockName {
+        self.lease.name()
+    }
+
+    /// The fencing token of this hold: greater than that of every hold of this lock before it
+    /// (promise S2).
+    #[must_use]
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Until when this hold may be counted on, on the clock of its
+    /// [`Tenure`](crate::Tenure). Renewals move it.
+    #[must_use]
+    pub fn deadline(&self) -> Timestamp {
+        self.lease.deadline()
+    }
+
+    /// How long this hold may still be counted on if it is not renewed.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        match self.check() {
+            Ok(_) => self.lease.deadline().since(self.lease.context().now()),
+            Err(_) => Duration::ZERO,
+        }
+    }
+
+    /// The token, if the hold may be counted on at this very moment (promise S3).
+    ///
+    /// # Errors
+    /// [`Lost`] from the deadline on, and as soon as the store said that the lease is gone. Never
+    /// `Ok` again after that.
+    pub fn check(&self) -> Result<Token, Lost> {
+        self.lease
+            .check(self.generation)
+            .map_err(|reason| self.lease.context().lost(self.name(), self.token, reason))
+    }
+
+    /// Returns when the hold is lost, at its deadline at the latest; never if it is released.
+    ///
+    /// The future does not borrow the guard. A timer can fire late after the machine was
+    /// suspended: before each effect that matters, [`Guard::check`] is exact.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
+        let (lease, generation, token) = (self.lease.clone(), self.generation, self.token);
+        async move { lease.lost(generation, token).await }
+    }
+
+    /// Runs `work` for as long as the hold lasts: when it is lost, `work` is dropped.
+    ///
+    /// The guard is still held afterwards.
+    ///
+    /// # Errors
+    /// [`Lost`] when the hold was lost before `work` was done, or was done too late.
+    ///
+    /// # Cancel safety
+    /// Dropping it drops `work`; the guard is not touched.
+    pub async fn run<W>(&self, work: W) -> Result<W::Output, Lost>
+    where
+        W: Future + Send,
+        W::Output: Send,
+    {
+        match first(self.lost(), work).await {
+            Either::One(lost) => Err(lost),
+            Either::Other(output) => self.check().map(|_| output),
+        }
+    }
+
+    /// Releases the lock and returns when the store has said so.
+    ///
+    /// # Errors
+    /// [`ReleaseError::Lost`] when the hold had ended before; [`ReleaseError::InDoubt`] when the
+    /// store did not answer within two seconds: the release is tried on in the background, and the
+    /// lock is free at the latest when its lease ends.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the rest of the release to the background.
+    pub async fn release(mut self) -> Result<(), ReleaseError> {
+        match self.end() {
+            Ended::HandedOver => Ok(()),
+            Ended::Lost(lost) => Err(lost.into()),
+            Ended::Leaving(departure) => departure.send().await,
+        }
+    }
+
+    /// Stops renewing without releasing: the lock stays taken until its lease ends. Says how much
+    /// of it this holder may still count on.
+    ///
+    /// Where a store notices the end of a process, that ends the lease too.
+    #[must_use = "it says for how long the lock may still be counted on"]
+    pub fn leave_to_expire(mut self) -> Duration {
+        self.over = true;
+        self.lease.abandon(self.generation)
+    }
+
+    fn end(&mut self) -> Ended {
+        self.over = true;
+        self.lease.end(self.generation)
+    }
+
+    /// A guard that nobody received: what it stood for is somebody else's business now.
+    pub(crate) fn forget(mut self) {
+        self.over = true;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if !self.over {
+            // Whatever is to be told the store goes to the engine when this is dropped.
+            drop(self.end());
+        }
+    }
+}

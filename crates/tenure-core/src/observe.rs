@@ -1,0 +1,97 @@
+//! What tenure tells `tracing` and `metrics`.
+//!
+//! | metric | kind | meaning |
+//! |---|---|---|
+//! | `tenure_acquired_total` | counter | locks acquired |
+//! | `tenure_contended_total` | counter | acquisitions that found the lock busy |
+//! | `tenure_timed_out_total` | counter | acquisitions that gave up waiting |
+//! | `tenure_failed_total` | counter | acquisitions that a fault of the store ended |
+//! | `tenure_lost_total` | counter | holds lost; label `reason` |
+//! | `tenure_renewals_total` | counter | renewals; label `outcome`: `renewed`, `lost`, `unknown` |
+//! | `tenure_passes_total` | counter | locks passed on inside this process |
+//! | `tenure_cleanups_total` | counter | acquisitions in doubt or dropped that were taken back |
+//! | `tenure_wait_seconds` | histogram | how long an acquisition waited |
+//! | `tenure_hold_seconds` | histogram | how long a lock was held |
+//!
+//! Every metric has the label `store`, the kind of store. Names of locks are never labels: they
+//! would make as many series as there are locks. Events and spans name the lock.
+
+use std::time::Duration;
+
+use metrics::{counter, histogram};
+use tenure_proto::{LostReason, Renewed, Token};
+use tracing::{debug, warn};
+
+use crate::{LockName, error::Lost};
+
+/// The observer of one store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Observer {
+    pub(crate) store: &'static str,
+}
+
+impl Observer {
+    pub(crate) fn acquired(self, name: &LockName, token: Token, waited: Duration) {
+        counter!("tenure_acquired_total", "store" => self.store).increment(1);
+        histogram!("tenure_wait_seconds", "store" => self.store).record(waited.as_secs_f64());
+        debug!(lock = %name, %token, ?waited, "acquired");
+    }
+
+    pub(crate) fn contended(self, name: &LockName) {
+        counter!("tenure_contended_total", "store" => self.store).increment(1);
+        debug!(lock = %name, "contended");
+    }
+
+    pub(crate) fn timed_out(self, name: &LockName, waited: Duration) {
+        counter!("tenure_timed_out_total", "store" => self.store).increment(1);
+        debug!(lock = %name, ?waited, "gave up waiting");
+    }
+
+    pub(crate) fn failed(self, name: &LockName, error: &dyn std::error::Error) {
+        counter!("tenure_failed_total", "store" => self.store).increment(1);
+        warn!(lock = %name, error = %error, "not acquired");
+    }
+
+    pub(crate) fn lost(self, lost: &Lost, held: Duration) {
+        let reason = match lost.reason {
+            LostReason::Taken => "taken",
+            LostReason::MaxHold => "max_hold",
+            // Whatever else ends a hold shows as a deadline that passed.
+            _ => "deadline",
+        };
+        counter!("tenure_lost_total", "store" => self.store, "reason" => reason).increment(1);
+        self.held(held);
+        warn!(lock = %lost.place.name, token = %lost.token, reason, "lost");
+    }
+
+    pub(crate) fn released(self, name: &LockName, token: Token, held: Duration) {
+        self.held(held);
+        debug!(lock = %name, %token, ?held, "released");
+    }
+
+    pub(crate) fn passed(self, name: &LockName, token: Token) {
+        counter!("tenure_passes_total", "store" => self.store).increment(1);
+        debug!(lock = %name, %token, "passed on inside the process");
+    }
+
+    pub(crate) fn renewed(self, name: &LockName, answer: Renewed) {
+        let outcome = match answer {
+            Renewed::Renewed { .. } => "renewed",
+            Renewed::Lost => "lost",
+            Renewed::Unknown => "unknown",
+        };
+        counter!("tenure_renewals_total", "store" => self.store, "outcome" => outcome).increment(1);
+        if answer == Renewed::Unknown {
+            warn!(lock = %name, "a renewal was not answered; it is tried again");
+        }
+    }
+
+    pub(crate) fn cleaned_up(self, name: &LockName) {
+        counter!("tenure_cleanups_total", "store" => self.store).increment(1);
+        debug!(lock = %name, "took back what an abandoned acquisition may have left");
+    }
+
+    fn held(self, held: Duration) {
+        histogram!("tenure_hold_seconds", "store" => self.store).record(held.as_secs_f64());
+    }
+}

@@ -1,0 +1,151 @@
+//! What is asked for one acquisition, checked once into something that cannot be wrong.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_proto::{
+    Grace, OutOfRange, Terms, Ttl,
+    queue::{Contender, Mode},
+    time::in_range,
+};
+
+/// What a waiting caller is told each time the store says that the lock is busy.
+#[derive(Clone, Debug)]
+pub struct Busy {
+    /// One of those who hold it, if the store told.
+    pub holder: Option<Contender>,
+    /// How many contenders are ahead.
+    pub ahead: u32,
+}
+
+/// A callback for [`Busy`] answers.
+pub(crate) type OnBusy = Arc<dyn Fn(&Busy) + Send + Sync>;
+
+/// Settings as the caller gave them.
+#[derive(Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) hold_at_least: Option<Duration>,
+    pub(crate) grace: Option<Duration>,
+    pub(crate) label: Option<String>,
+    pub(crate) fair: bool,
+    pub(crate) on_busy: Option<OnBusy>,
+}
+
+/// Settings that hold together.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) terms: Terms,
+    pub(crate) mode: Mode,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) hold_at_least: Duration,
+    pub(crate) label: String,
+    pub(crate) fair: bool,
+    pub(crate) on_busy: Option<OnBusy>,
+}
+
+impl Options {
+    pub(crate) fn check(self, mode: Mode, default_label: &str) -> Result<Settings, OutOfRange> {
+        let length = |what, given| in_range(what, given, Ttl::MIN, Ttl::MAX);
+        let ttl = self.ttl.map_or(Ok(Ttl::DEFAULT), Ttl::new)?;
+        let grace = self.grace.map_or(Ok(Grace::NONE), Grace::new)?;
+        let max_hold = self.max_hold.map(|given| length("max_hold", given)).transpose()?;
+        let hold_at_least =
+            self.hold_at_least.map(|given| length("hold_at_least", given)).transpose()?;
+        let mut label = self.label.unwrap_or_else(|| default_label.to_owned());
+        shorten(&mut label);
+        Ok(Settings {
+            terms: Terms { ttl, grace, max_hold },
+            mode,
+            wait: self.wait,
+            hold_at_least: hold_at_least.unwrap_or_default(),
+            label,
+            fair: self.fair,
+            on_busy: self.on_busy,
+        })
+    }
+}
+
+/// The longest label that a store is given, in bytes.
+const LABEL_BYTES: usize = 128;
+
+/// A label is for people, so a long one is cut and a control character shown as a space rather
+/// than refused.
+fn shorten(label: &mut String) {
+    if label.chars().any(char::is_control) {
+        *label = label.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    }
+    while label.len() > LABEL_BYTES {
+        label.pop();
+    }
+}
+
+/// The setters that every kind of lock and every acquisition share. `$at` leads to the `Options`.
+macro_rules! setters {
+    () => {
+        /// The length of the lease, 10 ms to 24 h; 30 s if nothing is said. While the guard lives
+        /// it is renewed every third of it.
+        ///
+        /// Longer: a dead holder keeps others out for longer. Shorter: more renewals, and a
+        /// shorter pause or outage loses the lock.
+        #[must_use]
+        pub fn ttl(mut self, ttl: std::time::Duration) -> Self {
+            self.options.ttl = Some(ttl);
+            self
+        }
+
+        /// How long to wait for the lock at most; for ever if nothing is said.
+        #[must_use]
+        pub fn wait(mut self, wait: std::time::Duration) -> Self {
+            self.options.wait = Some(wait);
+            self
+        }
+
+        /// After how long a hold is lost although it could be renewed, 10 ms to 24 h; never if
+        /// nothing is said. It keeps a hung holder from blocking others for ever.
+        #[must_use]
+        pub fn max_hold(mut self, max_hold: std::time::Duration) -> Self {
+            self.options.max_hold = Some(max_hold);
+            self
+        }
+
+        /// For how long since its grant the lock stays taken even if it is released earlier,
+        /// 10 ms to 24 h. It keeps a short job from running twice on machines whose clocks
+        /// differ.
+        #[must_use]
+        pub fn hold_at_least(mut self, hold_at_least: std::time::Duration) -> Self {
+            self.options.hold_at_least = Some(hold_at_least);
+            self
+        }
+
+        /// How much longer than the holder believes the store keeps the lease, 0 to 60 s; none if
+        /// nothing is said. A holder that was frozen for less than this hurts nobody. A release
+        /// ends it at once.
+        #[must_use]
+        pub fn grace(mut self, grace: std::time::Duration) -> Self {
+            self.options.grace = Some(grace);
+            self
+        }
+
+        /// Who holds the lock, for people to see: `host/pid` if nothing is said. It proves
+        /// nothing. At most 128 bytes are kept.
+        #[must_use]
+        pub fn label(mut self, label: impl Into<String>) -> Self {
+            self.options.label = Some(label.into());
+            self
+        }
+
+        /// First come, first served among all contenders of all processes (promise S8).
+        ///
+        /// Without it the tasks of one process pass the lock on among themselves for a bounded
+        /// turn, which is many times faster.
+        #[must_use]
+        pub fn fair(mut self) -> Self {
+            self.options.fair = true;
+            self
+        }
+    };
+}
+
+pub(crate) use setters;

@@ -1,0 +1,164 @@
+//! One opened store, from which handles on locks are made.
+
+use std::{fmt, future::Future, sync::Arc, time::Duration};
+
+use crate::{
+    Clock, Entropy, LockName, OsEntropy, Store, SystemClock,
+    context::Context,
+    driver::before,
+    engine::{self, Engine, Roster},
+    error::ShutdownError,
+    kinds::Mutex,
+    observe::Observer,
+};
+
+/// One opened store. Cheap to clone; all clones are one.
+///
+/// Renewals and clean-up run on a thread of tenure's own, so it can be opened in one runtime and
+/// used in another. When the last clone and the last guard are gone, its background work ends.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::sync::Arc;
+/// use tenure_core::{MemoryStore, Tenure};
+///
+/// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+/// let guard = tenure.mutex("order:pay:42").lock().await?;
+/// println!("paying with token {}", guard.token());
+/// guard.release().await?;
+/// # Ok::<(), tenure_core::AnyError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Tenure {
+    context: Arc<Context>,
+}
+
+impl Tenure {
+    /// Uses `store` with the machine's clock and randomness.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self::builder(store).build()
+    }
+
+    /// Uses `store` with more to choose.
+    #[must_use]
+    pub fn builder(store: Arc<dyn Store>) -> TenureBuilder {
+        TenureBuilder {
+            store,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(OsEntropy::default()),
+            max_holds: TenureBuilder::MAX_HOLDS,
+        }
+    }
+
+    /// A handle on the mutex called `name`. A name that cannot be used is an error when the mutex
+    /// is locked.
+    pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
+        Mutex::new(self.context.clone(), LockName::new(name))
+    }
+
+    /// The store: to list, inspect or evict holders, and to ask after its health.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.context.store
+    }
+
+    /// The clock that deadlines are told on.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.context.clock
+    }
+
+    /// Refuses further acquisitions, and waits until all guards and waits are gone and the store
+    /// has answered every release and clean-up.
+    ///
+    /// # Errors
+    /// [`ShutdownError`] says what was left when `within` was over. It goes on in the background
+    /// for as long as the process lives; leases end by themselves.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe; acquisitions stay refused.
+    pub async fn shutdown(&self, within: Duration) -> Result<(), ShutdownError> {
+        let roster = &self.context.roster;
+        roster.close();
+        let until = self.context.now().saturating_add(within);
+        if before(&*self.context.clock, until, roster.quiet()).await.is_some() {
+            return Ok(());
+        }
+        let (open, unsettled) = roster.unsettled();
+        Err(ShutdownError { open, unsettled })
+    }
+}
+
+impl fmt::Debug for Tenure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tenure").field("store", &self.context.store).finish_non_exhaustive()
+    }
+}
+
+/// Chooses what a [`Tenure`] is made of.
+#[derive(Debug)]
+#[must_use = "nothing is opened until it is built"]
+pub struct TenureBuilder {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    max_holds: usize,
+}
+
+impl TenureBuilder {
+    /// How many holds and waiters a process may have if nothing is said.
+    pub const MAX_HOLDS: usize = 65_536;
+
+    /// The clock for deadlines and waits; it must run at the rate of the store's to within 1 %.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Where owners and jitter come from.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// The most holds, waiters and clean-ups at a time; beyond it an acquisition fails with
+    /// [`TooManyHolds`](crate::AcquireError::TooManyHolds).
+    pub fn max_holds(mut self, max_holds: usize) -> Self {
+        self.max_holds = max_holds;
+        self
+    }
+
+    /// Opens it, with the engine on tenure's own thread.
+    ///
+    /// If that thread cannot be started, every acquisition fails with
+    /// [`ShutDown`](crate::AcquireError::ShutDown): nothing is held that nobody would renew.
+    #[must_use]
+    pub fn build(self) -> Tenure {
+        let (tenure, engine) = self.build_inline();
+        if let Err(error) = engine::spawn(engine) {
+            tracing::error!(%error, "tenure's own thread cannot be started; nothing is acquired");
+            tenure.context.roster.close();
+        }
+        tenure
+    }
+
+    /// Opens it and gives the engine to the caller, who must run it: for tests on a paused or
+    /// simulated clock.
+    ///
+    /// While the engine does not run nothing is renewed or cleaned up. When it is dropped
+    /// acquisitions are refused.
+    #[must_use]
+    pub fn build_inline(self) -> (Tenure, impl Future<Output = ()> + Send + 'static) {
+        let roster = Roster::new(self.max_holds);
+        let engine = Engine {
+            roster: roster.clone(),
+            store: self.store.for_engine(),
+            clock: self.clock.clone(),
+            observer: Observer { store: self.store.kind() },
+        };
+        let context = Context::new(self.store, self.clock, self.entropy, roster);
+        (Tenure { context: Arc::new(context) }, engine.run())
+    }
+}
