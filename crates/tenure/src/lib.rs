@@ -1,1 +1,35 @@
-//! Placeholder.
+//! **tenure**: the distributed lock that engineers can trust with money.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! # let url = "memory:";
+//! use tenure::Tenure;
+//!
+//! let tenure = Tenure::open(url).await?;                    // "" is the default place on this machine
+//! let guard = tenure.mutex("order:pay:42").lock().await?;    // waits; the lease is renewed while it lives
+//! let token = guard.check()?;                                // hand it to what the lock protects
+//! println!("paying with token {token}");
+//! guard.release().await?;                                    // dropping it releases too
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! A lock with a lease cannot stop work that is already under way somewhere else. So every guard
+//! has a fencing [`Token`]: let the resource refuse a smaller one than it has seen. What is
+//! promised, and under which assumption, stands in `docs/guarantees.md`.
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `embedded` | yes | `file:` URLs: several processes on one machine, no server |
+
+mod open;
+
+pub use open::{OpenError, Tenure};
+pub use tenure_core::{
+    AcquireError, AnyError, Busy, Clock, Entropy, Fault, FaultKind, Guard, HintBoard, LockName,
+    Lost, LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy, Owner, ReleaseError,
+    SeededEntropy, ShutdownError, Store, SystemClock, TenureBuilder, Timestamp, Token, Wakeups,
+    clock, error, kinds, observe, proto, store,
+};
