@@ -25,7 +25,8 @@ impl Backoff {
     #[must_use]
     pub fn new(least: Duration, most: Duration) -> Self {
         let nanos = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-        let least = nanos(least);
+        // From nothing no pause can grow.
+        let least = nanos(least).max(1);
         Self { least, most: nanos(most).max(least), last: least }
     }
 

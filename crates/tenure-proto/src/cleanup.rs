@@ -49,7 +49,7 @@ impl Cleanup {
             return true;
         }
         self.next = now.saturating_add(self.gap).min(self.until);
-        self.gap *= 2;
+        self.gap = self.gap.saturating_mul(2);
         false
     }
 }

@@ -84,9 +84,7 @@ impl Hold {
     ) -> Option<Self> {
         let lease_deadline = lease::deadline(sent, received, left, terms.grace)?;
         let hold_end = end_of_hold(received, terms.max_hold);
-        // A repeated acquire may find part of the lease gone: renew early enough for what is left.
-        let third = lease_deadline.since(sent).min(terms.ttl.for_holder()) / 3;
-        let renew_at = sent.saturating_add(third);
+        let renew_at = next_renewal(sent, lease_deadline, terms.ttl);
         Some(Self {
             terms,
             phase: Phase::Held,
@@ -156,7 +154,7 @@ impl Hold {
         if rest >= self.terms.ttl.get() {
             return self.terms.for_store();
         }
-        rest + self.terms.grace.rounded() + lease::drift(rest)
+        lease::covering(rest, self.terms.grace)
     }
 
     /// A renewal goes out.
@@ -176,31 +174,43 @@ impl Hold {
         }
         match answer {
             Renewed::Renewed { left, .. } => {
-                if let Some(later) = lease::deadline(sent, received, left, self.terms.grace) {
-                    self.phase = Phase::Held;
-                    self.lease_deadline = self.lease_deadline.max(later);
+                match lease::deadline(sent, received, left, self.terms.grace) {
+                    Some(later) => {
+                        self.phase = Phase::Held;
+                        self.lease_deadline = self.lease_deadline.max(later);
+                        self.renew_at = next_renewal(sent, later, self.terms.ttl);
+                    }
+                    // It came too late to say anything about now.
+                    None => self.try_again(received),
                 }
-                self.renew_at = sent.saturating_add(renewal::interval(self.terms.ttl));
             }
             Renewed::Lost => self.phase = Phase::Lost(LostReason::Taken),
-            Renewed::Unknown => {
-                let gap = renewal::retry_gap(self.terms.ttl);
-                self.renew_at = if kept(Rule::FailedRenewalTriedAgain) {
-                    received.saturating_add(gap)
-                } else {
-                    Timestamp::NEVER
-                };
-            }
+            Renewed::Unknown => self.try_again(received),
         }
+    }
+
+    fn try_again(&mut self, received: Timestamp) {
+        self.renew_at = if kept(Rule::FailedRenewalTriedAgain) {
+            received.saturating_add(renewal::retry_gap(self.terms.ttl))
+        } else {
+            Timestamp::NEVER
+        };
+    }
+
+    /// Until when the lease may be counted on by a task of the process that asks for `terms`: its
+    /// grace is kept free, whatever the present holder asked for.
+    #[must_use]
+    pub fn deadline_for(&self, terms: &Terms) -> Timestamp {
+        let more = terms.grace.rounded().saturating_sub(self.terms.grace.rounded());
+        self.lease_deadline.saturating_sub(more)
     }
 
     /// The lease goes to the next task of the process, which asked for `terms`.
     pub fn pass(&mut self, now: Timestamp, terms: Terms) {
         self.generation += 1;
         self.hold_end = end_of_hold(now, terms.max_hold);
-        // Part of the lease is used up: the next task's first renewal comes as early as it needs.
-        let third = self.lease_deadline.since(now).min(terms.ttl.for_holder()) / 3;
-        self.renew_at = self.renew_at.min(now.saturating_add(third));
+        self.lease_deadline = self.deadline_for(&terms);
+        self.renew_at = self.renew_at.min(next_renewal(now, self.lease_deadline, terms.ttl));
         self.terms = terms;
     }
 
@@ -227,6 +237,12 @@ impl Hold {
             LostReason::Deadline
         }
     }
+}
+
+/// When a lease is renewed that was granted, renewed or passed on at `from`: after a third of the
+/// ttl, or of what is left where that is less.
+fn next_renewal(from: Timestamp, deadline: Timestamp, ttl: Ttl) -> Timestamp {
+    from.saturating_add(renewal::interval(ttl).min(deadline.since(from) / 3))
 }
 
 fn end_of_hold(from: Timestamp, max_hold: Option<Duration>) -> Timestamp {

@@ -5,13 +5,14 @@ use std::time::Duration;
 use crate::{
     Grace, Timestamp,
     rule::{Rule, kept},
-    time::floor_millis,
+    time::{ceil_millis, floor_millis},
 };
 
 /// Allowed besides the rate error, for the granularity of clocks.
 const GRANULARITY: Duration = Duration::from_millis(2);
 /// The least allowance for the rate error.
-const LEAST_RATE_ERROR: Duration = Duration::from_millis(1);
+const LEAST_RATE_ERROR: Duration = MILLISECOND;
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// What is taken off a lease because two clocks do not run at the same rate: 1 % of it and at
 /// least 1 ms, plus 2 ms for granularity.
@@ -36,13 +37,24 @@ pub fn deadline(
     left: Duration,
     grace: Grace,
 ) -> Option<Timestamp> {
-    let validity = Duration::from_millis(floor_millis(left))
-        .saturating_sub(grace.rounded())
-        .saturating_sub(drift(left));
+    // The holder counts without the grace, so only what it counts can run at another rate.
+    let counted = Duration::from_millis(floor_millis(left)).saturating_sub(grace.rounded());
+    let validity = counted.saturating_sub(drift(counted));
     let from = if kept(Rule::DeadlineCountsFromSending) { sent } else { received };
     let deadline = from.saturating_add(validity);
     if kept(Rule::LateGrantRefused) && received >= deadline {
         return None;
     }
     Some(deadline)
+}
+
+/// The lease to ask of a store so that its holder can count on all of `validity`: whole
+/// milliseconds, with room for the grace and for the drift that the holder takes off again.
+#[must_use]
+pub fn covering(validity: Duration, grace: Grace) -> Duration {
+    let drift = drift(validity);
+    // The drift of what is added here is less than a fiftieth of it and 1 ms.
+    let lease =
+        validity.saturating_add(drift).saturating_add(drift / 50).saturating_add(MILLISECOND);
+    Duration::from_millis(ceil_millis(lease)).saturating_add(grace.rounded())
 }

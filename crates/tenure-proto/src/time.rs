@@ -183,7 +183,9 @@ impl Grace {
     }
 }
 
-const fn ceil_millis(length: Duration) -> u64 {
+/// Whole milliseconds in `length`, rounded up.
+#[must_use]
+pub const fn ceil_millis(length: Duration) -> u64 {
     let whole = floor_millis(length);
     if length.subsec_nanos().is_multiple_of(1_000_000) { whole } else { whole.saturating_add(1) }
 }

@@ -35,7 +35,8 @@ pub struct AtRelease {
     pub now: Timestamp,
     /// The token of the hold that ends.
     pub token: Token,
-    /// Until when the lease may be counted on.
+    /// Until when the next task may count on the lease: [`Hold::deadline_for`](crate::Hold::deadline_for)
+    /// its terms.
     pub deadline: Timestamp,
     /// The ttl that the next task asked for.
     pub next_ttl: Ttl,
