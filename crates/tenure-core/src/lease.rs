@@ -277,7 +277,7 @@ impl Lease {
         let at = AtRelease {
             now,
             token: state.token,
-            deadline: state.hold.deadline(),
+            deadline: state.hold.deadline_for(&waiter.terms),
             next_ttl: waiter.terms.ttl,
             renewal_unanswered: state.hold.renewal_unanswered(),
             pass_bits: self.context.store.capabilities().pass_bits,
