@@ -1,1 +1,14 @@
-//! Placeholder.
+//! What proves a store and a client of tenure: the conformance suite that every store mounts,
+//! seeded faults, and a simulation.
+//!
+//! A store's tests mount the suite with one line:
+//!
+//! ```ignore
+//! tenure_testkit::conformance!(Adapter::new());
+//! ```
+
+pub mod conformance;
+pub mod fault;
+mod random;
+
+pub use random::Random;

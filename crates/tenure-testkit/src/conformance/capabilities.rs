@@ -1,0 +1,36 @@
+//! Clause 13: capabilities are values.
+
+use std::time::Duration;
+
+use super::scene::Scene;
+
+/// A store has a kind, as its URL writes it, and a place that people can read.
+pub async fn a_store_says_what_and_where_it_is(scene: Scene) {
+    let client = scene.client().await;
+    let kind = client.store().kind();
+    assert!(!kind.is_empty() && kind.chars().all(|c| c.is_ascii_lowercase()), "{kind:?}");
+    let location = client.store().location();
+    assert!(!location.trim().is_empty() && !location.contains(char::is_control), "{location:?}");
+}
+
+/// Clause 13: what a store can do is a matter of the place, not of the client.
+pub async fn every_client_declares_the_same(scene: Scene) {
+    let (one, other) = (scene.client().await, scene.client().await);
+    assert_eq!(one.can(), other.can());
+    assert_eq!(one.can(), one.engine().can());
+    assert_eq!(one.store().kind(), one.engine().store().kind());
+}
+
+/// Clause 13: a place outlives several claim windows, or waiters would lose theirs while others
+/// are passed over.
+pub async fn lengths_declared_are_usable(scene: Scene) {
+    let client = scene.client().await;
+    let can = client.can();
+    if can.fifo {
+        assert!(can.max_waiters > 0);
+        assert!(can.place_ttl >= can.claim_window * 2, "{can:?}");
+    }
+    if can.handoff {
+        assert!(can.claim_window >= Duration::from_millis(10), "{can:?}");
+    }
+}

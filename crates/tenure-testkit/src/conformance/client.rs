@@ -1,0 +1,291 @@
+//! One client of a store, which tries again as a client does when an answer fails to come.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use tenure_core::{
+    Fault, FaultKind, LockName, Store, Wakeups,
+    proto::{
+        Owner, Renewed, Token,
+        queue::{Answer, Ask, Contender, Intent, Mode, Order, Place, Raised, Released, Snapshot},
+    },
+    store::{Capabilities, Finding, Listing, Renewal},
+};
+
+use super::scene::{LONG, STEP, Scene, name};
+
+/// How often a call is sent before the case gives up.
+const ATTEMPTS: u32 = 100;
+
+type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
+
+/// A client of one name. Calls whose answer never came are sent again, with the same owner.
+#[derive(Clone)]
+pub struct Client {
+    scene: Scene,
+    store: Arc<dyn Store>,
+    name: LockName,
+}
+
+/// An ask that was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The fencing token.
+    pub token: Token,
+    /// What remains of the lease.
+    pub left: Duration,
+    /// Whether others wait.
+    pub others_waiting: bool,
+}
+
+/// An ask that was not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// When to ask again at the latest.
+    pub retry_after: Duration,
+    /// How many come first.
+    pub ahead: u32,
+    /// Who holds the name.
+    pub holder: Option<Contender>,
+    /// The place in the queue.
+    pub place: Option<Place>,
+}
+
+impl Client {
+    pub(super) fn new(scene: Scene, store: Arc<dyn Store>) -> Self {
+        Self { scene, store, name: name("lock") }
+    }
+
+    /// The same client for another name.
+    #[must_use]
+    pub fn on(&self, text: &str) -> Self {
+        Self { name: name(text), ..self.clone() }
+    }
+
+    /// The client that tenure's own thread would use.
+    #[must_use]
+    pub fn engine(&self) -> Self {
+        Self { store: self.store.for_engine(), ..self.clone() }
+    }
+
+    /// The store itself.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    pub(super) fn into_store(self) -> Arc<dyn Store> {
+        self.store
+    }
+
+    /// The lock's name.
+    #[must_use]
+    pub fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// What the store says that it can do.
+    #[must_use]
+    pub fn can(&self) -> &Capabilities {
+        self.store.capabilities()
+    }
+
+    /// An ask of a fresh owner that leaves nothing behind, for a long exclusive lease.
+    #[must_use]
+    pub fn tries(&self) -> Ask {
+        Ask {
+            owner: self.scene.owner(),
+            mode: Mode::Exclusive,
+            order: if self.can().fifo { Order::Fifo } else { Order::Barging },
+            intent: Intent::Try,
+            ttl: LONG,
+            label: "somebody".to_owned(),
+        }
+    }
+
+    /// An ask of a fresh owner that keeps a place.
+    #[must_use]
+    pub fn waits(&self) -> Ask {
+        Ask { intent: Intent::Wait { place: None }, ..self.tries() }
+    }
+
+    /// Asks, and answers with any lasting fault.
+    ///
+    /// # Errors
+    /// The store's fault, unless it is of the kind that passes.
+    pub async fn ask(&self, ask: &Ask) -> Result<Answer, Fault> {
+        self.patiently(|| self.store.acquire(&self.name, ask)).await.0
+    }
+
+    /// Asks, and must be granted the name.
+    pub async fn lock(&self, ask: &Ask) -> Grant {
+        granted(sound(self.ask(ask).await))
+    }
+
+    /// Asks, and must find the name taken.
+    pub async fn busy(&self, ask: &Ask) -> Busy {
+        busy(sound(self.ask(ask).await))
+    }
+
+    /// Asks again and again until the name is granted, at most for `within`.
+    pub async fn lock_within(&self, ask: &Ask, within: Duration) -> Grant {
+        let mut waited = Duration::ZERO;
+        loop {
+            let answer = sound(self.ask(ask).await);
+            if matches!(answer, Answer::Granted { .. }) {
+                return granted(answer);
+            }
+            assert!(waited <= within, "not granted within {within:?}: {answer:?}");
+            self.scene.pass(STEP).await;
+            waited += STEP;
+        }
+    }
+
+    /// Renews one hold.
+    pub async fn renew(&self, owner: &Owner, ttl: Duration) -> Renewed {
+        let answers = self.renew_all(&[self.renewal(owner, ttl)]).await;
+        match answers.as_slice() {
+            [answer] => *answer,
+            other => panic!("one hold renewed, {} answers came", other.len()),
+        }
+    }
+
+    /// One hold to be renewed.
+    #[must_use]
+    pub fn renewal(&self, owner: &Owner, ttl: Duration) -> Renewal {
+        Renewal { name: self.name.clone(), owner: *owner, ttl }
+    }
+
+    /// Renews holds until each is answered.
+    pub async fn renew_all(&self, holds: &[Renewal]) -> Vec<Renewed> {
+        for _ in 0..ATTEMPTS {
+            let answers = self.scene.call(self.store.renew(holds)).await;
+            if !answers.contains(&Renewed::Unknown) {
+                return answers;
+            }
+        }
+        panic!("renewals were never answered");
+    }
+
+    /// Gives up whatever `owner` has.
+    pub async fn release(&self, owner: &Owner) -> Released {
+        sound(self.release_keeping(owner, Duration::ZERO).await)
+    }
+
+    /// Gives up what `owner` surely has: an answer that came only to the second attempt may say
+    /// that the first one did it.
+    pub async fn let_go(&self, owner: &Owner) {
+        self.let_go_keeping(owner, Duration::ZERO).await;
+    }
+
+    /// The same, the name staying taken for `keep`.
+    pub async fn let_go_keeping(&self, owner: &Owner, keep: Duration) {
+        let (answer, doubted) =
+            self.patiently(|| self.store.release(&self.name, owner, keep)).await;
+        let answer = sound(answer);
+        assert!(answer == Released::Released || doubted, "a release answered {answer:?}");
+    }
+
+    /// Gives up what `owner` has, the name staying taken for `keep`.
+    ///
+    /// # Errors
+    /// The store's fault, unless it is of the kind that passes.
+    pub async fn release_keeping(&self, owner: &Owner, keep: Duration) -> Result<Released, Fault> {
+        self.patiently(|| self.store.release(&self.name, owner, keep)).await.0
+    }
+
+    /// Lets others have their turn.
+    pub async fn turn(&self, owner: &Owner, ask: &Ask) -> Answer {
+        sound(self.patiently(|| self.store.turn(&self.name, owner, ask)).await.0)
+    }
+
+    /// Writes a greater token into a hold.
+    ///
+    /// # Errors
+    /// The store's fault, unless it is of the kind that passes.
+    pub async fn raise(&self, owner: &Owner, token: Token) -> Result<Raised, Fault> {
+        self.patiently(|| self.store.raise(&self.name, owner, token)).await.0
+    }
+
+    /// Who holds the name and who waits for it.
+    pub async fn inspect(&self) -> Snapshot {
+        sound(self.patiently(|| self.store.inspect(&self.name)).await.0)
+    }
+
+    /// Names in use.
+    pub async fn list(&self, prefix: &str, limit: usize) -> Listing {
+        sound(self.patiently(|| self.store.list(prefix, limit)).await.0)
+    }
+
+    /// Takes the name from whoever holds it; `None` when the answer that says from whom was lost.
+    pub async fn evict(&self) -> Option<Vec<Contender>> {
+        let (answer, doubted) = self.patiently(|| self.store.evict(&self.name)).await;
+        let evicted = sound(answer);
+        (!doubted || !evicted.is_empty()).then_some(evicted)
+    }
+
+    /// What a look at the store brings up.
+    pub async fn health(&self) -> Vec<Finding> {
+        sound(self.patiently(|| self.store.health()).await.0)
+    }
+
+    /// The wake-ups of one waiter.
+    #[must_use]
+    pub fn wakeups(&self, owner: &Owner) -> Wakeups {
+        self.store.wakeups(&self.name, owner)
+    }
+
+    /// Sends a call until it is answered, and says whether it may have taken effect before.
+    async fn patiently<'a, T>(
+        &self,
+        call: impl Fn() -> Call<'a, T> + Send + Sync,
+    ) -> (Result<T, Fault>, bool)
+    where
+        T: Send,
+    {
+        let mut doubted = false;
+        for _ in 0..ATTEMPTS {
+            match self.scene.call(call()).await {
+                Err(fault) if fault.is_passing() => doubted |= fault.kind() == FaultKind::InDoubt,
+                outcome => return (outcome, doubted),
+            }
+        }
+        panic!("a call was never answered");
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("store", &self.store).field("name", &self.name).finish()
+    }
+}
+
+/// The outcome of a call that must not fail.
+#[track_caller]
+pub(super) fn sound<T>(outcome: Result<T, Fault>) -> T {
+    match outcome {
+        Ok(value) => value,
+        Err(fault) => panic!("the store failed: {fault} ({:?})", fault.kind()),
+    }
+}
+
+/// An answer that must be a grant.
+#[track_caller]
+#[must_use]
+pub(super) fn granted(answer: Answer) -> Grant {
+    match answer {
+        Answer::Granted { token, left, others_waiting } => Grant { token, left, others_waiting },
+        Answer::Busy { .. } => panic!("not granted: {answer:?}"),
+    }
+}
+
+/// An answer that must not be a grant.
+#[track_caller]
+#[must_use]
+pub(super) fn busy(answer: Answer) -> Busy {
+    match answer {
+        Answer::Busy { retry_after, ahead, holder, place } => {
+            Busy { retry_after, ahead, holder, place }
+        }
+        Answer::Granted { .. } => panic!("granted although it is taken: {answer:?}"),
+    }
+}

@@ -1,0 +1,155 @@
+//! Clause 2: a try leaves nothing behind, a wait keeps a place.
+
+use std::time::Duration;
+
+use tenure_core::proto::queue::{Answer, Ask, Intent};
+
+use super::{
+    Client,
+    client::{granted, sound},
+    scene::{LONG, MARGIN, SHORT, STEP, Scene},
+};
+
+/// Clause 2: nothing is between an ask and a free name.
+pub async fn a_free_name_is_granted_at_once(scene: Scene) {
+    let client = scene.client().await;
+    let grant = client.lock(&client.tries()).await;
+    assert!(grant.left <= LONG && grant.left > LONG / 2, "{grant:?}");
+    assert!(!grant.others_waiting);
+    let other = client.on("another");
+    other.lock(&other.waits()).await;
+}
+
+/// Clause 2: a try that is not granted leaves no place.
+pub async fn a_try_that_fails_leaves_nothing_behind(scene: Scene) {
+    let (holder, other) = (scene.client().await, scene.client().await);
+    let held = holder.tries();
+    holder.lock(&held).await;
+    let busy = other.busy(&other.tries()).await;
+    assert_eq!(busy.place, None);
+    assert_eq!(holder.inspect().await.waiters, []);
+    holder.let_go(&held.owner).await;
+    holder.lock(&holder.tries()).await;
+}
+
+/// Clause 2: a wait that is not granted stands in the queue and knows its place.
+pub async fn a_wait_keeps_a_place(scene: Scene) {
+    let (holder, other) = (scene.client().await, scene.client().await);
+    holder.lock(&Ask { label: "holder".to_owned(), ..holder.tries() }).await;
+    if without_queue(&scene, &other).await {
+        return;
+    }
+    let waits = Ask { label: "waiter".to_owned(), ..other.waits() };
+    let busy = other.busy(&waits).await;
+    assert!(busy.place.is_some());
+    assert_eq!(busy.ahead, 0);
+    assert_eq!(busy.holder.map(|holder| holder.label), Some("holder".to_owned()));
+    let seen = holder.inspect().await.waiters;
+    assert_eq!(seen.iter().map(|waiting| waiting.label.as_str()).collect::<Vec<_>>(), ["waiter"]);
+    assert_eq!(other.busy(&waits).await.place, busy.place);
+    assert_eq!(holder.inspect().await.waiters.len(), 1);
+}
+
+/// Clause 2: a place that nobody asks for is kept for one place ttl, no longer.
+pub async fn a_place_ends_when_it_is_not_asked_for(scene: Scene) {
+    let (holder, other) = (scene.client().await, scene.client().await);
+    holder.lock(&holder.tries()).await;
+    if without_queue(&scene, &other).await {
+        return;
+    }
+    other.busy(&other.waits()).await;
+    let place_ttl = other.can().place_ttl;
+    scene.pass(place_ttl / 4).await;
+    assert_eq!(holder.inspect().await.waiters.len(), 1);
+    scene.pass(place_ttl).await;
+    assert_eq!(holder.inspect().await.waiters, []);
+}
+
+/// Clause 2: a place that is asked for is kept as long as it is.
+pub async fn asking_again_keeps_the_place(scene: Scene) {
+    let (holder, other) = (scene.client().await, scene.client().await);
+    holder.lock(&holder.tries()).await;
+    if without_queue(&scene, &other).await {
+        return;
+    }
+    let waits = other.waits();
+    let place = other.busy(&waits).await.place;
+    let place_ttl = other.can().place_ttl;
+    for _ in 0..6 {
+        scene.pass(place_ttl / 4).await;
+        assert_eq!(holder.inspect().await.waiters.len(), 1);
+        assert_eq!(other.busy(&waits).await.place, place);
+    }
+}
+
+/// Clause 2: who was passed over as absent stands where it stood when it asks again.
+pub async fn a_waiter_passed_over_gets_its_place_back(scene: Scene) {
+    let holder = scene.client().await;
+    let held = holder.tries();
+    holder.lock(&held).await;
+    if without_queue(&scene, &holder).await {
+        return;
+    }
+    let (first, second, third) = (holder.waits(), holder.waits(), holder.waits());
+    let place = holder.busy(&first).await.place;
+    holder.busy(&second).await;
+    holder.busy(&third).await;
+    holder.let_go(&held.owner).await;
+    holder.lock_within(&second, holder.can().claim_window + MARGIN).await;
+    let back = holder.busy(&first).await;
+    assert_eq!((back.place, back.ahead), (place, 0));
+    assert_eq!(holder.busy(&third).await.ahead, 1);
+}
+
+/// Clause 2: a waiter whose place ended gets it back by naming it.
+pub async fn a_place_that_ended_is_given_back(scene: Scene) {
+    let holder = scene.client().await;
+    holder.lock(&holder.tries()).await;
+    if without_queue(&scene, &holder).await {
+        return;
+    }
+    let (first, second) = (holder.waits(), holder.waits());
+    let place = holder.busy(&first).await.place;
+    holder.busy(&second).await;
+    for _ in 0..5 {
+        scene.pass(holder.can().place_ttl / 4).await;
+        holder.busy(&second).await;
+    }
+    assert_eq!(holder.inspect().await.waiters.len(), 1);
+    let back = Ask { intent: Intent::Wait { place }, ..first };
+    assert_eq!(holder.busy(&back).await.ahead, 0);
+    assert_eq!(holder.busy(&second).await.ahead, 1);
+}
+
+/// Clause 2: `retry_after` is early enough: who asks no more often than told, and hears no hint,
+/// is granted a name soon after its lease ended.
+pub async fn a_waiter_that_asks_when_told_needs_no_hint(scene: Scene) {
+    let (holder, other) = (scene.client().await, scene.client().await);
+    holder.lock(&Ask { ttl: SHORT, ..holder.tries() }).await;
+    let waits = other.waits();
+    let bound = SHORT + other.can().claim_window + MARGIN;
+    let mut waited = Duration::ZERO;
+    loop {
+        let answer = sound(other.ask(&waits).await);
+        let Answer::Busy { retry_after, .. } = answer else {
+            let _ = granted(answer);
+            return;
+        };
+        assert!(!retry_after.is_zero(), "a waiter is told to ask without pause");
+        assert!(retry_after < other.can().place_ttl, "a waiter is told to let its place end");
+        assert!(waited <= bound, "not granted after {waited:?}");
+        let pause = retry_after.max(STEP);
+        scene.pass(pause).await;
+        waited += pause;
+    }
+}
+
+/// Whether the store has no queue, in which case it must refuse an ask in order.
+pub(super) async fn without_queue(scene: &Scene, client: &Client) -> bool {
+    let lacks = !client.can().fifo;
+    if lacks {
+        let fifo = tenure_core::proto::queue::Order::Fifo;
+        scene.refused("queue", client.ask(&Ask { order: fifo, ..client.waits() }).await);
+    }
+    lacks
+}

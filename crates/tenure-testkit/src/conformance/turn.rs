@@ -1,0 +1,69 @@
+//! Clause 10: a turn is one step.
+
+use tenure_core::proto::{Renewed, queue::Released};
+
+use super::{
+    client::{busy, granted},
+    scene::{LONG, MARGIN, Scene},
+    try_and_wait::without_queue,
+};
+
+/// Clause 10: if nobody waits, the name is granted anew, with a fresh token and a full lease.
+pub async fn a_turn_without_waiters_grants_anew(scene: Scene) {
+    let client = scene.client().await;
+    let (old, new) = (client.tries(), client.waits());
+    let first = client.lock(&old).await;
+    let next = granted(client.turn(&old.owner, &new).await);
+    assert!(next.token > first.token, "{next:?} after {first:?}");
+    assert!(next.left > LONG / 2);
+    assert_eq!(client.lock(&new).await.token, next.token);
+}
+
+/// Clause 10: whoever waits comes first, and who had its turn stands behind.
+pub async fn a_turn_lets_the_waiter_go_first(scene: Scene) {
+    let (client, waiter) = (scene.client().await, scene.client().await);
+    let (old, new) = (client.tries(), client.waits());
+    client.lock(&old).await;
+    if without_queue(&scene, &waiter).await {
+        return;
+    }
+    let waits = waiter.waits();
+    waiter.busy(&waits).await;
+    let behind = busy(client.turn(&old.owner, &new).await);
+    assert!(behind.place.is_some());
+    assert_eq!(behind.ahead, 1);
+    waiter.lock(&waits).await;
+    client.busy(&new).await;
+    waiter.let_go(&waits.owner).await;
+    client.lock_within(&new, MARGIN).await;
+}
+
+/// Clause 10: a turn that is sent twice answers like a repeated acquire.
+pub async fn a_repeated_turn_answers_the_same(scene: Scene) {
+    let client = scene.client().await;
+    let (old, new) = (client.tries(), client.waits());
+    client.lock(&old).await;
+    let first = granted(client.turn(&old.owner, &new).await);
+    let again = granted(client.turn(&old.owner, &new).await);
+    assert_eq!(again.token, first.token);
+    assert!(again.left <= first.left);
+}
+
+/// Clause 10: the old owner has let go.
+pub async fn after_a_turn_the_old_owner_has_nothing(scene: Scene) {
+    let client = scene.client().await;
+    let (old, new) = (client.tries(), client.waits());
+    client.lock(&old).await;
+    let grant = granted(client.turn(&old.owner, &new).await);
+    assert_eq!(client.renew(&old.owner, LONG).await, Renewed::Lost);
+    assert_eq!(client.release(&old.owner).await, Released::NotHeld);
+    assert_eq!(client.lock(&new).await.token, grant.token);
+}
+
+/// Clause 10: without anything to let go of, a turn is an ask.
+pub async fn a_turn_of_one_who_has_nothing_is_an_ask(scene: Scene) {
+    let client = scene.client().await;
+    let new = client.tries();
+    let grant = granted(client.turn(&scene.owner(), &new).await);
+    assert_eq!(client.lock(&new).await.token, grant.token);
+}

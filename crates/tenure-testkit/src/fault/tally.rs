@@ -1,0 +1,56 @@
+//! How often each fault really happened.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// A kind of fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Kind { $($(#[doc = $doc])+ $name,)+ }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+        }
+
+        const KINDS: usize = [$(Kind::$name,)+].len();
+    };
+}
+
+kinds! {
+    /// A call was refused before it was sent.
+    Refused,
+    /// A request never arrived.
+    RequestLost,
+    /// An answer never arrived.
+    ReplyLost,
+    /// A call was carried out twice.
+    Repeated,
+    /// A request arrived late.
+    RequestLate,
+    /// An answer arrived late.
+    ReplyLate,
+    /// A call's caller was told that it is in doubt.
+    InDoubt,
+    /// A waiter heard no wake-up.
+    HintsLost,
+}
+
+/// Counts of faults that happened.
+#[derive(Debug, Default)]
+pub struct Tally([AtomicU64; KINDS]);
+
+impl Tally {
+    /// Counts one more.
+    pub fn count(&self, kind: Kind) {
+        if let Some(counter) = self.0.get(kind as usize) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub fn of(&self, kind: Kind) -> u64 {
+        self.0.get(kind as usize).map_or(0, |counter| counter.load(Ordering::Relaxed))
+    }
+}

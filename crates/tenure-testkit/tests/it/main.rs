@@ -1,0 +1,6 @@
+//! Proves the testkit itself: the suite on the memory store, and that it bites.
+
+mod broken_rules;
+mod conformance_memory;
+mod every_case_is_mounted;
+mod every_store_mounts;
