@@ -1,10 +1,13 @@
 //! Queues are bounded.
 
-use tenure_core::{FaultKind, proto::queue::Ask};
+use tenure_core::{
+    FaultKind,
+    proto::queue::{Ask, Mode},
+};
 
 use super::{Client, scene::Scene, try_and_wait::without_queue};
 
-/// Queues longer than this are not filled.
+/// Queues longer than this are not filled, nor names with more holders.
 const MOST: usize = 2_000;
 
 /// A held name with as many waiters as the store allows; `None` when that is too many to show.
@@ -55,4 +58,29 @@ pub async fn a_try_is_busy_when_the_queue_is_full(scene: Scene) {
     let Some((client, line)) = full(&scene).await else { return };
     client.busy(&client.tries()).await;
     assert_eq!(client.inspect().await.waiters.len(), line.len());
+}
+
+/// Clause 13: one more holder than the store allows has to wait.
+pub async fn no_more_hold_together_than_the_store_allows(scene: Scene) {
+    let client = scene.client().await;
+    let reads = |ask: Ask| Ask { mode: Mode::Shared, ..ask };
+    if !client.can().shared {
+        scene.refused("shared mode", client.ask(&reads(client.tries())).await);
+        return;
+    }
+    let allowed = client.can().max_holders;
+    let mut last = None;
+    for _ in 0..allowed.min(MOST) {
+        let ask = reads(client.tries());
+        client.lock(&ask).await;
+        last = Some(ask);
+    }
+    if allowed > MOST {
+        eprintln!("not shown: the store allows {allowed} holders, of which {MOST} came");
+        return;
+    }
+    client.busy(&reads(client.tries())).await;
+    let Some(last) = last else { return };
+    client.let_go(&last.owner).await;
+    client.lock(&reads(client.tries())).await;
 }

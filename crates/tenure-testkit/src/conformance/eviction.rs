@@ -31,7 +31,7 @@ pub async fn an_eviction_says_who_held(scene: Scene) {
     };
     let shown: Vec<_> =
         evicted.iter().map(|holder| (holder.label.as_str(), holder.token)).collect();
-    assert_eq!(shown, [("evicted", grant.token)]);
+    assert_eq!(shown, [("evicted", Some(grant.token))]);
 }
 
 /// Clauses 3, 7: an eviction serves the line as a release does.

@@ -29,7 +29,7 @@ pub async fn holders_and_waiters_are_shown(scene: Scene) {
     let seen = other.inspect().await;
     let [shown] = seen.holders.as_slice() else { panic!("{seen:?}") };
     assert_eq!(shown.label, "gänzlich 💡");
-    assert_eq!(shown.token, grant.token);
+    assert_eq!(shown.token, Some(grant.token));
     assert_eq!(shown.mode, Mode::Exclusive);
     assert!(!shown.lingering);
     assert!(shown.left.is_none_or(|left| left <= LONG && left > LONG / 2), "{shown:?}");

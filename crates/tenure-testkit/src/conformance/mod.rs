@@ -129,6 +129,7 @@ macro_rules! conformance {
             turn {
                 a_turn_without_waiters_grants_anew
                 a_turn_lets_the_waiter_go_first
+                a_barging_turn_passes_nobody
                 a_repeated_turn_answers_the_same
                 after_a_turn_the_old_owner_has_nothing
                 a_turn_of_one_who_has_nothing_is_an_ask
@@ -138,12 +139,15 @@ macro_rules! conformance {
                 a_writer_and_readers_exclude_each_other
                 all_leading_readers_enter_together
                 a_reader_does_not_pass_a_waiting_writer
+                an_exclusive_hold_becomes_a_shared_one
+                a_shared_hold_does_not_become_an_exclusive_one
             }
             permits {
                 permits_are_counted
                 a_release_lets_in_as_many_as_fit
                 a_small_ask_does_not_pass_a_large_one
                 a_large_ask_that_leaves_lets_the_small_ones_in
+                permits_that_can_never_fit_are_refused
             }
             lingering {
                 a_kept_name_stays_taken
@@ -183,6 +187,7 @@ macro_rules! conformance {
                 no_more_wait_than_the_store_allows
                 a_full_queue_leaves_those_in_it_alone
                 a_try_is_busy_when_the_queue_is_full
+                no_more_hold_together_than_the_store_allows
             }
             runtimes {
                 calls_come_from_any_runtime

@@ -1,6 +1,9 @@
 //! Names held by permits.
 
-use tenure_core::proto::queue::{Ask, Mode};
+use tenure_core::{
+    FaultKind,
+    proto::queue::{Ask, Mode, Snapshot},
+};
 
 use super::{Client, scene::Scene, try_and_wait::without_queue};
 
@@ -86,4 +89,19 @@ pub async fn a_large_ask_that_leaves_lets_the_small_ones_in(scene: Scene) {
     for waits in &small {
         client.lock(waits).await;
     }
+}
+
+/// Clause 13: no permits, or more than there are, can never be had.
+pub async fn permits_that_can_never_fit_are_refused(scene: Scene) {
+    let client = scene.client().await;
+    if without_permits(&scene, &client).await {
+        return;
+    }
+    for take in [0, 5] {
+        match client.ask(&takes(take, client.waits())).await {
+            Err(fault) => assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}"),
+            Ok(answer) => panic!("{take} of 4 permits were not refused: {answer:?}"),
+        }
+    }
+    assert_eq!(client.inspect().await, Snapshot::default());
 }

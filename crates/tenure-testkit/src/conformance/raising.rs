@@ -34,7 +34,7 @@ pub async fn a_raised_token_is_what_a_repeat_answers(scene: Scene) {
     assert_eq!(sound(client.raise(&held.owner, token).await), Raised::Raised);
     assert_eq!(sound(client.raise(&held.owner, token).await), Raised::Raised);
     assert_eq!(client.lock(&held).await.token, token);
-    assert_eq!(client.inspect().await.holders.first().map(|holder| holder.token), Some(token));
+    assert_eq!(client.inspect().await.holders.first().and_then(|holder| holder.token), Some(token));
 }
 
 /// Clause 8: a token never goes back.

@@ -1,6 +1,9 @@
 //! Names held by readers together.
 
-use tenure_core::proto::queue::{Ask, Mode};
+use tenure_core::{
+    FaultKind,
+    proto::queue::{Ask, Mode},
+};
 
 use super::{
     Client,
@@ -93,4 +96,39 @@ pub async fn a_reader_does_not_pass_a_waiting_writer(scene: Scene) {
     one.busy(&reads(one.waits())).await;
     one.let_go(&held.owner).await;
     other.lock_within(&writer, MARGIN).await;
+}
+
+/// Clause 1: an exclusive holder becomes a reader by asking for it, with the lease and the token
+/// it has, and other readers enter at once.
+pub async fn an_exclusive_hold_becomes_a_shared_one(scene: Scene) {
+    let (holder, other) = (scene.client().await, scene.client().await);
+    if without_readers(&scene, &holder).await {
+        return;
+    }
+    let held = holder.tries();
+    let first = holder.lock(&held).await;
+    let reader = reads(other.waits());
+    other.busy(&reader).await;
+    let shared = holder.lock(&reads(held.clone())).await;
+    assert_eq!(shared.token, first.token);
+    assert!(shared.left <= first.left);
+    other.lock_within(&reader, MARGIN).await;
+    other.busy(&other.tries()).await;
+    assert_eq!(holder.lock(&reads(held)).await.token, first.token);
+}
+
+/// Clause 1: a reader does not become a writer, which would wait for itself.
+pub async fn a_shared_hold_does_not_become_an_exclusive_one(scene: Scene) {
+    let client = scene.client().await;
+    if without_readers(&scene, &client).await {
+        return;
+    }
+    let held = client.tries();
+    let shared = client.lock(&reads(held.clone())).await;
+    match client.ask(&held).await {
+        Err(fault) => assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}"),
+        Ok(answer) => panic!("a shared hold became an exclusive one: {answer:?}"),
+    }
+    assert_eq!(client.lock(&reads(held)).await.token, shared.token);
+    client.lock(&reads(client.tries())).await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::proto::queue::{Answer, Ask, Intent};
+use tenure_core::proto::queue::{Answer, Ask, Intent, Order};
 
 use super::{
     Client,
@@ -136,7 +136,8 @@ pub async fn a_waiter_that_asks_when_told_needs_no_hint(scene: Scene) {
             return;
         };
         assert!(!retry_after.is_zero(), "a waiter is told to ask without pause");
-        assert!(retry_after < other.can().place_ttl, "a waiter is told to let its place end");
+        let can = other.can();
+        assert!(!can.fifo || retry_after < can.place_ttl, "a waiter is told to let its place end");
         assert!(waited <= bound, "not granted after {waited:?}");
         let pause = retry_after.max(STEP);
         scene.pass(pause).await;
@@ -144,12 +145,16 @@ pub async fn a_waiter_that_asks_when_told_needs_no_hint(scene: Scene) {
     }
 }
 
-/// Whether the store has no queue, in which case it must refuse an ask in order.
+/// Whether the store has no queue, in which case it must refuse an ask in order, and answer a wait
+/// like a try.
 pub(super) async fn without_queue(scene: &Scene, client: &Client) -> bool {
     let lacks = !client.can().fifo;
     if lacks {
-        let fifo = tenure_core::proto::queue::Order::Fifo;
-        scene.refused("queue", client.ask(&Ask { order: fifo, ..client.waits() }).await);
+        scene.refused("queue", client.ask(&Ask { order: Order::Fifo, ..client.waits() }).await);
+        if let Answer::Busy { place, .. } = sound(client.ask(&client.waits()).await) {
+            assert_eq!(place, None);
+        }
+        assert_eq!(client.inspect().await.waiters, []);
     }
     lacks
 }

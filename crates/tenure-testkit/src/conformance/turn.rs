@@ -1,6 +1,9 @@
 //! Clause 10: a turn is one step.
 
-use tenure_core::proto::{Renewed, queue::Released};
+use tenure_core::proto::{
+    Renewed,
+    queue::{Ask, Order, Released},
+};
 
 use super::{
     client::{busy, granted},
@@ -36,6 +39,20 @@ pub async fn a_turn_lets_the_waiter_go_first(scene: Scene) {
     client.busy(&new).await;
     waiter.let_go(&waits.owner).await;
     client.lock_within(&new, MARGIN).await;
+}
+
+/// Clause 10: who asks without order does not pass the waiters either.
+pub async fn a_barging_turn_passes_nobody(scene: Scene) {
+    let (client, waiter) = (scene.client().await, scene.client().await);
+    let (old, new) = (client.tries(), Ask { order: Order::Barging, ..client.waits() });
+    client.lock(&old).await;
+    if without_queue(&scene, &waiter).await {
+        return;
+    }
+    let waits = Ask { order: Order::Barging, ..waiter.waits() };
+    waiter.busy(&waits).await;
+    let _ = busy(client.turn(&old.owner, &new).await);
+    waiter.lock(&waits).await;
 }
 
 /// Clause 10: a turn that is sent twice answers like a repeated acquire.
