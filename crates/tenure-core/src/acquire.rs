@@ -111,8 +111,8 @@ struct Contention<'a> {
     asked: Timestamp,
     give_up: Timestamp,
     lead: Option<Lead>,
-    ticket: Option<Ticket>,
-    departure: Option<Departure>,
+    ticket: Option<Box<Ticket>>,
+    departure: Option<Box<Departure>>,
     backoff: Backoff,
     faults_since: Option<Timestamp>,
     seen: (Option<Contender>, u32),
@@ -158,7 +158,8 @@ impl<'a> Contention<'a> {
                     Some(slot) => slot,
                     None => self.context.reserve(self.name)?,
                 };
-                self.ticket = Some(Ticket::new(self.context, self.name, slot, !tries)?);
+                let ticket = Ticket::new(self.context, self.name, slot, !tries)?;
+                self.ticket = Some(Box::new(ticket));
             }
             let sent = self.context.now();
             let answer = self.ask(sent, tries).await;
@@ -218,13 +219,12 @@ impl<'a> Contention<'a> {
             Some(Ok(Answer::Granted { token, left, .. })) => {
                 self.let_go_done();
                 let hold = Hold::granted(sent, received, left, self.settings.terms);
-                let (Some(hold), Some(ticket)) = (hold, self.ticket.take()) else {
-                    // It came too late to be a grant: it is taken back, and asked for anew.
-                    return Ok(Step::AskAgain { at: received });
+                let granted = self.ticket.take().zip(hold);
+                // Dropping the ticket takes back what came too late, and the next ask has another.
+                let Some((ticket, hold)) = granted else {
+                    return self.fault(sent, received, too_late(), tries);
                 };
-                let Some(granted) = ticket.granted() else {
-                    return Ok(Step::AskAgain { at: received });
-                };
+                let granted = ticket.granted();
                 let waited = received.since(self.asked);
                 self.context.observer.acquired(self.name, token, waited);
                 let (lead, keep) = (self.lead.take(), self.settings.hold_at_least);
@@ -313,6 +313,14 @@ impl<'a> Contention<'a> {
             departure.done();
         }
     }
+}
+
+fn too_late() -> Fault {
+    Fault::new(
+        FaultKind::InDoubt,
+        "the store granted the lock so late that its lease was as good as over",
+        "choose a longer ttl, or see why the store is slow; what was acquired is taken back",
+    )
 }
 
 fn unanswered() -> Fault {

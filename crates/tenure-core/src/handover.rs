@@ -54,9 +54,9 @@ pub(crate) struct Lead {
     seats: Seats,
     name: LockName,
     /// An acquisition that another task began, with its place in the store's queue.
-    pub(crate) ticket: Option<Ticket>,
+    pub(crate) ticket: Option<Box<Ticket>>,
     /// A lease that is to be let go in the same step.
-    pub(crate) departure: Option<Departure>,
+    pub(crate) departure: Option<Box<Departure>>,
     passed_on: bool,
 }
 
@@ -69,9 +69,9 @@ impl Seats {
             return Joined::First(self.lead(name));
         };
         let (sender, receiver) = oneshot::channel();
-        // Those that gave up leave from the front; a line of them only must not grow.
-        while line.front().is_some_and(|waiter| waiter.sender.is_closed()) {
-            line.pop_front();
+        // Those that gave up are swept out before the line would have to grow for them.
+        if line.len() == line.capacity() {
+            line.retain(|waiter| !waiter.sender.is_closed());
         }
         line.push_back(Waiter { terms, hold_at_least, sender });
         Joined::Behind(receiver)
@@ -138,7 +138,7 @@ impl Lead {
                     self = lead;
                 }
                 Err((mut lead, departure)) => {
-                    lead.departure = departure;
+                    lead.departure = departure.map(Box::new);
                     // If the task is gone, dropping the lead finds the next one.
                     drop(waiter.sender.send(Baton::Lead(lead)));
                     return true;

@@ -96,7 +96,7 @@ impl Lease {
                 token,
                 turn: Turn::begin(now),
                 lead,
-                slot: Some(granted.slot),
+                slot: granted.slot,
                 scheduled: None,
                 tainted_until: granted.tainted_until,
                 held_since: now,

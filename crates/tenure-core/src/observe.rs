@@ -13,6 +13,9 @@
 //! | `tenure_wait_seconds` | histogram | how long an acquisition waited |
 //! | `tenure_hold_seconds` | histogram | how long a lock was held |
 //!
+//! An acquisition runs in the span `tenure.acquire` with the fields `lock`, `kind` and `store`; events
+//! are at level `DEBUG`, and at `WARN` where somebody should look.
+//!
 //! Every metric has the label `store`, the kind of store. Names of locks are never labels: they
 //! would make as many series as there are locks. Events and spans name the lock.
 
@@ -20,7 +23,7 @@ use std::time::Duration;
 
 use metrics::{counter, histogram};
 use tenure_proto::{LostReason, Renewed, Token};
-use tracing::{debug, warn};
+use tracing::{Span, debug, debug_span, warn};
 
 use crate::{LockName, error::Lost};
 
@@ -31,6 +34,10 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
+    pub(crate) fn span(self, kind: &'static str, name: &LockName) -> Span {
+        debug_span!("tenure.acquire", lock = %name, kind, store = self.store)
+    }
+
     pub(crate) fn acquired(self, name: &LockName, token: Token, waited: Duration) {
         counter!("tenure_acquired_total", "store" => self.store).increment(1);
         histogram!("tenure_wait_seconds", "store" => self.store).record(waited.as_secs_f64());

@@ -89,14 +89,12 @@ macro_rules! setters {
         ///
         /// Longer: a dead holder keeps others out for longer. Shorter: more renewals, and a
         /// shorter pause or outage loses the lock.
-        #[must_use]
         pub fn ttl(mut self, ttl: std::time::Duration) -> Self {
             self.options.ttl = Some(ttl);
             self
         }
 
         /// How long to wait for the lock at most; for ever if nothing is said.
-        #[must_use]
         pub fn wait(mut self, wait: std::time::Duration) -> Self {
             self.options.wait = Some(wait);
             self
@@ -104,7 +102,6 @@ macro_rules! setters {
 
         /// After how long a hold is lost although it could be renewed, 10 ms to 24 h; never if
         /// nothing is said. It keeps a hung holder from blocking others for ever.
-        #[must_use]
         pub fn max_hold(mut self, max_hold: std::time::Duration) -> Self {
             self.options.max_hold = Some(max_hold);
             self
@@ -113,7 +110,6 @@ macro_rules! setters {
         /// For how long since its grant the lock stays taken even if it is released earlier,
         /// 10 ms to 24 h. It keeps a short job from running twice on machines whose clocks
         /// differ.
-        #[must_use]
         pub fn hold_at_least(mut self, hold_at_least: std::time::Duration) -> Self {
             self.options.hold_at_least = Some(hold_at_least);
             self
@@ -122,7 +118,6 @@ macro_rules! setters {
         /// How much longer than the holder believes the store keeps the lease, 0 to 60 s; none if
         /// nothing is said. A holder that was frozen for less than this hurts nobody. A release
         /// ends it at once.
-        #[must_use]
         pub fn grace(mut self, grace: std::time::Duration) -> Self {
             self.options.grace = Some(grace);
             self
@@ -130,7 +125,6 @@ macro_rules! setters {
 
         /// Who holds the lock, for people to see: `host/pid` if nothing is said. It proves
         /// nothing. At most 128 bytes are kept.
-        #[must_use]
         pub fn label(mut self, label: impl Into<String>) -> Self {
             self.options.label = Some(label.into());
             self
@@ -140,7 +134,6 @@ macro_rules! setters {
         ///
         /// Without it the tasks of one process pass the lock on among themselves for a bounded
         /// turn, which is many times faster.
-        #[must_use]
         pub fn fair(mut self) -> Self {
             self.options.fair = true;
             self

@@ -45,7 +45,7 @@ enum Trace {
 /// What a ticket leaves to the lease it became.
 pub(crate) struct Granted {
     pub(crate) owner: Owner,
-    pub(crate) slot: Slot,
+    pub(crate) slot: Option<Slot>,
     pub(crate) tainted_until: Timestamp,
 }
 
@@ -114,11 +114,10 @@ impl Ticket {
     }
 
     /// The store granted it: from now on the lease answers for it.
-    pub(crate) fn granted(mut self) -> Option<Granted> {
+    pub(crate) fn granted(mut self) -> Granted {
         self.trace = Trace::Nothing;
         let tainted_until = std::mem::take(&mut self.tainted_until);
-        let slot = self.slot.take()?;
-        Some(Granted { owner: self.owner, slot, tainted_until })
+        Granted { owner: self.owner, slot: self.slot.take(), tainted_until }
     }
 }
 

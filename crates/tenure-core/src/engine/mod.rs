@@ -44,11 +44,12 @@ impl Engine {
     pub(crate) async fn run(self) {
         let mut calls: FuturesUnordered<Call<'_>> = FuturesUnordered::new();
         loop {
-            self.start_what_is_due(&calls);
+            let now = self.clock.now();
+            self.start_what_is_due(now, &calls);
             if self.roster.is_finished() && calls.is_empty() {
                 return;
             }
-            let next = self.roster.plan();
+            let next = self.roster.plan(now);
             let woken = before(&*self.clock, next, self.roster.changed());
             if calls.is_empty() {
                 woken.await;
@@ -57,8 +58,7 @@ impl Engine {
         }
     }
 
-    fn start_what_is_due<'a>(&'a self, calls: &FuturesUnordered<Call<'a>>) {
-        let now = self.clock.now();
+    fn start_what_is_due<'a>(&'a self, now: Timestamp, calls: &FuturesUnordered<Call<'a>>) {
         let mut renewals = Vec::new();
         for job in self.roster.take_due(now) {
             match job {

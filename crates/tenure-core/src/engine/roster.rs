@@ -113,10 +113,13 @@ impl Roster {
         due.into_values().collect()
     }
 
-    /// When the next job is due, which is when the engine looks again.
-    pub(crate) fn plan(&self) -> Timestamp {
+    /// When the engine looks again: when the next job is due, or when it had planned to, although
+    /// that job may be gone by then. So a stream of short holds does not wake it for each.
+    pub(crate) fn plan(&self, now: Timestamp) -> Timestamp {
         let mut state = self.lock();
-        state.planned = state.agenda.keys().next().map(|(at, _)| *at);
+        let due = state.agenda.keys().next().map(|(at, _)| *at);
+        let planned = state.planned.filter(|planned| *planned > now);
+        state.planned = due.into_iter().chain(planned).min();
         state.planned.unwrap_or(Timestamp::NEVER)
     }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use tenure_proto::queue::Mode;
+use tracing::Instrument;
 
 use crate::{
     AcquireError, Busy, LockName, NameError, acquire,
@@ -32,6 +33,7 @@ use crate::{
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
+#[must_use = "a handle does nothing until it is locked"]
 pub struct Mutex {
     context: Arc<Context>,
     name: Result<LockName, NameError>,
@@ -120,7 +122,8 @@ impl IntoFuture for Lock {
         Box::pin(async move {
             let name = self.name?;
             let settings = self.options.check(Mode::Exclusive, &self.context.label)?;
-            acquire::lock(&self.context, &name, settings).await
+            let span = self.context.observer.span("mutex", &name);
+            acquire::lock(&self.context, &name, settings).instrument(span).await
         })
     }
 }
@@ -151,7 +154,8 @@ impl IntoFuture for TryLock {
         Box::pin(async move {
             let name = self.name?;
             let settings = self.options.check(Mode::Exclusive, &self.context.label)?;
-            acquire::try_lock(&self.context, &name, settings).await
+            let span = self.context.observer.span("mutex", &name);
+            acquire::try_lock(&self.context, &name, settings).instrument(span).await
         })
     }
 }
