@@ -114,7 +114,7 @@ impl Departure {
         let late_calls = now < self.tainted_until;
         let until = self.until.max(self.tainted_until);
         let job = TakeBack::new(self.name.clone(), self.owner, slot, now, until, late_calls)
-            .keeping(self.keep_until);
+            .held(self.keep_until);
         self.context.roster.schedule(now, Job::TakeBack(job));
     }
 }

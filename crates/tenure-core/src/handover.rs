@@ -137,8 +137,7 @@ impl Lead {
                     let Some(lead) = lease.take_lead() else { return true };
                     self = lead;
                 }
-                Err((mut lead, departure)) => {
-                    lead.departure = departure.map(Box::new);
+                Err(lead) => {
                     // If the task is gone, dropping the lead finds the next one.
                     drop(waiter.sender.send(Baton::Lead(lead)));
                     return true;

@@ -265,13 +265,9 @@ impl Lease {
         rest
     }
 
-    /// What to do with the lease when `waiter` is next in this process: `Ok` with the generation of
-    /// its hold, or `Err` with what the store is to be told first.
-    pub(crate) fn pass_to(
-        self: &Arc<Self>,
-        waiter: &Waiter,
-        lead: Lead,
-    ) -> Result<u64, (Lead, Option<Departure>)> {
+    /// Passes the lease on to `waiter`, who is next in this process: `Ok` with the generation of its
+    /// hold, or `Err` with the lead, which takes the lease along to be let go in the store.
+    pub(crate) fn pass_to(self: &Arc<Self>, waiter: &Waiter, mut lead: Lead) -> Result<u64, Lead> {
         let now = self.context.now();
         let mut state = self.lock();
         let at = AtRelease {
@@ -284,8 +280,8 @@ impl Lease {
         };
         let next = state.turn.at_release(at);
         let Next::Pass(token) = next else {
-            let departure = self.leave(&mut state, Timestamp::ZERO);
-            return Err((lead, departure));
+            lead.departure = self.leave(&mut state, Timestamp::ZERO).map(Box::new);
+            return Err(lead);
         };
         state.hold.pass(now, waiter.terms);
         state.token = token;

@@ -42,7 +42,6 @@ impl Tenure {
     }
 
     /// Uses `store` with more to choose.
-    #[must_use]
     pub fn builder(store: Arc<dyn Store>) -> TenureBuilder {
         TenureBuilder {
             store,
@@ -149,7 +148,6 @@ impl TenureBuilder {
     ///
     /// While the engine does not run nothing is renewed or cleaned up. When it is dropped
     /// acquisitions are refused.
-    #[must_use]
     pub fn build_inline(self) -> (Tenure, impl Future<Output = ()> + Send + 'static) {
         let roster = Roster::new(self.max_holds);
         let engine = Engine {

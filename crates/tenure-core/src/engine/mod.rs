@@ -101,7 +101,9 @@ impl Engine {
         let answer = before(&*self.clock, until, release).await;
         let gone = matches!(answer, Some(Ok(_)));
         if job.attempted(self.clock.now(), gone) {
-            self.observer.cleaned_up(&job.name);
+            if !job.was_held() {
+                self.observer.cleaned_up(&job.name);
+            }
         } else {
             self.roster.schedule(job.next_attempt(), Job::TakeBack(job));
         }

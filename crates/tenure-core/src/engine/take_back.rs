@@ -20,6 +20,7 @@ pub(crate) struct TakeBack {
     cleanup: Cleanup,
     slot: Slot,
     settled: bool,
+    was_held: bool,
 }
 
 impl TakeBack {
@@ -34,13 +35,20 @@ impl TakeBack {
         late_calls: bool,
     ) -> Self {
         let cleanup = Cleanup::new(now, until.since(now), late_calls);
-        Self { name, owner, keep_until: Timestamp::ZERO, until, cleanup, slot, settled: false }
+        let keep_until = Timestamp::ZERO;
+        Self { name, owner, keep_until, until, cleanup, slot, settled: false, was_held: false }
     }
 
-    /// The name is to stay taken until `keep_until`.
-    pub(crate) fn keeping(mut self, keep_until: Timestamp) -> Self {
+    /// What is released had a guard, and its name is to stay taken until `keep_until`.
+    pub(crate) fn held(mut self, keep_until: Timestamp) -> Self {
+        self.was_held = true;
         self.keep_until = keep_until;
         self
+    }
+
+    /// Whether there was a guard, so that this is the end of a hold and no clean-up.
+    pub(crate) fn was_held(&self) -> bool {
+        self.was_held
     }
 
     pub(crate) fn keep(&self, now: Timestamp) -> Duration {

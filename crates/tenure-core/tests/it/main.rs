@@ -1,4 +1,7 @@
 //! What the core promises, on the memory store and the machine's clock.
 
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
+
 mod handover;
 mod mutex;
+mod observe;

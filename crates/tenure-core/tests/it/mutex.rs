@@ -56,7 +56,7 @@ fn a_guard_outlives_the_runtime_it_was_made_in() {
     drop(one);
     guard.check().unwrap();
     other.block_on(guard.release()).unwrap();
-    other.block_on(async { tenure.mutex("a").try_lock().await.unwrap().unwrap() });
+    assert!(other.block_on(async { tenure.mutex("a").try_lock().await.unwrap().is_some() }));
 }
 
 #[tokio::test]
