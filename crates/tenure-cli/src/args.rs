@@ -1,0 +1,146 @@
+//! What can be written on the command line. Declarations only.
+
+use std::{ffi::OsString, time::Duration};
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use tenure::LockName;
+
+/// Run any program under a distributed lock.
+#[derive(Debug, Parser)]
+#[command(name = "tenure", version, max_term_width = 100, after_long_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes of `run`: the command's own; 128+n if signal n ended it; 123 the lock was lost; \
+124 the lock is busy; 125 tenure itself failed; 126 the command cannot be executed; 127 it was \
+not found; 2 wrong usage.";
+
+/// What every subcommand understands.
+#[derive(Args, Debug)]
+pub(crate) struct Common {
+    /// Where the locks are kept: `file:/dir`, `redis://host`, …
+    ///
+    /// Without it the store comes from TENURE_STORE, then from the configuration file, and else is
+    /// the embedded one in its default place.
+    #[arg(long, global = true, value_name = "URL", env = "TENURE_STORE", hide_env_values = true)]
+    pub(crate) store: Option<String>,
+    /// Say more: where the store is; twice, what tenure does
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    pub(crate) verbose: u8,
+    /// Say nothing but errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Speak JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command while holding a lock
+    Run(Run),
+    /// List the locks in use
+    Ls(Ls),
+    /// Show who holds a lock and who waits for it
+    Show(Show),
+    /// Take a lock away from its holder
+    Break(Break),
+    /// Look at the store and say which promises hold there
+    Doctor,
+    /// Print a completion script
+    Completions(Completions),
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// The lock's name: 1 to 512 bytes of text without control characters
+    #[arg(value_parser = name)]
+    pub(crate) name: LockName,
+    /// Length of the lease, which is renewed while the command runs [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) ttl: Option<Duration>,
+    /// Give up after waiting this long for the lock [default: wait for ever]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_wait")]
+    pub(crate) wait: Option<Duration>,
+    /// Do not wait at all: give up if the lock is not free
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// End the command when it has held the lock this long
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) max_hold: Option<Duration>,
+    /// Keep the lock taken for at least this long, even if the command ends earlier
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) hold_at_least: Option<Duration>,
+    /// What to do when the lock is going to be lost
+    #[arg(long, value_name = "WHAT", default_value = "kill")]
+    pub(crate) on_lost: OnLost,
+    /// Time between SIGTERM and SIGKILL, at most half the ttl [default: 5s or a quarter of the ttl]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) grace: Option<Duration>,
+    /// Exit code when the lock is busy [default: 124]
+    #[arg(long, value_name = "N")]
+    pub(crate) busy_exit_code: Option<u8>,
+    /// First come, first served, also among the waiters of one process
+    #[arg(long)]
+    pub(crate) fair: bool,
+    /// Who this is, for people who look at the lock [default: host/pid]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnLost {
+    /// SIGTERM to its process group at deadline − grace, SIGKILL at the deadline
+    Kill,
+    /// Let it run on unlocked, and exit with 123 in the end
+    Warn,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Ls {
+    /// Only names that begin with this
+    #[arg(default_value = "")]
+    pub(crate) prefix: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Show {
+    /// The lock's name
+    #[arg(value_parser = name)]
+    pub(crate) name: LockName,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Break {
+    /// The lock's name
+    #[arg(value_parser = name)]
+    pub(crate) name: LockName,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// For which shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+fn name(text: &str) -> Result<LockName, tenure::NameError> {
+    LockName::new(text)
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; write it like 500ms, 30s or \"1m 30s\""))
+}

@@ -1,0 +1,25 @@
+//! `tenure doctor`: which promise holds with this store, and why not.
+
+use tenure::{Tenure, store::Weight};
+
+use crate::{
+    exit::{self, Failure},
+    output::{Voice, answer, human, json},
+};
+
+pub(super) async fn doctor(tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
+    let store = tenure.store();
+    let findings = store.health().await.map_err(Failure::failed)?;
+    answer(&if voice.is_json() {
+        json::findings(store.kind(), &store.location(), &findings)
+    } else {
+        format!(
+            "Locks are kept in {} ({}).\n{}",
+            human::plain(&store.location()),
+            store.kind(),
+            human::findings(&findings)
+        )
+    })?;
+    let bad = findings.iter().any(|finding| finding.weight == Weight::Bad);
+    Ok(if bad { exit::UNHEALTHY } else { 0 })
+}

@@ -1,0 +1,22 @@
+//! `tenure ls`: the locks in use.
+
+use tenure::Tenure;
+
+use crate::{
+    args,
+    exit::Failure,
+    output::{Voice, answer, human, json},
+};
+
+/// More names than anybody reads.
+const MOST: usize = 10_000;
+
+pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
+    let listing = tenure.store().list(&args.prefix, MOST).await.map_err(Failure::failed)?;
+    if voice.is_json() {
+        answer(&json::listing(&listing))?;
+    } else if !listing.names.is_empty() {
+        answer(&human::listing(&listing))?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,58 @@
+//! One file for each subcommand.
+
+mod break_;
+mod completions;
+mod doctor;
+mod ls;
+mod man;
+mod run;
+mod show;
+
+use std::future::Future;
+
+use tenure::Tenure;
+
+use crate::{
+    args::{Cli, Command, Common},
+    exit::Failure,
+    output::Voice,
+    settings::File,
+};
+
+/// Does what was asked and answers with the exit code.
+pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
+    let Cli { common, command } = cli;
+    match command {
+        Command::Run(args) => {
+            let file = File::load()?;
+            block_on(run::run(args, &common, &file, voice))
+        }
+        Command::Ls(args) => with_store(&common, |tenure| ls::ls(args, tenure, voice)),
+        Command::Show(args) => with_store(&common, |tenure| show::show(args, tenure, voice)),
+        Command::Break(args) => with_store(&common, |tenure| break_::break_(args, tenure, voice)),
+        Command::Doctor => with_store(&common, |tenure| doctor::doctor(tenure, voice)),
+        Command::Completions(args) => completions::completions(args),
+        Command::Man => man::man(),
+    }
+}
+
+/// Opens the store that flags, environment and file agree on.
+async fn open(common: &Common, file: &File) -> Result<Tenure, Failure> {
+    Tenure::open(&file.store(common)).await.map_err(Failure::failed)
+}
+
+fn with_store<F: Future<Output = Result<u8, Failure>>>(
+    common: &Common,
+    work: impl FnOnce(Tenure) -> F,
+) -> Result<u8, Failure> {
+    let file = File::load()?;
+    block_on(async { work(open(common, &file).await?).await })
+}
+
+fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?
+        .block_on(work)
+}

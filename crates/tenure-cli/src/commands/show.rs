@@ -1,0 +1,19 @@
+//! `tenure show`: one lock.
+
+use tenure::Tenure;
+
+use crate::{
+    args,
+    exit::Failure,
+    output::{Voice, answer, human, json},
+};
+
+pub(super) async fn show(args: args::Show, tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
+    let seen = tenure.store().inspect(&args.name).await.map_err(Failure::failed)?;
+    answer(&if voice.is_json() {
+        json::snapshot(&args.name, &seen)
+    } else {
+        human::snapshot(&args.name, &seen)
+    })?;
+    Ok(0)
+}

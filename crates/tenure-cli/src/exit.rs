@@ -1,0 +1,53 @@
+//! How the command ends: its exit codes, and the failures that lead to them.
+
+/// `doctor` found a promise that does not hold.
+pub(crate) const UNHEALTHY: u8 = 1;
+/// The command line or the configuration makes no sense.
+pub(crate) const USAGE: u8 = 2;
+/// The lock was lost while the command ran.
+pub(crate) const LOST: u8 = 123;
+/// Somebody else has the lock, as `timeout` and many users of `flock -E` say it.
+pub(crate) const BUSY: u8 = 124;
+/// tenure itself failed.
+pub(crate) const FAILED: u8 = 125;
+/// The command was found but cannot be executed.
+pub(crate) const NOT_EXECUTABLE: u8 = 126;
+/// The command was not found.
+pub(crate) const NOT_FOUND: u8 = 127;
+
+/// The exit code for an end by a signal.
+pub(crate) fn by_signal(number: i32) -> u8 {
+    u8::try_from(number).map_or(u8::MAX, |number| number.saturating_add(128))
+}
+
+/// Why `tenure` could not do what it was asked. The text says what the user can do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The user has to ask differently.
+    #[error("{0}")]
+    Usage(String),
+    /// The lock is somebody else's.
+    #[error("{what}")]
+    Busy { what: String, code: u8 },
+    /// A signal came before the command was started.
+    #[error("interrupted while waiting for the lock")]
+    Interrupted { signal: i32 },
+    /// The store, the system or a guardian let tenure down.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl Failure {
+    pub(crate) fn failed(what: impl ToString) -> Self {
+        Self::Failed(what.to_string())
+    }
+
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => USAGE,
+            Self::Busy { code, .. } => *code,
+            Self::Interrupted { signal } => by_signal(*signal),
+            Self::Failed(_) => FAILED,
+        }
+    }
+}

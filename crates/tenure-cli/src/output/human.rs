@@ -1,0 +1,233 @@
+//! Words and tables for people.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{ContentArrangement, Table, presets};
+use tenure::{
+    LockName,
+    proto::{
+        LostReason, Token,
+        queue::{Contender, Mode, Snapshot},
+    },
+    store::{Finding, Listing, Weight},
+};
+
+use super::Event;
+use crate::exit::Failure;
+
+/// What stands for something the store does not tell.
+const UNKNOWN: &str = "?";
+const GOOD: Style = AnsiColor::Green.on_default();
+const WARNING: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// Text from elsewhere, with nothing in it that a terminal would act on.
+pub(crate) fn plain(text: &str) -> String {
+    let acts =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if acts(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Now, in microseconds since the Unix epoch.
+pub(crate) fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A length of time, to the second where that is fine enough.
+pub(crate) fn length(length: Duration) -> String {
+    let rounded = if length < Duration::from_secs(1) {
+        Duration::from_millis(u64::try_from(length.as_millis()).unwrap_or(0))
+    } else {
+        Duration::from_secs(length.as_secs())
+    };
+    humantime::format_duration(rounded).to_string()
+}
+
+/// How long ago something was that happened at `since`.
+pub(crate) fn ago(since: Option<u64>, now: u64) -> String {
+    since.map_or(UNKNOWN.into(), |since| length(Duration::from_micros(now.saturating_sub(since))))
+}
+
+/// A token as tables show it.
+pub(crate) fn token(token: Option<Token>) -> String {
+    token.map_or(UNKNOWN.into(), |token| token.to_string())
+}
+
+/// Who a contender is, by its own word.
+pub(crate) fn who(label: &str) -> String {
+    if label.is_empty() { "somebody without a label".into() } else { plain(label) }
+}
+
+/// Who holds a lock, as part of a sentence.
+pub(crate) fn holder(holder: &Contender, now: u64) -> String {
+    let label = who(&holder.label);
+    let time = holder.since.map(|since| format!(" for {}", ago(Some(since), now)));
+    let time = time.unwrap_or_default();
+    if holder.lingering {
+        return format!("released by {label}, but kept taken{time}");
+    }
+    format!("held by {label}{time}")
+}
+
+/// How many come first, as part of a sentence.
+pub(crate) fn ahead(ahead: u32) -> String {
+    if ahead == 0 { String::new() } else { format!(", {ahead} ahead") }
+}
+
+pub(crate) fn event(event: &Event<'_>) -> String {
+    match *event {
+        Event::Store { kind, location } => format!("locks are kept in {location} ({kind})"),
+        Event::Waiting { name, holder: who, ahead: others } => {
+            let who = who.map_or("nobody holds it yet".into(), |who| holder(who, now()));
+            format!("waiting for {name}: {who}{}", ahead(others))
+        }
+        Event::Acquired { name, token, waited } => {
+            format!("holding {name} with token {token} after waiting {}", length(waited))
+        }
+        Event::Stopped { name, left } => format!(
+            "stopped, and so are the renewals: {name} is lost and the command killed in {} unless \
+             it goes on before",
+            length(left)
+        ),
+        Event::Lost { name, reason, killing } => {
+            let why = match reason {
+                LostReason::Taken => "was taken away or ended in the store",
+                LostReason::MaxHold => "was held as long as --max-hold allows",
+                _ => "could not be renewed in time",
+            };
+            let then = if killing { "ending the command" } else { "the command runs on unlocked" };
+            format!("{BAD}lost{BAD:#}: {name} {why}; {then}")
+        }
+        Event::Ended { name, code, signal: None } => {
+            format!("the command under {name} ended with exit code {code}")
+        }
+        Event::Ended { name, signal: Some(signal), .. } => {
+            format!("the command under {name} was ended by signal {signal}")
+        }
+        Event::Released { name } => format!("released {name}"),
+        Event::ReleaseFailed { name, why } => format!("{name} may stay taken for a while: {why}"),
+    }
+}
+
+pub(crate) fn failure(failure: &Failure) -> String {
+    format!("tenure: {BAD}error{BAD:#}: {failure}")
+}
+
+/// The answer of `ls`.
+pub(crate) fn listing(listing: &Listing) -> String {
+    let now = now();
+    let mut rows = table(&["NAME", "HOLDER", "FOR", "LEASE LEFT", "TOKEN", "WAITING"]);
+    for (name, seen) in &listing.names {
+        let waiting = seen.waiters.len().to_string();
+        let mut first = plain(name.as_str());
+        for holder in &seen.holders {
+            rows.add_row([
+                std::mem::take(&mut first),
+                whose(holder),
+                ago(holder.since, now),
+                holder.left.map_or(UNKNOWN.into(), length),
+                token(holder.token),
+                waiting.clone(),
+            ]);
+        }
+        if seen.holders.is_empty() {
+            rows.add_row([first, "-".into(), "-".into(), "-".into(), "-".into(), waiting]);
+        }
+    }
+    let more = if listing.more { "\nThere are more: give a longer prefix." } else { "" };
+    format!("{rows}{more}")
+}
+
+/// The answer of `show`.
+pub(crate) fn snapshot(name: &LockName, seen: &Snapshot) -> String {
+    let now = now();
+    let name = plain(name.as_str());
+    if seen.holders.is_empty() && seen.waiters.is_empty() {
+        return format!("{name} is free");
+    }
+    let mut rows = table(&["", "WHO", "FOR", "LEASE LEFT", "TOKEN", "MODE"]);
+    for holder in &seen.holders {
+        rows.add_row([
+            if holder.lingering { "kept" } else { "holder" }.into(),
+            who(&holder.label),
+            ago(holder.since, now),
+            holder.left.map_or(UNKNOWN.into(), length),
+            token(holder.token),
+            mode(holder.mode),
+        ]);
+    }
+    for (at, waiter) in seen.waiters.iter().enumerate() {
+        let (label, time) = (who(&waiter.label), ago(waiter.since, now));
+        let place = format!("waiter {}", at + 1);
+        rows.add_row([place, label, time, "-".into(), "-".into(), mode(waiter.mode)]);
+    }
+    format!("{name}\n{rows}")
+}
+
+/// The answer of `doctor`.
+pub(crate) fn findings(findings: &[Finding]) -> String {
+    let mut rows = table(&["", "WHAT", "FOUND", "PROMISE", "CURE"]);
+    for finding in findings {
+        let (style, word) = match finding.weight {
+            Weight::Good => (GOOD, "good"),
+            Weight::Warning => (WARNING, "warning"),
+            Weight::Bad => (BAD, "bad"),
+        };
+        rows.add_row([
+            format!("{style}{word}{style:#}"),
+            plain(&finding.what),
+            plain(&finding.found),
+            finding.promise.unwrap_or("-").into(),
+            finding.cure.as_deref().map_or("-".into(), plain),
+        ]);
+    }
+    rows.to_string()
+}
+
+/// A mode of holding, in a word.
+pub(crate) fn mode(mode: Mode) -> String {
+    match mode {
+        Mode::Exclusive => "exclusive".into(),
+        Mode::Shared => "shared".into(),
+        Mode::Permits { take, of } => format!("{take} of {of} permits"),
+    }
+}
+
+fn whose(holder: &Contender) -> String {
+    let kept = if holder.lingering { " (released, kept)" } else { "" };
+    format!("{}{kept}", who(&holder.label))
+}
+
+fn table(titles: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(titles);
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_elsewhere_cannot_act_on_the_terminal() {
+        assert_eq!(plain("a\u{1b}[2Jb\u{202e}"), "a\\u{1b}[2Jb\\u{202e}");
+        assert_eq!(plain("grün"), "grün");
+    }
+
+    #[test]
+    fn lengths_are_fit_for_reading() {
+        assert_eq!(length(Duration::from_micros(12_345)), "12ms");
+        assert_eq!(length(Duration::from_millis(83_999)), "1m 23s");
+    }
+}

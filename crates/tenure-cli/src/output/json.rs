@@ -1,0 +1,138 @@
+//! JSON for programs. Tokens are strings, as the doubles of many readers lose their low bits;
+//! lengths of time are whole milliseconds in fields that end in `_ms`.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use tenure::{
+    LockName,
+    proto::{
+        LostReason,
+        queue::{Contender, Mode, Snapshot, Waiting},
+    },
+    store::{Finding, Listing, Weight},
+};
+
+use super::Event;
+use crate::exit::Failure;
+
+pub(crate) fn event(event: &Event<'_>) -> String {
+    let value = match *event {
+        Event::Store { kind, location } => {
+            json!({ "event": "store", "kind": kind, "location": location })
+        }
+        Event::Waiting { name, holder, ahead } => json!({
+            "event": "waiting", "name": name, "holder": holder.map(contender), "ahead": ahead,
+        }),
+        Event::Acquired { name, token, waited } => json!({
+            "event": "acquired", "name": name, "token": token.to_string(), "waited_ms": millis(waited),
+        }),
+        Event::Stopped { name, left } => {
+            json!({ "event": "stopped", "name": name, "left_ms": millis(left) })
+        }
+        Event::Lost { name, reason, killing } => json!({
+            "event": "lost", "name": name, "reason": self::reason(reason), "killing": killing,
+        }),
+        Event::Ended { name, code, signal } => {
+            json!({ "event": "ended", "name": name, "exit_code": code, "signal": signal })
+        }
+        Event::Released { name } => json!({ "event": "released", "name": name }),
+        Event::ReleaseFailed { name, why } => {
+            json!({ "event": "release_failed", "name": name, "message": why })
+        }
+    };
+    value.to_string()
+}
+
+pub(crate) fn failure(failure: &Failure) -> String {
+    let kind = match failure {
+        Failure::Usage(_) => "usage",
+        Failure::Busy { .. } => "busy",
+        Failure::Interrupted { .. } => "interrupted",
+        Failure::Failed(_) => "error",
+    };
+    json!({ "event": kind, "message": failure.to_string(), "exit_code": failure.code() })
+        .to_string()
+}
+
+/// The answer of `ls`.
+pub(crate) fn listing(listing: &Listing) -> String {
+    let names: Vec<_> = listing.names.iter().map(|(name, seen)| named(name, seen)).collect();
+    json!({ "names": names, "more": listing.more }).to_string()
+}
+
+/// The answer of `show`.
+pub(crate) fn snapshot(name: &LockName, seen: &Snapshot) -> String {
+    named(name, seen).to_string()
+}
+
+/// The answer of `break`.
+pub(crate) fn broken(name: &LockName, evicted: &[Contender]) -> String {
+    let evicted: Vec<_> = evicted.iter().map(contender).collect();
+    json!({ "name": name.as_str(), "evicted": evicted }).to_string()
+}
+
+/// The answer of `doctor`.
+pub(crate) fn findings(kind: &str, location: &str, findings: &[Finding]) -> String {
+    let findings: Vec<_> = findings
+        .iter()
+        .map(|finding| {
+            let weight = match finding.weight {
+                Weight::Good => "good",
+                Weight::Warning => "warning",
+                Weight::Bad => "bad",
+            };
+            json!({
+                "weight": weight, "what": finding.what, "found": finding.found,
+                "promise": finding.promise, "cure": finding.cure,
+            })
+        })
+        .collect();
+    json!({ "kind": kind, "location": location, "findings": findings }).to_string()
+}
+
+fn named(name: &LockName, seen: &Snapshot) -> Value {
+    let holders: Vec<_> = seen.holders.iter().map(contender).collect();
+    let waiters: Vec<_> = seen.waiters.iter().map(waiter).collect();
+    json!({ "name": name.as_str(), "holders": holders, "waiters": waiters })
+}
+
+fn contender(holder: &Contender) -> Value {
+    json!({
+        "label": holder.label, "token": holder.token.map(|token| token.to_string()),
+        "since": holder.since.map(moment),
+        "left_ms": holder.left.map(millis), "mode": mode(holder.mode), "lingering": holder.lingering,
+    })
+}
+
+fn waiter(waiter: &Waiting) -> Value {
+    json!({ "label": waiter.label, "since": waiter.since.map(moment), "mode": mode(waiter.mode) })
+}
+
+fn mode(mode: Mode) -> Value {
+    match mode {
+        Mode::Exclusive => json!("exclusive"),
+        Mode::Shared => json!("shared"),
+        Mode::Permits { take, of } => json!({ "permits": take, "of": of }),
+    }
+}
+
+fn reason(reason: LostReason) -> &'static str {
+    match reason {
+        LostReason::Taken => "taken",
+        LostReason::MaxHold => "max_hold",
+        _ => "deadline",
+    }
+}
+
+fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A moment as RFC 3339 has it.
+fn moment(micros: u64) -> String {
+    // What lies beyond the year 9999 cannot be written so; the last moment that can is shown.
+    let last = Duration::from_secs(253_402_300_799);
+    let since = Duration::from_micros(micros).min(last);
+    humantime::format_rfc3339_millis(UNIX_EPOCH + since).to_string()
+}

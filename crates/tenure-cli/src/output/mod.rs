@@ -1,0 +1,115 @@
+//! What tenure says, to people and to programs.
+
+pub(crate) mod human;
+pub(crate) mod json;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    time::Duration,
+};
+
+use tenure::proto::{LostReason, Token, queue::Contender};
+use tracing_subscriber::EnvFilter;
+
+use crate::{args::Common, exit::Failure};
+
+/// How tenure speaks of itself: on stderr alone, as stdout belongs to the command.
+#[derive(Clone, Debug)]
+pub(crate) struct Voice {
+    json: bool,
+    quiet: bool,
+    verbose: bool,
+}
+
+/// Something that happened while a command was run.
+#[derive(Debug)]
+pub(crate) enum Event<'a> {
+    Store { kind: &'a str, location: &'a str },
+    Waiting { name: &'a str, holder: Option<&'a Contender>, ahead: u32 },
+    Acquired { name: &'a str, token: Token, waited: Duration },
+    Stopped { name: &'a str, left: Duration },
+    Lost { name: &'a str, reason: LostReason, killing: bool },
+    Ended { name: &'a str, code: u8, signal: Option<i32> },
+    Released { name: &'a str },
+    ReleaseFailed { name: &'a str, why: &'a str },
+}
+
+impl Voice {
+    /// Speaks as the flags ask for, and lets the library's own log be heard with -v.
+    pub(crate) fn new(common: &Common) -> Self {
+        let level = match common.verbose {
+            0 => None,
+            1 => Some("info"),
+            2 => Some("debug"),
+            _ => Some("trace"),
+        };
+        if let Some(level) = level {
+            let filter = EnvFilter::new(format!("off,tenure={level},tenure_core={level}"));
+            let log = tracing_subscriber::fmt().with_env_filter(filter);
+            // A second subscriber cannot come up: this is the only place that sets one.
+            let _ = log.with_writer(io::stderr).with_ansi(colours()).try_init();
+        }
+        Self { json: common.json, quiet: common.quiet, verbose: common.verbose > 0 }
+    }
+
+    /// Whether answers are JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether a person watches.
+    pub(crate) fn has_terminal(&self) -> bool {
+        !self.json && !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// Tells what happened, if it is wanted.
+    pub(crate) fn event(&self, event: &Event<'_>) {
+        if self.json {
+            say(&json::event(event));
+        } else if self.wants(event) {
+            say(&format!("tenure: {}", human::event(event)));
+        }
+    }
+
+    fn wants(&self, event: &Event<'_>) -> bool {
+        match event {
+            Event::Lost { .. } => true,
+            Event::Stopped { .. } | Event::ReleaseFailed { .. } => !self.quiet,
+            Event::Store { .. }
+            | Event::Waiting { .. }
+            | Event::Acquired { .. }
+            | Event::Ended { .. }
+            | Event::Released { .. } => self.verbose,
+        }
+    }
+
+    /// Tells why tenure ends without having done what it was asked.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        if self.json {
+            say(&json::failure(failure));
+        } else if !matches!(failure, Failure::Busy { .. }) || !self.quiet {
+            say(&human::failure(failure));
+        }
+    }
+}
+
+fn colours() -> bool {
+    anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
+}
+
+/// Writes a line on stderr. That nobody reads it must not end a command under a lock.
+fn say(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+/// Writes the answer of a command on stdout.
+pub(crate) fn answer(text: &str) -> Result<(), Failure> {
+    let mut out = anstream::stdout();
+    match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
+        // A reader that has seen enough, as `head`, is no failure.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Failed(format!("cannot write the answer: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,220 @@
+//! When the guardian ends a command: decisions only.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tenure::proto::Timestamp;
+
+/// When and how to end a command.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct Terms {
+    /// Time between SIGTERM and SIGKILL.
+    pub(crate) grace: Duration,
+    /// How long before the deadline SIGKILL is sent.
+    pub(crate) margin: Duration,
+    /// Whether the command is ended at all when the lock is lost.
+    pub(crate) kill_when_lost: bool,
+}
+
+/// Why a command's group is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Cause {
+    /// The command ended by itself.
+    Itself,
+    /// The lock was lost, or was going to be.
+    Lost,
+    /// tenure died.
+    Orphaned,
+}
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing until then.
+    Wait(Timestamp),
+    /// Send SIGTERM to the group.
+    Terminate,
+    /// Send SIGKILL to the group.
+    Kill,
+}
+
+/// The guardian's watch over one command.
+#[derive(Debug)]
+pub(crate) struct Vigil {
+    terms: Terms,
+    deadline: Timestamp,
+    cause: Cause,
+    told: bool,
+    killed: bool,
+    kill_now: bool,
+    /// When the command itself ended, if others of its group may still live.
+    main_ended: Option<Timestamp>,
+}
+
+impl Vigil {
+    pub(crate) fn new(terms: Terms, deadline: Timestamp) -> Self {
+        Self {
+            terms,
+            deadline,
+            cause: Cause::Itself,
+            told: false,
+            killed: false,
+            kill_now: false,
+            main_ended: None,
+        }
+    }
+
+    pub(crate) fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// The lock was renewed. A command that was told to end for its sake is not reprieved: it may
+    /// be half way through its clean-up.
+    pub(crate) fn renewed(&mut self, deadline: Timestamp) {
+        if self.cause == Cause::Itself {
+            self.deadline = self.deadline.max(deadline);
+        }
+    }
+
+    /// The lock belongs to somebody else already.
+    pub(crate) fn taken(&mut self) {
+        if self.terms.kill_when_lost {
+            self.blame(Cause::Lost);
+            self.kill_now = true;
+        }
+    }
+
+    /// tenure is gone, so nobody renews the lock and nobody waits for the command.
+    pub(crate) fn orphaned(&mut self) {
+        self.blame(Cause::Orphaned);
+        self.kill_now = true;
+    }
+
+    /// The command itself ended; what it left running has to go before the lock does.
+    pub(crate) fn main_ended(&mut self, now: Timestamp) {
+        self.main_ended.get_or_insert(now);
+    }
+
+    /// What to do at `now`. Each of the two signals is asked for once.
+    pub(crate) fn next(&mut self, now: Timestamp) -> Step {
+        if self.killed {
+            return Step::Wait(Timestamp::NEVER);
+        }
+        let lease_end = if self.terms.kill_when_lost { self.deadline } else { Timestamp::NEVER };
+        let last_moment = lease_end.saturating_sub(self.terms.margin);
+        let left_over = self.main_ended.map(|ended| ended.saturating_add(self.terms.grace));
+        let kill_at = left_over.map_or(last_moment, |end| end.min(last_moment));
+        let tell_at = lease_end.saturating_sub(self.terms.grace).min(kill_at);
+        if now >= tell_at {
+            self.blame(Cause::Lost);
+        }
+        if self.kill_now || now >= kill_at {
+            self.killed = true;
+            return Step::Kill;
+        }
+        if !self.told && (left_over.is_some() || now >= tell_at) {
+            self.told = true;
+            return Step::Terminate;
+        }
+        Step::Wait(if self.told { kill_at } else { tell_at })
+    }
+
+    /// The first cause stays: a command that ended in time was not ended by what came later.
+    fn blame(&mut self, cause: Cause) {
+        if self.cause == Cause::Itself && self.main_ended.is_none() {
+            self.cause = cause;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRACE: Duration = Duration::from_secs(5);
+    const MARGIN: Duration = Duration::from_millis(250);
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::ZERO.saturating_add(Duration::from_millis(millis))
+    }
+
+    fn vigil(kill_when_lost: bool) -> Vigil {
+        Vigil::new(Terms { grace: GRACE, margin: MARGIN, kill_when_lost }, at(30_000))
+    }
+
+    #[test]
+    fn the_group_is_told_a_grace_before_the_deadline_and_killed_before_it() {
+        let mut vigil = vigil(true);
+        assert_eq!(vigil.next(at(0)), Step::Wait(at(25_000)));
+        assert_eq!(vigil.next(at(25_000)), Step::Terminate);
+        assert_eq!(vigil.next(at(25_001)), Step::Wait(at(29_750)));
+        assert_eq!(vigil.next(at(29_750)), Step::Kill);
+        assert_eq!(vigil.next(at(29_751)), Step::Wait(Timestamp::NEVER));
+        assert_eq!(vigil.cause(), Cause::Lost);
+    }
+
+    #[test]
+    fn a_guardian_that_wakes_up_late_kills_at_once() {
+        assert_eq!(vigil(true).next(at(31_000)), Step::Kill);
+    }
+
+    #[test]
+    fn a_renewal_moves_both_moments() {
+        let mut vigil = vigil(true);
+        vigil.renewed(at(40_000));
+        assert_eq!(vigil.next(at(25_000)), Step::Wait(at(35_000)));
+        vigil.renewed(at(20_000));
+        assert_eq!(vigil.next(at(25_000)), Step::Wait(at(35_000)), "an older one moves nothing");
+    }
+
+    #[test]
+    fn a_command_that_was_told_to_end_is_not_reprieved() {
+        let mut vigil = vigil(true);
+        assert_eq!(vigil.next(at(25_000)), Step::Terminate);
+        vigil.renewed(at(60_000));
+        assert_eq!(vigil.next(at(29_750)), Step::Kill);
+        assert_eq!(vigil.cause(), Cause::Lost);
+    }
+
+    #[test]
+    fn a_lock_that_somebody_else_has_ends_the_command_at_once() {
+        let mut vigil = vigil(true);
+        vigil.taken();
+        assert_eq!(vigil.next(at(1)), Step::Kill);
+        assert_eq!(vigil.cause(), Cause::Lost);
+    }
+
+    #[test]
+    fn with_a_warning_alone_a_lost_lock_ends_nothing() {
+        let mut vigil = vigil(false);
+        vigil.taken();
+        assert!(
+            matches!(vigil.next(at(99_000)), Step::Wait(until) if until > at(u64::MAX / 2_000_000))
+        );
+    }
+
+    #[test]
+    fn the_death_of_tenure_ends_the_command_at_once_even_with_a_warning_alone() {
+        for kill_when_lost in [true, false] {
+            let mut vigil = vigil(kill_when_lost);
+            vigil.orphaned();
+            assert_eq!(vigil.next(at(1)), Step::Kill);
+            assert_eq!(vigil.cause(), Cause::Orphaned);
+        }
+    }
+
+    #[test]
+    fn what_the_command_leaves_running_gets_the_grace_but_never_more_than_the_lease() {
+        let mut one = vigil(true);
+        one.main_ended(at(1_000));
+        assert_eq!(one.next(at(1_000)), Step::Terminate);
+        assert_eq!(one.next(at(1_000)), Step::Wait(at(6_000)));
+        assert_eq!(one.next(at(6_000)), Step::Kill);
+        assert_eq!(one.cause(), Cause::Itself, "the command ended before");
+
+        let mut one = vigil(true);
+        one.main_ended(at(28_000));
+        one.next(at(28_000));
+        assert_eq!(one.next(at(28_000)), Step::Wait(at(29_750)));
+    }
+}

@@ -1,0 +1,48 @@
+//! Running a command under a lock.
+//!
+//! Three processes take part. *tenure* holds the lock. The *guardian*, this very program in a
+//! process group of its own, starts the command, is told each new deadline through a socket, and
+//! kills the command's process group before the lock can pass: when the last deadline it knows is
+//! near, and at once when the socket ends because tenure is gone. The *command* is started by a
+//! small step in between, this program once more, which arranges that the kernel kills it with the
+//! guardian, and then becomes the command.
+
+pub(crate) mod child;
+mod command;
+mod descriptors;
+pub(crate) mod guardian;
+pub(crate) mod protocol;
+pub(crate) mod signals;
+pub(crate) mod supervise;
+pub(crate) mod terminal;
+pub(crate) mod waiting;
+
+use std::{env, process::ExitCode};
+
+/// What the guardian is called in a list of processes. Not like tenure itself, so that
+/// `pkill tenure` leaves it alive to do its work.
+const GUARDIAN: &str = "lock-guardian";
+/// What the step before the command is called.
+const COMMAND: &str = "lock-command";
+
+#[cfg(target_os = "linux")]
+fn own_program() -> std::io::Result<std::path::PathBuf> {
+    // Unlike the path, this is right even after the file was replaced by a newer version.
+    Ok("/proc/self/exe".into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn own_program() -> std::io::Result<std::path::PathBuf> {
+    env::current_exe()
+}
+
+/// Does the work of a guardian or of the step before the command if this process was started as
+/// one.
+pub(crate) fn play_role() -> Option<ExitCode> {
+    let mut args = env::args_os();
+    match args.next()?.to_str()? {
+        GUARDIAN => Some(guardian::main()),
+        COMMAND => Some(command::main(args)),
+        _ => None,
+    }
+}

@@ -1,0 +1,135 @@
+//! What tenure and the guardian tell each other: one JSON object a line, over one socket.
+//!
+//! The end of the stream is a message too: the other one is gone.
+
+use std::{ffi::OsString, io, os::unix::ffi::OsStringExt};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+};
+
+use super::guardian::vigil::{Cause, Terms};
+use crate::exit;
+
+/// What tenure tells the guardian.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) enum Order {
+    /// Start the command. The first message of all.
+    Start {
+        /// The command and its arguments, as bytes: they need not be text.
+        command: Vec<Vec<u8>>,
+        /// Whether the command's group gets the terminal.
+        foreground: bool,
+        /// When and how to end it.
+        terms: Terms,
+        /// Until when the lock is held, in nanoseconds of the clock that counts suspension.
+        deadline: u64,
+    },
+    /// The lock was renewed and is held until then.
+    Renewed(u64),
+    /// The lock belongs to somebody else.
+    Taken,
+    /// Pass this signal on to the command's group.
+    Signal(i32),
+}
+
+/// What the guardian tells tenure.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) enum Report {
+    /// The command's process, which leads a group of its own, was started.
+    Started(i32),
+    /// It could not be started, for reasons that lie in the system.
+    NotStarted(String),
+    /// It was stopped by this signal.
+    Stopped(i32),
+    /// The command and everything else in its group is gone. The last message of all.
+    Ended(Ended),
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct Ended {
+    /// Its exit code or signal.
+    pub(crate) how: How,
+    /// Why its group is gone.
+    pub(crate) cause: Cause,
+    /// When the last of its group was seen to be gone.
+    pub(crate) at: u64,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum How {
+    Code(i32),
+    Signal(i32),
+}
+
+impl How {
+    /// The exit code that tells of it.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            // The system keeps no more than these eight bits.
+            Self::Code(code) => u8::try_from(code & 0xff).unwrap_or(exit::FAILED),
+            Self::Signal(number) => exit::by_signal(number),
+        }
+    }
+}
+
+impl Order {
+    pub(crate) fn start(
+        command: Vec<OsString>,
+        foreground: bool,
+        terms: Terms,
+        deadline: u64,
+    ) -> Self {
+        let command = command.into_iter().map(OsStringExt::into_vec).collect();
+        Self::Start { command, foreground, terms, deadline }
+    }
+}
+
+/// One end of the conversation that hears `T`.
+#[derive(Debug)]
+pub(crate) struct Link<T> {
+    lines: Lines<BufReader<OwnedReadHalf>>,
+    writer: OwnedWriteHalf,
+    hears: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> Link<T> {
+    pub(crate) fn new(stream: UnixStream) -> Self {
+        let (reader, writer) = stream.into_split();
+        Self { lines: BufReader::new(reader).lines(), writer, hears: std::marker::PhantomData }
+    }
+
+    /// The next message; `None` when the other end is gone or makes no sense. Cancel-safe.
+    pub(crate) async fn hear(&mut self) -> Option<T> {
+        let line = self.lines.next_line().await.ok()??;
+        serde_json::from_str(&line).ok()
+    }
+
+    /// Says something that may be long.
+    pub(crate) async fn say(&mut self, message: &(impl Serialize + Sync)) -> io::Result<()> {
+        self.writer.write_all(&as_line(message)?).await
+    }
+
+    /// Says something short without ever waiting. It fails if the other end has not listened for
+    /// so long that its buffer is full.
+    pub(crate) fn say_now(&self, message: &impl Serialize) -> io::Result<()> {
+        let line = as_line(message)?;
+        if self.writer.try_write(&line)? == line.len() {
+            return Ok(());
+        }
+        Err(io::ErrorKind::WriteZero.into())
+    }
+}
+
+fn as_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}

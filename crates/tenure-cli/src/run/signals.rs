@@ -1,0 +1,57 @@
+//! The signals that tenure gets for its command.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use nix::sys::signal::Signal;
+use tokio::signal::unix::{self, SignalKind};
+
+/// What ends a program that does not care about it, and is asked for by people.
+pub(crate) const ENDING: [Signal; 4] =
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// What else a command may want to hear.
+pub(crate) const TELLING: [Signal; 4] =
+    [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH, Signal::SIGCONT];
+
+/// A stream of signals.
+#[derive(Debug, Default)]
+pub(crate) struct Signals(Vec<(Signal, unix::Signal)>);
+
+impl Signals {
+    /// Listens for `wanted` from now on. Those that this process was started to ignore, as under
+    /// `nohup`, stay ignored, also by the command.
+    pub(crate) fn listen(&mut self, wanted: &[Signal]) -> io::Result<()> {
+        let ignored = ignored();
+        for &wanted in wanted {
+            if ignored & (1 << (wanted as i32 - 1)) == 0 {
+                let stream = unix::signal(SignalKind::from_raw(wanted as i32))?;
+                self.0.push((wanted, stream));
+            }
+        }
+        Ok(())
+    }
+
+    /// The next one. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Signal {
+        std::future::poll_fn(|cx| self.poll(cx)).await
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Signal> {
+        for (signal, stream) in &mut self.0 {
+            if Pin::new(stream).poll_recv(cx) == Poll::Ready(Some(())) {
+                return Poll::Ready(*signal);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// The set of ignored signals, the first in the lowest bit; none where the system does not say.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0)
+}

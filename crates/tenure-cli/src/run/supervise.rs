@@ -1,0 +1,190 @@
+//! Holding the lock while the command runs.
+
+use std::{pin::pin, time::Duration};
+
+use nix::sys::signal::Signal;
+use tenure::{
+    Clock, Guard, SystemClock,
+    proto::{LostReason, Timestamp},
+};
+
+use super::{
+    child::Child,
+    guardian::vigil::Cause,
+    protocol::{Ended, How, Order, Report},
+    signals::Signals,
+    terminal::{Terminal, stop_here},
+};
+use crate::{
+    exit::Failure,
+    output::{Event, Voice},
+    settings::Plan,
+};
+
+/// The longest time between two looks at the deadline.
+const BEAT: Duration = Duration::from_secs(1);
+/// How long a guardian that seems to be gone may take for a last word.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A command that runs under a lock, and all that concerns it.
+#[derive(Debug)]
+pub(crate) struct Supervision<'a> {
+    pub(crate) guard: &'a Guard,
+    pub(crate) child: &'a mut Child,
+    pub(crate) signals: &'a mut Signals,
+    pub(crate) terminal: Option<&'a Terminal>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) voice: &'a Voice,
+    /// When the lock was acquired.
+    pub(crate) began: Timestamp,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) ended: Ended,
+    /// Why the lock was lost, if it was seen to be.
+    pub(crate) lost: Option<LostReason>,
+}
+
+impl Supervision<'_> {
+    /// Returns when nothing of the command's group is left.
+    pub(crate) async fn run(mut self) -> Result<Outcome, Failure> {
+        let clock = SystemClock;
+        let mut loss = pin!(self.guard.lost());
+        let mut lost = None;
+        let mut deadline = self.guard.deadline();
+        loop {
+            if self.guard.deadline() != deadline && lost.is_none() {
+                deadline = self.guard.deadline();
+                self.tell(&Order::Renewed(deadline.as_nanos())).await?;
+            }
+            let end_begins = deadline.saturating_sub(self.plan.grace.max(self.plan.margin));
+            // By then the guardian has killed the group; if it has not, it is no use.
+            let overdue = deadline.saturating_sub(self.plan.margin / 2);
+            let mut look = clock.now().saturating_add(BEAT.min(self.plan.ttl / 20));
+            if self.plan.kill_when_lost {
+                if clock.now() >= overdue {
+                    let ended = self.end_overdue().await;
+                    return Ok(Outcome { ended, lost });
+                }
+                if clock.now() >= end_begins && lost.is_none() {
+                    lost = Some(self.why_ending(deadline));
+                    self.say_lost(lost);
+                }
+                look = look.min(if lost.is_none() { end_begins } else { overdue });
+            }
+            tokio::select! {
+                report = self.child.report() => match report {
+                    Some(Report::Started(_)) => {}
+                    Some(Report::Stopped(_)) => self.stopped().await?,
+                    Some(Report::NotStarted(error)) => return Err(Failure::Failed(format!(
+                        "cannot start a process for the command: {error}"
+                    ))),
+                    Some(Report::Ended(ended)) => return Ok(Outcome { ended, lost }),
+                    None => return Err(self.replace_guardian().await),
+                },
+                signal = self.signals.next() => self.pass_on(signal).await?,
+                loss = &mut loss, if lost.is_none() => {
+                    lost = Some(loss.reason);
+                    self.say_lost(lost);
+                    if loss.reason == LostReason::Taken {
+                        self.tell(&Order::Taken).await?;
+                    }
+                }
+                () = clock.sleep_until(look) => {}
+            }
+        }
+    }
+
+    /// Passes a signal on to the command.
+    async fn pass_on(&mut self, signal: Signal) -> Result<(), Failure> {
+        if signal == Signal::SIGCONT {
+            return self.go_on().await;
+        }
+        self.tell(&Order::Signal(signal as i32)).await
+    }
+
+    /// The command was stopped. On a terminal tenure stops too, so that the shell sees it; without
+    /// one there is nobody to continue it, and it goes on holding the lock.
+    async fn stopped(&mut self) -> Result<(), Failure> {
+        let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) else {
+            return Ok(());
+        };
+        terminal.take_back_from(group);
+        let name = self.guard.name().as_str();
+        self.voice.event(&Event::Stopped { name, left: self.guard.remaining() });
+        stop_here();
+        self.go_on().await
+    }
+
+    /// tenure was continued, and so is the command: with the terminal if the shell gave it back.
+    async fn go_on(&mut self) -> Result<(), Failure> {
+        if let (Some(terminal), Some(group)) = (self.terminal, self.child.group())
+            && terminal.is_ours()
+        {
+            terminal.give(group);
+        }
+        self.tell(&Order::Signal(Signal::SIGCONT as i32)).await
+    }
+
+    async fn tell(&mut self, order: &Order) -> Result<(), Failure> {
+        match self.child.tell(order) {
+            Ok(()) => Ok(()),
+            // One that has done its work and left does not listen either. Its report comes next.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            Err(_) => Err(self.replace_guardian().await),
+        }
+    }
+
+    /// Why the command is being ended although the lock is not lost yet.
+    fn why_ending(&self, deadline: Timestamp) -> LostReason {
+        let hold_end = self.plan.max_hold.map(|longest| self.began.saturating_add(longest));
+        let close = deadline.saturating_add(self.plan.margin);
+        if hold_end.is_some_and(|end| end <= close) {
+            LostReason::MaxHold
+        } else {
+            LostReason::Deadline
+        }
+    }
+
+    fn say_lost(&self, reason: Option<LostReason>) {
+        if let Some(reason) = reason {
+            let name = self.guard.name().as_str();
+            let killing = self.plan.kill_when_lost;
+            self.voice.event(&Event::Lost { name, reason, killing });
+        }
+    }
+
+    /// The group has to be gone now, by the guardian or without it.
+    async fn end_overdue(&mut self) -> Ended {
+        let patience = PATIENCE.min(self.plan.margin / 4);
+        if let Some(ended) = self.last_word(patience).await {
+            return ended;
+        }
+        self.child.take_over().await;
+        let at = SystemClock.now().as_nanos();
+        Ended { how: How::Signal(Signal::SIGKILL as i32), cause: Cause::Lost, at }
+    }
+
+    /// The guardian is dead, or deaf.
+    async fn replace_guardian(&mut self) -> Failure {
+        self.child.take_over().await;
+        Failure::failed(
+            "the guardian was killed or stopped, so the command was killed too; leave the process \
+             lock-guardian alone",
+        )
+    }
+
+    async fn last_word(&mut self, patience: Duration) -> Option<Ended> {
+        let word = async {
+            loop {
+                match self.child.report().await? {
+                    Report::Ended(ended) => return Some(ended),
+                    Report::Started(_) | Report::NotStarted(_) | Report::Stopped(_) => {}
+                }
+            }
+        };
+        tokio::time::timeout(patience, word).await.ok().flatten()
+    }
+}
