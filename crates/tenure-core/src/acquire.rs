@@ -30,7 +30,7 @@ pub(crate) async fn lock(
 ) -> Result<Guard, AcquireError> {
     let asked = context.now();
     let give_up = settings.wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
-    let slot = context.reserve(name)?;
+    let slot = admit(context, name, &settings)?;
     let mut lead = None;
     if !settings.fair {
         match context.seats.join(name, settings.terms, settings.hold_at_least) {
@@ -67,7 +67,7 @@ pub(crate) async fn try_lock(
     settings: Settings,
 ) -> Result<Option<Guard>, AcquireError> {
     let asked = context.now();
-    let slot = context.reserve(name)?;
+    let slot = admit(context, name, &settings)?;
     let mut lead = None;
     if !settings.fair {
         lead = context.seats.join_if_free(name);
@@ -82,6 +82,16 @@ pub(crate) async fn try_lock(
         Outcome::Acquired(guard) => Ok(Some(guard)),
         Outcome::Busy(..) => Ok(None),
     }
+}
+
+/// Room in the roster for an acquisition that the store can carry out.
+fn admit(context: &Context, name: &LockName, settings: &Settings) -> Result<Slot, AcquireError> {
+    if settings.fair && !context.store.capabilities().fifo {
+        let what = "this store keeps no queue, so it cannot be fair";
+        let fault = Fault::new(FaultKind::Unsupported, what, "do without fair()");
+        return Err(AcquireError::store(context.place(name), fault));
+    }
+    context.reserve(name)
 }
 
 fn timed_out(

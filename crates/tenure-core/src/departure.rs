@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_proto::{Backoff, LostReason, Owner, Timestamp, Token, queue::Released};
+use tenure_proto::{
+    Backoff, LostReason, Owner, Timestamp, Token, queue::Released, time::ceil_millis,
+};
 
 use crate::{
     Fault, FaultKind, LockName,
@@ -65,6 +67,7 @@ impl Departure {
         let mut doubted = false;
         loop {
             let keep = self.keep_until.since(self.context.now());
+            let keep = Duration::from_millis(ceil_millis(keep));
             let store = self.context.store.clone();
             let call = store.release(&self.name, &self.owner, keep);
             let fault = match before(&*clock, give_up, call).await {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
     Grace, OutOfRange, Terms, Ttl,
-    queue::{Contender, Mode},
+    queue::{Ask, Contender, Mode},
     time::in_range,
 };
 
@@ -67,16 +67,13 @@ impl Options {
     }
 }
 
-/// The longest label that a store is given, in bytes.
-const LABEL_BYTES: usize = 128;
-
 /// A label is for people, so a long one is cut and a control character shown as a space rather
 /// than refused.
 fn shorten(label: &mut String) {
     if label.chars().any(char::is_control) {
         *label = label.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     }
-    while label.len() > LABEL_BYTES {
+    while label.len() > Ask::MAX_LABEL {
         label.pop();
     }
 }
@@ -124,7 +121,7 @@ macro_rules! setters {
         }
 
         /// Who holds the lock, for people to see: `host/pid` if nothing is said. It proves
-        /// nothing. At most 128 bytes are kept.
+        /// nothing. At most 256 bytes are kept.
         pub fn label(mut self, label: impl Into<String>) -> Self {
             self.options.label = Some(label.into());
             self

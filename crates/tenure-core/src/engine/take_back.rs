@@ -5,6 +5,7 @@ use std::time::Duration;
 use tenure_proto::{
     Owner, Timestamp,
     cleanup::{Attempt, Cleanup},
+    time::ceil_millis,
 };
 
 use super::Slot;
@@ -52,7 +53,7 @@ impl TakeBack {
     }
 
     pub(crate) fn keep(&self, now: Timestamp) -> Duration {
-        self.keep_until.since(now)
+        Duration::from_millis(ceil_millis(self.keep_until.since(now)))
     }
 
     pub(crate) fn rest(&self, now: Timestamp) -> Duration {
