@@ -1,0 +1,67 @@
+//! A holder is paused until its lease is over, wakes up and writes: the table refuses it.
+//!
+//! No lock can keep a paused program from waking up late. The resource can: it remembers the
+//! greatest fencing token that it has seen, and refuses a smaller one.
+//!
+//! Run it with `cargo run -p tenure-examples --bin fenced_write`.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use rusqlite::{Connection, params};
+use tenure::{ManualClock, MemoryStore, Tenure, Token};
+
+const SCHEMA: &str = "
+    CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, token INTEGER NOT NULL);
+    INSERT INTO account VALUES (42, 100, 0);
+";
+
+/// Writes the balance unless the account has seen a greater token; says whether it was written.
+///
+/// The comparison and the write are one statement, so nothing can come between them.
+fn set_balance(bank: &Connection, balance: i64, token: Token) -> rusqlite::Result<bool> {
+    let changed = bank.execute(
+        "UPDATE account SET balance = ?1, token = ?2 WHERE id = 42 AND token <= ?2",
+        params![balance, token.as_i64()],
+    )?;
+    Ok(changed == 1)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let bank = Connection::open_in_memory()?;
+    bank.execute_batch(SCHEMA)?;
+
+    // A clock that is moved by hand, so that the pause below takes no time.
+    let clock = ManualClock::new();
+    let store = Arc::new(MemoryStore::with_clock(Arc::new(clock.clone())));
+    let open = || Tenure::builder(store.clone()).clock(Arc::new(clock.clone())).build();
+    let (slow, quick) = (open(), open());
+
+    let paused = slow.mutex("account:42").ttl(Duration::from_secs(30)).lock().await?;
+    println!("the slow program holds the lock with token {}", paused.token());
+
+    clock.advance(Duration::from_secs(60));
+    println!("... and is paused for a minute");
+
+    let guard = quick.mutex("account:42").lock().await?;
+    println!("the quick program holds the lock with token {}", guard.token());
+    let written = set_balance(&bank, 70, guard.token())?;
+    println!("its write was {}", if written { "accepted" } else { "refused" });
+    assert!(written, "the holder's own write was refused");
+
+    // The slow program wakes up in the middle of its work, past its last look at the guard.
+    let late = set_balance(&bank, 0, paused.token())?;
+    println!("the slow program's late write was {}", if late { "accepted" } else { "refused" });
+    assert!(!late, "a late write got in");
+
+    // Had it looked, it would have known.
+    match paused.check() {
+        Ok(_) => return Err("a lost hold was counted on".into()),
+        Err(lost) => println!("its guard says: {lost}"),
+    }
+
+    let balance: i64 = bank.query_row("SELECT balance FROM account", [], |row| row.get(0))?;
+    assert_eq!(balance, 70);
+    println!("the balance is {balance}");
+    Ok(())
+}

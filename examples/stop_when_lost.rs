@@ -1,0 +1,37 @@
+//! Work that stops when its lock is lost.
+//!
+//! An operator takes the lock away here; a lost network or a pause would end it the same way. The
+//! guard notices at its next renewal, at its deadline at the latest, and `run` drops the work.
+//!
+//! Run it with `cargo run -p tenure-examples --bin stop_when_lost`.
+
+use std::{error::Error, time::Duration};
+
+use tenure::Tenure;
+
+async fn copy_files() {
+    for file in 1_u32.. {
+        println!("copying file {file}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let tenure = Tenure::open("memory:").await?;
+    let guard = tenure.mutex("copy").ttl(Duration::from_millis(300)).lock().await?;
+
+    let (store, name) = (tenure.store().clone(), guard.name().clone());
+    let operator = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        println!("the operator takes the lock away");
+        store.evict(&name).await
+    });
+
+    match guard.run(copy_files()).await {
+        Ok(()) => return Err("the copying ended by itself".into()),
+        Err(lost) => println!("stopped: {lost}"),
+    }
+    operator.await??;
+    Ok(())
+}
