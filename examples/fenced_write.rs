@@ -5,6 +5,8 @@
 //!
 //! Run it with `cargo run -p tenure-examples --bin fenced_write`.
 
+#![allow(clippy::print_stdout, reason = "an example shows what happens")]
+
 use std::{error::Error, sync::Arc, time::Duration};
 
 use rusqlite::{Connection, params};

@@ -5,6 +5,8 @@
 //!
 //! Run it with `cargo run -p tenure-examples --bin nightly_job`.
 
+#![allow(clippy::print_stdout, reason = "an example shows what happens")]
+
 use std::{error::Error, time::Duration};
 
 use tenure::Tenure;

@@ -4,6 +4,8 @@
 //! pause. Run them with `cargo test -p tenure-examples`, and the program with
 //! `cargo run -p tenure-examples --bin test_your_code`.
 
+#![allow(clippy::print_stdout, reason = "an example shows what happens")]
+
 use std::error::Error;
 
 use tenure::{AcquireError, Guard, Lost, Tenure};

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use tenure_core::{Fault, MemoryStore, Store};
+use tenure_core::{Fault, MemoryStore, Store, TenureBuilder};
 
 /// One opened store: everything of [`tenure_core::Tenure`], and the choice of a store by URL.
 ///
@@ -66,6 +66,12 @@ impl Tenure {
     #[must_use]
     pub fn with_store(store: Arc<dyn Store>) -> Self {
         Self(tenure_core::Tenure::new(store))
+    }
+
+    /// Uses a store that is open already, with more to choose: a clock for tests, for example.
+    /// `Tenure::from` makes a `Tenure` of what it builds.
+    pub fn builder(store: Arc<dyn Store>) -> TenureBuilder {
+        tenure_core::Tenure::builder(store)
     }
 }
 
