@@ -1,30 +1,32 @@
-//! Acquiring: from the first ask to a guard, an error, or a busy name.
+//! Acquiring: first among the tasks of this process, then at the store.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use tenure_proto::{
-    Backoff, Hold, Timestamp,
-    queue::{Answer, Ask, Contender, Intent, Order},
-    rule::{Rule, kept},
-};
+use tenure_proto::{Timestamp, queue::Contender};
 
 use crate::{
     AcquireError, Fault, FaultKind, LockName,
+    contention::{Contention, Outcome},
     context::Context,
-    departure::Departure,
-    driver::{before, pause},
+    driver::before,
     engine::Slot,
     error::TimedOut,
     guard::Guard,
-    handover::{Baton, Joined, Lead},
-    lease::Lease,
-    options::{Busy, Settings},
-    ticket::Ticket,
+    handover::{Baton, Joined, Wants},
+    lease::Seats,
+    options::Settings,
 };
+
+/// What acquires for one [`Tenure`](crate::Tenure).
+#[derive(Debug)]
+pub(crate) struct Acquirer {
+    pub(crate) context: Arc<Context>,
+    pub(crate) seats: Seats,
+}
 
 /// Acquires `name`, waiting for it as long as `settings` say.
 pub(crate) async fn lock(
-    context: &Arc<Context>,
+    Acquirer { context, seats }: &Acquirer,
     name: &LockName,
     settings: Settings,
 ) -> Result<Guard, AcquireError> {
@@ -33,15 +35,16 @@ pub(crate) async fn lock(
     let slot = admit(context, name, &settings)?;
     let mut lead = None;
     if !settings.fair {
-        match context.seats.join(name, settings.terms, settings.hold_at_least) {
+        let wants = Wants { terms: settings.terms, hold_at_least: settings.hold_at_least };
+        match seats.join(name, wants) {
             Joined::First(first) => lead = Some(first),
             Joined::Behind(turn) => {
                 context.observer.contended(name);
                 match before(&*context.clock, give_up, turn).await {
-                    Some(Ok(Baton::Guard(guard))) => {
+                    Some(Ok(Baton::Given(held))) => {
                         let waited = context.now().since(asked);
-                        context.observer.acquired(name, guard.token(), waited);
-                        return Ok(guard);
+                        context.observer.acquired(name, held.token(), waited);
+                        return Ok(Guard::new(held));
                     }
                     Some(Ok(Baton::Lead(next))) => lead = Some(next),
                     Some(Err(_)) => {
@@ -62,7 +65,7 @@ pub(crate) async fn lock(
 
 /// Acquires `name` if nobody else has it or comes first.
 pub(crate) async fn try_lock(
-    context: &Arc<Context>,
+    Acquirer { context, seats }: &Acquirer,
     name: &LockName,
     settings: Settings,
 ) -> Result<Option<Guard>, AcquireError> {
@@ -70,7 +73,7 @@ pub(crate) async fn try_lock(
     let slot = admit(context, name, &settings)?;
     let mut lead = None;
     if !settings.fair {
-        lead = context.seats.join_if_free(name);
+        lead = seats.join_if_free(name);
         if lead.is_none() {
             context.observer.contended(name);
             return Ok(None);
@@ -105,247 +108,4 @@ fn timed_out(
     context.observer.timed_out(name, waited);
     let place = context.place(name);
     AcquireError::TimedOut(Box::new(TimedOut { place, waited, holder, ahead }))
-}
-
-enum Outcome {
-    Acquired(Guard),
-    Busy(Option<Contender>, u32),
-}
-
-/// One contender of this process at the store. Dropping it passes the lead on, with the place in
-/// the queue that it has.
-struct Contention<'a> {
-    context: &'a Arc<Context>,
-    name: &'a LockName,
-    settings: &'a Settings,
-    asked: Timestamp,
-    give_up: Timestamp,
-    lead: Option<Lead>,
-    ticket: Option<Box<Ticket>>,
-    departure: Option<Box<Departure>>,
-    backoff: Backoff,
-    faults_since: Option<Timestamp>,
-    seen: (Option<Contender>, u32),
-    contended: bool,
-}
-
-/// What one ask led to.
-enum Step {
-    Done(Outcome),
-    AskAgain { at: Timestamp },
-}
-
-impl<'a> Contention<'a> {
-    fn new(
-        context: &'a Arc<Context>,
-        name: &'a LockName,
-        settings: &'a Settings,
-        asked: Timestamp,
-        give_up: Timestamp,
-        mut lead: Option<Lead>,
-    ) -> Self {
-        Self {
-            ticket: lead.as_mut().and_then(|lead| lead.ticket.take()),
-            departure: lead.as_mut().and_then(|lead| lead.departure.take()),
-            context,
-            name,
-            settings,
-            asked,
-            give_up,
-            lead,
-            backoff: Backoff::new(Duration::from_millis(5), Duration::from_secs(1)),
-            faults_since: None,
-            seen: (None, 0),
-            contended: false,
-        }
-    }
-
-    async fn run(&mut self, slot: Slot, tries: bool) -> Result<Outcome, AcquireError> {
-        let mut slot = Some(slot);
-        loop {
-            if self.ticket.is_none() {
-                let slot = match slot.take() {
-                    Some(slot) => slot,
-                    None => self.context.reserve(self.name)?,
-                };
-                let ticket = Ticket::new(self.context, self.name, slot, !tries)?;
-                self.ticket = Some(Box::new(ticket));
-            }
-            let sent = self.context.now();
-            let answer = self.ask(sent, tries).await;
-            let at = match self.take(sent, answer, tries)? {
-                Step::Done(outcome) => return Ok(outcome),
-                Step::AskAgain { at } => at.min(self.give_up),
-            };
-            if let Some(ticket) = &mut self.ticket {
-                pause(&*self.context.clock, at, ticket.wakeups()).await;
-            }
-            if self.context.now() >= self.give_up {
-                return self.gave_up();
-            }
-        }
-    }
-
-    /// Sends one ask; `None` when no answer came while it could still be of use.
-    async fn ask(&mut self, sent: Timestamp, tries: bool) -> Option<Result<Answer, Fault>> {
-        let ttl = self.settings.terms.for_store();
-        let order = self.order();
-        let ticket = self.ticket.as_mut()?;
-        let ask = Ask {
-            owner: ticket.owner(),
-            mode: self.settings.mode,
-            order,
-            intent: if tries { Intent::Try } else { Intent::Wait { place: ticket.place() } },
-            ttl,
-            label: self.settings.label.clone(),
-        };
-        ticket.calling(sent, ttl);
-        // An answer that comes later than this could only be a grant that is over.
-        let useful = sent.saturating_add(ttl);
-        let until = if tries { useful } else { useful.min(self.give_up) };
-        let store = &self.context.store;
-        let clock = &*self.context.clock;
-        match &self.departure {
-            Some(leaving) => {
-                before(clock, until, store.turn(self.name, &leaving.owner(), &ask)).await
-            }
-            None => before(clock, until, store.acquire(self.name, &ask)).await,
-        }
-    }
-
-    fn order(&self) -> Order {
-        if self.context.store.capabilities().fifo { Order::Fifo } else { Order::Barging }
-    }
-
-    /// Draws the conclusions from an answer, or from none.
-    fn take(
-        &mut self,
-        sent: Timestamp,
-        answer: Option<Result<Answer, Fault>>,
-        tries: bool,
-    ) -> Result<Step, AcquireError> {
-        let received = self.context.now();
-        match answer {
-            Some(Ok(Answer::Granted { token, left, .. })) => {
-                self.let_go_done();
-                let hold = Hold::granted(sent, received, left, self.settings.terms);
-                let granted = self.ticket.take().zip(hold);
-                // Dropping the ticket takes back what came too late, and the next ask has another.
-                let Some((ticket, hold)) = granted else {
-                    return self.fault(sent, received, too_late(), tries);
-                };
-                let granted = ticket.granted();
-                let waited = received.since(self.asked);
-                self.context.observer.acquired(self.name, token, waited);
-                let (lead, keep) = (self.lead.take(), self.settings.hold_at_least);
-                let held = (hold, token);
-                let lease = Lease::start(self.context, self.name, granted, held, keep, lead);
-                let generation = lease.generation();
-                Ok(Step::Done(Outcome::Acquired(Guard::new(lease, generation))))
-            }
-            Some(Ok(Answer::Busy { retry_after, ahead, holder, place })) => {
-                self.let_go_done();
-                self.faults_since = None;
-                self.backoff.reset();
-                if !self.contended {
-                    self.contended = true;
-                    self.context.observer.contended(self.name);
-                }
-                if let Some(ticket) = &mut self.ticket {
-                    ticket.busy(place);
-                }
-                if tries {
-                    return Ok(Step::Done(Outcome::Busy(holder, ahead)));
-                }
-                if let Some(on_busy) = &self.settings.on_busy {
-                    on_busy(&Busy { holder: holder.clone(), ahead });
-                }
-                self.seen = (holder, ahead);
-                Ok(Step::AskAgain { at: received.saturating_add(retry_after) })
-            }
-            Some(Err(fault)) => self.fault(sent, received, fault, tries),
-            None => {
-                if !kept(Rule::SilenceIsDoubt) {
-                    if let Some(ticket) = &mut self.ticket {
-                        ticket.forget();
-                    }
-                    return Ok(Step::Done(Outcome::Busy(None, 0)));
-                }
-                self.fault(sent, received, unanswered(), tries)
-            }
-        }
-    }
-
-    fn fault(
-        &mut self,
-        sent: Timestamp,
-        received: Timestamp,
-        fault: Fault,
-        tries: bool,
-    ) -> Result<Step, AcquireError> {
-        if fault.kind() != FaultKind::InDoubt
-            && let Some(ticket) = &mut self.ticket
-        {
-            ticket.had_no_effect();
-        }
-        let since = *self.faults_since.get_or_insert(sent);
-        let patience = self.settings.terms.ttl.get();
-        let over = tries || received.since(since) >= patience || received >= self.give_up;
-        if over || !fault.is_passing() {
-            if let Some(ticket) = &mut self.ticket
-                && !kept(Rule::DoubtfulGrantTakenBack)
-            {
-                ticket.forget();
-            }
-            let error = AcquireError::store(self.context.place(self.name), fault);
-            self.context.observer.failed(self.name, &error);
-            return Err(error);
-        }
-        let gap = self.backoff.next(self.context.entropy.jitter());
-        Ok(Step::AskAgain { at: received.saturating_add(gap) })
-    }
-
-    /// The wait is over. If the last ask found no answer the lock may be ours all the same, so
-    /// that is what is said.
-    fn gave_up(&mut self) -> Result<Outcome, AcquireError> {
-        if self.faults_since.is_some() {
-            let error = AcquireError::store(self.context.place(self.name), unanswered());
-            self.context.observer.failed(self.name, &error);
-            return Err(error);
-        }
-        let (holder, ahead) = std::mem::take(&mut self.seen);
-        Ok(Outcome::Busy(holder, ahead))
-    }
-
-    /// The store answered a turn: it has let the earlier lease go.
-    fn let_go_done(&mut self) {
-        if let Some(departure) = self.departure.take() {
-            departure.done();
-        }
-    }
-}
-
-fn too_late() -> Fault {
-    Fault::new(
-        FaultKind::InDoubt,
-        "the store granted the lock so late that its lease was as good as over",
-        "choose a longer ttl, or see why the store is slow; what was acquired is taken back",
-    )
-}
-
-fn unanswered() -> Fault {
-    Fault::new(
-        FaultKind::InDoubt,
-        "the store did not answer, so the lock may have been acquired",
-        "see that the store can be reached and try again; what was acquired is taken back",
-    )
-}
-
-impl Drop for Contention<'_> {
-    fn drop(&mut self) {
-        if let Some(mut lead) = self.lead.take() {
-            lead.ticket = self.ticket.take();
-            lead.departure = self.departure.take();
-        }
-    }
 }

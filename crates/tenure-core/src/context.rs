@@ -11,7 +11,6 @@ use crate::{
     AcquireError, Clock, Entropy, Fault, LockName, Store,
     engine::{Refusal, Roster, Slot},
     error::{Lost, Place},
-    handover::Seats,
     observe::Observer,
 };
 
@@ -22,7 +21,6 @@ pub(crate) struct Context {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) roster: Arc<Roster>,
-    pub(crate) seats: Seats,
     pub(crate) observer: Observer,
     pub(crate) label: String,
     process: u32,
@@ -39,7 +37,6 @@ impl Context {
         let process = std::process::id();
         Self {
             observer: Observer { store: store.kind() },
-            seats: Seats::default(),
             label: format!("{}/{process}", host()),
             store,
             clock,

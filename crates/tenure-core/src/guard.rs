@@ -1,6 +1,6 @@
 //! A guard: the value that is a hold.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, time::Duration};
 
 use tenure_proto::{Timestamp, Token};
 
@@ -8,7 +8,7 @@ use crate::{
     LockName,
     driver::{Either, first},
     error::{Lost, ReleaseError},
-    lease::{Ended, Lease},
+    lease::{Ended, Held},
 };
 
 /// One hold of a lock. While it lives its lease is renewed in the background.
@@ -40,43 +40,39 @@ use crate::{
 #[derive(Debug)]
 #[must_use = "the lock is released as soon as its guard is dropped"]
 pub struct Guard {
-    lease: Arc<Lease>,
-    generation: u64,
-    token: Token,
-    over: bool,
+    held: Held,
 }
 
 impl Guard {
-    pub(crate) fn new(lease: Arc<Lease>, generation: u64) -> Self {
-        let token = lease.token();
-        Self { lease, generation, token, over: false }
+    pub(crate) fn new(held: Held) -> Self {
+        Self { held }
     }
 
     /// The lock's name.
     #[must_use]
     pub fn name(&self) -> &LockName {
-        self.lease.name()
+        self.held.lease().name()
     }
 
     /// The fencing token of this hold: greater than that of every hold of this lock before it
     /// (promise S2).
     #[must_use]
     pub fn token(&self) -> Token {
-        self.token
+        self.held.token()
     }
 
     /// Until when this hold may be counted on, on the clock of its
     /// [`Tenure`](crate::Tenure). Renewals move it.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
-        self.lease.deadline()
+        self.held.lease().deadline()
     }
 
     /// How long this hold may still be counted on if it is not renewed.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         match self.check() {
-            Ok(_) => self.lease.deadline().since(self.lease.context().now()),
+            Ok(_) => self.deadline().since(self.held.lease().context().now()),
             Err(_) => Duration::ZERO,
         }
     }
@@ -87,9 +83,10 @@ impl Guard {
     /// [`Lost`] from the deadline on, and as soon as the store said that the lease is gone. Never
     /// `Ok` again after that.
     pub fn check(&self) -> Result<Token, Lost> {
-        self.lease
-            .check(self.generation)
-            .map_err(|reason| self.lease.context().lost(self.name(), self.token, reason))
+        let lease = self.held.lease();
+        lease
+            .check(self.held.generation())
+            .map_err(|reason| lease.context().lost(lease.name(), self.token(), reason))
     }
 
     /// Returns when the hold is lost, at its deadline at the latest; never if it is released.
@@ -100,7 +97,8 @@ impl Guard {
     /// # Cancel safety
     /// Cancel-safe.
     pub fn lost(&self) -> impl Future<Output = Lost> + Send + 'static {
-        let (lease, generation, token) = (self.lease.clone(), self.generation, self.token);
+        let lease = self.held.lease().clone();
+        let (generation, token) = (self.held.generation(), self.token());
         async move { lease.lost(generation, token).await }
     }
 
@@ -134,7 +132,7 @@ impl Guard {
     /// # Cancel safety
     /// Dropping the future leaves the rest of the release to the background.
     pub async fn release(mut self) -> Result<(), ReleaseError> {
-        match self.end() {
+        match self.held.end() {
             Ended::HandedOver => Ok(()),
             Ended::Lost(lost) => Err(lost.into()),
             Ended::Leaving(departure) => departure.send().await,
@@ -147,26 +145,6 @@ impl Guard {
     /// Where a store notices the end of a process, that ends the lease too.
     #[must_use = "it says for how long the lock may still be counted on"]
     pub fn leave_to_expire(mut self) -> Duration {
-        self.over = true;
-        self.lease.abandon(self.generation)
-    }
-
-    fn end(&mut self) -> Ended {
-        self.over = true;
-        self.lease.end(self.generation)
-    }
-
-    /// A guard that nobody received: what it stood for is somebody else's business now.
-    pub(crate) fn forget(mut self) {
-        self.over = true;
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if !self.over {
-            // Whatever is to be told the store goes to the engine when this is dropped.
-            drop(self.end());
-        }
+        self.held.abandon()
     }
 }

@@ -2,8 +2,7 @@
 //! stands in the store's queue for all (promise S8).
 //!
 //! Who may ask the store for a name on behalf of the process has its [`Lead`]. It is passed on
-//! from task to task, with whatever comes along: a place in the store's queue, a lease that is to
-//! be let go, or inside a guard the lease itself. Dropping it anywhere passes it on.
+//! from task to task with its cargo; dropping it anywhere passes it on.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,55 +13,73 @@ use std::{
 use tenure_proto::Terms;
 use tokio::sync::oneshot;
 
-use crate::{LockName, departure::Departure, guard::Guard, lease::Lease, ticket::Ticket};
+use crate::LockName;
+
+type Lines<C, G> = HashMap<LockName, VecDeque<Waiter<C, G>>>;
 
 /// The local queues, one for each name that this process holds or wants. The slots of the roster
 /// bound how many wait.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Seats {
-    lines: Arc<Mutex<HashMap<LockName, VecDeque<Waiter>>>>,
+///
+/// A lead has cargo of type `C`; `G` is what a task can be given instead of the lead.
+#[derive(Debug)]
+pub(crate) struct Seats<C: Default, G>(Arc<Mutex<Lines<C, G>>>);
+
+/// What a waiting task wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wants {
+    pub(crate) terms: Terms,
+    pub(crate) hold_at_least: Duration,
 }
 
 /// A task that waits behind another of its process.
 #[derive(Debug)]
-pub(crate) struct Waiter {
-    pub(crate) terms: Terms,
-    pub(crate) hold_at_least: Duration,
-    sender: oneshot::Sender<Baton>,
+pub(crate) struct Waiter<C: Default, G> {
+    pub(crate) wants: Wants,
+    sender: oneshot::Sender<Baton<C, G>>,
 }
 
 /// What a waiting task receives when its turn has come.
 #[derive(Debug)]
-pub(crate) enum Baton {
+pub(crate) enum Baton<C: Default, G> {
     /// The right to ask the store.
-    Lead(Lead),
-    /// The lease itself.
-    Guard(Guard),
+    Lead(Lead<C, G>),
+    /// What it waited for.
+    Given(G),
 }
 
 /// Where a task stands in its process.
-pub(crate) enum Joined {
+pub(crate) enum Joined<C: Default, G> {
     /// Nobody else here has or wants the name.
-    First(Lead),
+    First(Lead<C, G>),
     /// Others come first.
-    Behind(oneshot::Receiver<Baton>),
+    Behind(oneshot::Receiver<Baton<C, G>>),
 }
 
 /// The right to ask the store for a name on behalf of this process.
 #[derive(Debug)]
-pub(crate) struct Lead {
-    seats: Seats,
+pub(crate) struct Lead<C: Default, G> {
+    seats: Seats<C, G>,
     name: LockName,
-    /// An acquisition that another task began, with its place in the store's queue.
-    pub(crate) ticket: Option<Box<Ticket>>,
-    /// A lease that is to be let go in the same step.
-    pub(crate) departure: Option<Box<Departure>>,
-    passed_on: bool,
+    /// What goes along to the next task.
+    pub(crate) cargo: C,
+    retired: bool,
 }
 
-impl Seats {
+impl<C: Default, G> Clone for Seats<C, G> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<C: Default, G> Default for Seats<C, G> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<C: Default, G> Seats<C, G> {
     /// Queues for `name` in this process.
-    pub(crate) fn join(&self, name: &LockName, terms: Terms, hold_at_least: Duration) -> Joined {
+    pub(crate) fn join(&self, name: &LockName, wants: Wants) -> Joined<C, G> {
         let mut lines = self.lock();
         let Some(line) = lines.get_mut(name) else {
             lines.insert(name.clone(), VecDeque::new());
@@ -73,12 +90,12 @@ impl Seats {
         if line.len() == line.capacity() {
             line.retain(|waiter| !waiter.sender.is_closed());
         }
-        line.push_back(Waiter { terms, hold_at_least, sender });
+        line.push_back(Waiter { wants, sender });
         Joined::Behind(receiver)
     }
 
     /// The lead, if nobody in this process has or wants the name.
-    pub(crate) fn join_if_free(&self, name: &LockName) -> Option<Lead> {
+    pub(crate) fn join_if_free(&self, name: &LockName) -> Option<Lead<C, G>> {
         let mut lines = self.lock();
         if lines.contains_key(name) {
             return None;
@@ -87,87 +104,69 @@ impl Seats {
         Some(self.lead(name))
     }
 
-    fn lead(&self, name: &LockName) -> Lead {
-        Lead {
-            seats: self.clone(),
-            name: name.clone(),
-            ticket: None,
-            departure: None,
-            passed_on: false,
+    fn lead(&self, name: &LockName) -> Lead<C, G> {
+        Lead { seats: self.clone(), name: name.clone(), cargo: C::default(), retired: false }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lines<C, G>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C: Default, G> Waiter<C, G> {
+    /// Gives the task what it waited for; back if the task is gone.
+    pub(crate) fn give(self, given: G) -> Result<(), G> {
+        match self.sender.send(Baton::Given(given)) {
+            Err(Baton::Given(given)) => Err(given),
+            Ok(()) | Err(Baton::Lead(_)) => Ok(()),
         }
     }
 
-    /// The next who still waits; without one the name is nobody's in this process any more.
-    fn next(&self, name: &LockName) -> Option<Waiter> {
-        let mut lines = self.lock();
-        let line = lines.get_mut(name)?;
+    /// Gives the task the lead. If the task is gone, the lead goes to the next.
+    pub(crate) fn lead(self, lead: Lead<C, G>) {
+        drop(self.sender.send(Baton::Lead(lead)));
+    }
+}
+
+impl<C: Default, G> Lead<C, G> {
+    /// The next task that still waits. Without one the name is nobody's in this process any more,
+    /// and the lead is to be retired.
+    pub(crate) fn next(&self) -> Option<Waiter<C, G>> {
+        let mut lines = self.seats.lock();
+        let line = lines.get_mut(&self.name)?;
         while let Some(waiter) = line.pop_front() {
             if !waiter.sender.is_closed() {
                 return Some(waiter);
             }
         }
-        lines.remove(name);
+        lines.remove(&self.name);
         None
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<LockName, VecDeque<Waiter>>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Ends the lead after [`Lead::next`] found nobody.
+    pub(crate) fn retire(mut self) {
+        self.retired = true;
     }
 }
 
-impl Lead {
-    /// Gives a lease whose hold ended to the next task that waits here, or lets that task ask the
-    /// store for its turn; `false` if nobody waits, and then the name is nobody's in this process.
-    pub(crate) fn hand_over(mut self, lease: &Arc<Lease>) -> bool {
-        loop {
-            let Some(waiter) = self.seats.next(&self.name) else {
-                self.passed_on = true;
-                return false;
-            };
-            match lease.pass_to(&waiter, self) {
-                Ok(generation) => {
-                    let guard = Guard::new(lease.clone(), generation);
-                    let Err(Baton::Guard(unwanted)) = waiter.sender.send(Baton::Guard(guard))
-                    else {
-                        return true;
-                    };
-                    unwanted.forget();
-                    // It was put there a moment ago, and only a loss takes it away, which passes
-                    // it on as well.
-                    let Some(lead) = lease.take_lead() else { return true };
-                    self = lead;
-                }
-                Err(lead) => {
-                    // If the task is gone, dropping the lead finds the next one.
-                    drop(waiter.sender.send(Baton::Lead(lead)));
-                    return true;
-                }
-            }
-        }
-    }
-}
-
-impl Drop for Lead {
+impl<C: Default, G> Drop for Lead<C, G> {
     fn drop(&mut self) {
-        if self.passed_on {
+        if self.retired {
             return;
         }
-        self.passed_on = true;
-        while let Some(waiter) = self.seats.next(&self.name) {
+        while let Some(waiter) = self.next() {
             let lead = Self {
                 seats: self.seats.clone(),
                 name: self.name.clone(),
-                ticket: self.ticket.take(),
-                departure: self.departure.take(),
-                passed_on: false,
+                cargo: std::mem::take(&mut self.cargo),
+                retired: false,
             };
             let Err(Baton::Lead(mut unwanted)) = waiter.sender.send(Baton::Lead(lead)) else {
                 return;
             };
-            unwanted.passed_on = true;
-            self.ticket = unwanted.ticket.take();
-            self.departure = unwanted.departure.take();
+            unwanted.retired = true;
+            self.cargo = std::mem::take(&mut unwanted.cargo);
         }
-        // Nobody waits: what is left of the ticket and the departure goes to the engine.
+        // Nobody waits: the cargo is dropped.
     }
 }

@@ -5,6 +5,7 @@
 
 mod acquire;
 pub mod clock;
+mod contention;
 mod context;
 mod departure;
 mod driver;

@@ -4,11 +4,13 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use crate::{
     Clock, Entropy, LockName, OsEntropy, Store, SystemClock,
+    acquire::Acquirer,
     context::Context,
     driver::before,
     engine::{self, Engine, Roster},
     error::ShutdownError,
     kinds::Mutex,
+    lease::Seats,
     observe::Observer,
 };
 
@@ -31,7 +33,7 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Tenure {
-    context: Arc<Context>,
+    acquirer: Arc<Acquirer>,
 }
 
 impl Tenure {
@@ -54,19 +56,19 @@ impl Tenure {
     /// A handle on the mutex called `name`. A name that cannot be used is an error when the mutex
     /// is locked.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-        Mutex::new(self.context.clone(), LockName::new(name))
+        Mutex::new(self.acquirer.clone(), LockName::new(name))
     }
 
     /// The store: to list, inspect or evict holders, and to ask after its health.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
-        &self.context.store
+        &self.acquirer.context.store
     }
 
     /// The clock that deadlines are told on.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.context.clock
+        &self.acquirer.context.clock
     }
 
     /// Refuses further acquisitions, and waits until all guards and waits are gone and the store
@@ -79,10 +81,10 @@ impl Tenure {
     /// # Cancel safety
     /// Cancel-safe; acquisitions stay refused.
     pub async fn shutdown(&self, within: Duration) -> Result<(), ShutdownError> {
-        let roster = &self.context.roster;
+        let roster = &self.acquirer.context.roster;
         roster.close();
-        let until = self.context.now().saturating_add(within);
-        if before(&*self.context.clock, until, roster.quiet()).await.is_some() {
+        let until = self.acquirer.context.now().saturating_add(within);
+        if before(&*self.acquirer.context.clock, until, roster.quiet()).await.is_some() {
             return Ok(());
         }
         let (open, unsettled) = roster.unsettled();
@@ -92,7 +94,9 @@ impl Tenure {
 
 impl fmt::Debug for Tenure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tenure").field("store", &self.context.store).finish_non_exhaustive()
+        f.debug_struct("Tenure")
+            .field("store", &self.acquirer.context.store)
+            .finish_non_exhaustive()
     }
 }
 
@@ -138,7 +142,7 @@ impl TenureBuilder {
         let (tenure, engine) = self.build_inline();
         if let Err(error) = engine::spawn(engine) {
             tracing::error!(%error, "tenure's own thread cannot be started; nothing is acquired");
-            tenure.context.roster.close();
+            tenure.acquirer.context.roster.close();
         }
         tenure
     }
@@ -157,6 +161,7 @@ impl TenureBuilder {
             observer: Observer { store: self.store.kind() },
         };
         let context = Context::new(self.store, self.clock, self.entropy, roster);
-        (Tenure { context: Arc::new(context) }, engine.run())
+        let acquirer = Acquirer { context: Arc::new(context), seats: Seats::default() };
+        (Tenure { acquirer: Arc::new(acquirer) }, engine.run())
     }
 }

@@ -11,7 +11,7 @@ mod thread;
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-pub(crate) use roster::{Job, Key, Refusal, Roster, Slot};
+pub(crate) use roster::{Job, Key, Refusal, Roster, Slot, Watched};
 pub(crate) use take_back::TakeBack;
 use tenure_proto::{Renewed, Timestamp};
 pub(crate) use thread::spawn;
@@ -19,7 +19,6 @@ pub(crate) use thread::spawn;
 use crate::{
     Clock, Store,
     driver::{Either, before, first},
-    lease::{Due, Lease},
     observe::Observer,
     store::Renewal,
 };
@@ -64,7 +63,7 @@ impl Engine {
             match job {
                 Job::TakeBack(job) => calls.push(Box::pin(self.take_back(job))),
                 Job::Watch(lease) => {
-                    if let Due::Renew(renewal) = lease.on_time(now) {
+                    if let Some(renewal) = lease.clone().on_time(now) {
                         renewals.push((lease, renewal));
                     }
                 }
@@ -79,7 +78,7 @@ impl Engine {
         }
     }
 
-    async fn renew(&self, sent: Timestamp, batch: Vec<(Arc<Lease>, Renewal)>) {
+    async fn renew(&self, sent: Timestamp, batch: Vec<(Arc<dyn Watched>, Renewal)>) {
         let (leases, renewals): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
         let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or_default();
         let until = sent.saturating_add(call_limit(shortest));

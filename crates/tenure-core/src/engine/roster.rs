@@ -5,23 +5,36 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tenure_proto::Timestamp;
+use tenure_proto::{Renewed, Timestamp};
 use tokio::sync::Notify;
 
 use super::TakeBack;
-use crate::lease::Lease;
+use crate::{LockName, store::Renewal};
 
 /// Where an entry of the agenda stands.
 pub(crate) type Key = (Timestamp, u64);
+
+/// A lease, as the engine sees it.
+pub(crate) trait Watched: fmt::Debug + Send + Sync {
+    /// The name of its lock.
+    fn name(&self) -> &LockName;
+
+    /// Its time has come: it says what to renew, if anything, and when to look again.
+    fn on_time(self: Arc<Self>, now: Timestamp) -> Option<Renewal>;
+
+    /// The answer to a renewal came, or none in time.
+    fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed);
+}
 
 /// Something to look at when its time comes.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// A lease that is to be renewed, or found lost.
-    Watch(Arc<Lease>),
+    Watch(Arc<dyn Watched>),
     /// Something to be released.
     TakeBack(TakeBack),
 }

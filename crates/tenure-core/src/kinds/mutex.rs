@@ -11,8 +11,8 @@ use tenure_proto::queue::Mode;
 use tracing::Instrument;
 
 use crate::{
-    AcquireError, Busy, LockName, NameError, acquire,
-    context::Context,
+    AcquireError, Busy, LockName, NameError,
+    acquire::{self, Acquirer},
     guard::Guard,
     options::{Options, setters},
 };
@@ -35,14 +35,14 @@ use crate::{
 #[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct Mutex {
-    context: Arc<Context>,
+    acquirer: Arc<Acquirer>,
     name: Result<LockName, NameError>,
     options: Options,
 }
 
 impl Mutex {
-    pub(crate) fn new(context: Arc<Context>, name: Result<LockName, NameError>) -> Self {
-        Self { context, name, options: Options::default() }
+    pub(crate) fn new(acquirer: Arc<Acquirer>, name: Result<LockName, NameError>) -> Self {
+        Self { acquirer, name, options: Options::default() }
     }
 
     setters!();
@@ -61,7 +61,7 @@ impl Mutex {
     /// never came. Passing faults are ridden out for up to one ttl.
     pub fn lock(&self) -> Lock {
         Lock {
-            context: self.context.clone(),
+            acquirer: self.acquirer.clone(),
             name: self.name.clone(),
             options: self.options.clone(),
         }
@@ -77,7 +77,7 @@ impl Mutex {
     /// See [`AcquireError`]. An answer that never came is an error, never `None`.
     pub fn try_lock(&self) -> TryLock {
         TryLock {
-            context: self.context.clone(),
+            acquirer: self.acquirer.clone(),
             name: self.name.clone(),
             options: self.options.clone(),
         }
@@ -93,7 +93,7 @@ impl fmt::Debug for Mutex {
 /// An acquisition that waits. Nothing happens until it is awaited.
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct Lock {
-    context: Arc<Context>,
+    acquirer: Arc<Acquirer>,
     name: Result<LockName, NameError>,
     options: Options,
 }
@@ -121,9 +121,9 @@ impl IntoFuture for Lock {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let name = self.name?;
-            let settings = self.options.check(Mode::Exclusive, &self.context.label)?;
-            let span = self.context.observer.span("mutex", &name);
-            acquire::lock(&self.context, &name, settings).instrument(span).await
+            let settings = self.options.check(Mode::Exclusive, &self.acquirer.context.label)?;
+            let span = self.acquirer.context.observer.span("mutex", &name);
+            acquire::lock(&self.acquirer, &name, settings).instrument(span).await
         })
     }
 }
@@ -131,7 +131,7 @@ impl IntoFuture for Lock {
 /// An acquisition that does not wait. Nothing happens until it is awaited.
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct TryLock {
-    context: Arc<Context>,
+    acquirer: Arc<Acquirer>,
     name: Result<LockName, NameError>,
     options: Options,
 }
@@ -153,9 +153,9 @@ impl IntoFuture for TryLock {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let name = self.name?;
-            let settings = self.options.check(Mode::Exclusive, &self.context.label)?;
-            let span = self.context.observer.span("mutex", &name);
-            acquire::try_lock(&self.context, &name, settings).instrument(span).await
+            let settings = self.options.check(Mode::Exclusive, &self.acquirer.context.label)?;
+            let span = self.acquirer.context.observer.span("mutex", &name);
+            acquire::try_lock(&self.acquirer, &name, settings).instrument(span).await
         })
     }
 }

@@ -1,0 +1,267 @@
+//! One contender at the store: from its first ask to a guard, an error, or a busy name.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_proto::{
+    Backoff, Hold, Timestamp,
+    queue::{Answer, Ask, Contender, Intent, Order},
+    rule::{Rule, kept},
+};
+
+use crate::{
+    AcquireError, Fault, FaultKind, LockName,
+    context::Context,
+    departure::Departure,
+    driver::{before, pause},
+    engine::Slot,
+    guard::Guard,
+    lease::{Cargo, Lead, Lease},
+    options::{Busy, Settings},
+    ticket::Ticket,
+};
+
+/// How a contention ended.
+pub(crate) enum Outcome {
+    /// With the lock.
+    Acquired(Guard),
+    /// Somebody else has it: who, and how many are ahead.
+    Busy(Option<Contender>, u32),
+}
+
+/// One contender of this process at the store. Dropping it passes the lead on, with the place in
+/// the queue that it has.
+pub(crate) struct Contention<'a> {
+    context: &'a Arc<Context>,
+    name: &'a LockName,
+    settings: &'a Settings,
+    asked: Timestamp,
+    give_up: Timestamp,
+    lead: Option<Lead>,
+    ticket: Option<Box<Ticket>>,
+    departure: Option<Box<Departure>>,
+    backoff: Backoff,
+    faults_since: Option<Timestamp>,
+    seen: (Option<Contender>, u32),
+    contended: bool,
+}
+
+/// What one ask led to.
+enum Step {
+    Done(Outcome),
+    AskAgain { at: Timestamp },
+}
+
+impl<'a> Contention<'a> {
+    pub(crate) fn new(
+        context: &'a Arc<Context>,
+        name: &'a LockName,
+        settings: &'a Settings,
+        asked: Timestamp,
+        give_up: Timestamp,
+        mut lead: Option<Lead>,
+    ) -> Self {
+        let cargo = lead.as_mut().map(|lead| std::mem::take(&mut lead.cargo)).unwrap_or_default();
+        Self {
+            ticket: cargo.ticket,
+            departure: cargo.departure,
+            context,
+            name,
+            settings,
+            asked,
+            give_up,
+            lead,
+            backoff: Backoff::new(Duration::from_millis(5), Duration::from_secs(1)),
+            faults_since: None,
+            seen: (None, 0),
+            contended: false,
+        }
+    }
+
+    /// Asks until the lock is acquired or the wait is over; `tries` asks once and leaves no place.
+    pub(crate) async fn run(&mut self, slot: Slot, tries: bool) -> Result<Outcome, AcquireError> {
+        let mut slot = Some(slot);
+        loop {
+            if self.ticket.is_none() {
+                let slot = match slot.take() {
+                    Some(slot) => slot,
+                    None => self.context.reserve(self.name)?,
+                };
+                let ticket = Ticket::new(self.context, self.name, slot, !tries)?;
+                self.ticket = Some(Box::new(ticket));
+            }
+            let sent = self.context.now();
+            let answer = self.ask(sent, tries).await;
+            let at = match self.take(sent, answer, tries)? {
+                Step::Done(outcome) => return Ok(outcome),
+                Step::AskAgain { at } => at.min(self.give_up),
+            };
+            if let Some(ticket) = &mut self.ticket {
+                pause(&*self.context.clock, at, ticket.wakeups()).await;
+            }
+            if self.context.now() >= self.give_up {
+                return self.gave_up();
+            }
+        }
+    }
+
+    /// Sends one ask; `None` when no answer came while it could still be of use.
+    async fn ask(&mut self, sent: Timestamp, tries: bool) -> Option<Result<Answer, Fault>> {
+        let ttl = self.settings.terms.for_store();
+        let order = self.order();
+        let ticket = self.ticket.as_mut()?;
+        let ask = Ask {
+            owner: ticket.owner(),
+            mode: self.settings.mode,
+            order,
+            intent: if tries { Intent::Try } else { Intent::Wait { place: ticket.place() } },
+            ttl,
+            label: self.settings.label.clone(),
+        };
+        ticket.calling(sent, ttl);
+        // An answer that comes later than this could only be a grant that is over.
+        let useful = sent.saturating_add(ttl);
+        let until = if tries { useful } else { useful.min(self.give_up) };
+        let store = &self.context.store;
+        let clock = &*self.context.clock;
+        match &self.departure {
+            Some(leaving) => {
+                before(clock, until, store.turn(self.name, &leaving.owner(), &ask)).await
+            }
+            None => before(clock, until, store.acquire(self.name, &ask)).await,
+        }
+    }
+
+    fn order(&self) -> Order {
+        if self.context.store.capabilities().fifo { Order::Fifo } else { Order::Barging }
+    }
+
+    /// Draws the conclusions from an answer, or from none.
+    fn take(
+        &mut self,
+        sent: Timestamp,
+        answer: Option<Result<Answer, Fault>>,
+        tries: bool,
+    ) -> Result<Step, AcquireError> {
+        let received = self.context.now();
+        match answer {
+            Some(Ok(Answer::Granted { token, left, .. })) => {
+                self.let_go_done();
+                let hold = Hold::granted(sent, received, left, self.settings.terms);
+                let granted = self.ticket.take().zip(hold);
+                // Dropping the ticket takes back what came too late, and the next ask has another.
+                let Some((ticket, hold)) = granted else {
+                    return self.fault(sent, received, too_late(), tries);
+                };
+                let granted = ticket.granted();
+                let waited = received.since(self.asked);
+                self.context.observer.acquired(self.name, token, waited);
+                let (lead, keep) = (self.lead.take(), self.settings.hold_at_least);
+                let held = (hold, token);
+                let held = Lease::start(self.context, self.name, granted, held, keep, lead);
+                Ok(Step::Done(Outcome::Acquired(Guard::new(held))))
+            }
+            Some(Ok(Answer::Busy { retry_after, ahead, holder, place })) => {
+                self.let_go_done();
+                self.faults_since = None;
+                self.backoff.reset();
+                if !self.contended {
+                    self.contended = true;
+                    self.context.observer.contended(self.name);
+                }
+                if let Some(ticket) = &mut self.ticket {
+                    ticket.busy(place);
+                }
+                if tries {
+                    return Ok(Step::Done(Outcome::Busy(holder, ahead)));
+                }
+                if let Some(on_busy) = &self.settings.on_busy {
+                    on_busy(&Busy { holder: holder.clone(), ahead });
+                }
+                self.seen = (holder, ahead);
+                Ok(Step::AskAgain { at: received.saturating_add(retry_after) })
+            }
+            Some(Err(fault)) => self.fault(sent, received, fault, tries),
+            None => {
+                if !kept(Rule::SilenceIsDoubt) {
+                    if let Some(ticket) = &mut self.ticket {
+                        ticket.forget();
+                    }
+                    return Ok(Step::Done(Outcome::Busy(None, 0)));
+                }
+                self.fault(sent, received, unanswered(), tries)
+            }
+        }
+    }
+
+    fn fault(
+        &mut self,
+        sent: Timestamp,
+        received: Timestamp,
+        fault: Fault,
+        tries: bool,
+    ) -> Result<Step, AcquireError> {
+        if fault.kind() != FaultKind::InDoubt
+            && let Some(ticket) = &mut self.ticket
+        {
+            ticket.had_no_effect();
+        }
+        let since = *self.faults_since.get_or_insert(sent);
+        let patience = self.settings.terms.ttl.get();
+        let over = tries || received.since(since) >= patience || received >= self.give_up;
+        if over || !fault.is_passing() {
+            if let Some(ticket) = &mut self.ticket
+                && !kept(Rule::DoubtfulGrantTakenBack)
+            {
+                ticket.forget();
+            }
+            let error = AcquireError::store(self.context.place(self.name), fault);
+            self.context.observer.failed(self.name, &error);
+            return Err(error);
+        }
+        let gap = self.backoff.next(self.context.entropy.jitter());
+        Ok(Step::AskAgain { at: received.saturating_add(gap) })
+    }
+
+    /// The wait is over. If the last ask found no answer the lock may be ours all the same, so
+    /// that is what is said.
+    fn gave_up(&mut self) -> Result<Outcome, AcquireError> {
+        if self.faults_since.is_some() {
+            let error = AcquireError::store(self.context.place(self.name), unanswered());
+            self.context.observer.failed(self.name, &error);
+            return Err(error);
+        }
+        let (holder, ahead) = std::mem::take(&mut self.seen);
+        Ok(Outcome::Busy(holder, ahead))
+    }
+
+    /// The store answered a turn: it has let the earlier lease go.
+    fn let_go_done(&mut self) {
+        if let Some(departure) = self.departure.take() {
+            departure.done();
+        }
+    }
+}
+
+fn too_late() -> Fault {
+    Fault::new(
+        FaultKind::InDoubt,
+        "the store granted the lock so late that its lease was as good as over",
+        "choose a longer ttl, or see why the store is slow; what was acquired is taken back",
+    )
+}
+
+fn unanswered() -> Fault {
+    Fault::new(
+        FaultKind::InDoubt,
+        "the store did not answer, so the lock may have been acquired",
+        "see that the store can be reached and try again; what was acquired is taken back",
+    )
+}
+
+impl Drop for Contention<'_> {
+    fn drop(&mut self) {
+        if let Some(mut lead) = self.lead.take() {
+            lead.cargo = Cargo { ticket: self.ticket.take(), departure: self.departure.take() };
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! How a hold ends: the lease goes to the next task of the process, or the store is told.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_proto::{
+    LostReason, Timestamp,
+    hold::Action,
+    turn::{AtRelease, Next},
+};
+
+use super::{Held, Lead, Lease, State};
+use crate::{departure::Departure, error::Lost, handover::Wants};
+
+/// How a hold ended.
+pub(crate) enum Ended {
+    /// A task of this process has the lease now, or asks the store for its turn.
+    HandedOver,
+    /// It had been lost before.
+    Lost(Lost),
+    /// The store is to be told.
+    Leaving(Departure),
+}
+
+impl Lease {
+    /// Ends the hold of `generation`: it goes to the next task of this process, or the store is to
+    /// be told.
+    pub(crate) fn end(self: &Arc<Self>, generation: u64) -> Ended {
+        let now = self.context.now();
+        let mut state = self.lock();
+        if state.hold.generation() != generation || state.hold.ended() {
+            let lost = self.context.lost(&self.name, state.token, LostReason::Taken);
+            return Ended::Lost(lost);
+        }
+        if let Action::TellLost(reason) = state.hold.next_action(now) {
+            let lost = self.context.lost(&self.name, state.token, reason);
+            let departure = self.leave(&mut state, Timestamp::ZERO);
+            let lead = state.lead.take();
+            drop(state);
+            drop((departure, lead));
+            return Ended::Lost(lost);
+        }
+        self.context.observer.released(&self.name, state.token, now.since(state.held_since));
+        let lead = state.lead.take();
+        let keep_until = state.keep_until;
+        if let Some(lead) = lead {
+            drop(state);
+            if keep_until <= now {
+                if self.hand_over(lead) {
+                    return Ended::HandedOver;
+                }
+            } else {
+                // The name stays taken for the tasks of this process too: the next one waits for
+                // it like everybody else.
+                drop(lead);
+            }
+            state = self.lock();
+        }
+        self.leave(&mut state, keep_until).map_or(Ended::HandedOver, Ended::Leaving)
+    }
+
+    /// Ends the hold of `generation` without telling the store.
+    pub(crate) fn abandon(self: &Arc<Self>, generation: u64) -> Duration {
+        let mut state = self.lock();
+        if state.hold.generation() != generation || state.hold.ended() {
+            return Duration::ZERO;
+        }
+        let rest = state.hold.deadline().since(self.context.now());
+        state.hold.end();
+        self.unplan(&mut state);
+        let left_behind = (state.lead.take(), state.slot.take());
+        drop(state);
+        drop(left_behind);
+        rest
+    }
+
+    /// Gives the lease to the next task that waits in this process, or lets that task ask the store
+    /// for its turn; `false` if nobody waits, and then the name is nobody's in this process.
+    fn hand_over(self: &Arc<Self>, mut lead: Lead) -> bool {
+        loop {
+            let Some(waiter) = lead.next() else {
+                lead.retire();
+                return false;
+            };
+            match self.pass_to(&waiter.wants, lead) {
+                Ok(held) => {
+                    let Err(unwanted) = waiter.give(held) else { return true };
+                    unwanted.forget();
+                    // It was put there a moment ago, and only a loss takes it away, which passes
+                    // it on as well.
+                    let Some(back) = self.lock().lead.take() else { return true };
+                    lead = back;
+                }
+                Err(lead) => {
+                    waiter.lead(lead);
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// Passes the lease on to the next task of this process, which wants `wants`: `Ok` with its hold,
+    /// or `Err` with the lead, which takes the lease along to be let go in the store.
+    fn pass_to(self: &Arc<Self>, wants: &Wants, mut lead: Lead) -> Result<Held, Lead> {
+        let now = self.context.now();
+        let mut state = self.lock();
+        let at = AtRelease {
+            now,
+            token: state.token,
+            deadline: state.hold.deadline_for(&wants.terms),
+            next_ttl: wants.terms.ttl,
+            renewal_unanswered: state.hold.renewal_unanswered(),
+            pass_bits: self.context.store.capabilities().pass_bits,
+        };
+        let next = state.turn.at_release(at);
+        let Next::Pass(token) = next else {
+            lead.cargo.departure = self.leave(&mut state, Timestamp::ZERO).map(Box::new);
+            return Err(lead);
+        };
+        state.hold.pass(now, wants.terms);
+        state.token = token;
+        state.held_since = now;
+        state.keep_until = now.saturating_add(wants.hold_at_least);
+        state.lead = Some(lead);
+        self.plan(&mut state, now);
+        let generation = state.hold.generation();
+        drop(state);
+        self.news.notify_waiters();
+        self.context.observer.passed(&self.name, token);
+        Ok(Held::new(self.clone(), generation, token))
+    }
+
+    fn leave(&self, state: &mut State, keep_until: Timestamp) -> Option<Departure> {
+        let until = state.hold.deadline().max(keep_until);
+        state.hold.end();
+        if state.hold.ended() {
+            self.unplan(state);
+        }
+        let slot = state.slot.take()?;
+        let tainted_until = state.tainted_until;
+        Some(Departure::new(
+            &self.context,
+            (self.name.clone(), self.owner, state.token),
+            slot,
+            until,
+            keep_until,
+            tainted_until,
+        ))
+    }
+}

@@ -1,0 +1,60 @@
+//! One hold of a lease, by the task that has it.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_proto::Token;
+
+use super::{Ended, Lease};
+
+/// A hold of a lease; dropping it ends the hold.
+#[derive(Debug)]
+pub(crate) struct Held {
+    lease: Arc<Lease>,
+    generation: u64,
+    token: Token,
+    over: bool,
+}
+
+impl Held {
+    pub(super) fn new(lease: Arc<Lease>, generation: u64, token: Token) -> Self {
+        Self { lease, generation, token, over: false }
+    }
+
+    pub(crate) fn lease(&self) -> &Arc<Lease> {
+        &self.lease
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(crate) fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Ends the hold; what the store is to be told is for the caller to send.
+    pub(crate) fn end(&mut self) -> Ended {
+        self.over = true;
+        self.lease.end(self.generation)
+    }
+
+    /// Ends the hold without telling the store.
+    pub(crate) fn abandon(&mut self) -> Duration {
+        self.over = true;
+        self.lease.abandon(self.generation)
+    }
+
+    /// A hold that nobody received: what it stood for is somebody else's business now.
+    pub(super) fn forget(mut self) {
+        self.over = true;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.over {
+            // Whatever is to be told the store goes to the engine when this is dropped.
+            drop(self.end());
+        }
+    }
+}

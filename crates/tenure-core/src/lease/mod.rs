@@ -1,0 +1,172 @@
+//! One lease of the store as this process has it.
+
+mod ending;
+mod held;
+mod watching;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+pub(crate) use ending::Ended;
+pub(crate) use held::Held;
+use tenure_proto::{
+    Hold, LostReason, Owner, Timestamp, Token,
+    hold::Action,
+    rule::{Rule, kept},
+    turn::Turn,
+};
+use tokio::sync::Notify;
+
+use crate::{
+    LockName,
+    context::Context,
+    departure::Departure,
+    driver::before,
+    engine::{Key, Slot},
+    error::Lost,
+    handover,
+    ticket::{Granted, Ticket},
+};
+
+/// The local queues for leases.
+pub(crate) type Seats = handover::Seats<Cargo, Held>;
+/// The right to ask the store for a lease on behalf of this process.
+pub(crate) type Lead = handover::Lead<Cargo, Held>;
+
+/// What goes along with a lead from task to task.
+#[derive(Debug, Default)]
+pub(crate) struct Cargo {
+    /// An acquisition that another task began, with its place in the store's queue.
+    pub(crate) ticket: Option<Box<Ticket>>,
+    /// A lease that is to be let go in the same step.
+    pub(crate) departure: Option<Box<Departure>>,
+}
+
+/// A lease, which inside this process is split into holds: each guard names the generation of its
+/// own, so it cannot touch a later one (promise S4).
+#[derive(Debug)]
+pub(crate) struct Lease {
+    context: Arc<Context>,
+    name: LockName,
+    owner: Owner,
+    state: Mutex<State>,
+    news: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    hold: Hold,
+    token: Token,
+    turn: Turn,
+    /// The right to choose who in this process comes next; none for a fair lock.
+    lead: Option<Lead>,
+    slot: Option<Slot>,
+    scheduled: Option<Key>,
+    tainted_until: Timestamp,
+    held_since: Timestamp,
+    keep_until: Timestamp,
+}
+
+/// What is to be expected of a hold.
+enum Outlook {
+    HeldUntil(Timestamp),
+    Lost(LostReason),
+    /// It was released or passed on.
+    Over,
+}
+
+impl Lease {
+    /// A lease that the store has just granted.
+    pub(crate) fn start(
+        context: &Arc<Context>,
+        name: &LockName,
+        granted: Granted,
+        (hold, token): (Hold, Token),
+        hold_at_least: Duration,
+        lead: Option<Lead>,
+    ) -> Held {
+        let now = context.now();
+        let lease = Arc::new(Self {
+            context: context.clone(),
+            name: name.clone(),
+            owner: granted.owner,
+            state: Mutex::new(State {
+                hold,
+                token,
+                turn: Turn::begin(now),
+                lead,
+                slot: granted.slot,
+                scheduled: None,
+                tainted_until: granted.tainted_until,
+                held_since: now,
+                keep_until: now.saturating_add(hold_at_least),
+            }),
+            news: Notify::new(),
+        });
+        let mut state = lease.lock();
+        lease.plan(&mut state, now);
+        drop(state);
+        Held::new(lease, 0, token)
+    }
+
+    pub(crate) fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    pub(crate) fn deadline(&self) -> Timestamp {
+        self.lock().hold.deadline()
+    }
+
+    /// Whether the hold of `generation` may still be counted on, at this very moment.
+    pub(crate) fn check(&self, generation: u64) -> Result<Token, LostReason> {
+        if self.context.forked() {
+            return Err(LostReason::Taken);
+        }
+        let state = self.lock();
+        if kept(Rule::GenerationChecked) && state.hold.generation() != generation {
+            return Err(LostReason::Taken);
+        }
+        match state.hold.next_action(self.context.now()) {
+            Action::TellLost(reason) if kept(Rule::HolderStopsAtDeadline) => Err(reason),
+            _ => Ok(state.token),
+        }
+    }
+
+    /// Returns when the hold of `generation` is lost; never if it is released or passed on.
+    pub(crate) async fn lost(&self, generation: u64, token: Token) -> Lost {
+        loop {
+            let news = self.news.notified();
+            let mut news = std::pin::pin!(news);
+            news.as_mut().enable();
+            match self.outlook(generation) {
+                Outlook::Lost(reason) => return self.context.lost(&self.name, token, reason),
+                Outlook::Over => std::future::pending().await,
+                // The engine tells; the caller's own timer is there should the engine be starved.
+                Outlook::HeldUntil(deadline) => {
+                    before(&*self.context.clock, deadline, news).await;
+                }
+            }
+        }
+    }
+
+    fn outlook(&self, generation: u64) -> Outlook {
+        let state = self.lock();
+        if state.hold.ended() || state.hold.generation() != generation {
+            return Outlook::Over;
+        }
+        match state.hold.next_action(self.context.now()) {
+            Action::TellLost(reason) => Outlook::Lost(reason),
+            Action::Renew | Action::WaitUntil(_) => Outlook::HeldUntil(state.hold.deadline()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,82 @@
+//! What the engine does with a lease: renewing it, and noticing that it is lost.
+
+use std::sync::{Arc, MutexGuard};
+
+use tenure_proto::{LostReason, Renewed, Timestamp, hold::Action};
+
+use super::{Lease, State};
+use crate::{
+    LockName,
+    engine::{Job, Watched},
+    store::Renewal,
+};
+
+impl Watched for Lease {
+    fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    fn on_time(self: Arc<Self>, now: Timestamp) -> Option<Renewal> {
+        let mut state = self.lock();
+        state.scheduled = None;
+        match state.hold.next_action(now) {
+            _ if state.hold.ended() => None,
+            Action::TellLost(reason) => {
+                self.lose(state, now, reason);
+                None
+            }
+            Action::WaitUntil(_) => {
+                self.plan(&mut state, now);
+                None
+            }
+            Action::Renew => {
+                let ttl = state.hold.renewal_length(now);
+                state.hold.renewal_sent();
+                self.plan(&mut state, now);
+                Some(Renewal { name: self.name.clone(), owner: self.owner, ttl })
+            }
+        }
+    }
+
+    fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed) {
+        let mut state = self.lock();
+        state.hold.renewal_answered(sent, received, answer);
+        if state.hold.ended() {
+            return;
+        }
+        match state.hold.next_action(received) {
+            Action::TellLost(reason) => self.lose(state, received, reason),
+            Action::Renew | Action::WaitUntil(_) => self.plan(&mut state, received),
+        }
+    }
+}
+
+impl Lease {
+    fn lose(&self, mut state: MutexGuard<'_, State>, now: Timestamp, reason: LostReason) {
+        state.hold.lose(reason);
+        self.unplan(&mut state);
+        let lead = state.lead.take();
+        let held = now.since(state.held_since);
+        let token = state.token;
+        drop(state);
+        self.news.notify_waiters();
+        self.context.observer.lost(&self.context.lost(&self.name, token, reason), held);
+        // Whoever is next in this process need not wait for a guard that is worth nothing.
+        drop(lead);
+    }
+
+    pub(super) fn plan(self: &Arc<Self>, state: &mut State, now: Timestamp) {
+        self.unplan(state);
+        let at = match state.hold.next_action(now) {
+            Action::WaitUntil(at) => at,
+            Action::Renew | Action::TellLost(_) => now,
+        };
+        state.scheduled = Some(self.context.roster.schedule(at, Job::Watch(self.clone())));
+    }
+
+    pub(super) fn unplan(&self, state: &mut State) {
+        if let Some(key) = state.scheduled.take() {
+            self.context.roster.cancel(key);
+        }
+    }
+}
