@@ -1,1 +1,55 @@
-//! Placeholder.
+//! The embedded store of tenure: locks between the processes of one machine, kept in files, with
+//! no server.
+//!
+//! Each name has one small file that holds its
+//! [`NameState`](tenure_core::proto::queue::NameState). A process that asks something takes the
+//! file's kernel lock for about a microsecond, reads the state, decides, and writes it back.
+//! Kernel locks also tell which processes live, so a killed holder is noticed at once; unix
+//! datagrams tell a waiter that its turn has come. `docs/stores/embedded.md` describes every byte.
+//!
+//! ```no_run
+//! use tenure_core::Store;
+//! use tenure_embedded::EmbeddedStore;
+//!
+//! let store = EmbeddedStore::open_default()?;
+//! println!("locks live in {}", store.location());
+//! # Ok::<(), tenure_core::Fault>(())
+//! ```
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+compile_error!(
+    "tenure's embedded store needs Linux or macOS: it stands on their file locks, their clock \
+     that counts suspension and their unix sockets. Turn off the feature `embedded` here and use \
+     another store."
+);
+
+mod access;
+mod boot;
+mod clock_file;
+mod create;
+mod decide;
+mod engine;
+mod error;
+mod file_system;
+mod files;
+mod floor;
+mod health;
+mod housekeeping;
+mod inner;
+mod layout;
+mod listing;
+mod machine;
+mod members;
+mod patience;
+mod place;
+mod slots;
+mod state_file;
+mod store;
+mod watch;
+mod wire;
+
+pub use file_system::FileSystem;
+#[doc(hidden)]
+pub use machine::{Machine, ThisMachine};
+pub use place::default_dir;
+pub use store::EmbeddedStore;

@@ -1,0 +1,199 @@
+//! The durable bound of all tokens, so that they rise also after a loss of power.
+//!
+//! State files are never synced. Instead no token above a ceiling is granted, and the ceiling is
+//! on the disk before it counts; the next boot goes on from the highest one ever announced. That
+//! costs two syncs a minute for the whole machine.
+
+use std::{
+    fs::File,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tenure_core::Fault;
+
+use crate::{
+    create, error,
+    layout::{Layout, sync_dir},
+    machine::Machine,
+    patience::{Locked, Patience},
+    slots::{Damage, Kind, Record, Slots, WriteError},
+};
+
+/// How far ahead of the tokens the ceiling is set, in microseconds.
+const AHEAD: u64 = 60_000_000;
+/// The last time that fits a token.
+const LAST_TIME: u64 = (1 << 53) - 1;
+/// A sync happens under this file's lock, and disks can be slow.
+const PATIENCE: Duration = Duration::from_secs(10);
+const CURE: &str = "put it back from a backup, or, with no process using the store, remove its \
+                    directory: tokens then go on from the clock";
+
+/// The store's clock of tokens.
+#[derive(Debug)]
+pub(crate) struct ClockFile {
+    machine: Arc<dyn Machine>,
+    path: PathBuf,
+    file: File,
+    /// The kernel lock belongs to the open file, which all threads share.
+    inside: Mutex<()>,
+    boot: [u8; 16],
+    /// A ceiling known to be durable. The true one only grows.
+    ceiling: AtomicU64,
+    base: u64,
+}
+
+/// Times of tokens, in microseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bounds {
+    /// No token of an earlier boot is above it.
+    base: u64,
+    /// On the disk for certain.
+    durable: u64,
+    /// Written, and perhaps not on the disk yet. Never below `durable`.
+    announced: u64,
+}
+
+impl ClockFile {
+    /// Opens the clock and, if it is the first use after a boot, starts above all earlier tokens.
+    pub(crate) fn open(
+        machine: Arc<dyn Machine>,
+        layout: &Layout,
+        boot: [u8; 16],
+    ) -> Result<Self, Fault> {
+        let path = layout.clock.clone();
+        let file = match create::open(&path).map_err(|why| error::io("open", &path, why))? {
+            Some(file) => file,
+            None => first(&*machine, layout, boot)?,
+        };
+        let ceiling = AtomicU64::new(0);
+        let mut clock =
+            Self { machine, path, file, inside: Mutex::new(()), boot, ceiling, base: 0 };
+        clock.base = clock.extend(0)?.base;
+        Ok(clock)
+    }
+
+    /// No token above this may be granted yet.
+    pub(crate) fn ceiling(&self) -> u64 {
+        self.ceiling.load(Ordering::Acquire)
+    }
+
+    /// No token of an earlier boot is above this.
+    pub(crate) const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// No token of this store, of any process in any boot, is above this.
+    pub(crate) fn highest(&self) -> Result<u64, Fault> {
+        let _inside = self.enter();
+        let _locked = self.lock()?;
+        Ok(self.read()?.1.announced)
+    }
+
+    /// Makes the ceiling at least `time`, and high enough for the next minute if it has to be
+    /// raised at all. Blocks the thread while the disk syncs.
+    pub(crate) fn raise(&self, time: u64) -> Result<(), Fault> {
+        self.extend(time).map(drop)
+    }
+
+    fn extend(&self, time: u64) -> Result<Bounds, Fault> {
+        let _inside = self.enter();
+        let _locked = self.lock()?;
+        let (mut record, mut bounds) = self.read()?;
+        let rebooted = record.boot != self.boot;
+        if rebooted || bounds.durable < time || bounds.announced == 0 {
+            if rebooted {
+                bounds.base = bounds.announced;
+            }
+            bounds.announced = self
+                .machine
+                .clock()
+                .wall()
+                .max(time)
+                .max(bounds.base)
+                .saturating_add(AHEAD)
+                .min(LAST_TIME)
+                .max(bounds.announced);
+            // The slot that is about to be written over may hold what was announced last, if the
+            // other one never reached the disk.
+            self.sync()?;
+            record.boot = self.boot;
+            self.write(&mut record, bounds)?;
+            self.sync()?;
+            bounds.durable = bounds.announced;
+            self.write(&mut record, bounds)?;
+        }
+        self.ceiling.fetch_max(bounds.durable, Ordering::Release);
+        Ok(bounds)
+    }
+
+    fn read(&self) -> Result<(Record, Bounds), Fault> {
+        let torn = |damage| error::damaged(&self.path, damage, CURE);
+        let record = self.slots().read().map_err(torn)?;
+        let bounds = Bounds::decode(&record.payload).ok_or_else(|| torn(Damage::Torn))?;
+        Ok((record, bounds))
+    }
+
+    fn write(&self, record: &mut Record, bounds: Bounds) -> Result<(), Fault> {
+        record.seq += 1;
+        record.payload = bounds.encode();
+        self.slots().write(record).map_err(|error| match error {
+            // A ceiling in doubt is as harmless as one that was not written: nobody counts on it.
+            WriteError::NoEffect(why) | WriteError::Unknown(why) => {
+                error::io("write", &self.path, why)
+            }
+            error @ WriteError::TooLarge(_) => error::unwritten(&self.path, error),
+        })
+    }
+
+    fn sync(&self) -> Result<(), Fault> {
+        self.machine.sync(&self.file).map_err(|why| error::io("sync", &self.path, why))
+    }
+
+    fn slots(&self) -> Slots<'_> {
+        Slots { machine: &*self.machine, file: &self.file, kind: Kind::Clock }
+    }
+
+    fn enter(&self) -> MutexGuard<'_, ()> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> Result<Locked<'_>, Fault> {
+        Locked::take(&self.file, Patience::of(PATIENCE))
+            .map_err(|why| error::io("lock", &self.path, why))?
+            .ok_or_else(|| error::stays_locked(&self.path))
+    }
+}
+
+/// Creates the clock file, so that its name is on the disk before anything counts on it.
+fn first(machine: &dyn Machine, layout: &Layout, boot: [u8; 16]) -> Result<File, Fault> {
+    let path = &layout.clock;
+    let failed = |why| error::io("create", path, why);
+    let bounds = Bounds { base: 0, durable: 0, announced: 0 };
+    let record = Record { seq: 1, flags: 0, boot, payload: bounds.encode() };
+    let created =
+        create::file(machine, path, layout.access, Kind::Clock, &record).map_err(failed)?;
+    sync_dir(&layout.root).map_err(failed)?;
+    match created {
+        Some(file) => Ok(file),
+        None => create::open(path).map_err(failed)?.ok_or_else(|| error::removed(&layout.root)),
+    }
+}
+
+impl Bounds {
+    fn encode(self) -> Vec<u8> {
+        [self.base, self.durable, self.announced].into_iter().flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut numbers =
+            bytes.chunks_exact(8).map(|chunk| chunk.try_into().map(u64::from_le_bytes));
+        let mut next = || numbers.next()?.ok();
+        let bounds = Self { base: next()?, durable: next()?, announced: next()? };
+        (bytes.len() == 24).then_some(bounds)
+    }
+}

@@ -1,0 +1,247 @@
+//! One decision on one name: lock its file, read, decide, write, unlock, and tell who comes next.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tenure_core::{
+    Fault, FaultKind, LockName,
+    proto::{
+        Timestamp,
+        queue::{Moment, NameState, QueueError, Wake},
+    },
+};
+
+use crate::{
+    error,
+    inner::{Inner, LIMITS},
+    patience::Patience,
+    state_file::{Section, StateFile},
+};
+
+/// How long a file may stay locked. A decision takes microseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is decided, and what becomes of a name without a file. It can be asked several times.
+pub(crate) struct Decision<F> {
+    pub(crate) decide: F,
+    /// Whether the name gets a file for it. Without one nobody contends, and nothing is written.
+    pub(crate) creates: bool,
+    /// Whether it takes a state that cannot be read for one without contenders.
+    pub(crate) repairs: bool,
+}
+
+/// What a decision answers: a value, and who should ask again.
+pub(crate) type Outcome<T> = Result<(T, Vec<Wake>), QueueError>;
+
+/// Says that nobody waits for an answer any more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GivenUp(Arc<AtomicBool>);
+
+impl GivenUp {
+    pub(crate) fn give_up(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+enum Step<T> {
+    Done(T),
+    /// The file was removed: open it again.
+    Reopen,
+    /// Another process is inside.
+    Locked(PathBuf),
+    /// Tokens have reached the ceiling.
+    Ceiling(u64),
+}
+
+impl Inner {
+    /// Decides on the calling task. Nothing happens after the future was dropped: it only waits
+    /// before it has begun.
+    pub(crate) async fn decide<T, F>(
+        self: &Arc<Self>,
+        name: &LockName,
+        decision: Decision<F>,
+    ) -> Result<T, Fault>
+    where
+        T: Send,
+        F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
+    {
+        let mut patience = Patience::of(PATIENCE);
+        let never = GivenUp::default();
+        loop {
+            match self.step(name, &decision, &never)? {
+                Step::Done(answer) => {
+                    if self.is_tidying_due() {
+                        let inner = self.clone();
+                        drop(tokio::task::spawn_blocking(move || inner.tidy()));
+                    }
+                    return Ok(answer);
+                }
+                Step::Reopen => tokio::task::yield_now().await,
+                Step::Locked(path) => {
+                    let pause = patience.pause().ok_or_else(|| error::stays_locked(&path))?;
+                    tokio::time::sleep(pause).await;
+                }
+                Step::Ceiling(time) => {
+                    let inner = self.clone();
+                    let raised = tokio::task::spawn_blocking(move || inner.clock.raise(time));
+                    raised.await.map_err(stopped)??;
+                }
+            }
+        }
+    }
+
+    /// Decides on a thread that may block.
+    pub(crate) fn decide_blocking<T, F>(
+        &self,
+        name: &LockName,
+        decision: &Decision<F>,
+        given_up: &GivenUp,
+    ) -> Result<T, Fault>
+    where
+        F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
+    {
+        let mut patience = Patience::of(PATIENCE);
+        loop {
+            match self.step(name, decision, given_up)? {
+                Step::Done(answer) => {
+                    self.tidy();
+                    return Ok(answer);
+                }
+                Step::Reopen => {}
+                Step::Locked(path) => {
+                    let pause = patience.pause().ok_or_else(|| error::stays_locked(&path))?;
+                    std::thread::sleep(pause);
+                }
+                Step::Ceiling(time) => self.clock.raise(time)?,
+            }
+        }
+    }
+
+    fn step<T, F>(
+        &self,
+        name: &LockName,
+        decision: &Decision<F>,
+        given_up: &GivenUp,
+    ) -> Result<Step<T>, Fault>
+    where
+        F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
+    {
+        self.check_process()?;
+        let Some(file) = self.file(name, decision.creates)? else {
+            let at = self.moment(&|_| true)?;
+            let (answer, _) = (decision.decide)(&mut NameState::default(), &at)?;
+            return Ok(Step::Done(answer));
+        };
+        let Some(section) = file.enter()? else {
+            return Ok(Step::Locked(file.path().to_owned()));
+        };
+        // From here on nobody else decides on this name, so whoever asks later sees the effect.
+        if given_up.0.load(Ordering::Acquire) {
+            return Err(abandoned());
+        }
+        let step = self.inside(name, &file, &section, decision)?;
+        drop(section);
+        match step {
+            Step::Done((answer, wake)) => {
+                for wake in &wake {
+                    self.watch.tell(wake);
+                }
+                Ok(Step::Done(answer))
+            }
+            Step::Reopen => {
+                self.files.forget(name, &file);
+                Ok(Step::Reopen)
+            }
+            Step::Locked(path) => Ok(Step::Locked(path)),
+            Step::Ceiling(time) => Ok(Step::Ceiling(time)),
+        }
+    }
+
+    fn inside<T, F>(
+        &self,
+        name: &LockName,
+        file: &StateFile,
+        section: &Section<'_>,
+        decision: &Decision<F>,
+    ) -> Result<Step<(T, Vec<Wake>)>, Fault>
+    where
+        F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
+    {
+        let ground = self.ground();
+        let read = section.read(&ground).and_then(|loaded| {
+            loaded.as_ref().map_or(Ok(()), |loaded| loaded.check_name(name, file.path()))?;
+            Ok(loaded)
+        });
+        let mut loaded = match read {
+            Ok(Some(loaded)) => loaded,
+            Ok(None) => return Ok(Step::Reopen),
+            Err(fault) if decision.repairs && fault.kind() == FaultKind::Corrupt => {
+                section.repaired(&ground, name)?
+            }
+            Err(fault) => return Err(fault),
+        };
+        let alive = |client| self.members.alive(client);
+        let at = self.moment(&alive)?;
+        let outcome = (decision.decide)(&mut loaded.state, &at)?;
+        if loaded.state.last_time > self.clock.ceiling() {
+            // What was decided is forgotten: nothing was written.
+            return Ok(Step::Ceiling(loaded.state.last_time));
+        }
+        section.write(&ground, &loaded)?;
+        Ok(Step::Done(outcome))
+    }
+
+    fn file(&self, name: &LockName, create: bool) -> Result<Option<Arc<StateFile>>, Fault> {
+        if let Some(file) = self.files.get(name) {
+            return Ok(Some(file));
+        }
+        self.members.check()?;
+        let path = self.layout.state(name);
+        loop {
+            let found = StateFile::open(path.clone());
+            if let Some(file) = found.map_err(|why| error::io("open", &path, why))? {
+                return Ok(Some(self.files.keep(name, file)));
+            }
+            if !create {
+                return Ok(None);
+            }
+            let created = StateFile::create(&self.ground(), &self.layout, path.clone(), name);
+            if let Some(file) = created.map_err(|why| error::io("create", &path, why))? {
+                self.created.fetch_add(1, Ordering::Relaxed);
+                return Ok(Some(self.files.keep(name, file)));
+            }
+        }
+    }
+
+    pub(crate) fn moment<'a>(
+        &self,
+        alive: &'a dyn Fn(tenure_core::proto::queue::Client) -> bool,
+    ) -> Result<Moment<'a>, Fault> {
+        let clock = self.machine.clock();
+        let now = clock.now();
+        if now == Timestamp::NEVER {
+            // Every lease would seem to have ended.
+            return Err(Fault::new(
+                FaultKind::Misconfigured,
+                "the machine's clock since boot cannot be read",
+                "look at what keeps this process from reading clocks (seccomp, an old kernel)",
+            ));
+        }
+        Ok(Moment { now, wall: clock.wall(), limits: &LIMITS, alive })
+    }
+}
+
+fn stopped(error: tokio::task::JoinError) -> Fault {
+    Fault::new(FaultKind::Unreachable, "the runtime is shutting down", "try again in another one")
+        .because(error)
+}
+
+fn abandoned() -> Fault {
+    Fault::new(FaultKind::Unreachable, "the caller gave up before it began", "try again")
+}

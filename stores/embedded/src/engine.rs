@@ -1,0 +1,155 @@
+//! The store as tenure's own thread sees it: all work on files happens on other threads.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, FaultKind, LockName, Store, Wakeups,
+    proto::{
+        Owner, Renewed, Token,
+        queue::{Answer, Ask, Contender, Raised, Released, Snapshot},
+    },
+    store::{Capabilities, Finding, Listing, Renewal},
+};
+
+use crate::{
+    decide::GivenUp,
+    inner::{CAPABILITIES, Inner},
+    store,
+};
+
+/// See [`Store::for_engine`].
+#[derive(Clone, Debug)]
+pub(crate) struct EngineView(pub(crate) Arc<Inner>);
+
+/// Tells a job that its caller is gone.
+struct TellWhenDropped(GivenUp);
+
+impl Drop for TellWhenDropped {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+impl EngineView {
+    /// Does `work` on a thread that may block. What has not begun when this future is dropped
+    /// never does; what has begun is over before anybody else can look at the name.
+    async fn job<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner, &GivenUp) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let inner = self.0.clone();
+        let given_up = GivenUp::default();
+        let _tell = TellWhenDropped(given_up.clone());
+        match tokio::task::spawn_blocking(move || work(&inner, &given_up)).await {
+            Ok(done) => done,
+            Err(error) => Err(Fault::new(
+                FaultKind::InDoubt,
+                "the thread that worked on the store's files ended early",
+                "look for a panic in the log",
+            )
+            .because(error)),
+        }
+    }
+}
+
+#[async_trait]
+impl Store for EngineView {
+    fn kind(&self) -> &'static str {
+        store::KIND
+    }
+
+    fn location(&self) -> String {
+        self.0.layout.root.display().to_string()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    fn for_engine(&self) -> Arc<dyn Store> {
+        Arc::new(self.clone())
+    }
+
+    fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
+        self.0.watch.listen(name, owner)
+    }
+
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        let (name, ask) = (name.clone(), ask.clone());
+        self.job(move |inner, given_up| {
+            inner.decide_blocking(&name, &store::acquire(inner, &ask), given_up)
+        })
+        .await
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+        let count = holds.len();
+        let holds = holds.to_vec();
+        let renewed = self.job(move |inner, given_up| {
+            let one = |hold: &Renewal| {
+                store::renewed(
+                    inner,
+                    hold,
+                    inner.decide_blocking(&hold.name, &store::renew(hold), given_up),
+                )
+            };
+            Ok(holds.iter().map(one).collect())
+        });
+        renewed.await.unwrap_or_else(|_| vec![Renewed::Unknown; count])
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        let (name, owner) = (name.clone(), *owner);
+        self.job(move |inner, given_up| {
+            inner.decide_blocking(&name, &store::release(&owner, keep), given_up)
+        })
+        .await
+    }
+
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        let (name, owner, ask) = (name.clone(), *owner, ask.clone());
+        self.job(move |inner, given_up| {
+            inner.decide_blocking(&name, &store::turn(inner, &owner, &ask), given_up)
+        })
+        .await
+    }
+
+    async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
+        let (name, owner) = (name.clone(), *owner);
+        self.job(move |inner, given_up| {
+            inner.decide_blocking(&name, &store::raise(&owner, token), given_up)
+        })
+        .await
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        let name = name.clone();
+        self.job(move |inner, given_up| inner.decide_blocking(&name, &store::inspect(), given_up))
+            .await
+    }
+
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        let prefix = prefix.to_owned();
+        self.job(move |inner, _| inner.list(&prefix, limit)).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        let name = name.clone();
+        self.job(move |inner, given_up| inner.decide_blocking(&name, &store::evict(), given_up))
+            .await
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        self.job(|inner, _| Ok(inner.health())).await
+    }
+
+    fn liveness(&self) -> Option<std::os::fd::OwnedFd> {
+        self.0.members.liveness()
+    }
+}

@@ -1,0 +1,112 @@
+//! Faults of a store made of files: what happened, and what the user can do.
+
+use std::{
+    fmt,
+    io::{self, ErrorKind},
+    path::Path,
+};
+
+use nix::errno::Errno;
+use tenure_core::{Fault, FaultKind};
+
+use crate::slots::{Damage, WriteError};
+
+/// The failure of a system call, as in "cannot open PATH".
+pub(crate) fn io(doing: impl fmt::Display, path: &Path, error: io::Error) -> Fault {
+    let path = path.display();
+    let (kind, why, cure) = reason(&error);
+    let why = if why.is_empty() { error.to_string() } else { why.to_owned() };
+    Fault::new(kind, format!("cannot {doing} {path}: {why}"), cure).because(error)
+}
+
+fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
+    use FaultKind::{Misconfigured, Unreachable};
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    if matches!(errno, Some(Errno::EMFILE | Errno::ENFILE)) {
+        return (
+            Unreachable,
+            "too many files are open",
+            "raise the limit of open files (ulimit -n)",
+        );
+    }
+    match error.kind() {
+        ErrorKind::StorageFull => (Misconfigured, "the disk is full", "free some space on it"),
+        ErrorKind::QuotaExceeded => {
+            (Misconfigured, "the disk quota is used up", "free some space or raise the quota")
+        }
+        ErrorKind::ReadOnlyFilesystem => (
+            Misconfigured,
+            "the file system is read-only",
+            "mount it writable or name another directory, as in file:/path",
+        ),
+        ErrorKind::PermissionDenied => (
+            Misconfigured,
+            "permission denied",
+            "run as the user who owns the directory, or name one of your own, as in file:/path",
+        ),
+        ErrorKind::NotADirectory => (
+            Misconfigured,
+            "a part of the path is a file, not a directory",
+            "name a directory, as in file:/path",
+        ),
+        ErrorKind::NotFound => (
+            Misconfigured,
+            "it is not there",
+            "if the store's files were removed while it was in use, start its processes again",
+        ),
+        _ => (Unreachable, "", "look at the machine's disk and its log (dmesg)"),
+    }
+}
+
+/// The store's files were removed under it: others would not see this process any more.
+pub(crate) fn removed(path: &Path) -> Fault {
+    Fault::new(
+        FaultKind::Misconfigured,
+        format!("files of the store in {} were removed while it was in use", path.display()),
+        "start the processes that use it again, and leave its files alone while they run",
+    )
+}
+
+/// The kernel lock of a file stayed taken.
+pub(crate) fn stays_locked(path: &Path) -> Fault {
+    let path = path.display();
+    Fault::new(
+        FaultKind::Unreachable,
+        format!("another process keeps {path} locked: it is stopped or hangs in the middle of it"),
+        format!("find it with `fuser {path}`, then let it go on or kill it"),
+    )
+}
+
+/// A file could not be read as what it should be.
+pub(crate) fn damaged(path: &Path, damage: Damage, cure: impl Into<String>) -> Fault {
+    let shown = path.display();
+    match damage {
+        Damage::Io(error) => io("read", path, error),
+        Damage::Torn => {
+            Fault::new(FaultKind::Corrupt, format!("the state in {shown} makes no sense"), cure)
+        }
+        Damage::OtherVersion(version) => Fault::new(
+            FaultKind::Misconfigured,
+            format!("{shown} was written by another version of tenure (format {version})"),
+            "use one version on this machine, or give each a directory of its own",
+        ),
+    }
+}
+
+/// A state could not be written.
+pub(crate) fn unwritten(path: &Path, error: WriteError) -> Fault {
+    match error {
+        WriteError::NoEffect(error) => io("write", path, error),
+        WriteError::Unknown(error) => Fault::new(
+            FaultKind::InDoubt,
+            format!("{} could not be read back after a failed write", path.display()),
+            "look at the machine's disk and its log (dmesg)",
+        )
+        .because(error),
+        WriteError::TooLarge(bytes) => Fault::new(
+            FaultKind::Full,
+            format!("the contenders of this name would fill {bytes} bytes, more than a file holds"),
+            "try again when fewer contend",
+        ),
+    }
+}

@@ -1,0 +1,136 @@
+//! On which file systems locks may live: those whose kernel locks and page cache all processes
+//! of one machine, and only they, share.
+
+use std::{fmt, io, path::Path};
+
+use nix::sys::statfs::statfs;
+use tenure_core::{Fault, FaultKind};
+
+/// A kind of file system, as the system names it: by a number on Linux, by a word on macOS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileSystem(Id);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Id {
+    #[cfg(target_os = "linux")]
+    Magic(u32),
+    #[cfg(target_vendor = "apple")]
+    Name(String),
+}
+
+/// What is known of a kind of file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Good for locks that outlive a reboot's tokens.
+    Lasting,
+    /// Good for locks, but a reboot empties it.
+    Fleeting,
+    /// Shared with other machines, or kept by a program: the kernel's locks do not reach far
+    /// enough.
+    Refused(&'static str),
+    Unknown,
+}
+
+impl FileSystem {
+    /// The file system that `path` lies on.
+    ///
+    /// # Errors
+    /// What the system says.
+    #[cfg(target_os = "linux")]
+    pub fn of(path: &Path) -> io::Result<Self> {
+        // The type of the number differs between C libraries; all known ones fit 32 bits.
+        Ok(Self::from_magic(statfs(path)?.filesystem_type().0 as u32))
+    }
+
+    /// The file system that `path` lies on.
+    ///
+    /// # Errors
+    /// What the system says.
+    #[cfg(target_vendor = "apple")]
+    pub fn of(path: &Path) -> io::Result<Self> {
+        Ok(Self(Id::Name(statfs(path)?.filesystem_type_name().to_owned())))
+    }
+
+    /// The file system with this number in `statfs(2)`.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub const fn from_magic(magic: u32) -> Self {
+        Self(Id::Magic(magic))
+    }
+
+    /// Refuses a file system on which locks would not hold.
+    pub(crate) fn check(&self, path: &Path) -> Result<(), Fault> {
+        let why = match self.known().1 {
+            Verdict::Lasting | Verdict::Fleeting => return Ok(()),
+            Verdict::Refused(why) => why,
+            Verdict::Unknown => "is not known to keep locks between processes",
+        };
+        Err(Fault::new(
+            FaultKind::Misconfigured,
+            format!("{} lies on a file system ({self}) that {why}", path.display()),
+            "name a directory on a local disk, as in file:/path, or use a store with a server",
+        ))
+    }
+
+    /// Whether what it keeps is there after a reboot.
+    pub(crate) fn lasts(&self) -> bool {
+        self.known().1 == Verdict::Lasting
+    }
+
+    #[cfg(target_os = "linux")]
+    fn known(&self) -> (&str, Verdict) {
+        const NETWORK: Verdict = Verdict::Refused("is shared over a network");
+        const PROGRAM: Verdict = Verdict::Refused("is kept by a program, or shared with a host");
+        const CLUSTER: Verdict = Verdict::Refused("is shared between machines");
+        let Id::Magic(magic) = self.0;
+        match magic {
+            0x0000_ef53 => ("ext4", Verdict::Lasting),
+            0x5846_5342 => ("xfs", Verdict::Lasting),
+            0x9123_683e => ("btrfs", Verdict::Lasting),
+            0xf2f5_2010 => ("f2fs", Verdict::Lasting),
+            0x2fc1_2fc1 => ("zfs", Verdict::Lasting),
+            0xca45_1a4e => ("bcachefs", Verdict::Lasting),
+            0x794c_7630 => ("overlayfs", Verdict::Lasting),
+            0x3153_464a => ("jfs", Verdict::Lasting),
+            0x0102_1994 => ("tmpfs", Verdict::Fleeting),
+            0x8584_58f6 => ("ramfs", Verdict::Fleeting),
+            0x0000_6969 => ("nfs", NETWORK),
+            0x0000_517b | 0xff53_4d42 | 0xfe53_4d42 => ("smb", NETWORK),
+            0x00c3_6400 => ("ceph", NETWORK),
+            0x5346_414f | 0x6b41_4653 => ("afs", NETWORK),
+            0x6573_5546 => ("fuse or virtiofs", PROGRAM),
+            0x0102_1997 => ("9p", PROGRAM),
+            0x786f_4256 => ("vboxsf", PROGRAM),
+            0xbacb_acbc => ("vmhgfs", PROGRAM),
+            0x0bd0_0bd0 => ("lustre", CLUSTER),
+            0x4750_4653 => ("gpfs", CLUSTER),
+            0x7461_636f => ("ocfs2", CLUSTER),
+            0x0116_1970 => ("gfs2", CLUSTER),
+            _ => ("unknown", Verdict::Unknown),
+        }
+    }
+
+    #[cfg(target_vendor = "apple")]
+    fn known(&self) -> (&str, Verdict) {
+        let Id::Name(name) = &self.0;
+        let verdict = match name.as_str() {
+            "apfs" | "hfs" => Verdict::Lasting,
+            "nfs" | "smbfs" | "afpfs" | "webdav" => Verdict::Refused("is shared over a network"),
+            _ => Verdict::Unknown,
+        };
+        (name, verdict)
+    }
+}
+
+impl fmt::Display for FileSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.known() {
+            #[cfg(target_os = "linux")]
+            (_, Verdict::Unknown) => {
+                let Id::Magic(magic) = self.0;
+                write!(f, "type {magic:#x}")
+            }
+            (name, _) => f.write_str(name),
+        }
+    }
+}

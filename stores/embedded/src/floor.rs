@@ -1,0 +1,97 @@
+//! The last tokens of names whose files were removed: one number for all of them, so that what is
+//! kept does not grow with the names that ever were.
+
+use std::{
+    fs::File,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tenure_core::Fault;
+
+use crate::{
+    create, error,
+    layout::Layout,
+    machine::Machine,
+    patience::{Locked, Patience},
+    slots::{Damage, Kind, Record, Slots},
+};
+
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A reader can meet two writers in a row, hardly more.
+const READS: usize = 100;
+const CURE: &str = "restart the machine, or, with no process using the store, remove its `boots`";
+
+/// The floor of this boot's tokens. It is never synced: the next boot starts above all of them.
+#[derive(Debug)]
+pub(crate) struct Floor {
+    machine: Arc<dyn Machine>,
+    path: PathBuf,
+    file: File,
+    inside: Mutex<()>,
+}
+
+impl Floor {
+    pub(crate) fn open(
+        machine: Arc<dyn Machine>,
+        layout: &Layout,
+        boot: [u8; 16],
+    ) -> Result<Self, Fault> {
+        let path = layout.floor.clone();
+        let failed = |why| error::io("open", &path, why);
+        let file = match create::open(&path).map_err(failed)? {
+            Some(file) => file,
+            None => {
+                let record = Record { seq: 1, flags: 0, boot, payload: vec![0; 8] };
+                create::file(&*machine, &path, layout.access, Kind::Floor, &record)
+                    .and_then(|made| made.map_or_else(|| create::open(&path), |f| Ok(Some(f))))
+                    .map_err(failed)?
+                    .ok_or_else(|| error::removed(&layout.root))?
+            }
+        };
+        Ok(Self { machine, path, file, inside: Mutex::new(()) })
+    }
+
+    /// No token of a removed file is above this. Takes no lock.
+    pub(crate) fn get(&self) -> Result<u64, Fault> {
+        let mut last = Damage::Torn;
+        for _ in 0..READS {
+            match self.read() {
+                Ok((_, floor)) => return Ok(floor),
+                Err(Damage::Torn) => std::thread::yield_now(),
+                Err(damage) => {
+                    last = damage;
+                    break;
+                }
+            }
+        }
+        Err(error::damaged(&self.path, last, CURE))
+    }
+
+    /// Makes the floor at least `time`.
+    pub(crate) fn raise(&self, time: u64) -> Result<(), Fault> {
+        let _inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let _locked = Locked::take(&self.file, Patience::of(PATIENCE))
+            .map_err(|why| error::io("lock", &self.path, why))?
+            .ok_or_else(|| error::stays_locked(&self.path))?;
+        let (mut record, floor) =
+            self.read().map_err(|damage| error::damaged(&self.path, damage, CURE))?;
+        if floor >= time {
+            return Ok(());
+        }
+        record.seq += 1;
+        record.payload = time.to_le_bytes().to_vec();
+        self.slots().write(&record).map_err(|why| error::unwritten(&self.path, why))
+    }
+
+    fn read(&self) -> Result<(Record, u64), Damage> {
+        let record = self.slots().read()?;
+        let bytes = record.payload.as_slice().try_into().map_err(|_| Damage::Torn)?;
+        Ok((record, u64::from_le_bytes(bytes)))
+    }
+
+    fn slots(&self) -> Slots<'_> {
+        Slots { machine: &*self.machine, file: &self.file, kind: Kind::Floor }
+    }
+}

@@ -1,0 +1,160 @@
+//! What `tenure doctor` is told: where the locks are, and which promise holds there.
+
+use tenure_core::store::{Finding, Weight};
+
+use crate::inner::Inner;
+
+impl Inner {
+    /// Looks at the real files.
+    pub(crate) fn health(&self) -> Vec<Finding> {
+        vec![
+            self.place_found(),
+            self.file_system_found(),
+            self.sharing_found(),
+            self.files_found(),
+            self.tokens_found(),
+            self.clock_found(),
+            self.hints_found(),
+            self.members_found(),
+        ]
+    }
+
+    fn place_found(&self) -> Finding {
+        let found = format!("{}, {}", self.layout.root.display(), self.place.chosen);
+        match self.members.check() {
+            Ok(()) => good("place", found),
+            Err(fault) => bad("place", fault.what(), "S1", fault.cure()),
+        }
+    }
+
+    fn file_system_found(&self) -> Finding {
+        if self.file_system.lasts() {
+            return good("file system", format!("{}: local, its locks hold", self.file_system));
+        }
+        warning(
+            "file system",
+            format!("{}: a reboot empties it, tokens then go on from the clock", self.file_system),
+            "S2",
+            "keep the store on a disk if the clock may be set back across a reboot",
+        )
+    }
+
+    fn sharing_found(&self) -> Finding {
+        let access = self.layout.access;
+        if access.is_open_to_all() {
+            return warning(
+                "sharing",
+                "every user of the machine may read and change these locks",
+                "S4",
+                "give the directory to a group: chgrp GROUP and chmod 2770",
+            );
+        }
+        if access.is_shared() {
+            let found = format!("user {} and group {} meet here", access.uid(), access.gid());
+            return good("sharing", found);
+        }
+        Finding {
+            cure: Some(
+                "for locks between users name one directory they share, as in file:/path"
+                    .to_owned(),
+            ),
+            promise: Some("S1"),
+            ..good("sharing", format!("only user {} meets here", access.uid()))
+        }
+    }
+
+    fn files_found(&self) -> Finding {
+        match self.survey() {
+            Ok(survey) if survey.damaged.is_empty() => {
+                good("files", format!("{} names have a file, all in order", survey.names.len()))
+            }
+            Ok(survey) => {
+                let paths: Vec<_> =
+                    survey.damaged.iter().map(|path| path.display().to_string()).collect();
+                bad(
+                    "files",
+                    format!("{} cannot be read", paths.join(", ")),
+                    "S1",
+                    "their names are refused until `tenure break NAME` repairs them",
+                )
+            }
+            Err(fault) => bad("files", fault.what(), "S1", fault.cure()),
+        }
+    }
+
+    fn tokens_found(&self) -> Finding {
+        let wall = self.machine.clock().wall();
+        match self.clock.highest() {
+            Err(fault) => bad("tokens", fault.what(), "S2", fault.cure()),
+            Ok(highest) if highest > wall.saturating_add(3_600_000_000) => {
+                let hours = (highest - wall) / 3_600_000_000;
+                warning(
+                    "tokens",
+                    format!("they have run {hours} h ahead of the clock, which was once set ahead"),
+                    "S2",
+                    "nothing: they go on rising. Check that the clock is right now",
+                )
+            }
+            Ok(_) => good("tokens", "rise, also after a loss of power: their bound is on the disk"),
+        }
+    }
+
+    fn clock_found(&self) -> Finding {
+        let boot = format!("{:032x}", u128::from_be_bytes(self.boot));
+        let short = boot.get(..8).unwrap_or_default();
+        match self.moment(&|_| true) {
+            Ok(_) => good("clock", format!("counts suspension; leases end with boot {short}")),
+            Err(fault) => bad("clock", fault.what(), "S3", fault.cure()),
+        }
+    }
+
+    fn hints_found(&self) -> Finding {
+        match self.watch.trouble() {
+            None => good("hints", "a release wakes the next waiter at once"),
+            Some(trouble) => warning(
+                "hints",
+                format!("none ({trouble}): the first waiter looks every 50 ms, others later"),
+                "S6",
+                "see that sockets can be made in the store's directory",
+            ),
+        }
+    }
+
+    fn members_found(&self) -> Finding {
+        match self.members.sweep(usize::MAX) {
+            Ok(living) => {
+                let found = format!("{living} live, this one included; the killed are noticed");
+                Finding { promise: Some("S5"), ..good("members", found) }
+            }
+            Err(error) => warning(
+                "members",
+                format!("cannot be listed: {error}"),
+                "S5",
+                "look at the permissions of the store's directory",
+            ),
+        }
+    }
+}
+
+fn good(what: &str, found: impl Into<String>) -> Finding {
+    Finding {
+        weight: Weight::Good,
+        what: what.to_owned(),
+        found: found.into(),
+        promise: None,
+        cure: None,
+    }
+}
+
+fn warning(what: &str, found: impl Into<String>, promise: &'static str, cure: &str) -> Finding {
+    Finding {
+        weight: Weight::Warning,
+        promise: Some(promise),
+        cure: Some(cure.to_owned()),
+        ..good(what, found)
+    }
+}
+
+fn bad(what: &str, found: impl Into<String>, promise: &'static str, cure: &str) -> Finding {
+    Finding { weight: Weight::Bad, ..warning(what, found, promise, cure) }
+}

@@ -1,0 +1,116 @@
+//! What all handles of one opened store share.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU32},
+    },
+    time::Duration,
+};
+
+use tenure_core::{
+    Fault, FaultKind,
+    proto::queue::Limits,
+    store::{Capabilities, LeaseScope},
+};
+
+use crate::{
+    clock_file::ClockFile, file_system::FileSystem, files::Files, floor::Floor, layout::Layout,
+    machine::Machine, members::Members, place::Place, state_file::Ground, watch::Watch,
+};
+
+/// A killed holder is noticed by the head of the queue, which looks this often.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) const LIMITS: Limits = Limits {
+    claim_window: Duration::from_millis(200),
+    place_ttl: Duration::from_secs(10),
+    look: LOOK,
+    max_waiters: 1_000,
+};
+
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    shared: true,
+    permits: true,
+    fifo: true,
+    handoff: true,
+    pass_bits: true,
+    lease: LeaseScope::Hold,
+    lingers: true,
+    late_calls: false,
+    notices_death: true,
+    raise: true,
+    place_ttl: LIMITS.place_ttl,
+    claim_window: LIMITS.claim_window,
+    max_waiters: LIMITS.max_waiters,
+};
+
+/// One opened store.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) machine: Arc<dyn Machine>,
+    pub(crate) place: Place,
+    pub(crate) file_system: FileSystem,
+    pub(crate) layout: Layout,
+    pub(crate) boot: [u8; 16],
+    pub(crate) clock: ClockFile,
+    pub(crate) floor: Floor,
+    pub(crate) members: Members,
+    pub(crate) watch: Watch,
+    pub(crate) files: Files,
+    /// Counts the state files that this store created since it last tidied.
+    pub(crate) created: AtomicU32,
+    /// Counts the shelves that it tidied.
+    pub(crate) tidied: AtomicU8,
+    process: u32,
+}
+
+impl Inner {
+    pub(crate) fn open(place: Place, machine: Arc<dyn Machine>) -> Result<Arc<Self>, Fault> {
+        let boot = machine.boot_id()?;
+        let layout = Layout::prepare(&*machine, &place.dir, boot)?;
+        let file_system = machine
+            .file_system(&layout.root)
+            .map_err(|why| crate::error::io("look at the file system of", &layout.root, why))?;
+        file_system.check(&layout.root)?;
+        let clock = ClockFile::open(machine.clone(), &layout, boot)?;
+        let floor = Floor::open(machine.clone(), &layout, boot)?;
+        let members = Members::join(&layout)?;
+        let watch = Watch::open(&layout, members.own());
+        let inner = Arc::new(Self {
+            machine,
+            place,
+            file_system,
+            layout,
+            boot,
+            clock,
+            floor,
+            members,
+            watch,
+            files: Files::default(),
+            created: AtomicU32::new(0),
+            tidied: AtomicU8::new(0),
+            process: std::process::id(),
+        });
+        inner.tidy_at_open();
+        Ok(inner)
+    }
+
+    pub(crate) fn ground(&self) -> Ground<'_> {
+        Ground { machine: &*self.machine, boot: self.boot, clock: &self.clock, floor: &self.floor }
+    }
+
+    /// Refuses a store that came through a fork: both processes would be in every section at
+    /// once, since a kernel lock belongs to the open file that they share.
+    pub(crate) fn check_process(&self) -> Result<(), Fault> {
+        let here = std::process::id();
+        if here == self.process {
+            return Ok(());
+        }
+        Err(Fault::new(
+            FaultKind::Misconfigured,
+            format!("this store was opened by process {}, before a fork into {here}", self.process),
+            "open the store again after a fork, and use no guard from before it",
+        ))
+    }
+}

@@ -1,0 +1,205 @@
+//! A page of two slots, written in turn, so that a torn write leaves the state before it.
+//!
+//! A slot is a header and a payload. What does not fit a slot goes to one of two large areas
+//! behind the page first; the slot then says where it is, so it comes into force by the write of
+//! the slot alone. All numbers are little-endian.
+
+use std::{fs::File, io};
+
+use crate::machine::Machine;
+
+const PAGE: usize = 4096;
+const SLOT: usize = PAGE / 2;
+const HEADER: usize = 48;
+const INLINE: usize = SLOT - HEADER;
+/// How far the large areas lie apart, and how much one holds.
+const AREA: u64 = 8 << 20;
+
+const VERSION: u16 = 1;
+const IN_AREA: u16 = 1 << 15;
+
+/// What a file of slots holds; part of its magic number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Clock,
+    Floor,
+    State,
+}
+
+impl Kind {
+    const fn magic(self) -> [u8; 4] {
+        match self {
+            Self::Clock => *b"tnrC",
+            Self::Floor => *b"tnrF",
+            Self::State => *b"tnrS",
+        }
+    }
+}
+
+/// What a slot holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Counts the writes of the file; the slot with the higher one is in force.
+    pub(crate) seq: u64,
+    /// Marks of the file's kind, below 2^15.
+    pub(crate) flags: u16,
+    /// The boot it was written in.
+    pub(crate) boot: [u8; 16],
+    pub(crate) payload: Vec<u8>,
+}
+
+/// Why a file cannot be read.
+#[derive(Debug)]
+pub(crate) enum Damage {
+    Io(io::Error),
+    /// Neither slot is whole.
+    Torn,
+    OtherVersion(u16),
+}
+
+/// Why a record could not be written.
+#[derive(Debug)]
+pub(crate) enum WriteError {
+    /// The record before it is in force.
+    NoEffect(io::Error),
+    /// Nobody knows which record is in force.
+    Unknown(io::Error),
+    TooLarge(usize),
+}
+
+/// One file of slots. Who writes must have the file's lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots<'a> {
+    pub(crate) machine: &'a dyn Machine,
+    pub(crate) file: &'a File,
+    pub(crate) kind: Kind,
+}
+
+struct Header {
+    seq: u64,
+    flags: u16,
+    boot: [u8; 16],
+    length: usize,
+    area_sum: u32,
+}
+
+impl Slots<'_> {
+    /// The record in force.
+    pub(crate) fn read(&self) -> Result<Record, Damage> {
+        let mut page = [0; PAGE];
+        let length = self.machine.read_at(self.file, &mut page, 0).map_err(Damage::Io)?;
+        let page = page.get(..length).unwrap_or_default();
+        let mut found = [self.slot(page, 0)?, self.slot(page, SLOT)?];
+        found.sort_by_key(|slot| std::cmp::Reverse(slot.as_ref().map(|(header, _)| header.seq)));
+        for (header, inline) in found.into_iter().flatten() {
+            if let Some(payload) = self.payload(&header, inline).map_err(Damage::Io)? {
+                let Header { seq, flags, boot, .. } = header;
+                return Ok(Record { seq, flags: flags & !IN_AREA, boot, payload });
+            }
+        }
+        Err(Damage::Torn)
+    }
+
+    /// Puts `record` into force, over the older slot.
+    pub(crate) fn write(&self, record: &Record) -> Result<(), WriteError> {
+        if record.payload.len() as u64 > AREA {
+            return Err(WriteError::TooLarge(record.payload.len()));
+        }
+        self.put(record).or_else(|error| self.settle(record.seq, error))
+    }
+
+    fn put(&self, record: &Record) -> io::Result<()> {
+        let second = record.seq % 2 == 1;
+        let slot_at = if second { SLOT as u64 } else { 0 };
+        if record.payload.len() <= INLINE {
+            let bytes = encode(self.kind, record, 0, &record.payload);
+            return self.machine.write_at(self.file, &bytes, slot_at);
+        }
+        self.machine.write_at(self.file, &record.payload, area_at(record.seq))?;
+        let bytes = encode(self.kind, record, crc32fast::hash(&record.payload), &[]);
+        self.machine.write_at(self.file, &bytes, slot_at)
+    }
+
+    /// After a failed write: which record is in force now?
+    fn settle(&self, seq: u64, error: io::Error) -> Result<(), WriteError> {
+        match self.read() {
+            Ok(record) if record.seq == seq => Ok(()),
+            Ok(_) => Err(WriteError::NoEffect(error)),
+            Err(_) => Err(WriteError::Unknown(error)),
+        }
+    }
+
+    /// The header and inline payload of the slot at `at`; `None` when it is not whole.
+    fn slot<'p>(&self, page: &'p [u8], at: usize) -> Result<Option<(Header, &'p [u8])>, Damage> {
+        let Some(slot) = page.get(at..) else { return Ok(None) };
+        let Some((head, rest)) = slot.split_at_checked(HEADER) else { return Ok(None) };
+        if bytes::<4>(head, 0) != self.kind.magic() {
+            return Ok(None);
+        }
+        let version = u16::from_le_bytes(bytes(head, 4));
+        if version != VERSION {
+            return Err(Damage::OtherVersion(version));
+        }
+        let header = Header {
+            flags: u16::from_le_bytes(bytes(head, 6)),
+            seq: u64::from_le_bytes(bytes(head, 8)),
+            boot: bytes(head, 16),
+            length: u32::from_le_bytes(bytes(head, 32)) as usize,
+            area_sum: u32::from_le_bytes(bytes(head, 36)),
+        };
+        let inline = if header.flags & IN_AREA == 0 { header.length } else { 0 };
+        let Some(inline) = rest.get(..inline).filter(|inline| inline.len() <= INLINE) else {
+            return Ok(None);
+        };
+        let whole = u32::from_le_bytes(bytes(head, 40)) == checksum(head, inline);
+        Ok(whole.then_some((header, inline)))
+    }
+
+    fn payload(&self, header: &Header, inline: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        if header.flags & IN_AREA == 0 {
+            return Ok(Some(inline.to_vec()));
+        }
+        if header.length as u64 > AREA {
+            return Ok(None);
+        }
+        let mut payload = vec![0; header.length];
+        let length = self.machine.read_at(self.file, &mut payload, area_at(header.seq))?;
+        let whole = length == payload.len() && crc32fast::hash(&payload) == header.area_sum;
+        Ok(whole.then_some(payload))
+    }
+}
+
+fn area_at(seq: u64) -> u64 {
+    PAGE as u64 + (seq % 2) * AREA
+}
+
+fn encode(kind: Kind, record: &Record, area_sum: u32, inline: &[u8]) -> Vec<u8> {
+    let in_area = if inline.len() == record.payload.len() { 0 } else { IN_AREA };
+    // The caller has checked the length against the size of an area.
+    let length = u32::try_from(record.payload.len()).unwrap_or(u32::MAX);
+    let mut slot = Vec::with_capacity(HEADER + inline.len());
+    slot.extend_from_slice(&kind.magic());
+    slot.extend_from_slice(&VERSION.to_le_bytes());
+    slot.extend_from_slice(&(record.flags | in_area).to_le_bytes());
+    slot.extend_from_slice(&record.seq.to_le_bytes());
+    slot.extend_from_slice(&record.boot);
+    slot.extend_from_slice(&length.to_le_bytes());
+    slot.extend_from_slice(&area_sum.to_le_bytes());
+    let sum = checksum(&slot, inline);
+    slot.extend_from_slice(&sum.to_le_bytes());
+    slot.resize(HEADER, 0);
+    slot.extend_from_slice(inline);
+    slot
+}
+
+/// Over the header up to the checksum itself, and the inline payload.
+fn checksum(head: &[u8], inline: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(head.get(..40).unwrap_or(head));
+    hasher.update(inline);
+    hasher.finalize()
+}
+
+fn bytes<const N: usize>(from: &[u8], at: usize) -> [u8; N] {
+    from.get(at..at + N).and_then(|slice| slice.try_into().ok()).unwrap_or([0; N])
+}

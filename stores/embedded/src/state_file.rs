@@ -1,0 +1,202 @@
+//! The file of one name, and the section in which one process at a time reads and writes it.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+};
+
+use nix::sys::stat::fstat;
+use tenure_core::{Fault, FaultKind, LockName, proto::queue::NameState};
+
+use crate::{
+    clock_file::ClockFile,
+    create, error,
+    floor::Floor,
+    layout::Layout,
+    machine::Machine,
+    patience::Locked,
+    slots::{Damage, Kind, Record, Slots},
+    wire,
+};
+
+/// The file was just created: tokens of an earlier file of this name may be in the floor.
+const FRESH: u16 = 1;
+/// The file is about to be removed: who opened it before opens it again.
+const REMOVED: u16 = 2;
+/// How often a taken lock is tried for before the caller is told to come back later.
+const TRIES: usize = 16;
+const CURE: &str = "`tenure break NAME` takes the name from whoever had it and repairs it";
+
+/// What all decisions of a store share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground<'a> {
+    pub(crate) machine: &'a dyn Machine,
+    pub(crate) boot: [u8; 16],
+    pub(crate) clock: &'a ClockFile,
+    pub(crate) floor: &'a Floor,
+}
+
+/// The open file of one name.
+#[derive(Debug)]
+pub(crate) struct StateFile {
+    path: PathBuf,
+    file: File,
+    /// The kernel lock belongs to the open file, which all threads share.
+    inside: Mutex<()>,
+    /// When it was last used, in uses of the cache.
+    pub(crate) used: AtomicU64,
+}
+
+impl StateFile {
+    /// Opens the file of a name; `None` when there is none.
+    pub(crate) fn open(path: PathBuf) -> io::Result<Option<Self>> {
+        Ok(create::open(&path)?.map(|file| Self::new(path, file)))
+    }
+
+    /// Creates the file of `name`; `None` when somebody else was faster.
+    pub(crate) fn create(
+        ground: &Ground<'_>,
+        layout: &Layout,
+        path: PathBuf,
+        name: &LockName,
+    ) -> io::Result<Option<Self>> {
+        if let Some(shelf) = path.parent() {
+            create::dir(shelf, layout.access)?;
+        }
+        let payload = wire::encode(name, &NameState::default());
+        let record = Record { seq: 1, flags: FRESH, boot: ground.boot, payload };
+        let file = create::file(ground.machine, &path, layout.access, Kind::State, &record)?;
+        Ok(file.map(|file| Self::new(path, file)))
+    }
+
+    fn new(path: PathBuf, file: File) -> Self {
+        Self { path, file, inside: Mutex::new(()), used: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Enters the section; `None` when another process is in it for longer than a few tries.
+    pub(crate) fn enter(&self) -> Result<Option<Section<'_>>, Fault> {
+        let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..TRIES {
+            let tried = Locked::try_take(&self.file);
+            if let Some(locked) = tried.map_err(|why| error::io("lock", &self.path, why))? {
+                return Ok(Some(Section { file: self, _locked: locked, _inside: inside }));
+            }
+            std::thread::yield_now();
+        }
+        Ok(None)
+    }
+
+    fn slots<'a>(&'a self, machine: &'a dyn Machine) -> Slots<'a> {
+        Slots { machine, file: &self.file, kind: Kind::State }
+    }
+}
+
+/// The right to read and write one name's state. Ends the moment it is dropped.
+#[derive(Debug)]
+pub(crate) struct Section<'a> {
+    file: &'a StateFile,
+    // Given back in this order.
+    _locked: Locked<'a>,
+    _inside: MutexGuard<'a, ()>,
+}
+
+/// What a file holds.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) name: LockName,
+    pub(crate) state: NameState,
+    record: Option<Record>,
+}
+
+impl Section<'_> {
+    /// Reads the state; `None` when the file was removed and has to be opened again.
+    pub(crate) fn read(&self, ground: &Ground<'_>) -> Result<Option<Loaded>, Fault> {
+        let torn = |damage| error::damaged(&self.file.path, damage, CURE);
+        let record = self.file.slots(ground.machine).read().map_err(torn)?;
+        if record.flags & REMOVED != 0 {
+            self.unlink();
+            return Ok(None);
+        }
+        let links = fstat(&self.file.file).map(|found| found.st_nlink);
+        if links.map_err(|why| error::io("look at", &self.file.path, why.into()))? == 0 {
+            return Ok(None);
+        }
+        let (name, mut state) = wire::decode(&record.payload).ok_or_else(|| torn(Damage::Torn))?;
+        if record.boot != ground.boot {
+            // Deadlines of another boot mean nothing on this one's clock.
+            state = NameState { last_time: state.last_time, ..NameState::default() };
+        }
+        if record.flags & FRESH != 0 || record.boot != ground.boot {
+            let floor = ground.clock.base().max(ground.floor.get()?);
+            state.last_time = state.last_time.max(floor);
+        }
+        Ok(Some(Loaded { name, state, record: Some(record) }))
+    }
+
+    /// The state that an eviction makes of a file that cannot be read: nobody has the name, and
+    /// the next token is above all that this store ever granted.
+    pub(crate) fn repaired(&self, ground: &Ground<'_>, name: &LockName) -> Result<Loaded, Fault> {
+        let state = NameState { last_time: ground.clock.highest()?, ..NameState::default() };
+        Ok(Loaded { name: name.clone(), state, record: None })
+    }
+
+    /// Writes the state, if it changed.
+    pub(crate) fn write(&self, ground: &Ground<'_>, loaded: &Loaded) -> Result<(), Fault> {
+        let payload = wire::encode(&loaded.name, &loaded.state);
+        let before = loaded.record.as_ref();
+        if before.is_some_and(|record| record.payload == payload && record.boot == ground.boot) {
+            return Ok(());
+        }
+        self.put(ground, before.map_or(0, |record| record.seq), 0, payload)
+    }
+
+    /// Removes the file of a name that nobody contends for. Its last token goes to the floor.
+    pub(crate) fn remove(&self, ground: &Ground<'_>, loaded: &Loaded) -> Result<(), Fault> {
+        ground.floor.raise(loaded.state.last_time)?;
+        let seq = loaded.record.as_ref().map_or(0, |record| record.seq);
+        self.put(ground, seq, REMOVED, wire::encode(&loaded.name, &loaded.state))?;
+        self.unlink();
+        Ok(())
+    }
+
+    fn put(
+        &self,
+        ground: &Ground<'_>,
+        seq: u64,
+        flags: u16,
+        payload: Vec<u8>,
+    ) -> Result<(), Fault> {
+        let record = Record { seq: seq + 1, flags, boot: ground.boot, payload };
+        let written = self.file.slots(ground.machine).write(&record);
+        written.map_err(|why| error::unwritten(&self.file.path, why))
+    }
+
+    /// Removes the file's name, unless it is another file's by now.
+    fn unlink(&self) {
+        let (Ok(ours), Ok(found)) =
+            (fstat(&self.file.file), nix::sys::stat::lstat(&self.file.path))
+        else {
+            return;
+        };
+        if (ours.st_dev, ours.st_ino) == (found.st_dev, found.st_ino) {
+            let _ = fs::remove_file(&self.file.path);
+        }
+    }
+}
+
+impl Loaded {
+    /// Refuses the state of another name: the file was moved or copied there.
+    pub(crate) fn check_name(&self, name: &LockName, path: &Path) -> Result<(), Fault> {
+        if self.name == *name {
+            return Ok(());
+        }
+        let what = format!("{} holds the state of another lock, {:?}", path.display(), self.name);
+        Err(Fault::new(FaultKind::Corrupt, what, CURE))
+    }
+}

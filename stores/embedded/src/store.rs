@@ -1,0 +1,243 @@
+//! The store contract over files.
+
+use std::{fmt, path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, LockName, Store, Wakeups,
+    proto::{
+        Owner, Renewed, Token,
+        queue::{Answer, Ask, Contender, Moment, NameState, Raised, Released, Snapshot},
+    },
+    store::{Capabilities, Finding, Listing, Renewal},
+};
+
+use crate::{
+    decide::{Decision, Outcome},
+    engine::EngineView,
+    inner::{CAPABILITIES, Inner},
+    machine::{Machine, ThisMachine},
+    place::{self, Place},
+};
+
+pub(crate) const KIND: &str = "file";
+
+/// Locks between the processes of one machine, kept in the files of a directory.
+///
+/// All processes that open the same directory share its locks. Each opened store is one client of
+/// it: two in one process exclude each other as two processes do. Clones are the same client, and
+/// the client ends with the last of them: whatever it still holds is free for others then.
+///
+/// Exclusion (S1) holds as long as the directory lies on a local disk, its files are left alone,
+/// and the machine's clock since boot runs on. Tokens rise (S2) also across reboots and losses of
+/// power, as long as the disk keeps what it said it has written.
+#[derive(Clone)]
+pub struct EmbeddedStore(Arc<Inner>);
+
+impl EmbeddedStore {
+    /// Opens the store in `dir`, and creates it for this user alone if it is not there.
+    ///
+    /// Blocks for as long as the disk takes: a few file operations, and syncs of the disk the
+    /// first time after a boot.
+    ///
+    /// # Errors
+    /// A [`Fault`] that says what is wrong with the directory, its file system or its files.
+    ///
+    /// ```
+    /// use tenure_core::Store;
+    /// use tenure_embedded::EmbeddedStore;
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// let store = EmbeddedStore::open(dir.path().join("locks"))?;
+    /// assert_eq!(store.kind(), "file");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, Fault> {
+        Self::open_on(dir, Arc::new(ThisMachine))
+    }
+
+    /// Opens the store in [`default_dir`](crate::default_dir).
+    ///
+    /// # Errors
+    /// As for [`EmbeddedStore::open`] and [`default_dir`](crate::default_dir).
+    pub fn open_default() -> Result<Self, Fault> {
+        Inner::open(place::default_place()?, Arc::new(ThisMachine)).map(Self)
+    }
+
+    /// Opens the store in `dir` on another machine than the real one, for tests.
+    ///
+    /// # Errors
+    /// As for [`EmbeddedStore::open`].
+    #[doc(hidden)]
+    pub fn open_on(dir: impl AsRef<Path>, machine: Arc<dyn Machine>) -> Result<Self, Fault> {
+        Inner::open(Place::named(dir.as_ref()), machine).map(Self)
+    }
+}
+
+impl fmt::Debug for EmbeddedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EmbeddedStore").field(&self.0.layout.root).finish()
+    }
+}
+
+pub(crate) fn acquire<'a>(
+    inner: &'a Inner,
+    ask: &'a Ask,
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Answer> + Send + Sync + 'a> {
+    let client = inner.members.own();
+    Decision {
+        decide: move |state: &mut NameState, at: &Moment<'_>| state.acquire(ask, client, at),
+        creates: true,
+        repairs: false,
+    }
+}
+
+pub(crate) fn turn<'a>(
+    inner: &'a Inner,
+    owner: &'a Owner,
+    ask: &'a Ask,
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Answer> + Send + Sync + 'a> {
+    let client = inner.members.own();
+    Decision {
+        decide: move |state: &mut NameState, at: &Moment<'_>| state.turn(owner, ask, client, at),
+        creates: true,
+        repairs: false,
+    }
+}
+
+pub(crate) fn renew(
+    hold: &Renewal,
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Renewed> + Send + Sync + '_> {
+    Decision {
+        decide: |state: &mut NameState, at: &Moment<'_>| {
+            Ok((state.renew(&hold.owner, hold.ttl, at), Vec::new()))
+        },
+        creates: false,
+        repairs: false,
+    }
+}
+
+/// A renewal that failed is unknown; why it failed is for the log.
+pub(crate) fn renewed(inner: &Inner, hold: &Renewal, answer: Result<Renewed, Fault>) -> Renewed {
+    answer.unwrap_or_else(|fault| {
+        let dir = inner.layout.root.display();
+        tracing::debug!(name = %hold.name, %dir, %fault, "a renewal failed");
+        Renewed::Unknown
+    })
+}
+
+pub(crate) fn release(
+    owner: &Owner,
+    keep: Duration,
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Released> + Send + Sync + '_> {
+    Decision {
+        decide: move |state: &mut NameState, at: &Moment<'_>| Ok(state.release(owner, keep, at)),
+        creates: false,
+        repairs: false,
+    }
+}
+
+pub(crate) fn raise(
+    owner: &Owner,
+    token: Token,
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Raised> + Send + Sync + '_> {
+    Decision {
+        decide: move |state: &mut NameState, at: &Moment<'_>| {
+            Ok((state.raise(owner, token, at), Vec::new()))
+        },
+        creates: false,
+        repairs: false,
+    }
+}
+
+pub(crate) fn inspect()
+-> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Snapshot> + Send + Sync> {
+    Decision {
+        decide: |state: &mut NameState, at: &Moment<'_>| Ok((state.inspect(at), Vec::new())),
+        creates: false,
+        repairs: false,
+    }
+}
+
+pub(crate) fn evict()
+-> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Vec<Contender>> + Send + Sync> {
+    Decision {
+        decide: |state: &mut NameState, at: &Moment<'_>| Ok(state.evict(at)),
+        creates: false,
+        repairs: true,
+    }
+}
+
+#[async_trait]
+impl Store for EmbeddedStore {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn location(&self) -> String {
+        self.0.layout.root.display().to_string()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    fn for_engine(&self) -> Arc<dyn Store> {
+        Arc::new(EngineView(self.0.clone()))
+    }
+
+    fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
+        self.0.watch.listen(name, owner)
+    }
+
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        self.0.decide(name, acquire(&self.0, ask)).await
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+        let mut answers = Vec::with_capacity(holds.len());
+        for hold in holds {
+            let answer = self.0.decide(&hold.name, renew(hold)).await;
+            answers.push(renewed(&self.0, hold, answer));
+        }
+        answers
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        self.0.decide(name, release(owner, keep)).await
+    }
+
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        self.0.decide(name, turn(&self.0, owner, ask)).await
+    }
+
+    async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
+        self.0.decide(name, raise(owner, token)).await
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        self.0.decide(name, inspect()).await
+    }
+
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        // Directories have to be read, which may take a disk.
+        EngineView(self.0.clone()).list(prefix, limit).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        self.0.decide(name, evict()).await
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        EngineView(self.0.clone()).health().await
+    }
+
+    fn liveness(&self) -> Option<std::os::fd::OwnedFd> {
+        self.0.members.liveness()
+    }
+}

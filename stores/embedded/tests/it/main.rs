@@ -1,0 +1,10 @@
+//! The embedded store, over real files and between real processes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod names;
+mod support;

@@ -1,0 +1,83 @@
+//! What the tests share: asks, owners, and waiting for something to become true.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+use tenure_core::{
+    LockName, Store,
+    proto::{
+        Owner, Token,
+        queue::{Answer, Ask, Intent, Mode, Order, Released},
+    },
+};
+use tenure_embedded::EmbeddedStore;
+
+pub(crate) const TTL: Duration = Duration::from_secs(30);
+
+pub(crate) fn open(dir: &tempfile::TempDir) -> EmbeddedStore {
+    EmbeddedStore::open(dir.path()).unwrap()
+}
+
+pub(crate) fn name(text: &str) -> LockName {
+    LockName::new(text).unwrap()
+}
+
+/// An owner that no other test of this process has.
+pub(crate) fn owner() -> Owner {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let process = u64::from(std::process::id());
+    Owner::from_bytes(((u128::from(process) << 64) | u128::from(number)).to_be_bytes())
+}
+
+/// Asks to wait in line, exclusively.
+pub(crate) fn waiting(owner: Owner) -> Ask {
+    Ask {
+        owner,
+        mode: Mode::Exclusive,
+        order: Order::Fifo,
+        intent: Intent::Wait { place: None },
+        ttl: TTL,
+        label: "test".to_owned(),
+    }
+}
+
+/// Asks once, exclusively.
+pub(crate) fn once(owner: Owner) -> Ask {
+    Ask { intent: Intent::Try, order: Order::Barging, ..waiting(owner) }
+}
+
+/// Takes a name that is free.
+pub(crate) async fn take(store: &dyn Store, name: &LockName) -> (Owner, Token) {
+    let owner = owner();
+    match store.acquire(name, &once(owner)).await.unwrap() {
+        Answer::Granted { token, .. } => (owner, token),
+        busy @ Answer::Busy { .. } => panic!("{name} should be free: {busy:?}"),
+    }
+}
+
+pub(crate) async fn is_free(store: &dyn Store, name: &LockName) -> bool {
+    let owner = owner();
+    let answer = store.acquire(name, &once(owner)).await.unwrap();
+    let free = matches!(answer, Answer::Granted { .. });
+    if free {
+        give_back(store, name, &owner).await;
+    }
+    free
+}
+
+pub(crate) async fn give_back(store: &dyn Store, name: &LockName, owner: &Owner) {
+    let released = store.release(name, owner, Duration::ZERO).await.unwrap();
+    assert_eq!(released, Released::Released);
+}
+
+/// Waits until `condition` holds, at most `within`.
+pub(crate) async fn until(within: Duration, what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !condition().await {
+        assert!(began.elapsed() < within, "{what}: not within {within:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
