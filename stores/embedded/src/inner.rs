@@ -27,6 +27,7 @@ pub(crate) const LIMITS: Limits = Limits {
     place_ttl: Duration::from_secs(10),
     look: LOOK,
     max_waiters: 1_000,
+    max_holders: 1_000,
 };
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -43,6 +44,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     place_ttl: LIMITS.place_ttl,
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,
+    max_holders: LIMITS.max_holders,
 };
 
 /// One opened store.

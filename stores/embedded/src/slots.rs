@@ -12,8 +12,9 @@ const PAGE: usize = 4096;
 const SLOT: usize = PAGE / 2;
 const HEADER: usize = 48;
 const INLINE: usize = SLOT - HEADER;
-/// How far the large areas lie apart, and how much one holds.
-const AREA: u64 = 8 << 20;
+/// How far the large areas lie apart, and how much one holds: as many holders and waiters as the
+/// store allows, with the longest labels, are two thirds of it.
+const AREA: u64 = 1 << 20;
 
 const VERSION: u16 = 1;
 const IN_AREA: u16 = 1 << 15;

@@ -4,12 +4,9 @@ use tenure_core::{
     LockName,
     proto::{
         Owner, Timestamp, Token,
-        queue::{Client, Holder, Mode, NameState, Place, Presence, Waiter},
+        queue::{Ask, Client, Holder, Mode, NameState, Place, Presence, Waiter},
     },
 };
-
-/// Labels are for people; what is beyond this many bytes is cut off.
-const LABEL: usize = 256;
 
 /// The bytes of one name and its state.
 pub(crate) fn encode(name: &LockName, state: &NameState) -> Vec<u8> {
@@ -85,8 +82,9 @@ fn mode(to: &mut Vec<u8>, mode: Mode) {
     to.extend_from_slice(&of.to_le_bytes());
 }
 
+/// The file's size is bounded, whatever the caller saw to.
 fn cut(label: &str) -> &str {
-    let end = (0..=LABEL.min(label.len())).rev().find(|end| label.is_char_boundary(*end));
+    let end = (0..=Ask::MAX_LABEL.min(label.len())).rev().find(|end| label.is_char_boundary(*end));
     label.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 

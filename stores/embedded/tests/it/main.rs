@@ -6,5 +6,6 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod conformance;
 mod names;
 mod support;

@@ -1,18 +1,24 @@
 //! What the tests share: asks, owners, and waiting for something to become true.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    fs::File,
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use tenure_core::{
-    LockName, Store,
+    Clock, Fault, LockName, ManualClock, Store,
     proto::{
         Owner, Token,
         queue::{Answer, Ask, Intent, Mode, Order, Released},
     },
 };
-use tenure_embedded::EmbeddedStore;
+use tenure_embedded::{EmbeddedStore, FileSystem, Machine, ThisMachine};
 
 pub(crate) const TTL: Duration = Duration::from_secs(30);
 
@@ -79,5 +85,46 @@ pub(crate) async fn until(within: Duration, what: &str, mut condition: impl Asyn
     while !condition().await {
         assert!(began.elapsed() < within, "{what}: not within {within:?}");
         tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The real files of this machine, on a clock that moves by hand and in a boot that ends on
+/// command.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TestMachine {
+    pub(crate) clock: ManualClock,
+    boot: Arc<AtomicU64>,
+}
+
+impl TestMachine {
+    /// Opened stores stay in the boot before; those opened from now on are in the next one.
+    pub(crate) fn reboot(&self) {
+        self.boot.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Machine for TestMachine {
+    fn clock(&self) -> &dyn Clock {
+        &self.clock
+    }
+
+    fn boot_id(&self) -> Result<[u8; 16], Fault> {
+        Ok(u128::from(self.boot.load(Ordering::Relaxed) + 1).to_be_bytes())
+    }
+
+    fn file_system(&self, path: &Path) -> io::Result<FileSystem> {
+        ThisMachine.file_system(path)
+    }
+
+    fn read_at(&self, file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        ThisMachine.read_at(file, bytes, offset)
+    }
+
+    fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        ThisMachine.write_at(file, bytes, offset)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        ThisMachine.sync(file)
     }
 }
