@@ -1,0 +1,9 @@
+//! Locks held by real processes, in the embedded store.
+
+#![cfg(all(unix, feature = "embedded"))]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+mod child;
+mod counter;
+mod dead;
+mod paused;
