@@ -1,2 +1,63 @@
-//! Placeholder.
-fn main() {}
+//! Figures of tenure beside its peers.
+//!
+//! All figures that stand beside each other come from one run, in which the contestants took turns:
+//! look at the ratios, for the absolute values depend on the machine.
+
+mod acquire;
+mod child;
+mod contestant;
+mod crash;
+mod handoff;
+mod handover;
+mod memory;
+mod report;
+
+use std::{error::Error, path::Path};
+
+use clap::Parser;
+
+use crate::report::Report;
+
+/// An error that ends the run.
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Prints figures of tenure beside its peers.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Prints JSON.
+    #[arg(long)]
+    json: bool,
+    /// Measures a tenth of it, to see that it works.
+    #[arg(long)]
+    quick: bool,
+    /// Where the locks' files are made; a temporary directory if nothing is said.
+    #[arg(long)]
+    dir: Option<std::path::PathBuf>,
+    /// One part of a figure, as a child process plays it.
+    #[arg(long, hide = true, num_args = 1..)]
+    part: Vec<String>,
+}
+
+fn main() -> Result<(), Failure> {
+    let arguments = Arguments::parse();
+    if !arguments.part.is_empty() {
+        return child::play(&arguments.part);
+    }
+    let dir = match arguments.dir {
+        Some(parent) => tempfile::tempdir_in(parent)?,
+        None => tempfile::tempdir()?,
+    };
+    let report = measure(dir.path(), if arguments.quick { 10 } else { 1 })?;
+    report.print(arguments.json)
+}
+
+/// Takes every figure, each with `1 / shorter` of the usual number of rounds.
+fn measure(dir: &Path, shorter: usize) -> Result<Report, Failure> {
+    let mut report = Report::new();
+    report.add(acquire::measure(dir, 200 / shorter)?);
+    report.add(handoff::measure(dir, 500 / shorter)?);
+    report.add(handover::measure(dir, 20 / shorter)?);
+    report.add(crash::measure(dir, 20 / shorter)?);
+    report.add(memory::measure(dir)?);
+    Ok(report)
+}

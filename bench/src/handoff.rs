@@ -1,0 +1,78 @@
+//! From one process's release to another's grant.
+
+use std::{path::Path, thread::sleep, time::Duration};
+
+use crate::{
+    Failure,
+    child::{Player, await_order, now, say},
+    contestant,
+    report::Figure,
+};
+
+/// Longer than `PAUSE`, so that the other process waits when a hold ends.
+const HOLD: Duration = Duration::from_millis(2);
+/// Long enough that the other process, not this one, gets the lock.
+const PAUSE: Duration = Duration::from_millis(1);
+
+pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Figure, Failure> {
+    let mut figure = Figure {
+        title: "hand-off between two processes",
+        unit: "µs from a release to the other's grant",
+        note: "Two processes take turns; the one always waits when the other releases.",
+        goal: Some("under 100 µs for tenure"),
+        rows: Vec::new(),
+    };
+    for who in contestant::ALL {
+        let how = match who {
+            "flock" => "flock, blocking",
+            "SQLite" => "SQLite, WAL, a look each ms",
+            _ => "tenure, embedded",
+        };
+        figure.row(how, handoffs(who, rounds, dir)?);
+    }
+    Ok(figure)
+}
+
+fn handoffs(who: &str, rounds: usize, dir: &Path) -> Result<Vec<f64>, Failure> {
+    let part = ["handoff", who, &rounds.to_string()];
+    let mut players = [Player::start(&part, dir)?, Player::start(&part, dir)?];
+    for player in &mut players {
+        player.hear()?;
+    }
+    for player in &mut players {
+        player.go_on()?;
+    }
+    let mut holds = Vec::new();
+    for (process, player) in players.iter_mut().enumerate() {
+        for _ in 0..rounds {
+            let line = player.hear()?;
+            let (granted, released) = line.split_once(' ').ok_or("a child said nonsense")?;
+            holds.push((granted.parse::<u64>()?, released.parse::<u64>()?, process));
+        }
+    }
+    holds.sort_unstable();
+    let between_processes = holds.windows(2).filter(|pair| pair[0].2 != pair[1].2);
+    // A waiter may be told before the releaser has read the clock; then it took no time.
+    Ok(between_processes.map(|pair| pair[1].0.saturating_sub(pair[0].1) as f64 / 1e3).collect())
+}
+
+/// A child: takes the lock `rounds` times and says when it was granted and let go of.
+pub(crate) fn take_turns(who: &str, rounds: usize, dir: &Path) -> Result<(), Failure> {
+    let mut lock = contestant::open(who, dir)?;
+    say("ready")?;
+    await_order()?;
+    let mut holds = Vec::new();
+    for _ in 0..rounds {
+        lock.acquire()?;
+        let granted = now()?;
+        sleep(HOLD);
+        let released = now()?;
+        lock.release()?;
+        holds.push((granted, released));
+        sleep(PAUSE);
+    }
+    for (granted, released) in holds {
+        say(format_args!("{granted} {released}"))?;
+    }
+    Ok(())
+}
