@@ -75,7 +75,7 @@ impl Tenure {
     }
 }
 
-#[cfg(any())]
+#[cfg(feature = "embedded")]
 fn embedded(dir: &str) -> Result<Arc<dyn Store>, Fault> {
     use tenure_embedded::EmbeddedStore;
 
@@ -84,7 +84,7 @@ fn embedded(dir: &str) -> Result<Arc<dyn Store>, Fault> {
     store.map(|store| Arc::new(store) as Arc<dyn Store>)
 }
 
-#[cfg(all())]
+#[cfg(not(feature = "embedded"))]
 fn embedded(_dir: &str) -> Result<Arc<dyn Store>, Fault> {
     let what = "this build has no embedded store";
     Err(Fault::new(tenure_core::FaultKind::Unsupported, what, "turn on the feature `embedded`"))
