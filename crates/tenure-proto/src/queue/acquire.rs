@@ -73,6 +73,7 @@ impl NameState {
         }
         let mut after = self.clone();
         after.forget(owner);
+        after.bury(at);
         // Those who wait come first, whatever order is asked for.
         let mut wake = after.offer(at);
         let (answer, more) = after.acquire(ask, client, at)?;
