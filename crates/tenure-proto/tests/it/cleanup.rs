@@ -1,0 +1,79 @@
+//! Taking back what an abandoned acquisition may have left.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tenure_proto::{
+    Timestamp,
+    cleanup::{Attempt, Cleanup},
+};
+
+use crate::world::{at, ms};
+
+/// When the attempts are made, in milliseconds after the start, if each is made when it is due.
+fn schedule(ttl: Duration, late_calls: bool, attempts: &[Attempt]) -> (Vec<u64>, bool) {
+    let mut cleanup = Cleanup::new(at(0), ttl, late_calls);
+    let mut due = Vec::new();
+    for attempt in attempts {
+        let now = cleanup.next_attempt();
+        due.push(now.as_nanos() / 1_000_000);
+        if cleanup.attempted(now, *attempt) {
+            return (due, true);
+        }
+    }
+    (due, false)
+}
+
+/// The ttl in milliseconds, late calls, results; then when attempts are made, and whether they end.
+type Case = (u64, bool, &'static [Attempt], &'static [u64], bool);
+
+#[test]
+fn attempts_go_on_until_the_store_is_sure() {
+    use Attempt::{Failed, Gone};
+    let late = true;
+    let cases: [Case; 6] = [
+        (3_200, false, &[Gone], &[0], true),
+        (3_200, false, &[Failed, Gone], &[0, 100], true),
+        (3_200, false, &[Failed; 7], &[0, 100, 300, 700, 1_500, 3_100, 3_200], true),
+        (3_200, late, &[Gone; 7], &[0, 100, 300, 700, 1_500, 3_100, 3_200], true),
+        (3_200, late, &[Gone; 6], &[0, 100, 300, 700, 1_500, 3_100], false),
+        (10, late, &[Gone; 3], &[0, 5, 10], true),
+    ];
+    for (ttl, late_calls, attempts, due, done) in cases {
+        let expected = (due.to_vec(), done);
+        assert_eq!(schedule(ms(ttl), late_calls, attempts), expected, "{ttl} {attempts:?}");
+    }
+}
+
+#[test]
+fn an_attempt_that_is_made_late_is_the_last_after_one_ttl() {
+    let mut cleanup = Cleanup::new(at(0), ms(1_000), true);
+    assert!(!cleanup.attempted(at(999), Attempt::Gone));
+    assert_eq!(cleanup.next_attempt(), at(1_000));
+    assert!(cleanup.attempted(at(5_000), Attempt::Failed));
+}
+
+proptest! {
+    #[test]
+    fn it_ends_after_one_ttl_with_few_attempts(
+        start: u64,
+        ttl in prop_oneof![any::<Duration>(), Just(Duration::MAX), Just(Duration::ZERO)],
+        late_calls: bool,
+        gone: bool,
+    ) {
+        let start = Timestamp::from_nanos(start);
+        let attempt = if gone { Attempt::Gone } else { Attempt::Failed };
+        let mut cleanup = Cleanup::new(start, ttl, late_calls);
+        let mut attempts = 0;
+        loop {
+            let now = cleanup.next_attempt();
+            prop_assert!(now <= start.saturating_add(ttl));
+            attempts += 1;
+            prop_assert!(attempts <= 8);
+            if cleanup.attempted(now, attempt) {
+                break;
+            }
+            prop_assert!(cleanup.next_attempt() > now);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The state machine of one lease: when it is renewed, when it is lost.
+
+use std::time::Duration;
+
+use tenure_proto::{
+    Grace, Hold, LostReason, Renewed, Terms, Timestamp, Ttl,
+    hold::Action,
+    renewal::{interval, retry_gap},
+};
+
+use crate::world::{at, ms};
+
+pub(crate) fn terms(ttl: u64) -> Terms {
+    Terms { ttl: Ttl::new(ms(ttl)).expect("a ttl"), grace: Grace::NONE, max_hold: None }
+}
+
+fn with_grace(ttl: u64, grace: u64) -> Terms {
+    Terms { grace: Grace::new(ms(grace)).expect("a grace"), ..terms(ttl) }
+}
+
+fn bounded(ttl: u64, max_hold: u64) -> Terms {
+    Terms { max_hold: Some(ms(max_hold)), ..terms(ttl) }
+}
+
+/// A lease of 30 s, sent at 0 and answered at 2 ms.
+pub(crate) fn held(terms: Terms) -> Hold {
+    Hold::granted(at(0), at(2), terms.for_store(), terms).expect("it is granted in time")
+}
+
+pub(crate) const fn renewed(left: u64) -> Renewed {
+    Renewed::Renewed { left: ms(left), others_waiting: false }
+}
+
+const DEADLINE: u64 = 30_000 - 302;
+
+#[test]
+fn a_lease_is_renewed_after_a_third_of_its_ttl() {
+    let hold = held(terms(30_000));
+    assert_eq!(hold.deadline(), at(DEADLINE));
+    let third = at(0).saturating_add(ms(DEADLINE) / 3);
+    assert_eq!(hold.next_action(at(2)), Action::WaitUntil(third));
+    assert_eq!(hold.next_action(third), Action::Renew);
+    assert_eq!(hold.next_action(at(DEADLINE)), Action::TellLost(LostReason::Deadline));
+}
+
+#[test]
+fn intervals_are_a_third_and_retries_a_twentieth_of_the_ttl() {
+    let cases = [(10, 3_333_333, 5), (1_000, 333_333_333, 50), (30_000, 10_000_000_000, 1_000)];
+    for (ttl, every, gap) in cases {
+        let ttl = Ttl::new(ms(ttl)).unwrap();
+        assert_eq!(interval(ttl), Duration::from_nanos(every));
+        assert_eq!(retry_gap(ttl), ms(gap));
+    }
+}
+
+#[test]
+fn answers_decide_what_comes_next() {
+    let later = 40_000 - 302;
+    let again = 10_000 + 9_899;
+    // The answer to a renewal sent at 10 s, when it came; then the deadline and the next action.
+    let cases = [
+        (renewed(30_000), 10_004, later, Action::WaitUntil(at(again))),
+        (renewed(30_000), DEADLINE - 1, later, Action::Renew),
+        (renewed(30_000), DEADLINE, DEADLINE, Action::TellLost(LostReason::Deadline)),
+        (renewed(6_000), 10_004, DEADLINE, Action::WaitUntil(at(10_000 + 5_938 / 3))),
+        (renewed(5), 10_004, DEADLINE, Action::WaitUntil(at(11_004))),
+        (Renewed::Unknown, 10_900, DEADLINE, Action::WaitUntil(at(11_900))),
+        (Renewed::Unknown, DEADLINE, DEADLINE, Action::TellLost(LostReason::Deadline)),
+        (Renewed::Lost, 10_004, DEADLINE, Action::TellLost(LostReason::Taken)),
+    ];
+    for (answer, received, deadline, expected) in cases {
+        let mut hold = held(terms(30_000));
+        hold.renewal_sent();
+        assert_eq!(hold.next_action(at(10_001)), Action::WaitUntil(at(DEADLINE)));
+        hold.renewal_answered(at(10_000), at(received), answer);
+        assert_eq!(hold.deadline(), at(deadline), "{answer:?} at {received}");
+        let action = hold.next_action(at(received));
+        let (Action::WaitUntil(found), Action::WaitUntil(wanted)) = (action, expected) else {
+            assert_eq!(action, expected, "{answer:?} at {received}");
+            continue;
+        };
+        assert!(found.since(wanted) < ms(1), "{answer:?} at {received}: {found:?}, {wanted:?}");
+        assert!(wanted.since(found) < ms(1), "{answer:?} at {received}: {found:?}, {wanted:?}");
+    }
+}
+
+#[test]
+fn a_repeated_acquire_that_found_little_left_is_renewed_soon() {
+    let hold = Hold::granted(at(0), at(2), ms(3_033), terms(30_000)).unwrap();
+    let Action::WaitUntil(due) = hold.next_action(at(2)) else { panic!("not yet") };
+    assert!(due <= at(1_001));
+}
+
+#[test]
+fn a_session_shorter_than_the_ttl_is_renewed_in_time() {
+    let mut hold = Hold::granted(at(0), at(2), ms(6_000), terms(30_000)).unwrap();
+    hold.renewal_sent();
+    hold.renewal_answered(at(1_979), at(1_981), renewed(6_000));
+    let Action::WaitUntil(due) = hold.next_action(at(1_981)) else { panic!("not yet") };
+    assert!(due < at(4_000), "a third of what the store gives, not of what was asked");
+}
+
+#[test]
+fn a_longest_hold_ends_renewals_and_then_the_hold() {
+    let hold = held(bounded(30_000, 5_000));
+    assert_eq!(hold.deadline(), at(5_002));
+    assert_eq!(hold.next_action(at(2)), Action::WaitUntil(at(5_002)));
+    assert_eq!(hold.next_action(at(5_002)), Action::TellLost(LostReason::MaxHold));
+}
+
+#[test]
+fn the_last_renewal_of_a_longest_hold_reaches_its_end() {
+    let mut hold = held(bounded(30_000, 35_000));
+    let length = hold.renewal_length(at(10_000));
+    assert!(length < ms(26_000), "{length:?}");
+    hold.renewal_sent();
+    hold.renewal_answered(
+        at(10_000),
+        at(10_003),
+        Renewed::Renewed { left: length, others_waiting: false },
+    );
+    assert_eq!(hold.next_action(at(10_003)), Action::WaitUntil(at(35_002)));
+    assert_eq!(hold.next_action(at(35_002)), Action::TellLost(LostReason::MaxHold));
+}
+
+#[test]
+fn grace_belongs_to_the_store_and_not_to_the_holder() {
+    let terms = with_grace(1_000, 60_000);
+    assert_eq!(terms.for_store(), ms(61_000));
+    assert_eq!(held(terms).deadline(), at(1_000 - 12));
+}
+
+#[test]
+fn a_lease_passed_on_keeps_the_next_tasks_grace_free() {
+    let mut hold = held(terms(30_000));
+    let next = with_grace(30_000, 4_000);
+    assert_eq!(hold.deadline_for(&next), at(DEADLINE - 4_000));
+    hold.pass(at(100), next);
+    assert_eq!(hold.deadline(), at(DEADLINE - 4_000));
+    hold.pass(at(200), terms(30_000));
+    assert_eq!(hold.deadline(), at(DEADLINE - 4_000), "an old grace is not counted on either");
+    assert_eq!(hold.generation(), 2);
+}
+
+#[test]
+fn a_lease_passed_to_a_task_with_a_short_ttl_is_renewed_as_it_needs() {
+    let mut hold = held(terms(30_000));
+    hold.pass(at(100), terms(300));
+    let Action::WaitUntil(due) = hold.next_action(at(100)) else { panic!("not yet") };
+    assert_eq!(due, at(200));
+}
+
+#[test]
+fn each_task_has_a_longest_hold_of_its_own() {
+    let mut hold = held(bounded(30_000, 5_000));
+    hold.pass(at(4_000), bounded(30_000, 5_000));
+    assert_eq!(hold.deadline(), at(9_000));
+    hold.pass(at(8_000), terms(30_000));
+    assert_eq!(hold.deadline(), at(DEADLINE));
+}
+
+#[test]
+fn a_released_lease_is_neither_renewed_nor_lost() {
+    let mut hold = held(terms(30_000));
+    hold.renewal_sent();
+    hold.end();
+    hold.renewal_answered(at(10), at(12), Renewed::Lost);
+    hold.lose(LostReason::Taken);
+    for now in [0, 20_000, 90_000] {
+        assert_eq!(hold.next_action(at(now)), Action::WaitUntil(Timestamp::NEVER));
+    }
+}

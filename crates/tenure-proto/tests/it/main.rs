@@ -1,0 +1,25 @@
+//! The decisions, as tables of cases, as random histories, and one test for each promise.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod backoff;
+#[cfg(feature = "broken-rules")]
+mod broken_rules;
+mod cleanup;
+mod durations;
+mod hold;
+mod hold_histories;
+mod lease;
+mod modes;
+mod owner;
+mod queue;
+mod queue_checks;
+mod queue_histories;
+mod queue_model;
+mod queue_turns;
+mod queue_waiting;
+mod safety;
+mod time;
+mod token;
+mod turn;
+mod world;
