@@ -111,7 +111,9 @@ impl Lease {
             renewal_unanswered: state.hold.renewal_unanswered(),
             pass_bits: self.context.store.capabilities().pass_bits,
         };
-        let next = state.turn.at_release(at);
+        // The engine may have heard of a loss since the last task let go.
+        let lost = matches!(state.hold.next_action(now), Action::TellLost(_));
+        let next = if lost { Next::Turn } else { state.turn.at_release(at) };
         let Next::Pass(token) = next else {
             lead.cargo.departure = self.leave(&mut state, Timestamp::ZERO).map(Box::new);
             return Err(lead);

@@ -40,6 +40,8 @@ impl Watched for Lease {
 
     fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed) {
         let mut state = self.lock();
+        // A holder may have been told of its loss while the answer was on its way here.
+        let received = received.max(self.context.now());
         state.hold.renewal_answered(sent, received, answer);
         if state.hold.ended() {
             return;
