@@ -12,7 +12,7 @@ use nix::fcntl::OFlag;
 use crate::{
     access::Access,
     machine::Machine,
-    slots::{Kind, Record, Slots, WriteError},
+    slots::{Kind, PAGE, Record, Slots, WriteError},
 };
 
 /// The ending of what is not yet complete.
@@ -41,6 +41,7 @@ pub(crate) fn file(
         // The process's umask may have taken away what others need.
         file.set_permissions(Permissions::from_mode(access.file_mode()))?;
     }
+    file.set_len(PAGE as u64)?;
     let slots = Slots { machine, file: &file, kind };
     slots.write(first).map_err(|error| match error {
         WriteError::NoEffect(error) | WriteError::Unknown(error) => error,

@@ -8,7 +8,8 @@ use std::{fs::File, io};
 
 use crate::machine::Machine;
 
-const PAGE: usize = 4096;
+/// How long a file is at least, so that one read gets both slots.
+pub(crate) const PAGE: usize = 4096;
 const SLOT: usize = PAGE / 2;
 const HEADER: usize = 48;
 const INLINE: usize = SLOT - HEADER;

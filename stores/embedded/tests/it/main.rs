@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod child;
 mod conformance;
 mod names;
+mod processes;
 mod support;

@@ -1,15 +1,10 @@
 //! Every name that a lock can have is safe as the name of a file.
 
-use std::{collections::HashSet, path::Path};
+use std::collections::HashSet;
 
 use tenure_core::{LockName, Store};
 
-use crate::support::{give_back, name, open, take};
-
-fn files_under(dir: &Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files_under(&path) } else { vec![path] }).collect()
-}
+use crate::support::{files, give_back, name, open, take};
 
 fn hostile() -> Vec<String> {
     let longest = "ä".repeat(LockName::MAX_BYTES / 2);
@@ -64,7 +59,7 @@ async fn hostile_names_stay_inside_the_directory_and_apart() {
     for (name, owner) in &held {
         give_back(&store, name, owner).await;
     }
-    for path in files_under(around.path()) {
+    for path in files(around.path()) {
         let inside = path.strip_prefix(around.path().join("store")).unwrap();
         let text = inside.to_str().unwrap();
         assert!(text.is_ascii() && !text.contains(' ') && text.len() < 100, "{text:?}");
@@ -90,9 +85,9 @@ async fn a_listing_has_the_prefix_the_order_and_the_limit_asked_for() {
 async fn looking_at_a_name_that_nobody_used_leaves_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir);
-    let before = files_under(dir.path()).len();
+    let before = files(dir.path()).len();
     let unused = name("unused");
     assert!(store.inspect(&unused).await.unwrap().holders.is_empty());
     assert!(store.evict(&unused).await.unwrap().is_empty());
-    assert_eq!(files_under(dir.path()).len(), before);
+    assert_eq!(files(dir.path()).len(), before);
 }

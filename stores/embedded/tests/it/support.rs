@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -21,6 +21,8 @@ use tenure_core::{
 use tenure_embedded::{EmbeddedStore, FileSystem, Machine, ThisMachine};
 
 pub(crate) const TTL: Duration = Duration::from_secs(30);
+/// How long what must come may take on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 pub(crate) fn open(dir: &tempfile::TempDir) -> EmbeddedStore {
     EmbeddedStore::open(dir.path()).unwrap()
@@ -79,13 +81,53 @@ pub(crate) async fn give_back(store: &dyn Store, name: &LockName, owner: &Owner)
     assert_eq!(released, Released::Released);
 }
 
-/// Waits until `condition` holds, at most `within`.
-pub(crate) async fn until(within: Duration, what: &str, mut condition: impl AsyncFnMut() -> bool) {
+/// Waits in line for a name as a client does: it asks again when told or when it is time to.
+/// `queued` is called when it has its place.
+pub(crate) async fn wait_for(
+    store: &dyn Store,
+    name: &LockName,
+    mut queued: impl FnMut(),
+) -> (Owner, Token) {
+    let owner = owner();
+    let mut wakeups = store.wakeups(name, &owner);
+    let mut ask = waiting(owner);
+    let began = Instant::now();
+    loop {
+        match store.acquire(name, &ask).await.unwrap() {
+            Answer::Granted { token, .. } => return (owner, token),
+            Answer::Busy { retry_after, place, .. } => {
+                if ask.intent == (Intent::Wait { place: None }) {
+                    queued();
+                }
+                ask.intent = Intent::Wait { place };
+                // Well below the lease of whoever holds it.
+                assert!(began.elapsed() < PATIENCE, "{name} was not granted within {PATIENCE:?}");
+                let _ = tokio::time::timeout(retry_after, wakeups.next()).await;
+            }
+        }
+    }
+}
+
+/// Waits until `condition` holds.
+pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !condition().await {
-        assert!(began.elapsed() < within, "{what}: not within {within:?}");
+        assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// All files below a directory.
+pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// The state files of a store.
+pub(crate) fn state_files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = files(dir);
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "lk"));
+    found
 }
 
 /// The real files of this machine, on a clock that moves by hand and in a boot that ends on

@@ -1,0 +1,211 @@
+//! Processes of their own: the test binary runs itself again in a role, told by an environment
+//! variable, and speaks over its standard input and output.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::Duration,
+};
+
+use tenure_core::proto::{
+    Owner,
+    queue::{Answer, Ask},
+};
+use tenure_embedded::EmbeddedStore;
+
+use crate::support::{give_back, name, once, owner, wait_for};
+
+const ROLE: &str = "TENURE_TEST_ROLE";
+/// What a role says begins with this, so that the test harness's own lines are told apart.
+const SAID: &str = "@";
+
+/// A running child.
+pub(crate) struct Process {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+/// A command that runs `program`, perhaps through others that come before it, in a role.
+pub(crate) fn command(before: &[&str], program: &Path, role: &[&str]) -> Command {
+    let mut words = before.iter().map(std::ffi::OsStr::new).chain([program.as_os_str()]);
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words).args(["child::plays_its_role", "--exact", "--nocapture"]);
+    command.env(ROLE, role.join("\n"));
+    command
+}
+
+impl Process {
+    pub(crate) fn start(role: &[&str]) -> Self {
+        Self::run(&mut command(&[], &std::env::current_exe().unwrap(), role))
+    }
+
+    pub(crate) fn run(command: &mut Command) -> Self {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a child starts");
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { input: child.stdin.take(), output, child }
+    }
+
+    /// The next thing that the child says; `None` when it has ended.
+    pub(crate) fn says(&mut self) -> Option<String> {
+        let mut line = String::new();
+        while self.output.read_line(&mut line).unwrap() > 0 {
+            if let Some((_, said)) = line.trim_end().split_once(SAID) {
+                return Some(said.to_owned());
+            }
+            line.clear();
+        }
+        None
+    }
+
+    pub(crate) fn says_held(&mut self) -> u64 {
+        let said = self.says().expect("the child lives");
+        said.strip_prefix("held ").unwrap_or_else(|| panic!("it said {said:?}")).parse().unwrap()
+    }
+
+    /// Tells the child to go on.
+    pub(crate) fn go_on(&mut self) {
+        self.input.as_mut().unwrap().write_all(b"\n").unwrap();
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// Kills it as `kill -9` does, and returns when it is dead.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn say(text: impl std::fmt::Display) {
+    // Not print!, which the test harness may catch.
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{SAID}{text}").unwrap();
+    out.flush().unwrap();
+}
+
+fn wait_to_go_on() {
+    let mut byte = [0];
+    if std::io::stdin().lock().read(&mut byte).unwrap() == 0 {
+        std::process::exit(0);
+    }
+}
+
+/// Not a test by itself: what a child does.
+#[test]
+fn plays_its_role() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let words: Vec<_> = role.split('\n').collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        match words.as_slice() {
+            ["open", dir] => open(dir),
+            ["hold", dir, lock, ttl] => hold(dir, lock, ttl).await,
+            ["wait", dir, lock] => wait(dir, lock).await,
+            ["count", dir, lock, file, rounds] => count(dir, lock, file, rounds).await,
+            ["stay inside", file] => stay_inside(file),
+            ["listen and drop", dir] => listen_and_drop(dir).await,
+            ["fill the disk", dir] => fill_the_disk(dir).await,
+            other => panic!("no such role: {other:?}"),
+        }
+    });
+}
+
+fn open(dir: &str) {
+    match EmbeddedStore::open(dir) {
+        Ok(_) => say("opened"),
+        Err(fault) => say(format_args!("{:?}: {fault}", fault.kind())),
+    }
+}
+
+async fn hold(dir: &str, lock: &str, ttl: &str) {
+    let store = EmbeddedStore::open(dir).unwrap();
+    let owner = owner();
+    let ask = Ask { ttl: Duration::from_millis(ttl.parse().unwrap()), ..once(owner) };
+    match tenure_core::Store::acquire(&store, &name(lock), &ask).await.unwrap() {
+        Answer::Granted { token, .. } => say(format_args!("held {token}")),
+        busy @ Answer::Busy { .. } => panic!("{busy:?}"),
+    }
+    wait_to_go_on();
+    give_back(&store, &name(lock), &owner).await;
+    say("released");
+}
+
+async fn wait(dir: &str, lock: &str) {
+    let store = EmbeddedStore::open(dir).unwrap();
+    let (owner, token) = wait_for(&store, &name(lock), || say("waiting")).await;
+    say(format_args!("held {token}"));
+    wait_to_go_on();
+    give_back(&store, &name(lock), &owner).await;
+    say("released");
+}
+
+/// Reads a number, adds one and writes it, which loses increments unless the lock excludes.
+async fn count(dir: &str, lock: &str, file: &str, rounds: &str) {
+    let store = EmbeddedStore::open(dir).unwrap();
+    for _ in 0..rounds.parse::<u32>().unwrap() {
+        let (owner, token) = wait_for(&store, &name(lock), || {}).await;
+        let text = std::fs::read_to_string(file).unwrap();
+        let (count, last) = text.split_once(' ').unwrap();
+        assert!(token.get() > last.parse().unwrap(), "tokens rise in the order of the holds");
+        let next = count.parse::<u64>().unwrap() + 1;
+        std::fs::write(file, format!("{next} {token}")).unwrap();
+        give_back(&store, &name(lock), &owner).await;
+    }
+    say("done");
+}
+
+/// Does what a process does that is stopped in the middle of a decision.
+fn stay_inside(file: &str) {
+    let file = std::fs::File::open(file).unwrap();
+    file.lock().unwrap();
+    say("inside");
+    wait_to_go_on();
+}
+
+async fn listen_and_drop(dir: &str) {
+    let store = EmbeddedStore::open(dir).unwrap();
+    let wakeups = tenure_core::Store::wakeups(&store, &name("a"), &owner());
+    // A thread gives itself its name.
+    crate::support::until("one listens", async || listening() == 1).await;
+    say("one listens");
+    drop((wakeups, store));
+    crate::support::until("the thread ends", async || listening() == 0).await;
+    say("none listens");
+}
+
+fn listening() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
+    names.filter(|name| name.as_ref().is_ok_and(|name| name.trim() == "tenure-hints")).count()
+}
+
+async fn fill_the_disk(dir: &str) {
+    let store = EmbeddedStore::open(Path::new(dir).join("store")).unwrap();
+    let (held, filler) = (name("held"), Path::new(dir).join("filler"));
+    let (mine, token) = crate::support::take(&store, &held).await;
+    // Writes as much as fits.
+    let _ = std::fs::write(&filler, vec![1; 64 << 20]);
+    let other = Owner::from_bytes([9; 16]);
+    let fault = tenure_core::Store::acquire(&store, &name("other"), &once(other)).await;
+    say(fault.map_or_else(|fault| format!("{:?}: {fault}", fault.kind()), |_| "granted".into()));
+    // What is there already goes on: it takes no more room.
+    let repeated = tenure_core::Store::acquire(&store, &held, &once(mine)).await.unwrap();
+    assert!(matches!(repeated, Answer::Granted { token: same, .. } if same == token));
+    give_back(&store, &held, &mine).await;
+    std::fs::remove_file(filler).unwrap();
+    crate::support::take(&store, &name("other")).await;
+    say("granted when there was room again");
+}
