@@ -62,10 +62,12 @@ pub(crate) fn take_turns(who: &str, rounds: usize, dir: &Path) -> Result<(), Fai
     say("ready")?;
     await_order()?;
     let mut holds = Vec::new();
-    for _ in 0..rounds {
+    for round in 0..rounds {
+        // Spread over a millisecond, so that a release meets a poll at any point of its pause.
+        let spread = Duration::from_micros(10 * (round as u64 * 37 % 100));
         lock.acquire()?;
         let granted = now()?;
-        sleep(HOLD);
+        sleep(HOLD + spread);
         let released = now()?;
         lock.release()?;
         holds.push((granted, released));
