@@ -33,3 +33,8 @@ pub use tenure_core::{
     SeededEntropy, ShutdownError, Store, SystemClock, TenureBuilder, Timestamp, Token, Wakeups,
     clock, error, kinds, observe, proto, store,
 };
+
+/// The README's program is compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -6,4 +6,5 @@
 mod child;
 mod counter;
 mod dead;
+mod docs;
 mod paused;

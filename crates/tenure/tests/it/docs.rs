@@ -1,0 +1,58 @@
+//! What the documentation says about the code.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Where tests live, seen from this crate.
+const TESTS: [&str; 6] = [
+    "tests",
+    "../tenure-proto/tests",
+    "../tenure-core/tests",
+    "../tenure-testkit/src/conformance",
+    "../tenure-testkit/tests",
+    "../../stores/embedded/tests",
+];
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn sources(dir: &Path, into: &mut Vec<String>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, into);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            into.push(fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+/// The words between backticks that look like the name of a test: a sentence of three words.
+fn tests_named_in(page: &str) -> BTreeSet<&str> {
+    let sentence = |word: &&str| {
+        word.matches('_').count() >= 2
+            && word.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit())
+    };
+    page.split('`').skip(1).step_by(2).filter(sentence).collect()
+}
+
+#[test]
+fn every_test_that_the_documentation_names_exists() {
+    let mut code = Vec::new();
+    for dir in TESTS {
+        sources(&here(dir), &mut code);
+    }
+    let code = code.concat();
+    for page in ["guarantees.md", "fencing.md"] {
+        let page = fs::read_to_string(here("../../docs").join(page)).unwrap();
+        let named = tests_named_in(&page);
+        assert!(!named.is_empty());
+        for test in named {
+            assert!(code.contains(&format!("fn {test}(")), "no test is called {test}");
+        }
+    }
+}
