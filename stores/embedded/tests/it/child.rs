@@ -139,8 +139,8 @@ async fn hold(dir: &str, lock: &str, ttl: &str) {
         busy @ Answer::Busy { .. } => panic!("{busy:?}"),
     }
     wait_to_go_on();
-    give_back(&store, &name(lock), &owner).await;
-    say("released");
+    let released = tenure_core::Store::release(&store, &name(lock), &owner, Duration::ZERO).await;
+    say(format_args!("{:?}", released.unwrap()));
 }
 
 async fn wait(dir: &str, lock: &str) {

@@ -8,6 +8,7 @@
 
 mod child;
 mod conformance;
+mod errors;
 mod names;
 mod processes;
 mod support;

@@ -1,0 +1,265 @@
+//! What can be wrong with a directory, a disk or a file, and what the user is told.
+
+use std::{
+    fs::{self, File, Permissions},
+    io,
+    os::unix::{
+        fs::{FileExt, PermissionsExt},
+        process::CommandExt,
+    },
+    path::Path,
+    process::Command,
+    sync::Arc,
+};
+
+use tenure_core::{
+    Clock, Fault, FaultKind, Store, SystemClock,
+    proto::Renewed,
+    store::{Renewal, Weight},
+};
+use tenure_embedded::{EmbeddedStore, FileSystem, Machine, ThisMachine};
+
+use crate::{
+    child::{self, Process},
+    support::{TTL, give_back, is_free, name, once, open, owner, state_files, take},
+};
+
+fn refused(dir: &Path) -> Fault {
+    let fault = EmbeddedStore::open(dir).unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    fault
+}
+
+fn i_am_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap().stdout;
+    id.trim_ascii() == b"0"
+}
+
+/// A child in a mount namespace of its own, where `mount` was run first.
+fn with_mount(mount: &str, role: &[&str]) -> Option<Process> {
+    let user: &[&str] = if i_am_root() { &[] } else { &["--user", "--map-root-user"] };
+    let shell = format!("{mount} && exec \"$0\" \"$@\"");
+    let before = [&["unshare", "--mount"], user, &["sh", "-c", &shell]].concat();
+    let works = Command::new(before[0]).args(&before[1..]).arg("true").status();
+    if !works.is_ok_and(|status| status.success()) {
+        eprintln!("not shown: this machine lets tests mount nothing");
+        return None;
+    }
+    let program = std::env::current_exe().unwrap();
+    Some(Process::run(&mut child::command(&before, &program, role)))
+}
+
+#[test]
+fn a_full_disk_is_named_and_what_is_held_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_str().unwrap();
+    let mount = format!("mount -t tmpfs -o size=256k none '{path}'");
+    let Some(mut process) = with_mount(&mount, &["fill the disk", path]) else { return };
+    let said = process.says().unwrap();
+    assert!(said.contains("Misconfigured") && said.contains("the disk is full"), "{said}");
+    assert_eq!(process.says().unwrap(), "granted when there was room again");
+}
+
+#[test]
+fn a_read_only_file_system_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(&dir));
+    let path = dir.path().to_str().unwrap();
+    let mount = format!("mount --bind '{path}' '{path}' && mount -o remount,bind,ro '{path}'");
+    let Some(mut process) = with_mount(&mount, &["open", path]) else { return };
+    let said = process.says().unwrap();
+    assert!(said.contains("Misconfigured") && said.contains("is read-only"), "{said}");
+}
+
+#[test]
+fn a_missing_permission_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    drop(EmbeddedStore::open(&store).unwrap());
+    let role = ["open", store.to_str().unwrap()];
+    let said = if i_am_root() {
+        // Nothing is denied to root, so somebody else has to try, with a program he may run.
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let program = dir.path().join("program");
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        let mut command = child::command(&[], &program, &role);
+        Process::run(command.uid(65534).gid(65534).current_dir("/")).says().unwrap()
+    } else {
+        fs::set_permissions(&store, Permissions::from_mode(0o000)).unwrap();
+        let said = Process::start(&role).says().unwrap();
+        fs::set_permissions(&store, Permissions::from_mode(0o700)).unwrap();
+        said
+    };
+    assert!(said.contains("Misconfigured") && said.contains("permission denied"), "{said}");
+}
+
+#[test]
+fn a_file_instead_of_the_directory_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "not locks").unwrap();
+    assert!(refused(&file).what().contains("is a file, not a directory"));
+    assert!(refused(&file.join("below")).what().contains("is a file, not a directory"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "not locks");
+}
+
+/// The real machine with a file system of another kind.
+#[derive(Debug)]
+struct On(u32);
+
+impl Machine for On {
+    fn clock(&self) -> &dyn Clock {
+        &SystemClock
+    }
+
+    fn boot_id(&self) -> Result<[u8; 16], Fault> {
+        ThisMachine.boot_id()
+    }
+
+    fn file_system(&self, _path: &Path) -> io::Result<FileSystem> {
+        Ok(FileSystem::from_magic(self.0))
+    }
+
+    fn read_at(&self, file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        ThisMachine.read_at(file, bytes, offset)
+    }
+
+    fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        ThisMachine.write_at(file, bytes, offset)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        ThisMachine.sync(file)
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn file_systems_whose_locks_reach_too_far_or_not_far_enough_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let inside = dir.path().join("store");
+    for (magic, word) in [
+        (0x6969, "nfs"),
+        (0xff53_4d42, "smb"),
+        (0x6573_5546, "fuse"),
+        (0x0102_1997, "9p"),
+        (0x0bd0_0bd0, "lustre"),
+        (0x1234_5678, "0x12345678"),
+    ] {
+        let fault = EmbeddedStore::open_on(&inside, Arc::new(On(magic))).unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Misconfigured);
+        assert!(fault.what().contains(word) && fault.cure().contains("local disk"), "{fault}");
+        assert!(!inside.exists(), "nothing is left on it");
+    }
+    for magic in [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994] {
+        EmbeddedStore::open_on(&inside, Arc::new(On(magic))).unwrap();
+    }
+}
+
+/// Writes over both slots of a file of the store.
+fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
+    let file = File::options().write(true).open(path).unwrap();
+    for slot in [0, 2048] {
+        file.write_all_at(bytes, slot + at).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn files_of_another_version_are_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    take(&store, &name("a")).await;
+    let file = state_files(dir.path()).remove(0);
+    overwrite(&file, 4, &7_u16.to_le_bytes());
+    let fault = store.acquire(&name("a"), &once(owner())).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured);
+    assert!(fault.what().contains("another version of tenure (format 7)"), "{fault}");
+    // An eviction repairs what is damaged, not what others can read.
+    assert_eq!(store.evict(&name("a")).await.unwrap_err().kind(), FaultKind::Misconfigured);
+
+    overwrite(&dir.path().join("clock"), 4, &9_u16.to_le_bytes());
+    assert!(refused(dir.path()).what().contains("another version of tenure (format 9)"));
+}
+
+#[tokio::test]
+async fn a_damaged_state_is_refused_until_it_is_evicted() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let (mine, first) = take(&store, &name("a")).await;
+    take(&store, &name("b")).await;
+    let file = state_files(dir.path())
+        .into_iter()
+        .find(|path| fs::read(path).unwrap().windows(3).any(|bytes| bytes == b"\x01\0a"))
+        .unwrap();
+    overwrite(&file, 60, &[0xff; 40]);
+
+    let fault = store.acquire(&name("a"), &once(owner())).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Corrupt);
+    assert!(fault.cure().contains("tenure break"), "{fault}");
+    let renewal = Renewal { name: name("a"), owner: mine, ttl: TTL };
+    assert_eq!(store.renew(&[renewal]).await, [Renewed::Unknown]);
+    // One damaged name does not hide the others, and doctor names its file.
+    let names = store.list("", 10).await.unwrap().names;
+    assert_eq!(names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["b"]);
+    let findings = store.health().await.unwrap();
+    let bad = findings.iter().find(|finding| finding.weight == Weight::Bad).unwrap();
+    assert!(bad.found.contains(file.to_str().unwrap()), "{bad:?}");
+
+    // Another client repairs it, one that never saw the name.
+    let other = open(&dir);
+    assert!(other.evict(&name("a")).await.unwrap().is_empty());
+    let (_, next) = take(&store, &name("a")).await;
+    assert!(next > first);
+}
+
+#[tokio::test]
+async fn the_file_of_another_name_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    take(&store, &name("a")).await;
+    let a = state_files(dir.path()).remove(0);
+    take(&store, &name("b")).await;
+    let b = state_files(dir.path()).into_iter().find(|path| *path != a).unwrap();
+    fs::copy(&a, &b).unwrap();
+    let fault = store.acquire(&name("b"), &once(owner())).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Corrupt);
+    assert!(fault.what().contains("another lock"), "{fault}");
+}
+
+#[tokio::test]
+async fn a_damaged_clock_fails_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(&dir));
+    overwrite(&dir.path().join("clock"), 20, &[0xff; 30]);
+    let fault = EmbeddedStore::open(dir.path()).unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Corrupt);
+    assert!(fault.what().contains("clock") && fault.cure().contains("backup"), "{fault}");
+}
+
+#[tokio::test]
+async fn files_removed_in_use_are_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let (mine, _) = take(&store, &name("a")).await;
+    fs::remove_dir_all(dir.path().join("boots")).unwrap();
+    // Others would make new files and never see this store's holds.
+    let other = open(&dir);
+    assert!(is_free(&other, &name("a")).await);
+    let renewal = Renewal { name: name("a"), owner: mine, ttl: TTL };
+    assert_eq!(store.renew(&[renewal]).await, [Renewed::Unknown]);
+    let fault = store.acquire(&name("a"), &once(owner())).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured);
+    assert!(fault.what().contains("were removed while it was in use"), "{fault}");
+}
+
+#[tokio::test]
+async fn what_others_leave_behind_is_no_trouble() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("notes.txt"), "hello").unwrap();
+    fs::create_dir_all(dir.path().join("boots/of an older design/locks")).unwrap();
+    let store = open(&dir);
+    let (mine, _) = take(&store, &name("a")).await;
+    give_back(&store, &name("a"), &mine).await;
+    assert_eq!(fs::read_to_string(dir.path().join("notes.txt")).unwrap(), "hello");
+}
