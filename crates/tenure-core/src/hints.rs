@@ -1,7 +1,7 @@
 //! Wake-ups: hints that a waiter should ask again.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -17,7 +17,7 @@ use crate::LockName;
 /// holds as many entries as this process has waiters, no more. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct HintBoard {
-    waiters: Arc<Mutex<HashMap<Owner, Entry>>>,
+    waiters: Arc<Mutex<BTreeMap<Owner, Entry>>>,
 }
 
 struct Entry {
@@ -62,7 +62,7 @@ impl HintBoard {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Owner, Entry>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Owner, Entry>> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
