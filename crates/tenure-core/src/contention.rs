@@ -20,6 +20,9 @@ use crate::{
     ticket::Ticket,
 };
 
+/// How long an answer is waited for before the store is asked again.
+const LONGEST_CALL: Duration = Duration::from_secs(5);
+
 /// How a contention ended.
 pub(crate) enum Outcome {
     /// With the lock.
@@ -118,8 +121,9 @@ impl<'a> Contention<'a> {
             label: self.settings.label.clone(),
         };
         ticket.calling(sent, ttl);
-        // An answer that comes later than this could only be a grant that is over.
-        let useful = sent.saturating_add(ttl);
+        // An answer that comes later than one ttl could only be a grant that is over; with a long
+        // ttl it helps to ask again sooner, which is harmless.
+        let useful = sent.saturating_add(ttl.min(LONGEST_CALL));
         let until = if tries { useful } else { useful.min(self.give_up) };
         let store = &self.context.store;
         let clock = &*self.context.clock;
