@@ -132,7 +132,8 @@ impl Lease {
     }
 
     fn leave(&self, state: &mut State, keep_until: Timestamp) -> Option<Departure> {
-        let until = state.hold.deadline().max(keep_until);
+        // The store keeps the lease until its own end, also where the hold ended before.
+        let until = state.hold.deadline_for(&state.hold.terms()).max(keep_until);
         state.hold.end();
         if state.hold.ended() {
             self.unplan(state);
