@@ -7,8 +7,11 @@
 //! tenure_testkit::conformance!(Adapter::new());
 //! ```
 
+pub mod check;
 pub mod conformance;
 pub mod fault;
 mod random;
+pub mod sim;
 
 pub use random::Random;
+pub use tenure_core::proto;

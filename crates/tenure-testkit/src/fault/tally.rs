@@ -1,6 +1,9 @@
 //! How often each fault really happened.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
@@ -34,11 +37,37 @@ kinds! {
     InDoubt,
     /// A waiter heard no wake-up.
     HintsLost,
+    /// A process was cut off from the store for a while.
+    Outage,
+    /// A process stood still for a while.
+    Paused,
+    /// A process ended without a word.
+    Crashed,
+    /// A process has a clock of another rate than the store's.
+    ClockRate,
+    /// The store lost its data.
+    DataLost,
+    /// An operator took a name from its holder.
+    Evicted,
+    /// The store's time of day was set back.
+    WallSetBack,
+    /// An acquire was dropped midway.
+    AcquireDropped,
+    /// A release was dropped midway.
+    ReleaseDropped,
+    /// Work under a guard was dropped midway.
+    RunDropped,
 }
 
 /// Counts of faults that happened.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Tally([AtomicU64; KINDS]);
+
+impl fmt::Debug for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(Kind::ALL.iter().map(|kind| (kind, self.of(*kind)))).finish()
+    }
+}
 
 impl Tally {
     /// Counts one more.

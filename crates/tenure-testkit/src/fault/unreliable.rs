@@ -6,7 +6,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use tenure_core::{
     Clock, Fault, FaultKind, HintBoard, LockName, Store, Wakeups,
     proto::{
-        Owner, Renewed, Token,
+        Owner, Renewed, Timestamp, Token,
         queue::{Answer, Ask, Contender, Raised, Released, Snapshot},
     },
     store::{Capabilities, Finding, Listing, Renewal},
@@ -46,6 +46,7 @@ struct Network {
     silent: HintBoard,
     under_way: Arc<AtomicUsize>,
     cut: AtomicBool,
+    last_trouble: AtomicU64,
 }
 
 /// What becomes of one call.
@@ -97,6 +98,7 @@ impl Unreliable {
                 silent: HintBoard::new(),
                 under_way: Arc::default(),
                 cut: AtomicBool::new(false),
+                last_trouble: AtomicU64::new(0),
             }),
         }
     }
@@ -109,6 +111,12 @@ impl Unreliable {
     /// From now on no request leaves and no answer comes, as when the process has ended.
     pub fn cut(&self) {
         self.network.cut.store(true, Ordering::Relaxed);
+    }
+
+    /// When a call was sent last that went wrong in any way.
+    #[must_use]
+    pub fn last_trouble(&self) -> Timestamp {
+        Timestamp::from_nanos(self.network.last_trouble.load(Ordering::Relaxed))
     }
 
     /// How many calls are under way, those included whose callers gave them up.
@@ -179,8 +187,16 @@ impl Network {
         let repeated = !refused && happens(faults.repeated, Kind::Repeated);
         let request_late = !refused && happens(faults.request_late, Kind::RequestLate);
         let reply_late = !refused && happens(faults.reply_late, Kind::ReplyLate);
-        let mut late =
-            |late: bool| late.then(|| random.length(Duration::from_micros(100), faults.delay));
+        if refused || request_lost || reply_lost || repeated || request_late || reply_late {
+            self.last_trouble.store(self.clock.now().as_nanos(), Ordering::Relaxed);
+        }
+        // Most delays are short, some are very long.
+        let mut late = |late: bool| {
+            late.then(|| {
+                let most = faults.delay / (1 << random.below(6));
+                random.length(most / 8, most)
+            })
+        };
         Fate {
             refused,
             request_lost,

@@ -4,3 +4,5 @@ mod broken_rules;
 mod conformance_memory;
 mod every_case_is_mounted;
 mod every_store_mounts;
+mod mutants;
+mod simulation;

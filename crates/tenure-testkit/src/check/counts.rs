@@ -1,0 +1,37 @@
+//! How much happened in a run.
+
+use std::ops::AddAssign;
+
+/// Counts over one or more runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Holds that began.
+    pub holds: u64,
+    /// Holds that were passed on inside a process.
+    pub passes: u64,
+    /// Holds that were lost.
+    pub losses: u64,
+    /// Acquisitions that ended in doubt.
+    pub in_doubt: u64,
+    /// Writes that a resource accepted.
+    pub accepted: u64,
+    /// Writes that a resource refused for their token.
+    pub fenced_off: u64,
+    /// Writes that did harm where no token was compared.
+    pub harm: u64,
+    /// Times that two held a name together after a loss of data.
+    pub overlaps: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.holds += other.holds;
+        self.passes += other.passes;
+        self.losses += other.losses;
+        self.in_doubt += other.in_doubt;
+        self.accepted += other.accepted;
+        self.fenced_off += other.fenced_off;
+        self.harm += other.harm;
+        self.overlaps += other.overlaps;
+    }
+}

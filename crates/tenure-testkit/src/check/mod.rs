@@ -1,0 +1,15 @@
+//! Watches every hold of a simulation and says which promise was broken.
+//!
+//! It sees what no process can see: true time, and what the store really keeps.
+
+mod checker;
+mod counts;
+mod history;
+mod tokens;
+mod view;
+mod watched;
+
+pub use checker::Checker;
+pub use counts::Counts;
+pub use history::Violation;
+pub use watched::{Told, Watched};

@@ -1,0 +1,64 @@
+//! Promise S2: tokens are unique, and rise in the order of the holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenure_core::{LockName, Timestamp, Token};
+
+/// The tokens of all names of a run.
+#[derive(Debug, Default)]
+pub(super) struct Tokens {
+    names: BTreeMap<LockName, Name>,
+}
+
+#[derive(Debug, Default)]
+struct Name {
+    seen: BTreeSet<Token>,
+    greatest: Option<Token>,
+    accepted: Option<Token>,
+    /// When the store granted the lease that is being passed on, in the time of its process.
+    began: BTreeMap<u64, Timestamp>,
+}
+
+impl Tokens {
+    /// A hold with `token` begins; `valid` says whether it can be counted on. What is wrong with
+    /// it, if anything is.
+    pub(super) fn begins(&mut self, name: &LockName, token: Token, valid: bool) -> Option<String> {
+        let state = self.names.entry(name.clone()).or_default();
+        if !state.seen.insert(token) {
+            return Some(format!("{name} was held twice with token {token}"));
+        }
+        let before = state.greatest;
+        state.greatest = before.max(Some(token));
+        match before {
+            Some(before) if valid && token < before => {
+                Some(format!("{name} is held with token {token} after {before}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The store granted a lease at `now`, which may be passed on from then.
+    pub(super) fn granted(&mut self, name: &LockName, token: Token, now: Timestamp) {
+        self.names.entry(name.clone()).or_default().began.insert(token.time(), now);
+    }
+
+    /// When the store granted the lease that `token` was passed on from.
+    pub(super) fn granted_at(&self, name: &LockName, token: Token) -> Option<Timestamp> {
+        self.names.get(name)?.began.get(&token.time()).copied()
+    }
+
+    /// A resource accepted a write. What is wrong with it, if anything is.
+    pub(super) fn accepted(&mut self, name: &LockName, token: Token) -> Option<String> {
+        let state = self.names.entry(name.clone()).or_default();
+        let before = state.accepted;
+        state.accepted = before.max(Some(token));
+        let before = before.filter(|before| token < *before)?;
+        Some(format!("a resource of {name} accepted token {token} after {before}"))
+    }
+
+    /// The largest time that any token carries.
+    pub(super) fn greatest_time(&self) -> u64 {
+        let greatest = self.names.values().filter_map(|name| name.greatest);
+        greatest.map(Token::time).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,65 @@
+//! One hold, as the checker sees it.
+
+use std::{sync::Weak, time::Duration};
+
+use tenure_core::{Guard, LockName, LostReason, Timestamp, Token};
+
+use crate::sim::SimClock;
+
+/// What a task tells of a hold that it has just got.
+#[derive(Debug)]
+pub struct Watched {
+    /// Whose it is.
+    pub process: u64,
+    /// The lock.
+    pub name: LockName,
+    /// Its token.
+    pub token: Token,
+    /// The guard, for as long as it is there.
+    pub guard: Weak<Guard>,
+    /// The clock of its process.
+    pub clock: SimClock,
+    /// The lease that was asked for.
+    pub ttl: Duration,
+    /// When its process was last resumed, in true time.
+    pub resumed: Timestamp,
+}
+
+/// What a task tells when it was told that its hold is lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Why.
+    pub reason: LostReason,
+    /// When its process was last resumed, in true time.
+    pub resumed: Timestamp,
+    /// When anything last went wrong for its process, in true time.
+    pub last_trouble: Timestamp,
+}
+
+/// A hold with what became of it.
+#[derive(Debug)]
+pub(super) struct Hold {
+    pub(super) watched: Watched,
+    /// When it began, in true time.
+    pub(super) began: Timestamp,
+    /// Whether a check of it has failed.
+    pub(super) failed: bool,
+    /// Whether the store was seen without its lease.
+    pub(super) gone: bool,
+    /// When it was over, in true time, as far as was seen.
+    pub(super) ended: Option<Timestamp>,
+}
+
+impl Hold {
+    /// Whether its process could act on it at this very moment.
+    pub(super) fn valid(&self) -> bool {
+        self.ended.is_none()
+            && self.watched.guard.upgrade().is_some_and(|guard| guard.check().is_ok())
+    }
+
+    /// The first moment of true time at which its process does not count on it any more.
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        let guard = self.watched.guard.upgrade()?;
+        Some(self.watched.clock.true_at(guard.deadline()))
+    }
+}

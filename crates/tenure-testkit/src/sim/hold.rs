@@ -1,0 +1,147 @@
+//! One hold: it works, is watched, and ends in one of many ways.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{Clock, Guard, ReleaseError, Timestamp};
+
+use super::{limited::Limited, process::Post, task::Terms};
+use crate::{
+    Random,
+    check::{Told, Watched},
+    fault::Kind,
+};
+
+/// Holds `guard` for a while and lets it go.
+pub(super) async fn hold(post: &Post, guard: Guard, terms: &Terms, random: &mut Random) {
+    let world = &post.world;
+    let guard = Arc::new(guard);
+    let hold = world
+        .check
+        .acquired(Watched {
+            process: post.number,
+            name: guard.name().clone(),
+            token: guard.token(),
+            guard: Arc::downgrade(&guard),
+            clock: post.clock.clone(),
+            ttl: terms.ttl,
+            resumed: post.resumed(),
+        })
+        .await;
+    if random.happens(100) {
+        run(post, &guard, hold, random).await;
+    } else {
+        stay(post, &guard, hold, terms, random).await;
+    }
+    world.check.ended(hold);
+    if let Ok(guard) = Arc::try_unwrap(guard) {
+        leave(post, guard, terms, random).await;
+    }
+}
+
+/// Works step by step, watching for the loss of the hold and writing now and then.
+async fn stay(post: &Post, guard: &Guard, hold: usize, terms: &Terms, random: &mut Random) {
+    let world = &post.world;
+    let longest = if world.plan.quick && random.happens(900) {
+        Duration::from_millis(6)
+    } else {
+        Duration::from_secs(2) / (1 << random.below(8))
+    };
+    let mut until = post.clock.now().saturating_add(random.length(Duration::ZERO, longest));
+    let lost = guard.lost();
+    tokio::pin!(lost);
+    let mut told = false;
+    loop {
+        let now = post.clock.now();
+        if now >= until || (world.calm() && !told) {
+            return;
+        }
+        let step = random.length(STEP / 2, terms.ttl.min(longest) / 3 + STEP);
+        let next = until.min(now.saturating_add(step));
+        tokio::select! {
+            biased;
+            why = &mut lost, if !told => {
+                told = true;
+                world.check.told(hold, tell(post, &why));
+                // Some do not stop when they are told, so that a hold that comes back is seen.
+                until = post.clock.now().saturating_add(random.length(Duration::ZERO, MOST));
+            }
+            () = post.clock.sleep_until(next) => {}
+        }
+        world.check.look(guard.name()).await;
+        write(post, guard, terms, random);
+    }
+}
+
+const STEP: Duration = Duration::from_millis(2);
+const MOST: Duration = Duration::from_secs(1);
+
+fn tell(post: &Post, lost: &tenure_core::Lost) -> Told {
+    Told { reason: lost.reason, resumed: post.resumed(), last_trouble: post.last_trouble() }
+}
+
+/// Writes with the token, if the hold may be counted on. Some writes are long under way.
+fn write(post: &Post, guard: &Guard, terms: &Terms, random: &mut Random) {
+    let (late, length) =
+        (random.happens(300), random.length(Duration::ZERO, terms.ttl.min(MOST) * 2));
+    let Ok(token) = guard.check() else { return };
+    let (world, name) = (post.world.clone(), guard.name().clone());
+    if !late {
+        world.write(&name, token);
+        return;
+    }
+    tokio::spawn(async move {
+        tokio::time::sleep(length).await;
+        world.write(&name, token);
+    });
+}
+
+/// Works inside [`Guard::run`].
+async fn run(post: &Post, guard: &Guard, hold: usize, random: &mut Random) {
+    let world = &post.world;
+    let steps = random.below(4);
+    let step = random.length(Duration::from_millis(1), Duration::from_millis(100));
+    let work = async {
+        for _ in 0..steps {
+            post.sleep(step).await;
+            world.check.look(guard.name()).await;
+        }
+    };
+    let polls = random.happens(world.plan.drops).then(|| random.below(6));
+    match Limited::new(guard.run(work), polls).await {
+        None => world.tally.count(Kind::RunDropped),
+        Some(Ok(())) => {}
+        Some(Err(lost)) => world.check.told(hold, tell(post, &lost)),
+    }
+}
+
+async fn leave(post: &Post, guard: Guard, terms: &Terms, random: &mut Random) {
+    let world = &post.world;
+    let note = |what: &str| world.check.note(post.number, what);
+    match random.below(10) {
+        0..=5 => {
+            note("releases");
+            let polls = random.happens(world.plan.drops).then(|| random.below(4));
+            let sent = post.clock.now();
+            match Limited::new(guard.release(), polls).await {
+                None => world.tally.count(Kind::ReleaseDropped),
+                Some(Ok(())) => note("has released"),
+                Some(Err(ReleaseError::InDoubt(_))) => note("is in doubt about its release"),
+                Some(Err(_)) => note("had lost before it released"),
+            }
+            let took = post.clock.now().since(sent);
+            world.check.released_within(post.number, took, post.resumed(), start(post, sent));
+        }
+        6 if terms.ttl <= Duration::from_secs(2) && !world.calm() => {
+            note("leaves its lease to expire");
+            let _ = guard.leave_to_expire();
+        }
+        _ => {
+            note("drops its guard");
+            drop(guard);
+        }
+    }
+}
+
+fn start(post: &Post, sent: Timestamp) -> Timestamp {
+    post.clock.true_at(sent)
+}

@@ -1,0 +1,23 @@
+//! The simulation: the real engine, guards and hand-over of several processes, over a memory store
+//! behind an unreliable network, in a time of their own, all from one seed.
+//!
+//! The same seed always gives the same run. A run that breaks a promise says which, and how to see
+//! it again.
+
+mod chaos;
+mod clock;
+mod hold;
+mod limited;
+mod pausable;
+mod plan;
+mod process;
+mod resource;
+mod run;
+mod sweep;
+mod task;
+mod world;
+
+pub use clock::SimClock;
+pub use plan::Plan;
+pub use run::{Run, replay, simulate};
+pub use sweep::{Sweep, seeds_wanted, sweep, sweep_with};

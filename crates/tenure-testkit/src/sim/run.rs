@@ -1,0 +1,89 @@
+//! One run, from its seed to its verdict.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{Clock, Store};
+use tokio::runtime::Builder;
+
+use super::{Plan, chaos, process::Process, world::World};
+use crate::{
+    Random,
+    check::{Counts, Violation},
+    fault::Tally,
+};
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Run {
+    /// The seed.
+    pub seed: u64,
+    /// The first promise that was broken, if any was.
+    pub violation: Option<Violation>,
+    /// A number made of all that happened: the same seed gives the same.
+    pub fingerprint: u64,
+    /// How much happened.
+    pub counts: Counts,
+    /// What happened, line by line, if that was asked for.
+    pub trace: Vec<String>,
+}
+
+/// Runs one seed. Faults that happen are counted in `tally`.
+#[must_use]
+pub fn simulate(seed: u64, tally: &Arc<Tally>) -> Run {
+    run(seed, tally, false)
+}
+
+/// Runs one seed and keeps what happened.
+#[must_use]
+pub fn replay(seed: u64) -> Run {
+    run(seed, &Arc::default(), true)
+}
+
+#[allow(clippy::panic, reason = "without a runtime there is no simulation")]
+fn run(seed: u64, tally: &Arc<Tally>, trace: bool) -> Run {
+    match Builder::new_current_thread().enable_time().start_paused(true).build() {
+        Ok(runtime) => runtime.block_on(live(seed, tally.clone(), trace)),
+        Err(error) => panic!("no runtime for the simulation: {error}"),
+    }
+}
+
+async fn live(seed: u64, tally: Arc<Tally>, trace: bool) -> Run {
+    let mut random = Random::new(seed);
+    let world = World::new(Plan::of(seed), trace, tally);
+    let mut processes: Vec<Process> = (0..world.plan.processes)
+        .map(|index| Process::start(index + 1, &world, &mut random))
+        .collect();
+    tokio::select! {
+        biased;
+        () = world.check.failed() => {}
+        () = course(&world, &mut processes, &mut random) => {}
+    }
+    let (violation, fingerprint, counts, trace) = world.check.verdict();
+    Run { seed, violation, fingerprint, counts, trace }
+}
+
+/// Trouble, then calm; in the end nobody waits any more and nothing is left behind.
+async fn course(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut Random) {
+    chaos::rage(world, processes, random).await;
+    let calm_at = world.now();
+    let bound = calm_at.saturating_add(world.plan.bound());
+    for process in processes.iter_mut() {
+        for task in std::mem::take(&mut process.tasks) {
+            let rest = bound.since(world.now()).max(Duration::from_millis(1));
+            if tokio::time::timeout(rest, task).await.is_err() {
+                world.check.stuck(process.post.number, world.plan.bound());
+                return;
+            }
+        }
+    }
+    world.clock.sleep_until(bound).await;
+    for name in &world.names {
+        let left = world.store.inspect(name).await.unwrap_or_default();
+        world.check.nothing_left(name, &left);
+    }
+    for process in processes.iter().filter(|process| !process.has_crashed()) {
+        if let Err(error) = process.post.tenure.shutdown(world.plan.longest_lease()).await {
+            world.check.not_shut_down(process.post.number, &error);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What all processes of a run share.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use tenure_core::{Clock, LockName, MemoryStore, Timestamp, Token};
+
+use super::{Plan, SimClock, resource::Resources};
+use crate::{check::Checker, fault::Tally};
+
+/// The store, the time, and who watches.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) plan: Plan,
+    pub(super) clock: SimClock,
+    pub(super) store: MemoryStore,
+    pub(super) check: Arc<Checker>,
+    pub(super) tally: Arc<Tally>,
+    pub(super) names: Vec<LockName>,
+    resources: Resources,
+    calm: AtomicBool,
+}
+
+impl World {
+    pub(super) fn new(plan: Plan, trace: bool, tally: Arc<Tally>) -> Arc<Self> {
+        let clock = SimClock::true_time();
+        let store = MemoryStore::with_clock(Arc::new(clock.clone()));
+        let longest_lease = plan.longest_lease() + super::plan::LONGEST_GRACE;
+        let check = Checker::new(store.clone(), clock.clone(), longest_lease, trace);
+        let names = ["a", "b"].iter().filter_map(|name| LockName::new(name).ok());
+        Arc::new(Self {
+            names: names.take(usize::try_from(plan.names).unwrap_or(1)).collect(),
+            plan,
+            clock,
+            store,
+            check,
+            tally,
+            resources: Resources::default(),
+            calm: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Whether nothing goes wrong any more.
+    pub(super) fn calm(&self) -> bool {
+        self.calm.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn calm_down(&self) {
+        self.calm.store(true, Ordering::Relaxed);
+    }
+
+    /// A write with `token` reaches the resources.
+    pub(super) fn write(&self, name: &LockName, token: Token) {
+        let written = self.resources.write(name, token);
+        self.check.wrote(name, token, written.accepted, written.harm);
+    }
+}
