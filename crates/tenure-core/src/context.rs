@@ -53,7 +53,7 @@ impl Context {
 
     /// Which lock, in which store, for an error.
     pub(crate) fn place(&self, name: &LockName) -> Place {
-        let store = format!("{} ({})", self.store.kind(), self.store.location());
+        let store = format!("{}:{}", self.store.kind(), self.store.location());
         Place { name: name.clone(), store }
     }
 

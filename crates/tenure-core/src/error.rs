@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, time::Duration};
 
-use tenure_proto::{LostReason, OutOfRange, Token, queue::Contender};
+use tenure_proto::{LostReason, OutOfRange, Token, queue::Contender, time::floor_millis};
 
 use crate::{Fault, FaultKind, LockName, NameError};
 
@@ -57,7 +57,9 @@ pub struct TimedOut {
 
 impl fmt::Display for TimedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: not free within {:?}", self.place, self.waited)?;
+        // Less than a millisecond of a wait means nothing to anybody.
+        let waited = Duration::from_millis(floor_millis(self.waited));
+        write!(f, "{}: not free within {waited:?}", self.place)?;
         if let Some(holder) = &self.holder {
             write!(f, ", held by {:?}", holder.label)?;
         }

@@ -19,6 +19,9 @@ use crate::{
 
 /// A lock that at most one guard holds at a time. A handle: cheap to make, to clone and to drop.
 ///
+/// It is not reentrant: a task that holds it and locks it again waits for itself. Waiting needs a
+/// tokio runtime with time enabled.
+///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// use std::{sync::Arc, time::Duration};
