@@ -9,7 +9,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use super::{COMMAND, own_program, terminal::Terminal};
+use super::{COMMAND, guardian, own_program, terminal::Terminal};
 use crate::exit;
 
 /// The command line of this step, run by the guardian `parent`.
@@ -32,6 +32,9 @@ pub(crate) fn main(mut args: ArgsOs) -> ExitCode {
     if foreground && let Some(terminal) = Terminal::open() {
         // Before the command can read: a background group that reads is stopped.
         terminal.give(nix::unistd::getpgrp());
+    }
+    if guardian::deaf_to().thread_unblock().is_err() {
+        return ExitCode::from(exit::FAILED);
     }
     let error = Command::new(&program).args(args).exec();
     ExitCode::from(explain(&program, &error))

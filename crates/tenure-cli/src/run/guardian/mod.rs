@@ -38,16 +38,22 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-fn prepare() -> io::Result<(tokio::runtime::Runtime, UnixStream)> {
-    // Blocked, not ignored: a command would inherit the latter.
-    let mut mask = SigSet::empty();
-    for deaf in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
-        mask.add(deaf);
+/// The signals that people and terminals send to whole families of processes. A guardian blocks
+/// them; the command unblocks them again. Ignored ones it could not tell from those that tenure's
+/// caller ignores.
+pub(crate) fn deaf_to() -> SigSet {
+    let mut signals = SigSet::empty();
+    for ending in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
+        signals.add(ending);
     }
     for stopping in [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU] {
-        mask.add(stopping);
+        signals.add(stopping);
     }
-    mask.thread_block()?;
+    signals
+}
+
+fn prepare() -> io::Result<(tokio::runtime::Runtime, UnixStream)> {
+    deaf_to().thread_block()?;
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_name(c"lock-guardian")?;
     group::adopt_orphans()?;
