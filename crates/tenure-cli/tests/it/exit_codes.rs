@@ -1,0 +1,125 @@
+use crate::{
+    process::code,
+    scene::{Scene, events, text},
+};
+
+#[test]
+fn the_exit_code_is_the_commands_own() {
+    let scene = Scene::new();
+    for own in [0, 1, 7, 124, 255] {
+        assert_eq!(code(&scene.run("name", &format!("exit {own}"))), own);
+    }
+}
+
+#[test]
+fn a_command_ended_by_a_signal_gives_128_and_its_number() {
+    let scene = Scene::new();
+    assert_eq!(code(&scene.run("name", "kill -9 $$")), 137);
+    assert_eq!(code(&scene.run("name", "kill -15 $$")), 143);
+}
+
+#[test]
+fn a_busy_lock_gives_124_or_what_was_asked_for() {
+    let scene = Scene::new();
+    let holder = scene.start("name --label somebody", "echo > held; sleep 1000");
+    scene.line("held");
+    let refused = scene.run("name --no-wait", "echo never");
+    assert_eq!(code(&refused), 124);
+    assert_eq!(text(&refused.stdout), "");
+    assert!(text(&refused.stderr).contains("held by somebody"), "{}", text(&refused.stderr));
+    assert_eq!(code(&scene.run("name --no-wait --busy-exit-code 75", "")), 75);
+    assert_eq!(code(&scene.run("name --wait 0s", "")), 124);
+    drop(holder);
+}
+
+#[test]
+fn a_wait_that_ends_gives_124_and_leaves_nothing_in_the_queue() {
+    let scene = Scene::new();
+    let _holder = scene.start("name --label somebody", "echo > held; sleep 1000");
+    scene.line("held");
+    let late = scene.run("name --wait 100ms --json", "echo never");
+    assert_eq!(code(&late), 124);
+    let said = events(&late.stderr);
+    assert_eq!(said.last().unwrap()["event"], "busy");
+    assert_eq!(said.last().unwrap()["exit_code"], 124);
+    assert_eq!(scene.show("name")["waiters"], serde_json::json!([]));
+}
+
+#[test]
+fn a_command_that_is_not_there_gives_127_and_one_that_cannot_run_126() {
+    let scene = Scene::new();
+    for (command, expected) in [("no-such-command", 127), ("/etc/passwd", 126), ("/", 126)] {
+        let output = scene.output(["run", "name", "--", command]);
+        assert_eq!(code(&output), expected, "{command}");
+        assert!(text(&output.stderr).contains(command));
+    }
+}
+
+#[test]
+fn wrong_usage_gives_2_and_a_reason() {
+    let scene = Scene::new();
+    let wrong: [&[&str]; 7] = [
+        &["run", "name"],
+        &["run", "--", "true"],
+        &["run", "name", "--ttl", "soon", "--", "true"],
+        &["run", "name", "--ttl", "1ms", "--", "true"],
+        &["run", "name", "--ttl", "2s", "--grace", "1500ms", "--", "true"],
+        &["run", "name", "--wait", "1s", "--no-wait", "--", "true"],
+        &["nonsense"],
+    ];
+    for args in wrong {
+        let output = scene.output(args.iter().copied());
+        assert_eq!(code(&output), 2, "{args:?}");
+        assert_eq!(text(&output.stdout), "", "{args:?}");
+        assert!(!output.stderr.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_used_gives_125() {
+    let scene = Scene::new();
+    let output = scene.output(["run", "name", "--store", "floppy:/a", "--", "true"]);
+    assert_eq!(code(&output), 125);
+    assert!(text(&output.stderr).contains("floppy"));
+}
+
+#[test]
+fn a_lock_held_for_as_long_as_allowed_gives_123() {
+    let scene = Scene::new();
+    let output = scene.run("name --max-hold 400ms --json", "exec sleep 1000");
+    assert_eq!(code(&output), 123);
+    let said = events(&output.stderr);
+    let lost = said.iter().find(|event| event["event"] == "lost").unwrap();
+    assert_eq!(lost["reason"], "max_hold");
+    assert_eq!(said.iter().filter(|event| event["event"] == "lost").count(), 1);
+}
+
+#[test]
+fn a_lock_that_is_broken_ends_the_command_and_gives_123() {
+    let scene = Scene::new();
+    let holder = scene.start("name --ttl 1s --json", "echo > held; exec sleep 1000");
+    scene.line("held");
+    assert_eq!(code(&scene.output(["break", "name", "--yes"])), 0);
+    let output = holder.wait();
+    assert_eq!(code(&output), 123);
+    let said = events(&output.stderr);
+    let lost = said.iter().find(|event| event["event"] == "lost").unwrap();
+    assert_eq!(lost["reason"], "taken");
+}
+
+#[test]
+fn with_a_warning_alone_the_command_of_a_lost_lock_runs_to_its_end_and_123_tells() {
+    let scene = Scene::new();
+    let options = "name --ttl 1s --on-lost warn";
+    let holder =
+        scene.start(options, "echo > held; until [ -e go ]; do sleep 0.02; done; echo done");
+    scene.line("held");
+    assert_eq!(code(&scene.output(["break", "name", "--yes"])), 0);
+    // The next one gets in although the first still runs: that is what was asked for.
+    assert_eq!(code(&scene.run("name", "exit 0")), 0);
+    std::fs::write(scene.path("go"), "").unwrap();
+    let output = holder.wait();
+    assert_eq!(text(&output.stdout), "done\n");
+    assert_eq!(code(&output), 123);
+    assert!(text(&output.stderr).contains("runs on unlocked"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,112 @@
+use nix::sys::signal::Signal;
+
+use crate::{
+    process::{code, lives, send},
+    scene::{Scene, eventually, text},
+};
+
+/// Two processes of one group, one of which is not the guardian's child.
+const FAMILY: &str = "sleep 1000 & echo $$ $! > pids; wait";
+
+#[test]
+fn a_killed_tenure_takes_its_command_along_before_the_next_one_starts() {
+    const ROUNDS: usize = 100;
+    let scene = Scene::new();
+    for round in 0..ROUNDS {
+        let holder = scene.start("name", FAMILY);
+        let pids = scene.pids("pids");
+        let check = format!("kill -0 {} || kill -0 {} || echo both gone", pids[0], pids[1]);
+        let next = scene.start("name", &check);
+        // Half of the rounds the next one waits in the queue already.
+        if round % 2 == 0 {
+            scene.until_waiting("name", 1);
+        }
+        holder.signal(Signal::SIGKILL);
+        let output = next.wait();
+        assert_eq!(text(&output.stdout), "both gone\n", "round {round}");
+        assert_eq!(code(&holder.wait()), 1009);
+        std::fs::remove_file(scene.path("pids")).unwrap();
+    }
+    println!("{ROUNDS} of {ROUNDS}: the command was dead before the next one started");
+}
+
+#[test]
+fn a_frozen_tenure_loses_its_command_in_time_and_says_so_later() {
+    let scene = Scene::new();
+    let holder = scene.start("name --ttl 600ms", FAMILY);
+    let pids = scene.pids("pids");
+    holder.signal(Signal::SIGSTOP);
+    let check = format!("kill -0 {} || kill -0 {} || echo both gone", pids[0], pids[1]);
+    assert_eq!(text(&scene.run("name", &check).stdout), "both gone\n");
+    holder.signal(Signal::SIGCONT);
+    let output = holder.wait();
+    assert_eq!(code(&output), 123, "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_command_that_ended_in_time_keeps_its_exit_code_although_tenure_was_frozen() {
+    let scene = Scene::new();
+    let script = "echo $$ > pids; until [ -e go ]; do sleep 0.01; done; exit 4";
+    let holder = scene.start("name --ttl 2s", script);
+    let pids = scene.pids("pids");
+    holder.signal(Signal::SIGSTOP);
+    std::fs::write(scene.path("go"), "").unwrap();
+    eventually("the command is gone", || !lives(pids[0]));
+    // The next one gets in when the lease has ended.
+    assert_eq!(code(&scene.run("name", "true")), 0);
+    holder.signal(Signal::SIGCONT);
+    assert_eq!(code(&holder.wait()), 4);
+}
+
+#[test]
+fn a_killed_guardian_takes_the_command_along_and_gives_125() {
+    let scene = Scene::new();
+    let holder = scene.start("name", FAMILY);
+    let pids = scene.pids("pids");
+    send(holder.guardian(), Signal::SIGKILL);
+    let output = holder.wait();
+    assert_eq!(code(&output), 125);
+    assert!(text(&output.stderr).contains("guardian"), "{}", text(&output.stderr));
+    assert!(pids.iter().all(|pid| !lives(*pid)));
+    assert_eq!(code(&scene.run("name --no-wait", "true")), 0, "the lock was released");
+}
+
+#[test]
+fn a_frozen_guardian_is_replaced_when_the_lock_is_going_to_be_lost() {
+    let scene = Scene::new();
+    let holder = scene.start("name --max-hold 800ms", FAMILY);
+    let pids = scene.pids("pids");
+    send(holder.guardian(), Signal::SIGSTOP);
+    let check = format!("kill -0 {} || kill -0 {} || echo both gone", pids[0], pids[1]);
+    assert_eq!(text(&scene.run("name", &check).stdout), "both gone\n");
+    assert_eq!(code(&holder.wait()), 123);
+}
+
+#[test]
+fn the_kernel_ends_the_command_if_tenure_and_guardian_die_together() {
+    let scene = Scene::new();
+    let holder = scene.start("name", "echo $$ > pids; exec sleep 1000");
+    let pids = scene.pids("pids");
+    // The guardian cannot act while it is stopped, nor when it is dead.
+    let guardian = holder.guardian();
+    send(guardian, Signal::SIGSTOP);
+    holder.signal(Signal::SIGKILL);
+    send(guardian, Signal::SIGKILL);
+    eventually("the command is gone", || !lives(pids[0]));
+    eventually("the lock is free", || code(&scene.run("name --no-wait", "true")) == 0);
+}
+
+#[test]
+fn a_renewed_lock_is_held_for_many_ttls() {
+    let scene = Scene::new();
+    let output = scene.run("name --ttl 300ms", "sleep 1.5; echo through");
+    assert_eq!((code(&output), text(&output.stdout)), (0, "through\n"));
+}
+
+#[test]
+fn a_command_told_to_end_has_its_grace() {
+    let scene = Scene::new();
+    let script = "trap 'sleep 0.1; echo clean; exit 0' TERM; while :; do sleep 0.02; done";
+    let output = scene.run("name --max-hold 2s --grace 900ms", script);
+    assert_eq!((code(&output), text(&output.stdout)), (123, "clean\n"));
+}

@@ -1,0 +1,97 @@
+use crate::{
+    process::code,
+    scene::{Scene, json, text},
+};
+
+#[test]
+fn ls_lists_the_locks_in_use() {
+    let scene = Scene::new();
+    assert_eq!(json(&scene.output(["ls", "--json"]).stdout)["names"], serde_json::json!([]));
+    let _one = scene.start("jobs:one --label alpha", "echo > one; exec sleep 1000");
+    let _two = scene.start("other", "echo > two; exec sleep 1000");
+    scene.line("one");
+    scene.line("two");
+    let all = scene.output(["ls"]);
+    assert_eq!(code(&all), 0);
+    let all = text(&all.stdout);
+    assert!(all.contains("jobs:one") && all.contains("alpha") && all.contains("other"), "{all}");
+
+    let some = json(&scene.output(["ls", "jobs:", "--json"]).stdout);
+    assert_eq!(some["names"].as_array().unwrap().len(), 1);
+    assert_eq!(some["names"][0]["name"], "jobs:one");
+    let holder = &some["names"][0]["holders"][0];
+    assert_eq!(holder["label"], "alpha");
+    assert!(holder["left_ms"].as_u64().unwrap() <= 30_000);
+    assert!(holder["token"].as_str().unwrap().parse::<u64>().is_ok());
+    assert!(holder["since"].as_str().unwrap().ends_with('Z'));
+}
+
+#[test]
+fn show_tells_of_holder_and_waiters() {
+    let scene = Scene::new();
+    let free = scene.output(["show", "name"]);
+    assert_eq!((code(&free), text(&free.stdout)), (0, "name is free\n"));
+    let _holder = scene.start("name --label alpha", "echo > held; exec sleep 1000");
+    scene.line("held");
+    let _waiter = scene.start("name --label beta", "true");
+    scene.until_waiting("name", 1);
+    let shown = scene.output(["show", "name"]);
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("holder") && shown.contains("alpha"), "{shown}");
+    assert!(shown.contains("waiter 1") && shown.contains("beta"), "{shown}");
+    let shown = scene.show("name");
+    assert_eq!(shown["holders"][0]["mode"], "exclusive");
+    assert_eq!(shown["waiters"][0]["label"], "beta");
+}
+
+#[test]
+fn a_hostile_label_cannot_act_on_the_terminal() {
+    let scene = Scene::new();
+    let mut command = scene.tenure(["run", "name", "--label", "x\u{1b}[2Jy", "--"]);
+    command.args(["sh", "-c", "echo > held; exec sleep 1000"]);
+    let _holder = crate::process::Running::start(&mut command);
+    scene.line("held");
+    for args in [&["show", "name"][..], &["ls"][..]] {
+        let output = scene.output(args.iter().copied());
+        assert!(!output.stdout.contains(&0x1b), "{}", text(&output.stdout));
+        assert!(text(&output.stdout).contains("u{1b}"), "{}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn break_without_a_terminal_wants_to_be_told_yes() {
+    let scene = Scene::new();
+    let _holder = scene.start("name --label alpha", "echo $TENURE_TOKEN > held; exec sleep 1000");
+    let token = scene.line("held");
+    let refused = scene.output(["break", "name"]);
+    assert_eq!(code(&refused), 2);
+    assert!(text(&refused.stderr).contains("--yes"), "{}", text(&refused.stderr));
+    assert_eq!(scene.show("name")["holders"][0]["token"], token.as_str());
+
+    let broken = scene.output(["break", "name", "--yes"]);
+    assert_eq!(code(&broken), 0);
+    let said = text(&broken.stdout);
+    assert!(said.contains("alpha") && said.contains(&token) && said.contains("fenced"), "{said}");
+}
+
+#[test]
+fn break_says_in_json_which_token_it_fences_off() {
+    let scene = Scene::new();
+    let _holder = scene.start("name", "echo $TENURE_TOKEN > held; exec sleep 1000");
+    let token = scene.line("held");
+    let broken = json(&scene.output(["break", "name", "--yes", "--json"]).stdout);
+    assert_eq!(broken["evicted"][0]["token"], token.as_str());
+    let again = scene.output(["break", "name", "--yes"]);
+    assert_eq!((code(&again), text(&again.stdout)), (0, "name was free already\n"));
+}
+
+#[test]
+fn doctor_says_where_the_state_is_and_which_promises_hold() {
+    let scene = Scene::new();
+    let seen = scene.output(["doctor"]);
+    assert_eq!(code(&seen), 0, "{}", text(&seen.stdout));
+    assert!(text(&seen.stdout).contains(scene.path("locks").to_str().unwrap()));
+    let seen = json(&scene.output(["doctor", "--json"]).stdout);
+    assert_eq!(seen["kind"], "file");
+    assert!(!seen["findings"].as_array().unwrap().is_empty());
+}

@@ -1,0 +1,17 @@
+//! The command as its users meet it: real processes, real signals, real terminals.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
+
+mod counter;
+mod exit_codes;
+mod guardian;
+mod looking;
+mod names;
+mod pass_through;
+mod process;
+mod scene;
+mod settings;
+mod shell_help;
+mod signals;
+mod terminal;
+mod waiting;

@@ -1,0 +1,121 @@
+use std::{
+    fs,
+    io::{Read, Write},
+    os::unix::fs::FileExt,
+    process::{Command, Stdio},
+};
+
+use crate::{
+    process::code,
+    scene::{Scene, events, text},
+};
+
+#[test]
+fn stdin_stdout_and_stderr_pass_untouched() {
+    let scene = Scene::new();
+    let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+    let mut command = scene.tenure(["run", "name", "--", "tee", "/dev/stderr"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let sent = bytes.clone();
+    let writer = std::thread::spawn(move || stdin.write_all(&sent).unwrap());
+    let mut stderr = child.stderr.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut all = Vec::new();
+        stderr.read_to_end(&mut all).unwrap();
+        all
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert_eq!(code(&output), 0);
+    assert!(output.stdout == bytes && reader.join().unwrap() == bytes);
+}
+
+#[test]
+fn a_file_as_stdin_is_shared_not_read_ahead() {
+    let scene = Scene::new();
+    let path = scene.path("input");
+    fs::File::create(&path).unwrap().write_all_at(b"first\nsecond\n", 0).unwrap();
+    let script = format!(
+        "exec < {}; {} run name -- sh -c 'read a; echo got $a'; read b; echo left $b",
+        path.display(),
+        env!("CARGO_BIN_EXE_tenure"),
+    );
+    let output =
+        Command::new("bash").args(["-c", &script]).env("TENURE_STORE", scene.store()).output();
+    assert_eq!(text(&output.unwrap().stdout), "got first\nleft second\n");
+}
+
+#[test]
+fn the_command_is_told_name_token_and_kind_of_store() {
+    let scene = Scene::new();
+    let script = "echo $TENURE_NAME $TENURE_STORE_KIND $TENURE_TOKEN";
+    let tokens: Vec<u64> = (0..3)
+        .map(|_| {
+            let output = scene.run("order:pay:42", script);
+            let words: Vec<_> = text(&output.stdout).split_whitespace().collect();
+            assert_eq!(words[..2], ["order:pay:42", "file"]);
+            words[2].parse().unwrap()
+        })
+        .collect();
+    assert!(tokens.is_sorted_by(|a, b| a < b), "tokens rise: {tokens:?}");
+}
+
+#[test]
+fn the_command_inherits_no_descriptor_and_no_blocked_signal() {
+    let scene = Scene::new();
+    let script = "ls -l /proc/self/fd | grep -c socket; grep SigBlk /proc/self/status";
+    let mut command = scene.run_command("name", script);
+    let output = command.stdout(Stdio::piped()).output().unwrap();
+    assert_eq!(text(&output.stdout), "0\nSigBlk:\t0000000000000000\n");
+}
+
+#[test]
+fn what_the_caller_ignores_stays_ignored() {
+    let scene = Scene::new();
+    let script = format!(
+        "trap '' HUP; {} run name -- sh -c 'kill -HUP $$; kill -HUP $PPID; echo alive'",
+        env!("CARGO_BIN_EXE_tenure")
+    );
+    let output =
+        Command::new("sh").args(["-c", &script]).env("TENURE_STORE", scene.store()).output();
+    assert_eq!(text(&output.unwrap().stdout), "alive\n");
+}
+
+#[test]
+fn tenure_says_nothing_unless_asked_to() {
+    let scene = Scene::new();
+    let output = scene.run("name", "echo out; echo err >&2");
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("out\n", "err\n"));
+}
+
+#[test]
+fn with_v_it_says_where_the_locks_are() {
+    let scene = Scene::new();
+    let output = scene.run("name -v", "echo out");
+    let place = scene.path("locks");
+    assert_eq!(text(&output.stdout), "out\n");
+    assert!(text(&output.stderr).contains(place.to_str().unwrap()), "{}", text(&output.stderr));
+}
+
+#[test]
+fn events_are_json_lines_with_tokens_as_strings() {
+    let scene = Scene::new();
+    let output = scene.run("name --json", "echo $TENURE_TOKEN; exit 3");
+    let said = events(&output.stderr);
+    let kinds: Vec<_> = said.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["store", "acquired", "ended", "released"]);
+    assert_eq!(said[1]["token"].as_str().unwrap(), text(&output.stdout).trim());
+    assert!(said[1]["waited_ms"].is_u64());
+    assert_eq!(said[2]["exit_code"], 3);
+}
+
+#[test]
+fn a_command_of_bytes_that_are_no_text_arrives_as_it_is() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let scene = Scene::new();
+    let mut command = scene.tenure(["run", "name", "--", "printf", "%s"]);
+    let output = command.arg(OsStr::from_bytes(b"a\xff\nb")).output().unwrap();
+    assert_eq!(output.stdout, b"a\xff\nb");
+}

@@ -1,0 +1,86 @@
+//! Processes of the tests, and what becomes of them.
+
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::{Child, Command, Output},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use crate::scene::eventually;
+
+/// A process that does not outlive its test.
+pub(crate) struct Running(Option<Child>);
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        Self(Some(command.spawn().unwrap()))
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        i32::try_from(self.0.as_ref().unwrap().id()).unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid()), signal).unwrap();
+    }
+
+    /// Its guardian's process number, as soon as it has one.
+    pub(crate) fn guardian(&self) -> i32 {
+        let mut found = None;
+        eventually("a guardian is there", || {
+            found = children(self.pid()).into_iter().find(|pid| name(*pid) == "lock-guardian");
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    pub(crate) fn wait(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Exit code, or 1000 + the signal that ended the process.
+pub(crate) fn code(output: &Output) -> i32 {
+    let status = output.status;
+    status.code().unwrap_or_else(|| 1000 + status.signal().unwrap())
+}
+
+/// Whether a process lives; one that only waits to be collected does not.
+pub(crate) fn lives(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
+}
+
+/// Whether a process is stopped.
+pub(crate) fn is_stopped(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
+fn name(pid: i32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+}
+
+fn children(pid: i32) -> Vec<i32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().map(|word| word.parse().unwrap()).collect()
+}
+
+pub(crate) fn send(pid: i32, signal: Signal) {
+    kill(Pid::from_raw(pid), signal).unwrap();
+}

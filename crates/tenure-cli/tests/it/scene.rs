@@ -1,0 +1,116 @@
+//! A directory with locks of its own, and the command that works on them.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use crate::process::Running;
+
+/// Long enough for a machine that does many other things.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) struct Scene {
+    dir: TempDir,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn store(&self) -> String {
+        format!("file:{}", self.path("locks").display())
+    }
+
+    /// `tenure ARGS` with this scene's store, and nothing of the machine's own settings.
+    pub(crate) fn tenure<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+        command.args(args).stdin(Stdio::null()).current_dir(self.dir.path());
+        for inherited in ["TENURE_CONFIG", "TENURE_NAME", "TENURE_TOKEN", "TENURE_STORE_KIND"] {
+            command.env_remove(inherited);
+        }
+        command.env("TENURE_STORE", self.store()).env("XDG_CONFIG_HOME", self.path("config"));
+        command
+    }
+
+    /// Runs `tenure ARGS` to its end.
+    pub(crate) fn output<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Output {
+        self.tenure(args).output().unwrap()
+    }
+
+    /// `tenure run OPTIONS -- sh -c SCRIPT` to its end.
+    pub(crate) fn run(&self, options: &str, script: &str) -> Output {
+        self.run_command(options, script).output().unwrap()
+    }
+
+    /// `tenure run OPTIONS -- sh -c SCRIPT`, which goes on.
+    pub(crate) fn start(&self, options: &str, script: &str) -> Running {
+        let mut command = self.run_command(options, script);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running::start(&mut command)
+    }
+
+    pub(crate) fn run_command(&self, options: &str, script: &str) -> Command {
+        let words = options.split_whitespace();
+        self.tenure(["run"].into_iter().chain(words).chain(["--", "sh", "-c", script]))
+    }
+
+    /// The text of a file as soon as it ends with a line feed.
+    pub(crate) fn line(&self, name: &str) -> String {
+        let path = self.path(name);
+        let mut text = String::new();
+        eventually(&format!("{name} is written"), || {
+            text = fs::read_to_string(&path).unwrap_or_default();
+            text.ends_with('\n')
+        });
+        text.trim().to_owned()
+    }
+
+    /// The process numbers that a script wrote into a file.
+    pub(crate) fn pids(&self, name: &str) -> Vec<i32> {
+        self.line(name).split_whitespace().map(|word| word.parse().unwrap()).collect()
+    }
+
+    /// What `show NAME --json` answers.
+    pub(crate) fn show(&self, name: &str) -> serde_json::Value {
+        json(&self.output(["show", name, "--json"]).stdout)
+    }
+
+    /// Waits until so many wait for a lock.
+    pub(crate) fn until_waiting(&self, name: &str, count: usize) {
+        eventually(&format!("{count} wait for {name}"), || {
+            self.show(name)["waiters"].as_array().unwrap().len() == count
+        });
+    }
+}
+
+/// Waits for `condition`, and fails if it does not come true in time.
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < until, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+pub(crate) fn json(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {:?}", text(bytes)))
+}
+
+/// Each line of stderr as JSON.
+pub(crate) fn events(stderr: &[u8]) -> Vec<serde_json::Value> {
+    text(stderr).lines().map(|line| json(line.as_bytes())).collect()
+}

@@ -1,0 +1,124 @@
+//! On a terminal that `script` makes, which is part of every Debian.
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use crate::{
+    process::{Running, code, is_stopped, lives},
+    scene::{Scene, eventually},
+};
+
+/// A shell with job control on a terminal of its own, driven by what is typed.
+struct Screen {
+    shell: std::process::Child,
+}
+
+impl Screen {
+    fn new(scene: &Scene) -> Self {
+        let mut command = Command::new("script");
+        command.args(["-qfec", "bash --norc --noprofile -i", "/dev/null"]);
+        command.env("TENURE_STORE", scene.store()).env("PS1", "").env("TERM", "xterm");
+        command.env("T", env!("CARGO_BIN_EXE_tenure")).current_dir(scene.path(""));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        Self { shell: command.spawn().unwrap() }
+    }
+
+    fn types(&mut self, keys: &str) {
+        self.shell.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn ends(mut self) -> String {
+        self.types("exit\n");
+        let output = self.shell.wait_with_output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+#[test]
+fn control_c_reaches_the_command_and_its_exit_code_comes_back() {
+    let scene = Scene::new();
+    let mut screen = Screen::new(&scene);
+    screen.types("$T run name -- sh -c 'trap \"exit 9\" INT; echo $$ > pid; while :; do sleep 0.02; done'; echo $? > code\n");
+    scene.line("pid");
+    screen.types("\x03");
+    assert_eq!(scene.line("code"), "9");
+    screen.ends();
+}
+
+#[test]
+fn the_command_has_the_terminal_and_can_read_from_it() {
+    let scene = Scene::new();
+    let mut screen = Screen::new(&scene);
+    screen.types(
+        "$T run name -- sh -c 'echo > ready; read line; echo \"$line\" > got'; echo $? > code\n",
+    );
+    scene.line("ready");
+    screen.types("hello\n");
+    assert_eq!(scene.line("got"), "hello");
+    assert_eq!(scene.line("code"), "0");
+    screen.ends();
+}
+
+#[test]
+fn control_z_stops_command_and_tenure_and_fg_continues_both() {
+    let scene = Scene::new();
+    let mut screen = Screen::new(&scene);
+    screen.types("$T run name -- sh -c 'echo $PPID $$ > pids; read line; echo \"$line\" > got'; echo $? > code\n");
+    let command = scene.pids("pids")[1];
+    screen.types("\x1a");
+    eventually("the command is stopped", || is_stopped(command));
+    // The shell has the terminal again, or it could not say so.
+    assert_eq!(scene.line("code"), "148");
+    std::fs::remove_file(scene.path("code")).unwrap();
+    screen.types("fg; echo $? > code\n");
+    eventually("the command goes on", || lives(command) && !is_stopped(command));
+    screen.types("after\n");
+    assert_eq!(scene.line("got"), "after");
+    assert_eq!(scene.line("code"), "0");
+    screen.ends();
+}
+
+#[test]
+fn a_waiter_on_a_terminal_shows_who_holds_the_lock_and_how_many_are_ahead() {
+    let scene = Scene::new();
+    let holder =
+        scene.start("name --label web-7", "echo > held; until [ -e go ]; do sleep 0.01; done");
+    scene.line("held");
+    let ahead = scene.start("name", "true");
+    scene.until_waiting("name", 1);
+    let mut command = Command::new("script");
+    let line = format!("{} run name -- echo my turn", env!("CARGO_BIN_EXE_tenure"));
+    let screen = scene.path("screen");
+    command.args(["-qfec", &line]).arg(&screen).env("TENURE_STORE", scene.store());
+    command.env("TERM", "xterm").stdin(Stdio::null()).stdout(Stdio::null());
+    let waiter = Running::start(&mut command);
+    let seen = || std::fs::read_to_string(&screen).unwrap_or_default();
+    eventually("the line tells who is ahead", || {
+        seen().contains("waiting for name: held by web-7 for") && seen().contains("1 ahead")
+    });
+    std::fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&holder.wait()), 0);
+    assert_eq!(code(&ahead.wait()), 0);
+    waiter.wait();
+    assert!(seen().contains("my turn"), "{:?}", seen());
+}
+
+#[test]
+fn break_asks_on_a_terminal_and_takes_no_for_an_answer() {
+    let scene = Scene::new();
+    let _holder = scene.start("name --label web-7", "echo > held; exec sleep 1000");
+    scene.line("held");
+    let mut screen = Screen::new(&scene);
+    screen.types("$T break name; echo $? > code\n");
+    screen.types("n\n");
+    assert_eq!(scene.line("code"), "125");
+    assert_eq!(scene.show("name")["holders"][0]["label"], "web-7");
+    std::fs::remove_file(scene.path("code")).unwrap();
+    screen.types("$T break name; echo $? > code\n");
+    screen.types("y\n");
+    assert_eq!(scene.line("code"), "0");
+    let seen = screen.ends();
+    assert!(seen.contains("Take name away? [y/N]"), "{seen}");
+}
