@@ -7,7 +7,7 @@ use tenure::{AcquireError, Clock, Guard, ReleaseError, SystemClock, Tenure, prot
 use crate::{
     args::{self, Common},
     exit::{self, Failure},
-    output::{Event, Voice, human},
+    output::{Event, Fate, Voice, human},
     run::{
         child::{Child, Launch},
         guardian::vigil::{Cause, Terms},
@@ -163,7 +163,7 @@ async fn under_lock(
 
 /// Releases the lock and finds the exit code.
 async fn finish(guard: Guard, outcome: Outcome, voice: &Voice) -> Result<u8, Failure> {
-    let Outcome { ended, lost } = outcome;
+    let Outcome { ended, lost: seen } = outcome;
     let signal = match ended.how {
         How::Signal(number) => Some(number),
         How::Code(_) => None,
@@ -174,9 +174,15 @@ async fn finish(guard: Guard, outcome: Outcome, voice: &Voice) -> Result<u8, Fai
     let release = guard.release().await;
     let lost = match &release {
         Err(ReleaseError::Lost(late)) => Some(late.reason),
-        _ => lost,
+        _ => seen,
     };
-    let code = if is_lost(ended, lost, in_time) { exit::LOST } else { ended.how.code() };
+    let is_lost = is_lost(ended, lost, in_time);
+    if is_lost && seen.is_none() {
+        let reason = lost.unwrap_or(LostReason::Deadline);
+        let fate = if ended.cause == Cause::Itself { Fate::Ended } else { Fate::Killed };
+        voice.event(&Event::Lost { name, reason, fate });
+    }
+    let code = if is_lost { exit::LOST } else { ended.how.code() };
     voice.event(&Event::Ended { name, code, signal });
     match release {
         Ok(()) => voice.event(&Event::Released { name }),

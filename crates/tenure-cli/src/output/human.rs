@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
 use tenure::{
     LockName,
     proto::{
@@ -13,13 +13,11 @@ use tenure::{
     store::{Finding, Listing, Weight},
 };
 
-use super::Event;
+use super::{Event, Fate};
 use crate::exit::Failure;
 
 /// What stands for something the store does not tell.
 const UNKNOWN: &str = "?";
-const GOOD: Style = AnsiColor::Green.on_default();
-const WARNING: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Text from elsewhere, with nothing in it that a terminal would act on.
@@ -99,13 +97,17 @@ pub(crate) fn event(event: &Event<'_>) -> String {
              it goes on before",
             length(left)
         ),
-        Event::Lost { name, reason, killing } => {
+        Event::Lost { name, reason, fate } => {
             let why = match reason {
                 LostReason::Taken => "was taken away or ended in the store",
                 LostReason::MaxHold => "was held as long as --max-hold allows",
                 _ => "could not be renewed in time",
             };
-            let then = if killing { "ending the command" } else { "the command runs on unlocked" };
+            let then = match fate {
+                Fate::Killed => "ending the command",
+                Fate::RunsOn => "the command runs on unlocked",
+                Fate::Ended => "the command had ended by then, but may have run unlocked",
+            };
             format!("{BAD}lost{BAD:#}: {name} {why}; {then}")
         }
         Event::Ended { name, code, signal: None } => {
@@ -145,7 +147,7 @@ pub(crate) fn listing(listing: &Listing) -> String {
         }
     }
     let more = if listing.more { "\nThere are more: give a longer prefix." } else { "" };
-    format!("{rows}{more}")
+    format!("{}{more}", print(&rows))
 }
 
 /// The answer of `show`.
@@ -171,27 +173,28 @@ pub(crate) fn snapshot(name: &LockName, seen: &Snapshot) -> String {
         let place = format!("waiter {}", at + 1);
         rows.add_row([place, label, time, "-".into(), "-".into(), mode(waiter.mode)]);
     }
-    format!("{name}\n{rows}")
+    format!("{name}\n{}", print(&rows))
 }
 
 /// The answer of `doctor`.
 pub(crate) fn findings(findings: &[Finding]) -> String {
     let mut rows = table(&["", "WHAT", "FOUND", "PROMISE", "CURE"]);
     for finding in findings {
-        let (style, word) = match finding.weight {
-            Weight::Good => (GOOD, "good"),
-            Weight::Warning => (WARNING, "warning"),
-            Weight::Bad => (BAD, "bad"),
+        let (colour, word) = match finding.weight {
+            Weight::Good => (Color::Green, "good"),
+            Weight::Warning => (Color::Yellow, "warning"),
+            Weight::Bad => (Color::Red, "bad"),
         };
         rows.add_row([
-            format!("{style}{word}{style:#}"),
-            plain(&finding.what),
-            plain(&finding.found),
-            finding.promise.unwrap_or("-").into(),
-            finding.cure.as_deref().map_or("-".into(), plain),
+            Cell::new(word).fg(colour),
+            Cell::new(plain(&finding.what)),
+            Cell::new(plain(&finding.found)),
+            Cell::new(finding.promise.unwrap_or("-")),
+            Cell::new(finding.cure.as_deref().map_or("-".into(), plain)),
         ]);
     }
-    rows.to_string()
+    // Whether there are colours is decided where it is printed.
+    print(rows.enforce_styling())
 }
 
 /// A mode of holding, in a word.
@@ -213,6 +216,10 @@ fn table(titles: &[&str]) -> Table {
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(titles);
     table
+}
+
+fn print(table: &Table) -> String {
+    table.trim_fmt()
 }
 
 #[cfg(test)]

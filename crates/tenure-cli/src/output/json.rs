@@ -13,7 +13,7 @@ use tenure::{
     store::{Finding, Listing, Weight},
 };
 
-use super::Event;
+use super::{Event, Fate};
 use crate::exit::Failure;
 
 pub(crate) fn event(event: &Event<'_>) -> String {
@@ -30,8 +30,8 @@ pub(crate) fn event(event: &Event<'_>) -> String {
         Event::Stopped { name, left } => {
             json!({ "event": "stopped", "name": name, "left_ms": millis(left) })
         }
-        Event::Lost { name, reason, killing } => json!({
-            "event": "lost", "name": name, "reason": self::reason(reason), "killing": killing,
+        Event::Lost { name, reason, fate } => json!({
+            "event": "lost", "name": name, "reason": self::reason(reason), "command": self::fate(fate),
         }),
         Event::Ended { name, code, signal } => {
             json!({ "event": "ended", "name": name, "exit_code": code, "signal": signal })
@@ -122,6 +122,14 @@ fn reason(reason: LostReason) -> &'static str {
         LostReason::Taken => "taken",
         LostReason::MaxHold => "max_hold",
         _ => "deadline",
+    }
+}
+
+fn fate(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Killed => "killed",
+        Fate::RunsOn => "runs_on",
+        Fate::Ended => "ended",
     }
 }
 

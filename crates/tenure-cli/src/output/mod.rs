@@ -28,10 +28,21 @@ pub(crate) enum Event<'a> {
     Waiting { name: &'a str, holder: Option<&'a Contender>, ahead: u32 },
     Acquired { name: &'a str, token: Token, waited: Duration },
     Stopped { name: &'a str, left: Duration },
-    Lost { name: &'a str, reason: LostReason, killing: bool },
+    Lost { name: &'a str, reason: LostReason, fate: Fate },
     Ended { name: &'a str, code: u8, signal: Option<i32> },
     Released { name: &'a str },
     ReleaseFailed { name: &'a str, why: &'a str },
+}
+
+/// What becomes of the command of a lost lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fate {
+    /// It is being ended.
+    Killed,
+    /// It runs on unlocked, as was asked for.
+    RunsOn,
+    /// It had ended by itself when the loss was noticed.
+    Ended,
 }
 
 impl Voice {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     exit::Failure,
-    output::{Event, Voice},
+    output::{Event, Fate, Voice},
     settings::Plan,
 };
 
@@ -151,8 +151,8 @@ impl Supervision<'_> {
     fn say_lost(&self, reason: Option<LostReason>) {
         if let Some(reason) = reason {
             let name = self.guard.name().as_str();
-            let killing = self.plan.kill_when_lost;
-            self.voice.event(&Event::Lost { name, reason, killing });
+            let fate = if self.plan.kill_when_lost { Fate::Killed } else { Fate::RunsOn };
+            self.voice.event(&Event::Lost { name, reason, fate });
         }
     }
 

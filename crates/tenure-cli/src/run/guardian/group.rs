@@ -82,20 +82,13 @@ impl Group {
         }
     }
 
-    /// A member whose parent left the group and does not collect it stays listed for ever. It is
-    /// dead all the same.
     #[cfg(target_os = "linux")]
     fn has_living_member(self) -> io::Result<bool> {
         for entry in std::fs::read_dir("/proc")? {
             let path = entry?.path().join("stat");
             // A process that ended meanwhile cannot be read, and is no living one.
             let stat = std::fs::read_to_string(path).unwrap_or_default();
-            // The name, in brackets, may hold anything; state, parent and group follow it.
-            let Some((_, rest)) = stat.rsplit_once(") ") else { continue };
-            let mut fields = rest.split(' ');
-            let dead = matches!(fields.next(), Some("Z" | "X"));
-            let group = fields.nth(1).and_then(|group| group.parse().ok());
-            if group == Some(self.leader()) && !dead {
+            if Member::parse(&stat).is_some_and(|it| it.group == self.leader() && it.counts()) {
                 return Ok(true);
             }
         }
@@ -105,6 +98,35 @@ impl Group {
     #[cfg(not(target_os = "linux"))]
     fn has_living_member(self) -> io::Result<bool> {
         Ok(true)
+    }
+}
+
+/// One line of `/proc/PID/stat`.
+#[cfg(target_os = "linux")]
+struct Member {
+    group: i32,
+    parent: u32,
+    dead: bool,
+    threads: u32,
+}
+
+#[cfg(target_os = "linux")]
+impl Member {
+    fn parse(stat: &str) -> Option<Self> {
+        // The name, in brackets, may hold anything. The state follows it.
+        let fields: Vec<_> = stat.rsplit_once(") ")?.1.split(' ').collect();
+        Some(Self {
+            dead: matches!(*fields.first()?, "Z" | "X"),
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            threads: fields.get(17)?.parse().ok()?,
+        })
+    }
+
+    /// Whether it runs, or is to be collected here. One whose parent left the group and does not
+    /// collect it stays listed for ever, but is dead all the same.
+    fn counts(&self) -> bool {
+        !self.dead || self.threads > 1 || self.parent == process::id()
     }
 }
 
