@@ -120,6 +120,7 @@ proptest! {
         prop_assert!(held.iter().all(|held| held.expires <= now.saturating_add(ttl)));
         for number in 2..=6 {
             if let Answer::Busy { retry_after, .. } = world.acquire(&ask(number)) {
+                prop_assert!(retry_after >= Duration::from_millis(1));
                 prop_assert!(retry_after <= (place_ttl / 3).max(Duration::from_millis(1)));
             }
         }

@@ -170,3 +170,11 @@ fn a_released_lease_is_neither_renewed_nor_lost() {
         assert_eq!(hold.next_action(at(now)), Action::WaitUntil(Timestamp::NEVER));
     }
 }
+
+#[test]
+fn a_retry_that_would_come_too_late_is_the_end_of_waiting() {
+    let mut hold = held(terms(30_000));
+    hold.renewal_sent();
+    hold.renewal_answered(at(29_000), at(DEADLINE - 10), Renewed::Unknown);
+    assert_eq!(hold.next_action(at(DEADLINE - 10)), Action::WaitUntil(at(DEADLINE)));
+}

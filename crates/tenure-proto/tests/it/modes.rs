@@ -174,3 +174,22 @@ fn a_late_copy_of_the_first_ask_does_not_undo_a_downgrade() {
     assert_eq!(world.try_acquire(&ask(1)), Err(QueueError::OtherMode));
     world.take(&shared(3));
 }
+
+#[test]
+fn what_is_offered_is_counted_once() {
+    let mut world = World::new();
+    world.take(&permits(1, 3, 3));
+    world.queue(&permits(2, 1, 3));
+    world.release(1);
+    world.take(&permits(3, 2, 3));
+    world.take(&permits(2, 1, 3));
+}
+
+#[test]
+fn an_offered_waiter_may_want_more_than_it_was_offered() {
+    let mut world = World::new();
+    world.take(&permits(1, 3, 3));
+    world.queue(&permits(2, 1, 3));
+    world.release(1);
+    world.take(&permits(2, 3, 3));
+}

@@ -187,3 +187,25 @@ fn inspecting_shows_who_is_there_and_changes_nothing() {
     assert_eq!(seen.waiters[0].label, "contender 3");
     assert_eq!(world.now, at(1_000));
 }
+
+#[test]
+fn an_offer_holds_although_an_earlier_waiter_comes_back() {
+    let mut world = World::new();
+    world.take(&ask(1));
+    world.queue(&ask(2));
+    world.queue(&ask(3));
+    world.release(1);
+    world.later(LIMITS.claim_window);
+    assert!(is_busy(&world.acquire(&ask(4))));
+    assert_eq!(world.woken, [owner(3)]);
+    world.queue(&ask(2));
+    world.take(&ask(3));
+}
+
+#[test]
+fn a_renewal_for_less_than_is_left_shortens_nothing() {
+    let mut world = World::new();
+    world.take(&ask(1));
+    let renewed = world.decide(|state, at| (state.renew(&owner(1), ms(10), at), Vec::new()));
+    assert_eq!(renewed, Renewed::Renewed { left: TTL, others_waiting: false });
+}

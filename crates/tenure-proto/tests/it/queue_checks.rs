@@ -75,6 +75,10 @@ impl Model {
                 self.token_rises(token)
             }
             Ok(Answer::Busy { retry_after, place, .. }) => {
+                let offered = waited.is_some_and(|waiter| {
+                    matches!(waiter.presence, Presence::Offered(_)) && waiter.mode == ask.mode
+                });
+                ensure(!offered, "an offer was not kept")?;
                 ensure(retry_after >= ms(1), "a busy answer makes a loop without a pause")?;
                 ensure(retry_after <= LIMITS.place_ttl / 3, "a place ends before it is asked for")?;
                 let waits = self.waiter(ask);
@@ -82,6 +86,7 @@ impl Model {
                     return ensure(waits.is_none() || waited.is_some(), "a try left a place");
                 }
                 let waits = waits.ok_or("a waiter has no place")?;
+                ensure(waits.mode == ask.mode, "a waiter stands there in an earlier mode")?;
                 ensure(place == Some(waits.place), "a waiter was told another place")?;
                 ensure(waits.presence != Presence::Absent, "a waiter that asks is absent")?;
                 let asked_for = match ask.intent {

@@ -60,3 +60,13 @@ fn a_turn_in_a_name_that_only_absent_ones_wait_for_is_granted() {
     world.take(&ask(3));
     assert!(matches!(world.turn(3, &ask(4)), Ok(Answer::Granted { others_waiting: false, .. })));
 }
+
+#[test]
+fn a_turn_does_not_free_what_was_let_go_and_kept() {
+    let mut world = World::new();
+    world.take(&ask(1));
+    world.release_keeping(1, ms(3_000));
+    assert!(is_busy(&world.turn(1, &ask(2)).unwrap()));
+    world.later(ms(3_000));
+    world.take(&ask(2));
+}

@@ -121,3 +121,27 @@ fn dead_waiters_make_room_in_a_full_queue() {
     world.kill(3);
     assert_eq!(ahead(&world.acquire(&ask(5))), 2);
 }
+
+#[test]
+fn the_absent_are_not_counted_as_ahead() {
+    let mut world = World::new();
+    world.take(&ask(1));
+    world.queue(&ask(2));
+    world.release(1);
+    world.later(LIMITS.claim_window);
+    world.take(&ask(3));
+    assert_eq!(ahead(&world.acquire(&ask(4))), 0);
+}
+
+#[test]
+fn who_names_the_place_of_another_stands_behind_it() {
+    let mut world = World::new();
+    world.take(&ask(1));
+    let place = world.queue(&ask(2));
+    world.later(ms(8_000));
+    world.queue(&ask(2));
+    world.later(ms(2_000));
+    let same = Ask { intent: Intent::Wait { place: Some(place) }, ..ask(3) };
+    assert_eq!(world.queue(&same), place);
+    assert_eq!(world.woken, [owner(2)]);
+}
