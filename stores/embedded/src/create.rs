@@ -47,6 +47,10 @@ pub(crate) fn file(
         WriteError::NoEffect(error) | WriteError::Unknown(error) => error,
         WriteError::TooLarge(_) => ErrorKind::FileTooLarge.into(),
     })?;
+    if kind == Kind::Clock {
+        // It is looked at after a loss of power, so it must not have a name without a content.
+        machine.sync(&file)?;
+    }
     match fs::hard_link(&unfinished.0, path) {
         Ok(()) => Ok(Some(file)),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),

@@ -8,6 +8,7 @@
 
 mod child;
 mod conformance;
+mod crash_images;
 mod errors;
 mod names;
 mod processes;
