@@ -77,6 +77,28 @@ pub struct MemoryStore {
 struct Names {
     in_use: BTreeMap<LockName, NameState>,
     last_time: u64,
+    /// At how many names those are swept out whose leases ended without anybody asking again.
+    sweep_at: usize,
+}
+
+impl Names {
+    fn put(&mut self, name: &LockName, state: NameState, at: &Moment<'_>) {
+        if state.is_idle() {
+            self.last_time = self.last_time.max(state.last_time);
+            return;
+        }
+        self.in_use.insert(name.clone(), state);
+        if self.in_use.len() < self.sweep_at.max(1_024) {
+            return;
+        }
+        let last_time = &mut self.last_time;
+        self.in_use.retain(|_, state| {
+            state.expire(at);
+            *last_time = state.last_time.max(*last_time);
+            !state.is_idle()
+        });
+        self.sweep_at = self.in_use.len() * 2;
+    }
 }
 
 impl MemoryStore {
@@ -121,11 +143,7 @@ impl MemoryStore {
             .remove(name)
             .unwrap_or_else(|| NameState { last_time, ..NameState::default() });
         let (answer, wake) = decision(&mut state, &at);
-        if state.is_idle() {
-            names.last_time = names.last_time.max(state.last_time);
-        } else {
-            names.in_use.insert(name.clone(), state);
-        }
+        names.put(name, state, &at);
         drop(names);
         for wake in wake {
             self.hints.wake(&wake.owner);

@@ -133,7 +133,9 @@ impl Lease {
 
     fn leave(&self, state: &mut State, keep_until: Timestamp) -> Option<Departure> {
         // The store keeps the lease until its own end, also where the hold ended before.
-        let until = state.hold.deadline_for(&state.hold.terms()).max(keep_until);
+        let terms = state.hold.terms();
+        let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
+        let until = until.max(keep_until);
         state.hold.end();
         if state.hold.ended() {
             self.unplan(state);

@@ -67,6 +67,7 @@ struct State {
     tainted_until: Timestamp,
     held_since: Timestamp,
     keep_until: Timestamp,
+    told_lost: bool,
 }
 
 /// What is to be expected of a hold.
@@ -102,6 +103,7 @@ impl Lease {
                 tainted_until: granted.tainted_until,
                 held_since: now,
                 keep_until: now.saturating_add(hold_at_least),
+                told_lost: false,
             }),
             news: Notify::new(),
         });

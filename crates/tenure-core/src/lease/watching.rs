@@ -57,6 +57,9 @@ impl Lease {
     fn lose(&self, mut state: MutexGuard<'_, State>, now: Timestamp, reason: LostReason) {
         state.hold.lose(reason);
         self.unplan(&mut state);
+        if std::mem::replace(&mut state.told_lost, true) {
+            return;
+        }
         let lead = state.lead.take();
         let held = now.since(state.held_since);
         let token = state.token;

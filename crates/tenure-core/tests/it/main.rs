@@ -3,5 +3,6 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
 mod handover;
+mod memory;
 mod mutex;
 mod observe;

@@ -165,7 +165,9 @@ impl NameState {
         }
     }
 
-    pub(super) fn expire(&mut self, at: &Moment<'_>) {
+    /// Removes leases and places that have ended. Every decision begins with it; a store may call it
+    /// to find names that are idle.
+    pub fn expire(&mut self, at: &Moment<'_>) {
         self.holders.retain(|holder| holder.expires > at.now);
         self.waiters.retain_mut(|waiter| {
             if matches!(waiter.presence, Presence::Offered(until) if until <= at.now) {
