@@ -1,11 +1,42 @@
 //! What proves a store and a client of tenure: the conformance suite that every store mounts,
 //! seeded faults, and a simulation.
 //!
-//! A store's tests mount the suite with one line:
+//! A store's tests mount the suite with one line, which makes one test of each case:
 //!
-//! ```ignore
-//! tenure_testkit::conformance!(Adapter::new());
 //! ```
+//! use std::{sync::Arc, time::Duration};
+//!
+//! use tenure_core::{ManualClock, MemoryStore, Store};
+//! use tenure_testkit::conformance::Adapter;
+//!
+//! #[derive(Debug)]
+//! struct Memory {
+//!     clock: ManualClock,
+//!     store: MemoryStore,
+//! }
+//!
+//! impl Memory {
+//!     fn new() -> Self {
+//!         let clock = ManualClock::new();
+//!         Self { store: MemoryStore::with_clock(Arc::new(clock.clone())), clock }
+//!     }
+//! }
+//!
+//! #[async_trait::async_trait]
+//! impl Adapter for Memory {
+//!     async fn open(&self) -> Arc<dyn Store> {
+//!         Arc::new(self.store.clone())
+//!     }
+//!
+//!     async fn pass(&self, length: Duration) {
+//!         self.clock.advance(length);
+//!     }
+//! }
+//!
+//! tenure_testkit::conformance!(Memory::new());
+//! ```
+//!
+//! The simulation runs whole processes over such a store: see [`sim`].
 
 pub mod check;
 pub mod conformance;

@@ -50,11 +50,7 @@ pub fn run<F: Future<Output = ()>>(adapter: impl Adapter, case: impl FnOnce(Scen
 }
 
 /// Mounts the suite: one test for each case. The expression makes an [`Adapter`] and is evaluated
-/// once for each.
-///
-/// ```ignore
-/// tenure_testkit::conformance!(Adapter::new());
-/// ```
+/// once for each. The [crate's documentation](crate) has an example.
 #[macro_export]
 macro_rules! conformance {
     ($adapter:expr) => {

@@ -1,6 +1,7 @@
 //! Faults, chosen by a seed.
 
 mod faults;
+mod network;
 mod tally;
 mod unreliable;
 

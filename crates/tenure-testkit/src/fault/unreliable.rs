@@ -1,31 +1,22 @@
 //! A store behind a network that loses, repeats and delays, from a seed.
 
-use std::{
-    fmt,
-    future::Future,
-    pin::Pin,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Clock, Fault, FaultKind, HintBoard, LockName, Store, Wakeups,
+    Clock, Fault, HintBoard, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Timestamp, Token,
         queue::{Answer, Ask, Contender, Raised, Released, Snapshot},
     },
     store::{Capabilities, Finding, Listing, Renewal},
 };
-use tokio::sync::oneshot;
 
-use super::{Faults, Kind, Tally};
+use super::{
+    Faults, Tally,
+    network::{Call, Network},
+};
 use crate::Random;
-
-type Carried<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A store of which some requests and answers are lost, some come late and some calls are carried
 /// out twice. Clones share one connection, one seed and one count of faults.
@@ -36,44 +27,7 @@ pub struct Unreliable {
     inner: Arc<dyn Store>,
     capabilities: Arc<Capabilities>,
     network: Arc<Network>,
-}
-
-struct Network {
-    clock: Arc<dyn Clock>,
-    faults: Mutex<Faults>,
-    random: Mutex<Random>,
-    tally: Arc<Tally>,
     silent: HintBoard,
-    under_way: Arc<AtomicUsize>,
-    cut: AtomicBool,
-    last_trouble: AtomicU64,
-}
-
-/// What becomes of one call.
-struct Fate {
-    refused: bool,
-    request_lost: bool,
-    reply_lost: bool,
-    request_late: Option<Duration>,
-    reply_late: Option<Duration>,
-    repeated: Option<Duration>,
-    patience: Duration,
-}
-
-/// One call under way, for as long as it lives.
-struct UnderWay(Arc<AtomicUsize>);
-
-impl UnderWay {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count.clone())
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Unreliable {
@@ -90,138 +44,39 @@ impl Unreliable {
         Self {
             inner,
             capabilities: Arc::new(capabilities),
-            network: Arc::new(Network {
-                clock,
-                faults: Mutex::new(faults),
-                random: Mutex::new(random),
-                tally,
-                silent: HintBoard::new(),
-                under_way: Arc::default(),
-                cut: AtomicBool::new(false),
-                last_trouble: AtomicU64::new(0),
-            }),
+            network: Arc::new(Network::new(clock, faults, random, tally)),
+            silent: HintBoard::new(),
         }
     }
 
     /// From now on these faults happen.
     pub fn set_faults(&self, faults: Faults) {
-        *self.network.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+        self.network.set_faults(faults);
     }
 
     /// From now on no request leaves and no answer comes, as when the process has ended.
     pub fn cut(&self) {
-        self.network.cut.store(true, Ordering::Relaxed);
+        self.network.cut();
     }
 
     /// When a call was sent last that went wrong in any way.
     #[must_use]
     pub fn last_trouble(&self) -> Timestamp {
-        Timestamp::from_nanos(self.network.last_trouble.load(Ordering::Relaxed))
+        self.network.last_trouble()
     }
 
     /// How many calls are under way, those included whose callers gave them up.
     #[must_use]
     pub fn under_way(&self) -> usize {
-        self.network.under_way.load(Ordering::Relaxed)
+        self.network.under_way()
     }
 
     async fn carry<T: Send + 'static>(
         &self,
-        call: impl Fn(Arc<dyn Store>) -> Carried<Result<T, Fault>> + Send + Sync + 'static,
+        call: impl Fn(Arc<dyn Store>) -> Call<T> + Send + 'static,
     ) -> Result<T, Fault> {
-        let network = &self.network;
-        if network.cut.load(Ordering::Relaxed) {
-            std::future::pending::<()>().await;
-        }
-        let fate = network.fate();
-        if fate.refused {
-            let what = "the store could not be reached";
-            return Err(Fault::new(FaultKind::Unreachable, what, "try again"));
-        }
-        let sent = network.clock.now();
-        let (reply, answer) = oneshot::channel();
-        let (clock, inner) = (network.clock.clone(), self.inner.clone());
-        let under_way = UnderWay::new(&network.under_way);
-        tokio::spawn(async move {
-            let _under_way = under_way;
-            pause(&*clock, fate.request_late).await;
-            let mut first = None;
-            if !fate.request_lost {
-                first = Some(call(inner.clone()).await);
-                pause(&*clock, fate.reply_late).await;
-            }
-            if let (false, Some(answer)) = (fate.reply_lost, first) {
-                let _ = reply.send(answer);
-            }
-            if fate.repeated.is_some() {
-                pause(&*clock, fate.repeated).await;
-                let _ = call(inner).await;
-            }
-        });
-        let given_up = network.clock.sleep_until(sent.saturating_add(fate.patience));
-        tokio::select! {
-            biased;
-            Ok(answer) = answer => answer,
-            () = given_up => {
-                network.tally.count(Kind::InDoubt);
-                Err(Fault::new(FaultKind::InDoubt, "the store did not answer", "try again"))
-            }
-        }
-    }
-}
-
-impl Network {
-    fn fate(&self) -> Fate {
-        let faults = *self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut happens = |per_mille: u32, kind: Kind| {
-            let happens = random.happens(per_mille);
-            if happens {
-                self.tally.count(kind);
-            }
-            happens
-        };
-        let refused = happens(faults.refused, Kind::Refused);
-        let request_lost = !refused && happens(faults.request_lost, Kind::RequestLost);
-        let reply_lost = !refused && !request_lost && happens(faults.reply_lost, Kind::ReplyLost);
-        let repeated = !refused && happens(faults.repeated, Kind::Repeated);
-        let request_late = !refused && happens(faults.request_late, Kind::RequestLate);
-        let reply_late = !refused && happens(faults.reply_late, Kind::ReplyLate);
-        if refused || request_lost || reply_lost || repeated || request_late || reply_late {
-            self.last_trouble.store(self.clock.now().as_nanos(), Ordering::Relaxed);
-        }
-        // Most delays are short, some are very long.
-        let mut late = |late: bool| {
-            late.then(|| {
-                let most = faults.delay / (1 << random.below(6));
-                random.length(most / 8, most)
-            })
-        };
-        Fate {
-            refused,
-            request_lost,
-            reply_lost,
-            request_late: late(request_late),
-            reply_late: late(reply_late),
-            repeated: late(repeated),
-            patience: faults.patience,
-        }
-    }
-
-    fn hints_lost(&self) -> bool {
-        let faults = *self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = random.happens(faults.hints_lost);
-        if lost {
-            self.tally.count(Kind::HintsLost);
-        }
-        lost
-    }
-}
-
-async fn pause(clock: &dyn Clock, length: Option<Duration>) {
-    if let Some(length) = length {
-        clock.sleep_until(clock.now().saturating_add(length)).await;
+        let inner = self.inner.clone();
+        self.network.carry(move || call(inner.clone())).await
     }
 }
 
@@ -253,7 +108,7 @@ impl Store for Unreliable {
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
         if self.network.hints_lost() {
-            return self.network.silent.listen(name, owner);
+            return self.silent.listen(name, owner);
         }
         self.inner.wakeups(name, owner)
     }

@@ -1,0 +1,194 @@
+//! The way between a client and its store, on which things go wrong.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tenure_core::{Clock, Fault, FaultKind, proto::Timestamp};
+use tokio::sync::oneshot;
+
+use super::{Faults, Kind, Tally};
+use crate::Random;
+
+/// One carrying out of a call.
+pub(super) type Call<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
+
+/// Carries calls, with faults from a seed.
+pub(super) struct Network {
+    clock: Arc<dyn Clock>,
+    faults: Mutex<Faults>,
+    random: Mutex<Random>,
+    tally: Arc<Tally>,
+    under_way: Arc<AtomicUsize>,
+    cut: AtomicBool,
+    last_trouble: AtomicU64,
+}
+
+/// What becomes of one call.
+struct Fate {
+    refused: bool,
+    request_lost: bool,
+    reply_lost: bool,
+    request_late: Option<Duration>,
+    reply_late: Option<Duration>,
+    repeated: Option<Duration>,
+    patience: Duration,
+}
+
+/// One call under way, for as long as it lives.
+struct UnderWay(Arc<AtomicUsize>);
+
+impl UnderWay {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count.clone())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Network {
+    pub(super) fn new(
+        clock: Arc<dyn Clock>,
+        faults: Faults,
+        random: Random,
+        tally: Arc<Tally>,
+    ) -> Self {
+        Self {
+            clock,
+            faults: Mutex::new(faults),
+            random: Mutex::new(random),
+            tally,
+            under_way: Arc::default(),
+            cut: AtomicBool::new(false),
+            last_trouble: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn set_faults(&self, faults: Faults) {
+        *lock(&self.faults) = faults;
+    }
+
+    pub(super) fn cut(&self) {
+        self.cut.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn last_trouble(&self) -> Timestamp {
+        Timestamp::from_nanos(self.last_trouble.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn under_way(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed)
+    }
+
+    /// Carries a call to the store and its answer back. `call` carries it out, once or twice, also
+    /// when the caller has gone.
+    pub(super) async fn carry<T: Send + 'static>(
+        &self,
+        call: impl Fn() -> Call<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        if self.cut.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        let fate = self.fate();
+        if fate.refused {
+            let what = "the store could not be reached";
+            return Err(Fault::new(FaultKind::Unreachable, what, "try again"));
+        }
+        let sent = self.clock.now();
+        let (reply, answer) = oneshot::channel();
+        let clock = self.clock.clone();
+        let under_way = UnderWay::new(&self.under_way);
+        tokio::spawn(async move {
+            let _under_way = under_way;
+            pause(&*clock, fate.request_late).await;
+            let mut first = None;
+            if !fate.request_lost {
+                first = Some(call().await);
+                pause(&*clock, fate.reply_late).await;
+            }
+            if let (false, Some(answer)) = (fate.reply_lost, first) {
+                let _ = reply.send(answer);
+            }
+            if fate.repeated.is_some() {
+                pause(&*clock, fate.repeated).await;
+                let _ = call().await;
+            }
+        });
+        let given_up = self.clock.sleep_until(sent.saturating_add(fate.patience));
+        tokio::select! {
+            biased;
+            Ok(answer) = answer => answer,
+            () = given_up => {
+                self.tally.count(Kind::InDoubt);
+                Err(Fault::new(FaultKind::InDoubt, "the store did not answer", "try again"))
+            }
+        }
+    }
+
+    fn fate(&self) -> Fate {
+        let faults = *lock(&self.faults);
+        let mut random = lock(&self.random);
+        let mut happens = |per_mille: u32, kind: Kind| {
+            let happens = random.happens(per_mille);
+            if happens {
+                self.tally.count(kind);
+            }
+            happens
+        };
+        let refused = happens(faults.refused, Kind::Refused);
+        let request_lost = !refused && happens(faults.request_lost, Kind::RequestLost);
+        let reply_lost = !refused && !request_lost && happens(faults.reply_lost, Kind::ReplyLost);
+        let repeated = !refused && happens(faults.repeated, Kind::Repeated);
+        let request_late = !refused && happens(faults.request_late, Kind::RequestLate);
+        let reply_late = !refused && happens(faults.reply_late, Kind::ReplyLate);
+        if refused || request_lost || reply_lost || repeated || request_late || reply_late {
+            self.last_trouble.store(self.clock.now().as_nanos(), Ordering::Relaxed);
+        }
+        // Most delays are short, some are very long.
+        let mut late = |late: bool| {
+            late.then(|| {
+                let most = faults.delay / (1 << random.below(6));
+                random.length(most / 8, most)
+            })
+        };
+        Fate {
+            refused,
+            request_lost,
+            reply_lost,
+            request_late: late(request_late),
+            reply_late: late(reply_late),
+            repeated: late(repeated),
+            patience: faults.patience,
+        }
+    }
+
+    /// Whether a waiter that registers now hears nothing.
+    pub(super) fn hints_lost(&self) -> bool {
+        let lost = lock(&self.random).happens(lock(&self.faults).hints_lost);
+        if lost {
+            self.tally.count(Kind::HintsLost);
+        }
+        lost
+    }
+}
+
+async fn pause(clock: &dyn Clock, length: Option<Duration>) {
+    if let Some(length) = length {
+        clock.sleep_until(clock.now().saturating_add(length)).await;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
