@@ -5,6 +5,9 @@
 mod checker;
 mod counts;
 mod history;
+mod holding;
+mod line;
+mod outcome;
 mod tokens;
 mod view;
 mod watched;

@@ -21,6 +21,10 @@ pub struct Watched {
     pub clock: SimClock,
     /// The lease that was asked for.
     pub ttl: Duration,
+    /// How long the name was to stay taken at least.
+    pub hold_at_least: Duration,
+    /// Whether nothing ever goes wrong in this run.
+    pub quiet: bool,
     /// When its process was last resumed, in true time.
     pub resumed: Timestamp,
 }

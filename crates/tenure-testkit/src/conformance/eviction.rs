@@ -2,7 +2,7 @@
 
 use tenure_core::proto::{
     Renewed,
-    queue::{Ask, Released},
+    queue::{Ask, Order, Released},
 };
 
 use super::{
@@ -44,7 +44,9 @@ pub async fn an_eviction_lets_the_next_waiter_in(scene: Scene) {
     let waits = waiter.waits();
     waiter.busy(&waits).await;
     holder.evict().await;
-    holder.busy(&holder.tries()).await;
+    if holder.can().handoff {
+        holder.busy(&Ask { order: Order::Barging, ..holder.tries() }).await;
+    }
     let next = waiter.lock_within(&waits, MARGIN).await;
     assert!(next.token > first.token);
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use tenure_core::proto::{Renewed, queue::Ask};
+use tenure_core::proto::{
+    Renewed,
+    queue::{Ask, Order},
+};
 
 use super::{
     Client,
@@ -14,6 +17,7 @@ pub async fn a_release_offers_the_name_to_the_next_waiter(scene: Scene) {
     let (holder, waiter) = (scene.client().await, scene.client().await);
     let Some(waits) = after_a_release(&holder, &waiter).await else { return };
     holder.busy(&holder.tries()).await;
+    holder.busy(&Ask { order: Order::Barging, ..holder.tries() }).await;
     waiter.lock(&waits).await;
 }
 

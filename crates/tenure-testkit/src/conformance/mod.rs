@@ -69,6 +69,7 @@ macro_rules! conformance {
                 a_waiter_passed_over_gets_its_place_back
                 a_place_that_ended_is_given_back
                 a_waiter_that_asks_when_told_needs_no_hint
+                a_waiter_far_back_is_told_to_keep_its_place
             }
             handoff {
                 a_release_offers_the_name_to_the_next_waiter

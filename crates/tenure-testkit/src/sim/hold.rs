@@ -24,6 +24,8 @@ pub(super) async fn hold(post: &Post, guard: Guard, terms: &Terms, random: &mut 
             guard: Arc::downgrade(&guard),
             clock: post.clock.clone(),
             ttl: terms.ttl,
+            hold_at_least: terms.hold_at_least.unwrap_or_default(),
+            quiet: world.plan.quiet,
             resumed: post.resumed(),
         })
         .await;
@@ -131,7 +133,7 @@ async fn leave(post: &Post, guard: Guard, terms: &Terms, random: &mut Random) {
             let took = post.clock.now().since(sent);
             world.check.released_within(post.number, took, post.resumed(), start(post, sent));
         }
-        6 if terms.ttl <= Duration::from_secs(2) && !world.calm() => {
+        6 if terms.ttl <= MOST * 2 && !world.calm() && !world.plan.quiet => {
             note("leaves its lease to expire");
             let _ = guard.leave_to_expire();
         }

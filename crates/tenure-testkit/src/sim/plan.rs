@@ -16,6 +16,8 @@ pub struct Plan {
     pub names: u64,
     /// How often each task acquires, at most.
     pub rounds: u64,
+    /// Whether nothing goes wrong at all.
+    pub quiet: bool,
     /// For how long things go wrong.
     pub chaos: Duration,
     /// What goes wrong with calls.
@@ -68,6 +70,25 @@ impl Plan {
     /// What `seed` means.
     #[must_use]
     pub fn of(seed: u64) -> Self {
+        let plan = Self::draw(seed);
+        if plan.quiet { plan.without_trouble() } else { plan }
+    }
+
+    fn without_trouble(self) -> Self {
+        Self {
+            faults: Faults { patience: self.faults.patience, ..Faults::default() },
+            drops: 0,
+            pauses: false,
+            crashes: false,
+            outages: false,
+            data_loss: false,
+            wall_steps: false,
+            evictions: false,
+            ..self
+        }
+    }
+
+    fn draw(seed: u64) -> Self {
         let mut random = Random::new(seed ^ 0x7e57_5eed);
         let often = |random: &mut Random| *random.choose(&[0, 0, 20, 80, 250]);
         let leases = *random.choose(&[Leases::Short, Leases::Mixed, Leases::Mixed, Leases::Long]);
@@ -91,6 +112,7 @@ impl Plan {
             tasks: 1 + random.below(if quick { 4 } else { 2 }),
             names: 1 + random.below(2),
             rounds: if quick { 4 + random.below(8) } else { 2 + random.below(5) },
+            quiet: random.happens(60),
             chaos: random.length(Duration::from_millis(500), Duration::from_secs(5)),
             faults,
             drops: *random.choose(&[0, 0, 100, 300]),

@@ -14,7 +14,7 @@ pub(super) struct Terms {
     pub(super) grace: Duration,
     pub(super) max_hold: Option<Duration>,
     wait: Option<Duration>,
-    hold_at_least: Option<Duration>,
+    pub(super) hold_at_least: Option<Duration>,
     fair: bool,
     tries: bool,
 }
@@ -87,7 +87,15 @@ async fn acquire(
     let polls = random.happens(world.plan.drops).then(|| random.below(10));
     let note = |what: &str| world.check.note(post.number, &format!("task {index}, {name}: {what}"));
     note("asks");
-    match Limited::new(asking, polls).await {
+    // In a quiet run those who ask fairly and wait are served in the order of asking.
+    let waits = !terms.tries && terms.wait.is_none_or(|wait| !wait.is_zero());
+    let in_line = (world.plan.quiet && terms.fair && waits).then(|| world.check.asks_fairly(name));
+    let outcome = Limited::new(asking, polls).await;
+    if let Some(number) = in_line {
+        let granted = matches!(outcome, Some(Ok(Some(_))));
+        world.check.asked_fairly(name, number, granted);
+    }
+    match outcome {
         None => {
             world.tally.count(Kind::AcquireDropped);
             note("drops its acquire");

@@ -1,0 +1,143 @@
+//! Holds: how they begin, what they are worth while they last, and how they end.
+
+use tenure_core::{Clock, LockName, LostReason, Store, proto::turn};
+
+use super::{
+    Checker, Told, Watched,
+    checker::{State, TICK},
+    view::View,
+    watched::Hold,
+};
+
+impl Checker {
+    /// A task got a guard. Answers what the hold is called from then on.
+    pub async fn acquired(&self, watched: Watched) -> usize {
+        let name = watched.name.clone();
+        let hold = self.begins(watched);
+        self.look(&name).await;
+        hold
+    }
+
+    fn begins(&self, watched: Watched) -> usize {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let (name, token, process) = (watched.name.clone(), watched.token, watched.process);
+        state.history.record(now, format_args!("process {process}: holds {name} with {token}"));
+        state.counts.holds += 1;
+        let hold = Hold { watched, began: now, failed: false, gone: false, ended: None };
+        let valid = hold.valid();
+        let lossless = self.lossless(&state);
+        if let Some(wrong) = state.tokens.begins(&name, token, valid && lossless) {
+            self.broken(&mut state, "S2", wrong);
+        }
+        if let Some(wrong) = state.line.begins(&hold.watched, now) {
+            self.broken(&mut state, "S8", wrong);
+        }
+        if token.pass() == 0 {
+            if !valid {
+                self.broken(&mut state, "S3", format!("{token} was over when it was granted"));
+            }
+            let began = hold.watched.clock.now();
+            state.tokens.granted(&name, token, began);
+        } else {
+            state.counts.passes += 1;
+            if let Some(wrong) = too_long(&state, &hold) {
+                self.broken(&mut state, "S8", wrong);
+            }
+        }
+        state.holds.push(hold);
+        state.holds.len() - 1
+    }
+
+    /// Looks at all holds of a name, and at what the store keeps of it.
+    pub async fn look(&self, name: &LockName) {
+        let snapshot = self.store.inspect(name).await.unwrap_or_default();
+        let now = self.clock.now();
+        let view = View::new(&snapshot, now);
+        let mut state = self.lock();
+        let lossless = self.lossless(&state);
+        let mut valid = Vec::new();
+        let mut wrong = Vec::new();
+        for hold in state.holds.iter_mut().filter(|hold| hold.watched.name == *name) {
+            if hold.ended.is_some() {
+                continue;
+            }
+            let has = view.has(hold);
+            if has && hold.gone {
+                wrong.push(("S7", format!("the lease of {} came back", hold.watched.token)));
+            }
+            hold.gone |= !has;
+            if !hold.valid() {
+                hold.failed = true;
+                continue;
+            }
+            if hold.failed {
+                wrong.push(("S3", format!("the lost hold {} came back", hold.watched.token)));
+            }
+            if lossless {
+                wrong.extend(view.wrong(hold).map(|what| ("S3", what)));
+            }
+            valid.push(hold.watched.token);
+        }
+        if valid.len() > 1 {
+            if lossless {
+                wrong.push(("S1", format!("{name} is held together by {valid:?}")));
+            }
+            state.counts.overlaps += 1;
+        }
+        for (promise, what) in wrong {
+            self.broken(&mut state, promise, what);
+        }
+    }
+
+    /// A task was told that its hold is lost.
+    pub fn told(&self, hold: usize, told: Told) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.counts.losses += 1;
+        let Some(lost) = state.holds.get(hold) else { return };
+        let token = lost.watched.token;
+        let deadline = lost.deadline().unwrap_or(now);
+        let (ttl, trouble) = (lost.watched.ttl, told.last_trouble.max(lost.began));
+        state.history.record(now, format_args!("{token} is lost: {:?}", told.reason));
+        let resumed_late = told.resumed >= deadline;
+        if now > deadline.saturating_add(TICK) && !resumed_late {
+            let late = now.since(deadline);
+            self.broken(&mut state, "S3", format!("{token} was told lost {late:?} too late"));
+        }
+        let calm = deadline.since(trouble) > ttl * 6 / 10 + TICK * 10;
+        if told.reason != LostReason::MaxHold && calm && self.lossless(&state) {
+            let why = told.reason;
+            let what = format!("{token} was lost ({why:?}) although all went well for long");
+            self.broken(&mut state, "S7", what);
+        }
+    }
+
+    /// A hold is over. What is left of the time that it was to last at least, nobody else has the
+    /// name.
+    pub fn ended(&self, hold: usize) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let State { holds, line, .. } = &mut *state;
+        let Some(hold) = holds.get_mut(hold) else { return };
+        if hold.valid() {
+            // A clock that runs fast counts up to 1 % less.
+            let kept = hold.watched.hold_at_least * 98 / 100;
+            line.kept_until(&hold.watched.name, hold.began.saturating_add(kept));
+        }
+        hold.ended = Some(now);
+    }
+}
+
+/// What is wrong with how long a lease was passed on inside its process, if anything is.
+fn too_long(state: &State, hold: &Hold) -> Option<String> {
+    let token = hold.watched.token;
+    if token.pass() > u64::from(turn::PASSES) {
+        return Some(format!("{token} is pass {} of its turn", token.pass()));
+    }
+    let granted = state.tokens.granted_at(&hold.watched.name, token)?;
+    let length = hold.watched.clock.now().since(granted);
+    let stood_still = hold.watched.resumed > hold.watched.clock.true_at(granted);
+    (length > turn::LENGTH + TICK && !stood_still)
+        .then(|| format!("{token} was passed on {length:?} after its turn began"))
+}

@@ -1,0 +1,120 @@
+//! What else happens: failures, writes, trouble with the store, and what is left in the end.
+
+use std::time::Duration;
+
+use tenure_core::{
+    AcquireError, Clock, LockName, ShutdownError, Timestamp, Token, proto::queue::Snapshot,
+};
+
+use super::{Checker, checker::TICK};
+
+/// How long a release may take before it is left to the background.
+const RELEASE: Duration = Duration::from_secs(2);
+
+impl Checker {
+    /// A task asks for a fair lock, in a run in which nothing goes wrong.
+    pub fn asks_fairly(&self, name: &LockName) -> u64 {
+        self.lock().line.asks(name)
+    }
+
+    /// A task that asked for a fair lock has it, or gave up.
+    pub fn asked_fairly(&self, name: &LockName, number: u64, granted: bool) {
+        let mut state = self.lock();
+        if let Some(wrong) = state.line.asked(name, number, granted) {
+            self.broken(&mut state, "S8", wrong);
+        }
+    }
+
+    /// A release took so long.
+    pub fn released_within(
+        &self,
+        process: u64,
+        took: Duration,
+        resumed: Timestamp,
+        sent: Timestamp,
+    ) {
+        if took > RELEASE + TICK && resumed < sent {
+            let what = format!("a release of process {process} took {took:?}");
+            self.broken(&mut self.lock(), "S9", what);
+        }
+    }
+
+    /// An acquisition failed.
+    pub fn refused(&self, error: &AcquireError) {
+        let mut state = self.lock();
+        match error {
+            AcquireError::InDoubt(_) => state.counts.in_doubt += 1,
+            AcquireError::TimedOut(_) | AcquireError::Unreachable(_) => {}
+            other => self.broken(&mut state, "S9", format!("an acquire failed: {other}")),
+        }
+    }
+
+    /// A write reached the resources of a name.
+    pub fn wrote(&self, name: &LockName, token: Token, accepted: bool, harm: bool) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.history.record(now, format_args!("{name} is written with {token}: {accepted}"));
+        state.counts.harm += u64::from(harm);
+        if !accepted {
+            state.counts.fenced_off += 1;
+            return;
+        }
+        state.counts.accepted += 1;
+        if let Some(wrong) = state.tokens.accepted(name, token) {
+            self.broken(&mut state, "S2", wrong);
+        }
+    }
+
+    /// Whether the store may lose its data and go on at `wall`, without breaking the assumption of
+    /// promise S2.
+    #[must_use]
+    pub fn may_lose_data(&self, wall: u64) -> bool {
+        self.lock().tokens.greatest_time() < wall
+    }
+
+    /// Whether the store has lost its data before.
+    #[must_use]
+    pub fn has_lost_data(&self) -> bool {
+        self.lock().data_lost
+    }
+
+    /// The store loses its data now.
+    pub fn lost_data(&self) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.history.record(now, format_args!("the store loses its data"));
+        state.data_lost = true;
+        state.leases_gone = Some(now);
+        for hold in &mut state.holds {
+            hold.gone = true;
+        }
+    }
+
+    /// An operator takes a name from its holder now, who hears of it by the next renewal.
+    pub fn evicted(&self, name: &LockName) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.history.record(now, format_args!("{name} is taken from its holder"));
+        state.leases_gone = Some(now);
+    }
+
+    /// A task still waits although nothing went wrong for long.
+    pub fn stuck(&self, process: u64, bound: Duration) {
+        let what =
+            format!("a task of process {process} still waits {bound:?} after the last fault");
+        self.broken(&mut self.lock(), "S6", what);
+    }
+
+    /// What is left of a name when nothing may be left.
+    pub fn nothing_left(&self, name: &LockName, left: &Snapshot) {
+        if *left != Snapshot::default() {
+            let what = format!("{name} is not free in the end: {left:?}");
+            self.broken(&mut self.lock(), "S5", what);
+        }
+    }
+
+    /// A `Tenure` did not shut down.
+    pub fn not_shut_down(&self, process: u64, error: &ShutdownError) {
+        self.broken(&mut self.lock(), "S5", format!("process {process}: {error}"));
+    }
+}
