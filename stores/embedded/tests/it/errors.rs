@@ -20,7 +20,7 @@ use tenure_core::{
 use tenure_embedded::{EmbeddedStore, FileSystem, Machine, ThisMachine};
 
 use crate::{
-    child::{self, Process},
+    child::{self, Process, i_am_root},
     support::{TTL, give_back, is_free, name, once, open, owner, state_files, take},
 };
 
@@ -28,11 +28,6 @@ fn refused(dir: &Path) -> Fault {
     let fault = EmbeddedStore::open(dir).unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
     fault
-}
-
-fn i_am_root() -> bool {
-    let id = Command::new("id").arg("-u").output().unwrap().stdout;
-    id.trim_ascii() == b"0"
 }
 
 /// A child in a mount namespace of its own, where `mount` was run first.

@@ -9,7 +9,10 @@
 mod child;
 mod conformance;
 mod crash_images;
+mod engine;
 mod errors;
+mod housekeeping;
 mod names;
+mod places;
 mod processes;
 mod support;

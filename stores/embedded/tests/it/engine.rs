@@ -1,0 +1,53 @@
+//! What tenure's own thread is given: nothing blocks it, and what it gives up never happens.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use tenure_core::{Store, proto::Renewed, store::Renewal};
+
+use crate::{
+    child::Process,
+    support::{TTL, name, open, owner, state_files, take, waiting},
+};
+
+/// A child that is in the middle of a decision on the only name there is.
+fn somebody_inside(dir: &Path) -> Process {
+    let file = state_files(dir).remove(0);
+    let mut process = Process::start(&["stay inside", file.to_str().unwrap()]);
+    assert_eq!(process.says().unwrap(), "inside");
+    process
+}
+
+#[tokio::test]
+async fn the_engine_goes_on_while_a_file_is_locked() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let (owner, _) = take(&store, &name("a")).await;
+    let mut process = somebody_inside(dir.path());
+    let engine = store.for_engine();
+    let renewals = [Renewal { name: name("a"), owner, ttl: TTL }];
+    // On this runtime of one thread the child is only let go if the renewal leaves it free.
+    let (renewed, ()) = tokio::join!(engine.renew(&renewals), async { process.go_on() });
+    assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{renewed:?}");
+}
+
+#[test]
+fn a_call_that_was_given_up_never_happens() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime().block_on(take(&store, &name("a")));
+    let mut process = somebody_inside(dir.path());
+    let engine: Arc<dyn Store> = store.for_engine();
+    let its_own = runtime();
+    its_own.block_on(async {
+        let (name, ask) = (name("a"), waiting(owner()));
+        let call = engine.acquire(&name, &ask);
+        let outcome = tokio::time::timeout(Duration::from_millis(50), call).await;
+        assert!(outcome.is_err(), "somebody is inside: {outcome:?}");
+    });
+    process.go_on();
+    // Waits for the threads that it gave work to.
+    drop(its_own);
+    let snapshot = runtime().block_on(store.inspect(&name("a"))).unwrap();
+    assert_eq!((snapshot.holders.len(), snapshot.waiters.len()), (1, 0), "{snapshot:?}");
+}

@@ -1,0 +1,147 @@
+//! Where a store is, and who meets there.
+
+use std::{
+    fs::{self, Permissions},
+    os::unix::{
+        fs::{PermissionsExt, chown},
+        process::CommandExt,
+    },
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tenure_core::{
+    Store,
+    store::{Finding, Weight},
+};
+use tenure_embedded::EmbeddedStore;
+
+use crate::{
+    child::{self, Process, i_am_root},
+    support::{name, open, take},
+};
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn all_below(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| {
+            let below = if path.is_dir() { all_below(&path) } else { Vec::new() };
+            std::iter::once(path).chain(below)
+        })
+        .collect()
+}
+
+fn finding<'a>(findings: &'a [Finding], what: &str) -> &'a Finding {
+    findings.iter().find(|finding| finding.what == what).unwrap()
+}
+
+#[tokio::test]
+async fn a_new_store_is_for_its_owner_alone() {
+    let around = tempfile::tempdir().unwrap();
+    let dir = around.path().join("a/b/store");
+    let store = EmbeddedStore::open(&dir).unwrap();
+    take(&store, &name("a")).await;
+    assert_eq!(mode(&dir), 0o700);
+    for path in all_below(&dir) {
+        let socket = path.extension().is_some_and(|ending| ending == "sock");
+        assert!(socket || mode(&path) & 0o077 == 0, "{} is {:o}", path.display(), mode(&path));
+    }
+    let findings = store.health().await.unwrap();
+    assert!(findings.iter().all(|finding| finding.weight == Weight::Good), "{findings:?}");
+    assert!(finding(&findings, "place").found.contains(dir.to_str().unwrap()));
+    assert_eq!(store.location(), dir.to_str().unwrap());
+}
+
+#[tokio::test]
+async fn a_directory_that_all_may_read_shows_them_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let store = open(&dir);
+    take(&store, &name("a")).await;
+    for path in all_below(dir.path()) {
+        let socket = path.extension().is_some_and(|ending| ending == "sock");
+        assert!(socket || mode(&path) & 0o077 == 0, "{} is {:o}", path.display(), mode(&path));
+    }
+}
+
+#[tokio::test]
+async fn a_directory_open_to_all_is_warned_about() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o1777)).unwrap();
+    let findings = open(&dir).health().await.unwrap();
+    assert_eq!(finding(&findings, "sharing").weight, Weight::Warning);
+}
+
+#[test]
+fn users_of_one_group_meet_in_its_directory() {
+    if !i_am_root() {
+        eprintln!("not shown: only root can be two other users");
+        return;
+    }
+    let around = tempfile::tempdir().unwrap();
+    fs::set_permissions(around.path(), Permissions::from_mode(0o755)).unwrap();
+    let dir = around.path().join("store");
+    fs::create_dir(&dir).unwrap();
+    chown(&dir, Some(61_001), Some(61_000)).unwrap();
+    fs::set_permissions(&dir, Permissions::from_mode(0o2770)).unwrap();
+    let program = around.path().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let start = |user: u32, role: &[&str]| {
+        // A umask that would keep the others out.
+        let before = ["sh", "-c", "umask 077 && exec \"$0\" \"$@\""];
+        let mut command = child::command(&before, &program, role);
+        Process::run(command.uid(user).gid(61_000).current_dir("/"))
+    };
+    let place = dir.to_str().unwrap();
+    let mut holder = start(61_001, &["hold", place, "a", "60000"]);
+    let first = holder.says_held();
+    let mut waiter = start(61_002, &["wait", place, "a"]);
+    assert_eq!(waiter.says().unwrap(), "waiting");
+    holder.go_on();
+    assert_eq!(holder.says().unwrap(), "Released");
+    assert!(waiter.says_held() > first);
+    waiter.kill();
+    // What one of them left behind the other one removes.
+    let mut again = start(61_001, &["hold", place, "a", "60000"]);
+    again.says_held();
+}
+
+fn default_of(command: &mut Command) -> String {
+    // Whatever the environment says: cron and sudo say something else.
+    command.env("HOME", "/elsewhere").env("XDG_STATE_HOME", "/elsewhere");
+    Process::run(command.env("XDG_RUNTIME_DIR", "/elsewhere")).says().unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_default_place_follows_the_user_not_the_environment() {
+    let around = tempfile::tempdir().unwrap();
+    fs::set_permissions(around.path(), Permissions::from_mode(0o755)).unwrap();
+    let program = around.path().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let mut command = child::command(&[], &program, &["say the default"]);
+    let user = if i_am_root() {
+        assert_eq!(default_of(&mut command), "/var/lib/tenure");
+        command.uid(65534).gid(65534).current_dir("/");
+        "65534".to_owned()
+    } else {
+        let id = Command::new("id").arg("-u").output().unwrap().stdout;
+        String::from_utf8(id).unwrap().trim().to_owned()
+    };
+    let entry = Command::new("getent").args(["passwd", &user]).output().unwrap().stdout;
+    let entry = String::from_utf8(entry).unwrap();
+    let Some(home) = entry.split(':').nth(5) else {
+        eprintln!("not shown: user {user} has no passwd entry");
+        return;
+    };
+    let default = default_of(&mut command);
+    if fs::exists("/var/lib/tenure").unwrap() || !default.starts_with("/var") {
+        assert_eq!(default, format!("{home}/.local/state/tenure"));
+    }
+}
