@@ -2,6 +2,7 @@
 
 mod broken_rules;
 mod conformance_memory;
+mod dropped_acquires;
 mod every_case_is_mounted;
 mod every_store_mounts;
 mod mutants;
