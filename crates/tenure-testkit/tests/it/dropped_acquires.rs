@@ -1,5 +1,7 @@
 //! An acquire that is dropped, wherever it stands, leaves no hold and no place in the queue.
 
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a test tells, and may fail")]
+
 use std::{future::IntoFuture, sync::Arc, time::Duration};
 
 use tenure_core::{MemoryStore, Store, Tenure};
