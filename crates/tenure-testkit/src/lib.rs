@@ -42,6 +42,7 @@ pub mod check;
 pub mod conformance;
 pub mod fault;
 mod random;
+pub mod server;
 pub mod sim;
 
 pub use random::Random;

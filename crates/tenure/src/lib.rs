@@ -23,6 +23,8 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `embedded` | yes | `file:` URLs: several processes on one machine, no server |
+//! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
+//! | `redis-tls` | no | `rediss:` URLs: the same over TLS |
 
 mod open;
 

@@ -40,6 +40,7 @@ impl Tenure {
     /// |---|---|
     /// | empty, or `file:` | embedded, in its default place on this machine |
     /// | `file:/dir` | embedded, in `/dir` |
+    /// | `redis://host`, `rediss://`, `unix:` | one Redis or Valkey server: feature `redis` |
     /// | `memory:` | this process alone, for tests |
     ///
     /// # Errors
@@ -53,12 +54,14 @@ impl Tenure {
         let store = match scheme {
             "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
             "" | "file" => embedded(rest),
+            "redis" | "rediss" | "unix" => redis(url).await,
             _ => {
-                let (scheme, known) = (scheme.to_owned(), "file:, memory:".to_owned());
+                let known = "file:, redis:, rediss:, unix:, memory:".to_owned();
+                let scheme = scheme.to_owned();
                 return Err(OpenError::UnknownScheme { scheme, known });
             }
         };
-        let store = store.map_err(|fault| OpenError::Store { url: url.to_owned(), fault })?;
+        let store = store.map_err(|fault| OpenError::Store { url: shown(url), fault })?;
         Ok(Self::with_store(store))
     }
 
@@ -90,6 +93,30 @@ fn embedded(_dir: &str) -> Result<Arc<dyn Store>, Fault> {
     Err(Fault::new(tenure_core::FaultKind::Unsupported, what, "turn on the feature `embedded`"))
 }
 
+#[cfg(feature = "redis")]
+async fn redis(url: &str) -> Result<Arc<dyn Store>, Fault> {
+    let store = tenure_redis::RedisStore::open(url).await?;
+    Ok(Arc::new(store))
+}
+
+#[cfg(not(feature = "redis"))]
+async fn redis(_url: &str) -> Result<Arc<dyn Store>, Fault> {
+    let what = "this build has no Redis store";
+    Err(Fault::new(tenure_core::FaultKind::Unsupported, what, "turn on the feature `redis`"))
+}
+
+/// The URL without what may hold a password.
+fn shown(url: &str) -> String {
+    if !url.contains('@') && !url.contains("password") {
+        return url.to_owned();
+    }
+    // A password that was not encoded may hold anything, so only what comes behind it is shown.
+    let scheme = url.split(':').next().unwrap_or_default();
+    let server = url.rsplit_once('@').map_or("", |(_, server)| server);
+    let server = server.split('?').next().unwrap_or_default();
+    format!("{scheme}://***@{server}")
+}
+
 impl From<tenure_core::Tenure> for Tenure {
     fn from(tenure: tenure_core::Tenure) -> Self {
         Self(tenure)
@@ -101,5 +128,23 @@ impl Deref for Tenure {
 
     fn deref(&self) -> &Self::Target {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_shown_without_its_password() {
+        for url in [
+            "redis://me:s3ntinel@host/1",
+            "redis://:s3n@s3ntinel@host",
+            "unix:/run/redis.sock?user=me&password=s3ntinel",
+            "redis://me:s3ntinel?@host",
+        ] {
+            assert!(!shown(url).contains("s3ntinel"), "{}", shown(url));
+        }
+        assert_eq!(shown("file:/var/lib/tenure"), "file:/var/lib/tenure");
     }
 }

@@ -1,0 +1,215 @@
+//! A Redis server on a free port of this machine.
+
+use std::{
+    ffi::OsStr,
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a server may take to answer its first PING.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A `redis-server` of its own for one test. Dropping it ends the process and removes its folder.
+#[derive(Debug)]
+pub struct RedisServer {
+    folder: tempfile::TempDir,
+    settings: Vec<String>,
+    port: u16,
+    process: Option<Child>,
+}
+
+/// A reply in the words of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// A status, a number or a text.
+    Text(String),
+    /// Nothing.
+    Nil,
+    /// Several.
+    List(Vec<Self>),
+    /// The server refused.
+    Error(String),
+}
+
+impl RedisServer {
+    /// A server without persistence. The binary is `$TENURE_REDIS_SERVER`, or `redis-server`.
+    ///
+    /// # Panics
+    /// When there is no such binary, or it does not start.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::with(&["--save", "", "--appendonly", "no"])
+    }
+
+    /// A server with these settings, written as on its command line.
+    ///
+    /// # Panics
+    /// As [`RedisServer::start`].
+    #[must_use]
+    #[allow(clippy::panic, reason = "a test without its server fails")]
+    pub fn with(settings: &[&str]) -> Self {
+        let folder = match tempfile::tempdir() {
+            Ok(folder) => folder,
+            Err(error) => panic!("no folder for a server: {error}"),
+        };
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let mut server = Self { folder, settings, port: 0, process: None };
+        // Somebody else may take a port between its choice and its use.
+        for _ in 0..10 {
+            server.port = free_port();
+            if server.spawn() {
+                return server;
+            }
+        }
+        panic!("redis-server does not start; install it with: apt-get install redis-server");
+    }
+
+    /// Ends the process as `kill -9` does.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// Starts the process again, on the same port and in the same folder.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn restart(&mut self) {
+        self.kill();
+        assert!(self.spawn(), "redis-server does not start again");
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// Its unix socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("redis.sock")
+    }
+
+    /// Its folder, with `redis.log` in it.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its process number, for signals; `None` when it does not run.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
+    /// A URL of it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://{}/0", self.address())
+    }
+
+    /// Sends one command as an administrator would.
+    ///
+    /// # Panics
+    /// When the server cannot be reached.
+    #[allow(clippy::panic, reason = "a test without its server fails")]
+    pub fn command<S: AsRef<str>>(&self, words: &[S]) -> Reply {
+        match command(self.address(), words) {
+            Ok(reply) => reply,
+            Err(error) => panic!("the server does not answer: {error}"),
+        }
+    }
+
+    /// The names of all keys.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        let Reply::List(keys) = self.command(&["KEYS", "*"]) else { return Vec::new() };
+        let text = |key| if let Reply::Text(key) = key { Some(key) } else { None };
+        let mut keys: Vec<_> = keys.into_iter().filter_map(text).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn spawn(&mut self) -> bool {
+        let binary = std::env::var_os("TENURE_REDIS_SERVER");
+        let binary = binary.as_deref().unwrap_or(OsStr::new("redis-server"));
+        let mut words = Command::new(binary);
+        words.arg("--port").arg(self.port.to_string());
+        words.args(["--bind", "127.0.0.1", "--daemonize", "no", "--enable-debug-command", "local"]);
+        words.arg("--dir").arg(self.folder.path());
+        words.arg("--logfile").arg(self.folder.path().join("redis.log"));
+        words.arg("--unixsocket").arg(self.socket());
+        words.args(&self.settings);
+        words.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(process) = words.spawn() else { return false };
+        self.process = Some(process);
+        let since = Instant::now();
+        while since.elapsed() < PATIENCE {
+            if let Some(process) = &mut self.process
+                && matches!(process.try_wait(), Ok(Some(_)) | Err(_))
+            {
+                return false;
+            }
+            // A server that asks for a password, or still loads, answers too.
+            if command(self.address(), &["PING"]).is_ok_and(
+                |reply| !matches!(&reply, Reply::Error(error) if error.starts_with("LOADING")),
+            ) {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    listener.map_or(0, |address| address.port())
+}
+
+fn command<S: AsRef<str>>(address: SocketAddr, words: &[S]) -> io::Result<Reply> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut request = format!("*{}\r\n", words.len());
+    for word in words {
+        let word = word.as_ref();
+        request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+    }
+    stream.write_all(request.as_bytes())?;
+    read(&mut BufReader::new(stream))
+}
+
+fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Reply> {
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    let line = line.trim_end();
+    let strange = || io::Error::new(io::ErrorKind::InvalidData, line.to_owned());
+    let (kind, rest) = line.split_at_checked(1).ok_or_else(strange)?;
+    let length = || rest.parse::<i64>().map_err(|_| strange());
+    match kind {
+        "+" | ":" => Ok(Reply::Text(rest.to_owned())),
+        "-" => Ok(Reply::Error(rest.to_owned())),
+        "$" => {
+            let Ok(length) = usize::try_from(length()?) else { return Ok(Reply::Nil) };
+            let mut text = vec![0; length + 2];
+            stream.read_exact(&mut text)?;
+            text.truncate(length);
+            Ok(Reply::Text(String::from_utf8_lossy(&text).into_owned()))
+        }
+        "*" => (0..length()?).map(|_| read(stream)).collect::<io::Result<_>>().map(Reply::List),
+        _ => Err(strange()),
+    }
+}

@@ -1,0 +1,180 @@
+//! What the server's errors mean: whether a call had an effect, and what the user can do (S9).
+
+use redis::{ErrorKind, RedisError};
+use tenure_core::{Fault, FaultKind};
+
+/// How an error code bears on a call: its kind, what happened, and the cure.
+const CODES: &[(&str, FaultKind, &str, &str)] = &[
+    ("LOADING", FaultKind::Unreachable, "is still loading its data", "wait until it has started"),
+    ("BUSY", FaultKind::Unreachable, "is busy with somebody's slow script", "see SCRIPT KILL"),
+    (
+        "READONLY",
+        FaultKind::Unreachable,
+        "is a replica and takes no writes",
+        "point the URL to the primary, or wait for the fail-over to end",
+    ),
+    (
+        "OOM",
+        FaultKind::Unreachable,
+        "is out of memory",
+        "raise its maxmemory or remove data; locks that are held can still be renewed and released",
+    ),
+    (
+        "NOAUTH",
+        FaultKind::Misconfigured,
+        "wants a password",
+        "put user and password into the URL: redis://user:password@host",
+    ),
+    (
+        "WRONGPASS",
+        FaultKind::Misconfigured,
+        "refuses this user and password",
+        "correct them in the URL; percent-encode what is special in it",
+    ),
+    (
+        "NOPERM",
+        FaultKind::Misconfigured,
+        "does not permit this user what a lock needs",
+        "give it the ACL line of docs/stores/redis.md",
+    ),
+    (
+        "MISCONF",
+        FaultKind::Misconfigured,
+        "takes no writes because it cannot save its data",
+        "see the server's log and its disk",
+    ),
+    ("NOREPLICAS", FaultKind::Unreachable, "has too few replicas", "see why they are away"),
+    ("MASTERDOWN", FaultKind::Unreachable, "has lost its primary", "wait for the fail-over"),
+    ("CLUSTERDOWN", FaultKind::Unreachable, "belongs to a cluster that is down", "see its nodes"),
+    ("TRYAGAIN", FaultKind::Unreachable, "is moving this slot", "wait until it has moved"),
+    (
+        "MOVED",
+        FaultKind::Misconfigured,
+        "is one node of a cluster and does not have this key",
+        "use a server that is not in cluster mode",
+    ),
+    (
+        "ASK",
+        FaultKind::Misconfigured,
+        "is one node of a cluster and gives this key away",
+        "use a server that is not in cluster mode",
+    ),
+];
+
+/// What an error in answer to a command means. Without a word from the server the command may
+/// have taken effect.
+pub(crate) fn of_command(place: &str, error: RedisError) -> Fault {
+    if let Some(fault) = of_code(place, &error) {
+        return fault.because(error);
+    }
+    let (what, cure) = if error.is_timeout() {
+        (
+            format!("Redis at {place} did not answer in time"),
+            "see whether it is slow, or raise response_timeout in the URL",
+        )
+    } else if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) {
+        (format!("Redis at {place} failed in a script: {error}"), "see the server's log")
+    } else {
+        (
+            format!("the connection to Redis at {place} broke while a call was under way"),
+            "see that the server runs and can be reached",
+        )
+    };
+    Fault::new(FaultKind::InDoubt, what, cure).because(error)
+}
+
+/// What an error while connecting means. Nothing was sent that could have had an effect.
+pub(crate) fn of_connecting(place: &str, error: RedisError) -> Fault {
+    if let Some(fault) = of_code(place, &error) {
+        return fault.because(error);
+    }
+    let (kind, what, cure) = match error.kind() {
+        ErrorKind::AuthenticationFailed => {
+            let text = error.to_string();
+            return match CODES.iter().find(|(code, ..)| text.contains(code)) {
+                Some(entry) => of_entry(place, entry).because(error),
+                None => Fault::new(
+                    FaultKind::Misconfigured,
+                    format!("Redis at {place} refuses this user and password"),
+                    "correct them in the URL",
+                )
+                .because(error),
+            };
+        }
+        ErrorKind::InvalidClientConfig => (
+            FaultKind::Misconfigured,
+            format!("Redis at {place} cannot be connected to in this way: {error}"),
+            "correct the URL",
+        ),
+        ErrorKind::RESP3NotSupported => (
+            FaultKind::Misconfigured,
+            format!("the server at {place} is too old"),
+            "use Redis 7.0 or later, or Valkey",
+        ),
+        ErrorKind::Server(_) if error.to_string().contains("DB index") => (
+            FaultKind::Misconfigured,
+            format!("Redis at {place} has no such database"),
+            "choose a smaller number in the URL, or raise `databases`",
+        ),
+        _ => (
+            FaultKind::Unreachable,
+            format!("Redis at {place} cannot be reached"),
+            "see that the server runs and that the URL is right",
+        ),
+    };
+    Fault::new(kind, what, cure).because(error)
+}
+
+/// An answer that belongs to somebody else, or to nobody.
+pub(crate) fn mixed_up(place: &str) -> Fault {
+    let what = format!("Redis at {place} answered to another call than this one");
+    Fault::new(FaultKind::InDoubt, what, "see what stands between this process and the server")
+}
+
+/// What the store keeps of a name makes no sense.
+pub(crate) fn corrupt(place: &str) -> Fault {
+    let what = format!("what Redis at {place} keeps of this lock makes no sense");
+    let cure =
+        "see who else writes or evicts these keys; what is there ends by itself within a ttl";
+    Fault::new(FaultKind::Corrupt, what, cure)
+}
+
+fn of_code(place: &str, error: &RedisError) -> Option<Fault> {
+    let code = error.code()?;
+    let entry = CODES.iter().find(|(known, ..)| *known == code)?;
+    Some(of_entry(place, entry))
+}
+
+fn of_entry(place: &str, entry: &(&str, FaultKind, &str, &str)) -> Fault {
+    let (_, kind, what, cure) = entry;
+    Fault::new(*kind, format!("Redis at {place} {what}"), *cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::make_extension_error;
+
+    use super::*;
+
+    #[test]
+    fn each_code_says_whether_it_had_an_effect() {
+        for (code, kind, ..) in CODES {
+            let error = make_extension_error((*code).to_owned(), Some("text".to_owned()));
+            assert_eq!(of_command("here", error).kind(), *kind, "{code}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_in_doubt() {
+        let error = make_extension_error("STRANGE".to_owned(), None);
+        assert_eq!(of_command("here", error).kind(), FaultKind::InDoubt);
+        let error = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        assert_eq!(of_command("here", error).kind(), FaultKind::InDoubt);
+    }
+
+    #[test]
+    fn what_was_never_sent_had_no_effect() {
+        let error = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
+        assert_eq!(of_connecting("here", error).kind(), FaultKind::Unreachable);
+    }
+}

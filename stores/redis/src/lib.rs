@@ -1,0 +1,25 @@
+//! The store of tenure on one Redis or Valkey server, 7.0 or later.
+//!
+//! Users choose it by a URL: `tenure::Tenure::open("redis://localhost")`. What it keeps where, and
+//! what it promises under which configuration, stands in `docs/stores/redis.md`.
+//!
+//! A lock that one holder has alone is one key; acquiring and releasing it are one command each.
+//! A release hands the lock to the next waiter inside the server. Fencing tokens come from the
+//! server's clock, so they rise even when the server has lost its data.
+
+mod connect;
+mod error;
+mod health;
+mod keys;
+mod listing;
+mod options;
+mod script;
+mod store;
+mod transport;
+mod url;
+mod watch;
+mod wire;
+
+pub use options::{Address, RedisOptions};
+pub use store::RedisStore;
+pub use url::without_password;

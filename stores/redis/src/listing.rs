@@ -1,0 +1,69 @@
+//! Names in use, by a walk over the keys. An operator's call, never part of a lock's.
+
+use std::collections::BTreeSet;
+
+use futures_util::{StreamExt, stream};
+use redis::Value;
+use tenure_core::{Fault, LockName, proto::queue::Snapshot, store::Listing};
+
+use crate::{RedisStore, error, keys};
+
+/// How many keys the server looks at in one step.
+const STEP: usize = 1_000;
+/// How many names are looked at together.
+const TOGETHER: usize = 64;
+
+pub(crate) async fn list(store: &RedisStore, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+    let names = names(store, prefix).await?;
+    let looks = names.into_iter().map(|name| async move {
+        let seen = store.look(&name).await;
+        seen.map(|seen| (name, seen))
+    });
+    let mut looks = stream::iter(looks).buffered(TOGETHER);
+    let mut listing = Listing::default();
+    while let Some(look) = looks.next().await {
+        let (name, seen) = look?;
+        if seen == Snapshot::default() {
+            continue;
+        }
+        if listing.names.len() == limit {
+            listing.more = true;
+            break;
+        }
+        listing.names.push((name, seen));
+    }
+    Ok(listing)
+}
+
+async fn names(store: &RedisStore, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+    let transport = store.transport();
+    let ours = &transport.options.prefix;
+    let pattern = keys::pattern(ours, prefix);
+    let mut names = BTreeSet::new();
+    let mut cursor = "0".to_owned();
+    loop {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(STEP);
+        let (next, found) =
+            page(transport.send(&scan).await?).ok_or_else(|| error::mixed_up(&transport.place))?;
+        for key in found {
+            let name = keys::name_of(ours, &key);
+            names.extend(name.filter(|name| name.as_str().starts_with(prefix)));
+        }
+        if next == "0" {
+            return Ok(names);
+        }
+        cursor = next;
+    }
+}
+
+fn page(value: Value) -> Option<(String, Vec<String>)> {
+    let Value::Array(parts) = value else { return None };
+    let [Value::BulkString(cursor), Value::Array(keys)] = parts.as_slice() else { return None };
+    let text = |value: &Value| match value {
+        Value::BulkString(bytes) => String::from_utf8(bytes.clone()).ok(),
+        _ => None,
+    };
+    let cursor = String::from_utf8(cursor.clone()).ok()?;
+    Some((cursor, keys.iter().filter_map(text).collect()))
+}

@@ -1,0 +1,223 @@
+//! How a server is reached, and the bounds of its queues.
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use tenure_core::{
+    Fault, FaultKind,
+    proto::{queue::Limits, time::in_range},
+};
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Address {
+    /// A host and a port.
+    Tcp {
+        /// A name or an address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A host and a port, encrypted, the server's certificate checked.
+    Tls {
+        /// The name in the certificate.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+/// A password, which no text of ours ever shows.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Password(pub(crate) String);
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+/// How a server is reached, and the bounds of its queues.
+///
+/// Everybody who uses the same locks must use the same prefix, and should use the same bounds.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure_redis::RedisOptions;
+///
+/// let options = RedisOptions::from_url("redis://:secret@localhost/1?prefix=shop:")?
+///     .claim_window(Duration::from_millis(300))?;
+/// assert_eq!(options.location(), "redis://localhost:6379/1?prefix=shop:");
+/// # Ok::<(), tenure_core::Fault>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RedisOptions {
+    pub(crate) address: Address,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<Password>,
+    pub(crate) database: u32,
+    pub(crate) prefix: String,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) response_timeout: Duration,
+    pub(crate) limits: Limits,
+}
+
+impl RedisOptions {
+    /// What stands before every key and channel unless said otherwise.
+    pub const DEFAULT_PREFIX: &'static str = "tenure:";
+    /// The longest prefix, in bytes.
+    pub const MAX_PREFIX: usize = 64;
+
+    /// The server at `address`, without a password.
+    #[must_use]
+    pub fn new(address: Address) -> Self {
+        Self {
+            address,
+            user: None,
+            password: None,
+            database: 0,
+            prefix: Self::DEFAULT_PREFIX.to_owned(),
+            connect_timeout: Duration::from_secs(2),
+            response_timeout: Duration::from_secs(2),
+            limits: Limits {
+                claim_window: Duration::from_millis(500),
+                place_ttl: Duration::from_secs(10),
+                look: Duration::from_secs(1),
+                max_waiters: 1_000,
+                max_holders: 1_000,
+            },
+        }
+    }
+
+    /// Who this is to the server.
+    #[must_use]
+    pub fn credentials(mut self, user: Option<&str>, password: &str) -> Self {
+        self.user = user.map(str::to_owned);
+        self.password = Some(Password(password.to_owned()));
+        self
+    }
+
+    /// The number of the database.
+    #[must_use]
+    pub fn database(mut self, number: u32) -> Self {
+        self.database = number;
+        self
+    }
+
+    /// What stands before every key and channel: at most 64 bytes, without braces, spaces and
+    /// control characters.
+    ///
+    /// # Errors
+    /// A fault that says what is wrong with it.
+    pub fn prefix(mut self, prefix: &str) -> Result<Self, Fault> {
+        let strange = |c: char| c.is_control() || c.is_whitespace() || matches!(c, '{' | '}');
+        if prefix.len() > Self::MAX_PREFIX || prefix.contains(strange) {
+            return Err(Fault::new(
+                FaultKind::Misconfigured,
+                format!("{prefix:?} cannot be a prefix of keys"),
+                "choose at most 64 bytes without braces, spaces and control characters",
+            ));
+        }
+        self.prefix = prefix.to_owned();
+        Ok(self)
+    }
+
+    /// How long connecting may take, 10 ms to 1 min; 2 s unless said otherwise.
+    ///
+    /// # Errors
+    /// A fault when it is out of range.
+    pub fn connect_timeout(mut self, length: Duration) -> Result<Self, Fault> {
+        self.connect_timeout = within("connect_timeout", length, 10, 60_000)?;
+        Ok(self)
+    }
+
+    /// How long an answer may take before its call counts as in doubt, 10 ms to 1 min; 2 s unless
+    /// said otherwise.
+    ///
+    /// # Errors
+    /// A fault when it is out of range.
+    pub fn response_timeout(mut self, length: Duration) -> Result<Self, Fault> {
+        self.response_timeout = within("response_timeout", length, 10, 60_000)?;
+        Ok(self)
+    }
+
+    /// How long a waiter has to claim what it is offered, 10 ms to 10 s; 500 ms unless said
+    /// otherwise. A waiter that died costs those behind it this long.
+    ///
+    /// # Errors
+    /// A fault when it is out of range.
+    pub fn claim_window(mut self, length: Duration) -> Result<Self, Fault> {
+        self.limits.claim_window = within("claim_window", length, 10, 10_000)?;
+        self.limits.place_ttl = self.limits.place_ttl.max(length);
+        Ok(self)
+    }
+
+    /// How long a waiter's place is kept without being asked for again, 100 ms to 10 min, never
+    /// shorter than the claim window; 10 s unless said otherwise.
+    ///
+    /// # Errors
+    /// A fault when it is out of range.
+    pub fn place_ttl(mut self, length: Duration) -> Result<Self, Fault> {
+        self.limits.place_ttl = within("place_ttl", length, 100, 600_000)?;
+        self.limits.claim_window = self.limits.claim_window.min(length);
+        Ok(self)
+    }
+
+    /// How many may wait for one name, 1 to 10,000; 1,000 unless said otherwise.
+    ///
+    /// # Errors
+    /// A fault when it is out of range.
+    pub fn max_waiters(mut self, most: usize) -> Result<Self, Fault> {
+        self.limits.max_waiters = bound("max_waiters", most)?;
+        Ok(self)
+    }
+
+    /// How many may hold one name together, 1 to 10,000; 1,000 unless said otherwise.
+    ///
+    /// # Errors
+    /// A fault when it is out of range.
+    pub fn max_holders(mut self, most: usize) -> Result<Self, Fault> {
+        self.limits.max_holders = bound("max_holders", most)?;
+        Ok(self)
+    }
+
+    /// Where the server is, without user and password.
+    #[must_use]
+    pub fn location(&self) -> String {
+        let database = self.database;
+        let mut location = match &self.address {
+            Address::Tcp { host, port } => format!("redis://{}:{port}/{database}", bracketed(host)),
+            Address::Tls { host, port } => {
+                format!("rediss://{}:{port}/{database}", bracketed(host))
+            }
+            Address::Unix(path) => format!("unix:{}?db={database}", path.display()),
+        };
+        if self.prefix != Self::DEFAULT_PREFIX {
+            let mark = if location.contains('?') { '&' } else { '?' };
+            location.push(mark);
+            location.push_str("prefix=");
+            location.push_str(&self.prefix);
+        }
+        location
+    }
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+}
+
+fn bound(what: &str, given: usize) -> Result<usize, Fault> {
+    if (1..=10_000).contains(&given) {
+        return Ok(given);
+    }
+    let what = format!("{what} of {given} is out of range");
+    Err(Fault::new(FaultKind::Misconfigured, what, "choose from 1 to 10000"))
+}
+
+fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
+    in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
+        |error| Fault::new(FaultKind::Misconfigured, error.to_string(), "choose another length"),
+    )
+}

@@ -1,0 +1,143 @@
+local mode = parse(ask)
+local tries, barges = string.sub(how, 2) == 't', string.sub(how, 1, 1) == 'b'
+
+local function repeated()
+    local holder = read('h' .. owner)
+    if not holder or holder[6] == 1 then return nil end
+    if holder[1] == 'x' and mode[1] == 's' or holder[1] == 'p' and mode[1] == 'p'
+        and holder[2] == mode[2] then
+        count(holder, -1)
+        count(mode, 1)
+        holder[1], holder[2], holder[3] = unpack(mode)
+        write('h' .. owner, holder)
+    elseif holder[1] ~= mode[1] or holder[2] ~= mode[2] then
+        return {owner, 'mode'}
+    end
+    local left = redis.call('ZSCORE', ends, 'h' .. owner) - now
+    return {owner, 'granted', holder[4], math.floor(left / 1000), others()}
+end
+
+local function may_enter(taken, before)
+    if not fits(taken, mode) then return false end
+    local from = 0
+    while true do
+        local line = redis.call('ZRANGEBYSCORE', queue, '-inf', before, 'LIMIT', from, 16)
+        for _, who in ipairs(line) do
+            if who ~= owner and not redis.call('ZSCORE', ends, 'o' .. who) then
+                local waiter = read('w' .. who)
+                if not waiter or not fits(taken, waiter) then return false end
+                taken.n = taken.n + 1
+                taken[waiter[1]] = taken[waiter[1]] + waiter[2]
+            end
+        end
+        if #line < 16 then return fits(taken, mode) end
+        from = from + 16
+    end
+end
+
+local function enters(waiter)
+    if redis.call('HEXISTS', lock, 'h' .. owner) == 1 then return false end
+    local taken = {n = room.n, x = room.x, s = room.s, p = room.p}
+    if waiter and redis.call('ZSCORE', ends, 'o' .. owner) then
+        if waiter[1] == mode[1] and waiter[2] == mode[2] and waiter[3] == mode[3] then
+            return true
+        end
+        taken.n = taken.n - 1
+        taken[waiter[1]] = taken[waiter[1]] - waiter[2]
+    end
+    if barges then return fits(taken, mode) end
+    local before = '+inf'
+    if waiter then
+        before = '(' .. whole(waiter[4])
+    elseif place ~= '' then
+        before = place
+    end
+    return may_enter(taken, before)
+end
+
+local function keep_place(waiter)
+    if not waiter then
+        local at = tonumber(place) or next_place
+        next_place = math.max(next_place, at + 1)
+        waiter = {mode[1], mode[2], mode[3], at, channel, now, label}
+    else
+        withdraw(owner, waiter)
+        waiter[1], waiter[2], waiter[3] = unpack(mode)
+        waiter[5] = channel
+    end
+    write('w' .. owner, waiter)
+    redis.call('ZADD', queue, waiter[4], owner)
+    redis.call('ZADD', keeps, now + place_ttl, owner)
+    return waiter[4]
+end
+
+local function busy(at)
+    local ahead
+    if at then
+        ahead = redis.call('ZCOUNT', queue, '-inf', '(' .. whole(at))
+    else
+        ahead = redis.call('ZCARD', queue)
+        if redis.call('ZSCORE', queue, owner) then ahead = ahead - 1 end
+    end
+    local change, holder = 0, nil
+    local soon = redis.call('ZRANGE', ends, 0, 15, 'WITHSCORES')
+    for index = 1, #soon, 2 do
+        local left = soon[index + 1] - now
+        if soon[index] ~= 'o' .. owner and change == 0 then change = left end
+        if not holder and string.sub(soon[index], 1, 1) == 'h' then
+            holder = read(soon[index])
+            holder.left = math.floor(left / 1000)
+        end
+    end
+    local retry = math.min(change + claim * ahead, look * (ahead + 1), place_ttl / 3)
+    local reply = {owner, 'busy', math.floor(retry), ahead, at and whole(at) or ''}
+    if holder then
+        local shown = holder[1]
+        if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end
+        for _, field in ipairs({shown, holder[4], holder.left, holder[6], holder[7]}) do
+            reply[#reply + 1] = field
+        end
+    end
+    return reply
+end
+
+local function decide()
+    local waiter = read('w' .. owner)
+    if enters(waiter) then
+        local last = tonumber(redis.call('GET', clock) or 0) or 0
+        local grant = whole(math.max(now, last + 1))
+        redis.call('SET', clock, grant)
+        leave(owner)
+        write('h' .. owner, {mode[1], mode[2], mode[3], grant, '', 0, label})
+        redis.call('ZADD', ends, now + ttl * 1000, 'h' .. owner)
+        count(mode, 1)
+        local reply = {owner, 'granted', grant, tonumber(ttl), others()}
+        offer()
+        return reply
+    end
+    local at = false
+    if not tries then
+        local waiting = redis.call('ZCARD', keeps)
+        if not waiter and waiting >= max_waiters then return {owner, 'full', waiting} end
+        at = keep_place(waiter)
+    end
+    offer()
+    return busy(at)
+end
+
+local reply = repeated()
+if reply then
+    offer()
+    return save(reply)
+end
+if old then
+    local waiting = redis.call('ZCARD', keeps)
+    if not tries and waiting >= max_waiters and redis.call('HEXISTS', lock, 'w' .. owner) == 0
+        and redis.call('HEXISTS', lock, 'w' .. old) == 0 then
+        return save({owner, 'full', waiting})
+    end
+    let_go(old)
+    leave(old)
+    offer()
+end
+return save(decide())

@@ -1,0 +1,39 @@
+local owner = ARGV[1]
+local lock, keeps, ends = unpack(KEYS)
+local held = redis.pcall('GET', lock)
+local holders, waiters = {}, {}
+if type(held) == 'string' then
+    local grant, label = string.match(held, '^([^ ]*) (.*)$', 33)
+    if not grant then return {owner, 'corrupt'} end
+    holders[1] = {'x', grant, redis.call('PTTL', lock), 0, label}
+elseif held then
+    if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then return held end
+    local time = redis.call('TIME')
+    local now = time[1] * 1000000 + time[2]
+    local function show(field)
+        local record = redis.pcall('HGET', lock, field)
+        if type(record) ~= 'string' then return nil end
+        record = cmsgpack.unpack(record)
+        local mode = record[1]
+        if mode == 'p' then mode = 'p ' .. record[2] .. ' ' .. record[3] end
+        return record, mode
+    end
+    local all = redis.pcall('ZRANGE', ends, 0, -1, 'WITHSCORES')
+    for index = 1, #all, 2 do
+        local left = all[index + 1] - now
+        local record, mode = show(all[index])
+        if left > 0 and record and string.sub(all[index], 1, 1) == 'h' then
+            left = math.floor(left / 1000)
+            holders[#holders + 1] = {mode, record[4], left, record[6], record[7]}
+        end
+    end
+    local line = redis.pcall('ZRANGE', keeps, 0, -1, 'WITHSCORES')
+    for index = 1, #line, 2 do
+        local record, mode = show('w' .. line[index])
+        if line[index + 1] - now > 0 and record then
+            local place, since = string.format('%.0f', record[4]), string.format('%.0f', record[6])
+            waiters[#waiters + 1] = {mode, place, since, record[7]}
+        end
+    end
+end
+return {owner, 'seen', holders, waiters}

@@ -1,0 +1,27 @@
+local owner, token, micros, limits = unpack(ARGV)
+local lock, clock, queue, keeps, ends = unpack(KEYS)
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local held = redis.pcall('GET', lock)
+if not held then return {owner, 'not-held'} end
+
+-- What to write for a grant with the greater token; nil when it has a greater one.
+local function raised(grant)
+    local since, has = string.match(grant, '^(%d+)/?(%d*)$')
+    if has == '' then has = string.format('%.0f', since * 1024) end
+    if #token < #has or #token == #has and token < has then return nil end
+    local last = tonumber(redis.call('GET', clock) or 0) or 0
+    if tonumber(micros) > last then redis.call('SET', clock, micros) end
+    return since .. '/' .. token
+end
+
+if type(held) == 'string' then
+    if string.sub(held, 1, 32) ~= owner then return {owner, 'not-held'} end
+    local grant, label = string.match(held, '^([^ ]*) (.*)$', 33)
+    local after = raised(grant)
+    if not after then return {owner, 'stale'} end
+    redis.call('SET', lock, owner .. after .. ' ' .. label, 'KEEPTTL')
+    return {owner, 'raised'}
+elseif string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
+    return held
+end

@@ -1,0 +1,15 @@
+local done = false
+if keep == '0' then
+    done = let_go(owner)
+else
+    local holder = read('h' .. owner)
+    if holder and holder[6] == 0 then
+        holder[6] = 1
+        write('h' .. owner, holder)
+        redis.call('ZADD', ends, now + keep * 1000, 'h' .. owner)
+        done = true
+    end
+end
+done = leave(owner) or done
+offer()
+return save({owner, done and 'released' or 'not-held'})

@@ -1,0 +1,223 @@
+//! Commands to the server: one connection for each tokio runtime that calls, opened when it is
+//! first used and opened anew after it broke.
+//!
+//! A connection lives in the runtime that opened it. When that runtime ends, so does its entry
+//! here. Nothing is ever sent twice by itself: what may have taken effect is the caller's to ask
+//! again.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value, aio::MultiplexedConnection};
+use tenure_core::{Fault, FaultKind};
+use tokio::{
+    runtime::{Handle, Id},
+    task::AbortHandle,
+};
+
+use crate::{RedisOptions, connect::connect, error, script::Script};
+
+/// Who a call is made for: the reply begins with it, or belongs to another call.
+pub(crate) type Echo<'a> = &'a str;
+
+#[derive(Debug)]
+pub(crate) struct Transport {
+    pub(crate) options: Arc<RedisOptions>,
+    pub(crate) place: String,
+    lines: Arc<Lines>,
+}
+
+#[derive(Debug, Default)]
+struct Lines(Mutex<HashMap<Id, Arc<Line>>>);
+
+/// The connection of one runtime.
+#[derive(Default)]
+struct Line {
+    open: Mutex<Option<Open>>,
+    opening: tokio::sync::Mutex<()>,
+    /// Counts attempts, so that whoever waited for one that failed does not make another.
+    attempts: AtomicU64,
+    last_failure: Mutex<Option<(FaultKind, String, String)>>,
+    watcher: Mutex<Option<AbortHandle>>,
+}
+
+#[derive(Clone)]
+struct Open {
+    connection: MultiplexedConnection,
+    number: u64,
+}
+
+impl Transport {
+    pub(crate) fn new(options: Arc<RedisOptions>) -> Self {
+        let place = options.location();
+        Self { options, place, lines: Arc::default() }
+    }
+
+    /// Runs a script whose reply begins with `echo`, and answers with the rest of the reply.
+    pub(crate) async fn run(
+        &self,
+        script: &Script,
+        echo: Echo<'_>,
+        keys: &[&str],
+        arguments: &[&[u8]],
+    ) -> Result<std::vec::IntoIter<Value>, Fault> {
+        let line = self.line()?;
+        let open = self.opened(&line).await?;
+        let command = |verb: &str, script: &str| {
+            let mut command = redis::cmd(verb);
+            command.arg(script).arg(keys.len()).arg(keys).arg(echo).arg(arguments);
+            command
+        };
+        let mut answer = send(&open, &command("EVALSHA", &script.digest)).await;
+        if matches!(&answer, Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
+        {
+            // The server has never seen it, or was told to forget. It certainly did not run.
+            answer = send(&open, &command("EVAL", script.text)).await;
+        }
+        let value = answer.map_err(|error| self.failed(&line, &open, error))?;
+        if let Value::Array(fields) = value {
+            let mut fields = fields.into_iter();
+            if matches!(fields.next(), Some(Value::BulkString(owner)) if owner == echo.as_bytes()) {
+                return Ok(fields);
+            }
+        }
+        condemn(&line, &open);
+        tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
+        Err(error::mixed_up(&self.place))
+    }
+
+    /// Sends one command that is no script.
+    pub(crate) async fn send(&self, command: &Cmd) -> Result<Value, Fault> {
+        let line = self.line()?;
+        let open = self.opened(&line).await?;
+        send(&open, command).await.map_err(|error| self.failed(&line, &open, error))
+    }
+
+    /// Opens the connection of this runtime, if it is not open.
+    pub(crate) async fn open(&self) -> Result<(), Fault> {
+        let line = self.line()?;
+        self.opened(&line).await.map(drop)
+    }
+
+    fn failed(&self, line: &Line, open: &Open, error: RedisError) -> Fault {
+        let of_server = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
+        // A replica may have taken the place of the server: the address has to be looked up again.
+        if !of_server || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
+            condemn(line, open);
+        }
+        error::of_command(&self.place, error)
+    }
+
+    fn line(&self) -> Result<Arc<Line>, Fault> {
+        let runtime = Handle::try_current().map_err(|error| {
+            let what = "the Redis store was called outside of a tokio runtime";
+            Fault::new(FaultKind::Unsupported, what, "call it from a task of tokio").because(error)
+        })?;
+        let id = runtime.id();
+        let mut lines = self.lines.lock();
+        if let Some(line) = lines.get(&id) {
+            return Ok(line.clone());
+        }
+        let line = Arc::new(Line::default());
+        lines.insert(id, line.clone());
+        drop(lines);
+        let end = EndOfRuntime { id, lines: Arc::downgrade(&self.lines) };
+        let watcher = runtime.spawn(async move {
+            let _end = end;
+            std::future::pending::<()>().await;
+        });
+        *lock(&line.watcher) = Some(watcher.abort_handle());
+        Ok(line)
+    }
+
+    async fn opened(&self, line: &Line) -> Result<Open, Fault> {
+        if let Some(open) = lock(&line.open).clone() {
+            return Ok(open);
+        }
+        let seen = line.attempts.load(Ordering::Acquire);
+        let _alone = line.opening.lock().await;
+        if let Some(open) = lock(&line.open).clone() {
+            return Ok(open);
+        }
+        let number = line.attempts.load(Ordering::Acquire) + 1;
+        if number != seen + 1
+            && let Some((kind, what, cure)) = lock(&line.last_failure).clone()
+        {
+            return Err(Fault::new(kind, what, cure));
+        }
+        let opened = connect(&self.options, None).await;
+        line.attempts.store(number, Ordering::Release);
+        match opened {
+            Ok(connection) => {
+                let open = Open { connection, number };
+                *lock(&line.last_failure) = None;
+                *lock(&line.open) = Some(open.clone());
+                Ok(open)
+            }
+            Err(fault) => {
+                let told = (fault.kind(), fault.what().to_owned(), fault.cure().to_owned());
+                *lock(&line.last_failure) = Some(told);
+                Err(fault)
+            }
+        }
+    }
+}
+
+async fn send(open: &Open, command: &Cmd) -> Result<Value, RedisError> {
+    open.connection.clone().send_packed_command(command).await?.extract_error()
+}
+
+/// Nobody uses this connection any more; the next call opens another.
+fn condemn(line: &Line, open: &Open) {
+    let mut current = lock(&line.open);
+    if current.as_ref().is_some_and(|current| current.number == open.number) {
+        *current = None;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Lines {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Arc<Line>>> {
+        lock(&self.0)
+    }
+}
+
+/// Dropped with the runtime whose task it is part of.
+struct EndOfRuntime {
+    id: Id,
+    lines: Weak<Lines>,
+}
+
+impl Drop for EndOfRuntime {
+    fn drop(&mut self) {
+        if let Some(lines) = self.lines.upgrade() {
+            let line = lines.lock().remove(&self.id);
+            drop(line);
+        }
+    }
+}
+
+impl Drop for Transport {
+    fn drop(&mut self) {
+        let lines: Vec<_> = self.lines.lock().drain().collect();
+        for (_, line) in lines {
+            if let Some(watcher) = lock(&line.watcher).take() {
+                watcher.abort();
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Line").field("open", &lock(&self.open).is_some()).finish_non_exhaustive()
+    }
+}

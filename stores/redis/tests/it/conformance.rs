@@ -1,0 +1,34 @@
+//! The suite on a real server, reached in good and in bad ways.
+
+mod plain {
+    use crate::places::Place;
+
+    tenure_testkit::conformance!(Place::plain());
+}
+
+mod least_privilege {
+    use crate::places::Place;
+
+    tenure_testkit::conformance!(Place::least_privilege());
+}
+
+mod bad_network {
+    use crate::places::Place;
+
+    tenure_testkit::conformance!(Place::bad_network(1));
+}
+
+mod forgotten_scripts {
+    use crate::places::Place;
+
+    tenure_testkit::conformance!(Place::with_nuisance(&[&["SCRIPT", "FLUSH"]]));
+}
+
+mod killed_clients {
+    use crate::places::Place;
+
+    const KILL: &[&[&str]] =
+        &[&["CLIENT", "KILL", "TYPE", "normal"], &["CLIENT", "KILL", "TYPE", "pubsub"]];
+
+    tenure_testkit::conformance!(Place::with_nuisance(KILL));
+}

@@ -1,0 +1,4 @@
+//! Tests of the store on real servers.
+
+mod conformance;
+mod places;

@@ -1,0 +1,124 @@
+//! Fresh places for the suite: a server for each case, reached in good and in bad ways.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tenure_core::Store;
+use tenure_redis::{Address, RedisOptions, RedisStore};
+use tenure_testkit::{
+    conformance::Adapter,
+    fault::{Proxy, Weather},
+    server::RedisServer,
+};
+
+/// The line of `docs/stores/redis.md`, word for word.
+const ACL: &str = include_str!("../../../../docs/stores/redis.acl");
+
+/// A server, and how its clients reach it.
+#[derive(Debug)]
+pub(crate) struct Place {
+    #[allow(dead_code, reason = "it works until it is dropped")]
+    nuisance: Option<Nuisance>,
+    #[allow(dead_code, reason = "it works until it is dropped")]
+    proxy: Option<Proxy>,
+    server: Arc<RedisServer>,
+    options: RedisOptions,
+}
+
+impl Place {
+    /// Over TCP, as the user that may do everything.
+    pub(crate) fn plain() -> Self {
+        let server = Arc::new(RedisServer::start());
+        let options = over(server.address());
+        Self { nuisance: None, proxy: None, server, options }
+    }
+
+    /// As the user of the documentation, who may do no more than a lock needs.
+    pub(crate) fn least_privilege() -> Self {
+        let place = Self::plain();
+        let words: Vec<_> = ACL.split_whitespace().collect();
+        let reply = place.server.command(&words);
+        assert_eq!(reply, tenure_testkit::server::redis::Reply::Text("OK".to_owned()));
+        let options = place.options.clone().credentials(Some("tenure"), "choose-a-password");
+        Self { options, ..place }
+    }
+
+    /// Through a network that delays, and cuts in the middle of requests and replies.
+    pub(crate) fn bad_network(seed: u64) -> Self {
+        let place = Self::plain();
+        let proxy = Proxy::start(place.server.address(), seed).unwrap();
+        proxy.set(Weather {
+            delay: Duration::from_millis(2),
+            cut_after_requests: 100_000,
+            cut_after_replies: 40_000,
+            ..Weather::default()
+        });
+        let options = over(proxy.address()).response_timeout(Duration::from_millis(500)).unwrap();
+        Self { proxy: Some(proxy), options, ..place }
+    }
+
+    /// With somebody who sends these commands again and again.
+    pub(crate) fn with_nuisance(commands: &'static [&'static [&'static str]]) -> Self {
+        let place = Self::plain();
+        let nuisance = Nuisance::start(place.server.clone(), commands);
+        Self { nuisance: Some(nuisance), ..place }
+    }
+}
+
+fn over(address: std::net::SocketAddr) -> RedisOptions {
+    let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
+    let options = RedisOptions::new(address).claim_window(Duration::from_millis(400)).unwrap();
+    let options = options.place_ttl(Duration::from_millis(2_500)).unwrap();
+    options.max_waiters(100).unwrap().max_holders(100).unwrap()
+}
+
+#[async_trait]
+impl Adapter for Place {
+    async fn open(&self) -> Arc<dyn Store> {
+        Arc::new(RedisStore::new(self.options.clone()).unwrap())
+    }
+
+    async fn lose_data(&self) -> bool {
+        self.server.command(&["FLUSHALL"]);
+        true
+    }
+}
+
+/// Sends commands until it is dropped.
+#[derive(Debug)]
+struct Nuisance {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Nuisance {
+    fn start(server: Arc<RedisServer>, commands: &'static [&'static [&'static str]]) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let ends = over.clone();
+        let thread = std::thread::spawn(move || {
+            while !ends.load(Ordering::Relaxed) {
+                for command in commands {
+                    server.command(command);
+                }
+                std::thread::sleep(Duration::from_millis(3));
+            }
+        });
+        Self { over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Nuisance {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
