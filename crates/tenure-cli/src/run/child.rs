@@ -96,7 +96,7 @@ impl Child {
 
     /// The command's process group, once it runs.
     pub(crate) fn group(&self) -> Option<Pid> {
-        self.group.map(|group| Pid::from_raw(group.leader()))
+        self.group.map(Group::leader)
     }
 
     /// Does the guardian's work in its place: ends the guardian and kills the group, and returns
@@ -114,7 +114,7 @@ impl Child {
         let Some(group) = self.group else { return };
         loop {
             group.signal(Signal::SIGKILL);
-            group.collect();
+            group.bury();
             if group.is_gone() {
                 return;
             }

@@ -110,3 +110,41 @@ fn a_command_told_to_end_has_its_grace() {
     let output = scene.run("name --max-hold 2s --grace 900ms", script);
     assert_eq!((code(&output), text(&output.stdout)), (123, "clean\n"));
 }
+
+#[test]
+fn jobs_in_groups_of_their_own_go_too() {
+    let scene = Scene::new();
+    // A shell with job control gives each job a group; the job's own child makes one more.
+    let script = "set -m; sh -c 'set -m; sleep 1000 & echo $$ $! > jobs; wait' & wait";
+    let holder = scene.start("name", script);
+    let jobs = scene.pids("jobs");
+    let check = format!("kill -0 {} || kill -0 {} || echo both gone", jobs[0], jobs[1]);
+    let next = scene.start("name", &check);
+    scene.until_waiting("name", 1);
+    holder.signal(Signal::SIGKILL);
+    assert_eq!(text(&next.wait().stdout), "both gone\n");
+}
+
+#[test]
+fn a_command_under_a_second_lock_goes_with_the_first() {
+    let scene = Scene::new();
+    let inner = format!("{} run inner -- sh -c '{FAMILY}'", env!("CARGO_BIN_EXE_tenure"));
+    let holder = scene.start("outer", &inner);
+    let pids = scene.pids("pids");
+    let check = format!("kill -0 {} || kill -0 {} || echo both gone", pids[0], pids[1]);
+    let next = scene.start("outer", &check);
+    scene.until_waiting("outer", 1);
+    holder.signal(Signal::SIGKILL);
+    assert_eq!(text(&next.wait().stdout), "both gone\n");
+    assert_eq!(code(&scene.run("inner", "true")), 0);
+}
+
+#[test]
+fn a_daemon_that_left_the_session_stays() {
+    let scene = Scene::new();
+    let script = "setsid sh -c 'echo $$ > daemon; exec sleep 1000' >/dev/null 2>&1 & until [ -s daemon ]; do sleep 0.01; done";
+    assert_eq!(code(&scene.run("name", script)), 0);
+    let daemon = scene.pids("daemon")[0];
+    assert!(lives(daemon));
+    send(daemon, Signal::SIGKILL);
+}

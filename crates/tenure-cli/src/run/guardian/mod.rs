@@ -1,6 +1,9 @@
 //! The guardian: it ends the command before the lock can pass, whatever becomes of tenure.
 
+mod alarm;
+mod family;
 pub(crate) mod group;
+mod processes;
 pub(crate) mod vigil;
 
 use std::{
@@ -19,16 +22,17 @@ use tenure::{Clock, SystemClock, proto::Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::{
-    group::{Change, Group},
+    alarm::Alarm,
+    family::{Change, Family},
     vigil::{Step, Vigil},
 };
 use super::{
     command, descriptors,
-    protocol::{Ended, Link, Order, Report},
+    protocol::{Ended, How, Link, Order, Report},
 };
 use crate::exit;
 
-/// How often a group that is being ended is looked at: not every member's end is signalled here.
+/// How often a family that is being ended is looked at: not every member's end is signalled here.
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(crate) fn main() -> ExitCode {
@@ -73,76 +77,72 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidData.into());
     };
     let mut children = signal(SignalKind::child())?;
-    let group = match start(command, foreground, stdin) {
-        Ok(group) => group,
+    let mut alarm = Alarm::new()?;
+    let mut family = match start(command, foreground, stdin) {
+        Ok(family) => family,
         Err(error) => return link.say(&Report::NotStarted(error.to_string())).await,
     };
-    link.say_now(&Report::Started(group.leader())).ok();
-    let vigil = Vigil::new(terms, Timestamp::from_nanos(deadline));
-    let ended = watch(group, vigil, &mut link, &mut children).await;
-    drop(files);
-    link.say_now(&Report::Ended(ended))
-}
-
-fn start(command: Vec<Vec<u8>>, foreground: bool, stdin: OwnedFd) -> io::Result<Group> {
-    let command: Vec<_> = command.into_iter().map(OsString::from_vec).collect();
-    Group::start(command::step(process::id(), foreground, &command)?, stdin)
-}
-
-/// Watches until nothing of the group is left.
-async fn watch(
-    group: Group,
-    mut vigil: Vigil,
-    link: &mut Link<Order>,
-    children: &mut tokio::signal::unix::Signal,
-) -> Ended {
-    let clock = SystemClock;
-    let mut how = None;
-    let mut alone = false;
-    loop {
-        for change in group.collect() {
-            match change {
-                Change::Stopped(signal) => drop(link.say_now(&Report::Stopped(signal))),
-                Change::Ended(end) => {
-                    how = Some(end);
-                    vigil.main_ended(clock.now());
-                }
-            }
+    link.say_now(&Report::Started(family.leader().as_raw())).ok();
+    let mut vigil = Vigil::new(terms, Timestamp::from_nanos(deadline));
+    let how = loop {
+        if let Some(how) = look(&mut family, &mut vigil, &link) {
+            break how;
         }
-        if let Some(how) = how
-            && group.is_gone()
-        {
-            return Ended { how, cause: vigil.cause(), at: clock.now().as_nanos() };
-        }
-        let until = match vigil.next(clock.now()) {
-            Step::Terminate => {
-                group.signal(Signal::SIGTERM);
-                continue;
-            }
-            Step::Kill => {
-                group.signal(Signal::SIGKILL);
-                continue;
-            }
-            Step::Wait(until) => until,
-        };
+        let until = act(&family, &mut vigil);
         tokio::select! {
             biased;
-            order = link.hear(), if !alone => match order {
-                Some(Order::Renewed(deadline)) => vigil.renewed(Timestamp::from_nanos(deadline)),
-                Some(Order::Taken) => vigil.taken(),
-                Some(Order::Signal(number)) => {
-                    if let Ok(signal) = Signal::try_from(number) {
-                        group.signal(signal);
-                    }
-                }
-                Some(Order::Start { .. }) | None => {
-                    alone = true;
-                    vigil.orphaned();
-                }
-            },
+            order = link.hear(), if !vigil.is_orphaned() => obey(order, &family, &mut vigil),
             _ = children.recv() => {}
-            () = tokio::time::sleep(LOOK), if how.is_some() => {}
-            () = clock.sleep_until(until) => {}
+            () = tokio::time::sleep(LOOK), if vigil.is_killing() || vigil.how().is_some() => {}
+            rung = alarm.rings_at(until) => rung?,
         }
+    };
+    let at = SystemClock.now().as_nanos();
+    drop(files);
+    link.say_now(&Report::Ended(Ended { how, cause: vigil.cause(), at }))
+}
+
+fn start(command: Vec<Vec<u8>>, foreground: bool, stdin: OwnedFd) -> io::Result<Family> {
+    let command: Vec<_> = command.into_iter().map(OsString::from_vec).collect();
+    Family::start(command::step(process::id(), foreground, &command)?, stdin)
+}
+
+/// Sees what became of the command; how it ended, when nothing of its family is left.
+fn look(family: &mut Family, vigil: &mut Vigil, link: &Link<Order>) -> Option<How> {
+    for change in family.collect() {
+        match change {
+            // tenure may be gone. It is told what it can be told.
+            Change::Stopped(signal) => drop(link.say_now(&Report::Stopped(signal))),
+            Change::Ended(how) => vigil.main_ended(SystemClock.now(), how),
+        }
+    }
+    vigil.how().filter(|_| family.is_gone())
+}
+
+/// Does what is due, and says when there will be more to do.
+fn act(family: &Family, vigil: &mut Vigil) -> Timestamp {
+    if vigil.is_killing() {
+        // Children of the killed have become children of this process.
+        family.end(Signal::SIGKILL);
+    }
+    loop {
+        match vigil.next(SystemClock.now()) {
+            Step::Terminate => family.end(Signal::SIGTERM),
+            Step::Kill => family.end(Signal::SIGKILL),
+            Step::Wait(until) => return until,
+        }
+    }
+}
+
+fn obey(order: Option<Order>, family: &Family, vigil: &mut Vigil) {
+    match order {
+        Some(Order::Renewed(deadline)) => vigil.renewed(Timestamp::from_nanos(deadline)),
+        Some(Order::Taken) => vigil.taken(),
+        Some(Order::Signal(number)) => {
+            if let Ok(signal) = Signal::try_from(number) {
+                family.signal(signal);
+            }
+        }
+        Some(Order::Start { .. }) | None => vigil.orphaned(),
     }
 }

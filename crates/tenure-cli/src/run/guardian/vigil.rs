@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tenure::proto::Timestamp;
 
+use crate::run::protocol::How;
+
 /// When and how to end a command.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Terms {
@@ -47,8 +49,9 @@ pub(crate) struct Vigil {
     told: bool,
     killed: bool,
     kill_now: bool,
-    /// When the command itself ended, if others of its group may still live.
-    main_ended: Option<Timestamp>,
+    orphaned: bool,
+    /// When and how the command itself ended. Others of its family may still live.
+    main_ended: Option<(Timestamp, How)>,
 }
 
 impl Vigil {
@@ -60,6 +63,7 @@ impl Vigil {
             told: false,
             killed: false,
             kill_now: false,
+            orphaned: false,
             main_ended: None,
         }
     }
@@ -87,12 +91,28 @@ impl Vigil {
     /// tenure is gone, so nobody renews the lock and nobody waits for the command.
     pub(crate) fn orphaned(&mut self) {
         self.blame(Cause::Orphaned);
+        self.orphaned = true;
         self.kill_now = true;
     }
 
     /// The command itself ended; what it left running has to go before the lock does.
-    pub(crate) fn main_ended(&mut self, now: Timestamp) {
-        self.main_ended.get_or_insert(now);
+    pub(crate) fn main_ended(&mut self, now: Timestamp, how: How) {
+        self.main_ended.get_or_insert((now, how));
+    }
+
+    /// How the command itself ended, if it did.
+    pub(crate) fn how(&self) -> Option<How> {
+        self.main_ended.map(|(_, how)| how)
+    }
+
+    /// Whether SIGKILL was sent. Who turns up in the family later gets it too.
+    pub(crate) fn is_killing(&self) -> bool {
+        self.killed
+    }
+
+    /// Whether tenure is gone.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        self.orphaned
     }
 
     /// What to do at `now`. Each of the two signals is asked for once.
@@ -102,7 +122,7 @@ impl Vigil {
         }
         let lease_end = if self.terms.kill_when_lost { self.deadline } else { Timestamp::NEVER };
         let last_moment = lease_end.saturating_sub(self.terms.margin);
-        let left_over = self.main_ended.map(|ended| ended.saturating_add(self.terms.grace));
+        let left_over = self.main_ended.map(|(ended, _)| ended.saturating_add(self.terms.grace));
         let kill_at = left_over.map_or(last_moment, |end| end.min(last_moment));
         let tell_at = lease_end.saturating_sub(self.terms.grace).min(kill_at);
         if now >= tell_at {
@@ -206,14 +226,14 @@ mod tests {
     #[test]
     fn what_the_command_leaves_running_gets_the_grace_but_never_more_than_the_lease() {
         let mut one = vigil(true);
-        one.main_ended(at(1_000));
+        one.main_ended(at(1_000), How::Code(0));
         assert_eq!(one.next(at(1_000)), Step::Terminate);
         assert_eq!(one.next(at(1_000)), Step::Wait(at(6_000)));
         assert_eq!(one.next(at(6_000)), Step::Kill);
         assert_eq!(one.cause(), Cause::Itself, "the command ended before");
 
         let mut one = vigil(true);
-        one.main_ended(at(28_000));
+        one.main_ended(at(28_000), How::Code(0));
         one.next(at(28_000));
         assert_eq!(one.next(at(28_000)), Step::Wait(at(29_750)));
     }

@@ -1,0 +1,105 @@
+//! The command and what it started.
+
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::process::CommandExt},
+    process,
+};
+
+use nix::{
+    errno::Errno,
+    sys::{
+        signal::{Signal, kill},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::Pid,
+};
+
+use super::{group::Group, processes};
+use crate::run::protocol::How;
+
+/// The command's process group, and what it started in other groups of its session, as shells do
+/// with their jobs.
+///
+/// The latter become children of this process when their own parent is gone: killing the children
+/// until there are none gets all of them.
+#[derive(Debug)]
+pub(super) struct Family {
+    group: Group,
+    /// Whether this process was without children when it last looked.
+    childless: bool,
+}
+
+/// What became of the command itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Stopped(i32),
+    Ended(How),
+}
+
+impl Family {
+    /// Starts `step` as the leader of a new group, reading from `stdin`.
+    pub(super) fn start(mut step: process::Command, stdin: OwnedFd) -> io::Result<Self> {
+        let leader = step.stdin(stdin).process_group(0).spawn()?.id();
+        let group = i32::try_from(leader).map(Group::led_by).map_err(io::Error::other)?;
+        Ok(Self { group, childless: false })
+    }
+
+    pub(super) fn leader(&self) -> Pid {
+        self.group.leader()
+    }
+
+    /// Passes a signal on to the command's group.
+    pub(super) fn signal(&self, signal: Signal) {
+        self.group.signal(signal);
+    }
+
+    /// Sends a signal that is to end all of the family.
+    pub(super) fn end(&self, signal: Signal) {
+        self.group.signal(signal);
+        for child in self.others() {
+            // It cannot be somebody else's: only this process collects its children.
+            let _ = kill(child, signal);
+        }
+    }
+
+    /// Collects the dead, and says what happened to the command itself.
+    pub(super) fn collect(&mut self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let leader = self.leader();
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
+                Ok(WaitStatus::Exited(pid, code)) if pid == leader => {
+                    changes.push(Change::Ended(How::Code(code)));
+                }
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == leader => {
+                    changes.push(Change::Ended(How::Signal(signal as i32)));
+                }
+                Ok(WaitStatus::Stopped(pid, signal)) if pid == leader => {
+                    changes.push(Change::Stopped(signal as i32));
+                }
+                Ok(WaitStatus::StillAlive) => return changes,
+                Err(Errno::ECHILD) => {
+                    self.childless = true;
+                    return changes;
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Whether nothing of the family lives, after [`collect`](Self::collect).
+    pub(super) fn is_gone(&self) -> bool {
+        self.group.is_gone() && self.others().is_empty()
+    }
+
+    fn others(&self) -> Vec<Pid> {
+        if self.childless {
+            return Vec::new();
+        }
+        // Where the list cannot be read, the group is all that can be seen to.
+        let mut children = processes::children_in_session().unwrap_or_default();
+        children.retain(|child| *child != self.leader());
+        children
+    }
+}
