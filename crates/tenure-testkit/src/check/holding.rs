@@ -24,7 +24,8 @@ impl Checker {
         let (name, token, process) = (watched.name.clone(), watched.token, watched.process);
         state.history.record(now, format_args!("process {process}: holds {name} with {token}"));
         state.counts.holds += 1;
-        let hold = Hold { watched, began: now, failed: false, gone: false, ended: None };
+        let hold =
+            Hold { watched, began: now, failed: false, gone: false, orphaned: false, ended: None };
         let valid = hold.valid();
         let lossless = self.lossless(&state);
         if let Some(wrong) = state.tokens.begins(&name, token, valid && lossless) {
@@ -67,6 +68,7 @@ impl Checker {
                 wrong.push(("S7", format!("the lease of {} came back", hold.watched.token)));
             }
             hold.gone |= !has;
+            hold.orphaned |= !has && !lossless;
             if !hold.valid() {
                 hold.failed = true;
                 continue;
@@ -74,7 +76,7 @@ impl Checker {
             if hold.failed {
                 wrong.push(("S3", format!("the lost hold {} came back", hold.watched.token)));
             }
-            if lossless {
+            if lossless && !hold.orphaned {
                 wrong.extend(view.wrong(hold).map(|what| ("S3", what)));
             }
             valid.push(hold.watched.token);

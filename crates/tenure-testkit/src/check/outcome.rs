@@ -86,7 +86,7 @@ impl Checker {
         state.data_lost = true;
         state.leases_gone = Some(now);
         for hold in &mut state.holds {
-            hold.gone = true;
+            (hold.gone, hold.orphaned) = (true, true);
         }
     }
 
@@ -96,6 +96,9 @@ impl Checker {
         let mut state = self.lock();
         state.history.record(now, format_args!("{name} is taken from its holder"));
         state.leases_gone = Some(now);
+        for hold in state.holds.iter_mut().filter(|hold| hold.watched.name == *name) {
+            hold.orphaned = true;
+        }
     }
 
     /// A task still waits although nothing went wrong for long.

@@ -50,6 +50,9 @@ pub(super) struct Hold {
     pub(super) failed: bool,
     /// Whether the store was seen without its lease.
     pub(super) gone: bool,
+    /// Whether the store lost its lease to a loss of data or to an operator. A late copy of its
+    /// acquire may then give its owner another one, with a token that it does not know.
+    pub(super) orphaned: bool,
     /// When it was over, in true time, as far as was seen.
     pub(super) ended: Option<Timestamp>,
 }
