@@ -108,6 +108,14 @@ impl Checker {
         self.broken(&mut self.lock(), "S6", what);
     }
 
+    /// What is left of a name when nobody waits for it any more.
+    pub fn nobody_waits(&self, name: &LockName, left: &Snapshot) {
+        if !left.waiters.is_empty() {
+            let what = format!("places for {name} were not given up: {:?}", left.waiters);
+            self.broken(&mut self.lock(), "S5", what);
+        }
+    }
+
     /// What is left of a name when nothing may be left.
     pub fn nothing_left(&self, name: &LockName, left: &Snapshot) {
         if *left != Snapshot::default() {

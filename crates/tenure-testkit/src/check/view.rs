@@ -49,12 +49,10 @@ impl View {
                 "process {process} counts on token {token}, of which the store knows nothing"
             ));
         };
-        let deadline = hold.deadline()?;
+        let deadline = hold.deadline()?.saturating_add(hold.watched.grace);
         (deadline > ends).then(|| {
             let longer = deadline.since(ends);
-            format!(
-                "process {process} counts on token {token} for {longer:?} longer than the store"
-            )
+            format!("process {process} counts on token {token} for {longer:?} longer than it may")
         })
     }
 }

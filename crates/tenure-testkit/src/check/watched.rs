@@ -21,6 +21,8 @@ pub struct Watched {
     pub clock: SimClock,
     /// The lease that was asked for.
     pub ttl: Duration,
+    /// How much longer the store is to keep it.
+    pub grace: Duration,
     /// How long the name was to stay taken at least.
     pub hold_at_least: Duration,
     /// Whether nothing ever goes wrong in this run.

@@ -27,6 +27,8 @@ pub(super) struct Network {
     tally: Arc<Tally>,
     under_way: Arc<AtomicUsize>,
     cut: AtomicBool,
+    /// Whether calls go on when their callers give them up.
+    late_calls: bool,
     last_trouble: AtomicU64,
 }
 
@@ -63,6 +65,7 @@ impl Network {
         faults: Faults,
         random: Random,
         tally: Arc<Tally>,
+        late_calls: bool,
     ) -> Self {
         Self {
             clock,
@@ -71,6 +74,7 @@ impl Network {
             tally,
             under_way: Arc::default(),
             cut: AtomicBool::new(false),
+            late_calls,
             last_trouble: AtomicU64::new(0),
         }
     }
@@ -105,33 +109,63 @@ impl Network {
             let what = "the store could not be reached";
             return Err(Fault::new(FaultKind::Unreachable, what, "try again"));
         }
-        let sent = self.clock.now();
+        let given_up = self.clock.now().saturating_add(fate.patience);
         let (reply, answer) = oneshot::channel();
+        if self.late_calls {
+            tokio::spawn(self.send_late(fate, call, reply));
+        } else if !fate.request_lost {
+            let answer = call().await;
+            tokio::spawn(self.answer(&fate, answer, reply));
+        }
+        tokio::select! {
+            biased;
+            Ok(answer) = answer => answer,
+            () = self.clock.sleep_until(given_up) => {
+                self.tally.count(Kind::InDoubt);
+                Err(Fault::new(FaultKind::InDoubt, "the store did not answer", "try again"))
+            }
+        }
+    }
+
+    /// Carries a call out whatever becomes of its caller.
+    fn send_late<T: Send + 'static>(
+        &self,
+        fate: Fate,
+        call: impl Fn() -> Call<T> + Send + 'static,
+        reply: oneshot::Sender<Result<T, Fault>>,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let clock = self.clock.clone();
         let under_way = UnderWay::new(&self.under_way);
-        tokio::spawn(async move {
+        async move {
             let _under_way = under_way;
             pause(&*clock, fate.request_late).await;
-            let mut first = None;
             if !fate.request_lost {
-                first = Some(call().await);
+                let answer = call().await;
                 pause(&*clock, fate.reply_late).await;
-            }
-            if let (false, Some(answer)) = (fate.reply_lost, first) {
-                let _ = reply.send(answer);
+                if !fate.reply_lost {
+                    let _ = reply.send(answer);
+                }
             }
             if fate.repeated.is_some() {
                 pause(&*clock, fate.repeated).await;
                 let _ = call().await;
             }
-        });
-        let given_up = self.clock.sleep_until(sent.saturating_add(fate.patience));
-        tokio::select! {
-            biased;
-            Ok(answer) = answer => answer,
-            () = given_up => {
-                self.tally.count(Kind::InDoubt);
-                Err(Fault::new(FaultKind::InDoubt, "the store did not answer", "try again"))
+        }
+    }
+
+    /// Carries an answer back.
+    fn answer<T: Send + 'static>(
+        &self,
+        fate: &Fate,
+        answer: Result<T, Fault>,
+        reply: oneshot::Sender<Result<T, Fault>>,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let clock = self.clock.clone();
+        let (late, lost) = (fate.reply_late, fate.reply_lost);
+        async move {
+            pause(&*clock, late).await;
+            if !lost {
+                let _ = reply.send(answer);
             }
         }
     }
@@ -149,8 +183,9 @@ impl Network {
         let refused = happens(faults.refused, Kind::Refused);
         let request_lost = !refused && happens(faults.request_lost, Kind::RequestLost);
         let reply_lost = !refused && !request_lost && happens(faults.reply_lost, Kind::ReplyLost);
-        let repeated = !refused && happens(faults.repeated, Kind::Repeated);
-        let request_late = !refused && happens(faults.request_late, Kind::RequestLate);
+        let late = self.late_calls && !refused;
+        let repeated = late && happens(faults.repeated, Kind::Repeated);
+        let request_late = late && happens(faults.request_late, Kind::RequestLate);
         let reply_late = !refused && happens(faults.reply_late, Kind::ReplyLate);
         if refused || request_lost || reply_lost || repeated || request_late || reply_late {
             self.last_trouble.store(self.clock.now().as_nanos(), Ordering::Relaxed);

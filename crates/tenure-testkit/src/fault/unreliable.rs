@@ -21,7 +21,8 @@ use crate::Random;
 /// A store of which some requests and answers are lost, some come late and some calls are carried
 /// out twice. Clones share one connection, one seed and one count of faults.
 ///
-/// Calls go on when their callers give them up, on the runtime that they were made in.
+/// Calls go on when their callers give them up, on the runtime that they were made in, unless it was
+/// made without late calls.
 #[derive(Clone)]
 pub struct Unreliable {
     inner: Arc<dyn Store>,
@@ -40,11 +41,35 @@ impl Unreliable {
         random: Random,
         tally: Arc<Tally>,
     ) -> Self {
-        let capabilities = Capabilities { late_calls: true, ..inner.capabilities().clone() };
+        Self::build(inner, clock, faults, random, tally, true)
+    }
+
+    /// The same, except that calls take effect at once or never: no request is late, none is
+    /// carried out twice.
+    #[must_use]
+    pub fn without_late_calls(
+        inner: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        faults: Faults,
+        random: Random,
+        tally: Arc<Tally>,
+    ) -> Self {
+        Self::build(inner, clock, faults, random, tally, false)
+    }
+
+    fn build(
+        inner: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        faults: Faults,
+        random: Random,
+        tally: Arc<Tally>,
+        late_calls: bool,
+    ) -> Self {
+        let capabilities = Capabilities { late_calls, ..inner.capabilities().clone() };
         Self {
             inner,
             capabilities: Arc::new(capabilities),
-            network: Arc::new(Network::new(clock, faults, random, tally)),
+            network: Arc::new(Network::new(clock, faults, random, tally, late_calls)),
             silent: HintBoard::new(),
         }
     }

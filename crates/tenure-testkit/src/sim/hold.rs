@@ -24,6 +24,7 @@ pub(super) async fn hold(post: &Post, guard: Guard, terms: &Terms, random: &mut 
             guard: Arc::downgrade(&guard),
             clock: post.clock.clone(),
             ttl: terms.ttl,
+            grace: terms.grace,
             hold_at_least: terms.hold_at_least.unwrap_or_default(),
             quiet: world.plan.quiet,
             resumed: post.resumed(),

@@ -22,6 +22,8 @@ pub struct Plan {
     pub chaos: Duration,
     /// What goes wrong with calls.
     pub faults: Faults,
+    /// Whether calls can take effect when their callers have given them up.
+    pub late_calls: bool,
     /// In how many of a thousand awaits a future is dropped.
     pub drops: u32,
     /// Whether processes stand still now and then.
@@ -115,6 +117,7 @@ impl Plan {
             quiet: random.happens(60),
             chaos: random.length(Duration::from_millis(500), Duration::from_secs(5)),
             faults,
+            late_calls: random.happens(600),
             drops: *random.choose(&[0, 0, 100, 300]),
             pauses: random.happens(400),
             crashes: !long_leases && random.happens(250),
@@ -139,6 +142,13 @@ impl Plan {
     #[must_use]
     pub fn longest_pause(&self) -> Duration {
         Duration::from_secs(3)
+    }
+
+    /// Whether everything is taken back at once: no call is lost on its way, nor late.
+    #[must_use]
+    pub fn is_prompt(&self) -> bool {
+        let lost = self.faults.refused + self.faults.request_lost;
+        lost == 0 && !self.late_calls && !self.crashes && !self.outages
     }
 
     /// How long after the last fault all waiters have their lock, and nothing is left behind.

@@ -70,7 +70,9 @@ impl Process {
         };
         let origin = 1_000_000 * random.below(1_000_000);
         let clock = world.clock.beside(origin, faster);
-        let network = Unreliable::new(
+        let connect =
+            if plan.late_calls { Unreliable::new } else { Unreliable::without_late_calls };
+        let network = connect(
             Arc::new(world.store.clone()),
             Arc::new(world.clock.clone()),
             if world.calm() { Faults::default() } else { plan.faults },

@@ -62,6 +62,8 @@ async fn live(seed: u64, tally: Arc<Tally>, trace: bool) -> Run {
     Run { seed, violation, fingerprint, counts, trace }
 }
 
+const MARGIN: Duration = Duration::from_millis(200);
+
 /// Trouble, then calm; in the end nobody waits any more and nothing is left behind.
 async fn course(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut Random) {
     chaos::rage(world, processes, random).await;
@@ -74,6 +76,13 @@ async fn course(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut R
                 world.check.stuck(process.post.number, world.plan.bound());
                 return;
             }
+        }
+    }
+    if world.plan.is_prompt() {
+        tokio::time::sleep(MARGIN).await;
+        for name in &world.names {
+            let left = world.store.inspect(name).await.unwrap_or_default();
+            world.check.nobody_waits(name, &left);
         }
     }
     world.clock.sleep_until(bound).await;
