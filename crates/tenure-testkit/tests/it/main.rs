@@ -5,6 +5,7 @@
 mod broken_rules;
 mod conformance_memory;
 mod dropped_acquires;
+mod dropped_at_each_await;
 mod every_case_is_mounted;
 mod every_store_mounts;
 mod mutants;
