@@ -40,6 +40,32 @@ fn tests_named_in(page: &str) -> BTreeSet<&str> {
     page.split('`').skip(1).step_by(2).filter(sentence).collect()
 }
 
+fn pages(dir: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "md") {
+            into.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_link_from_one_page_to_another_leads_somewhere() {
+    let mut all = Vec::new();
+    for dir in ["../..", "../../docs", "../../docs/stores"] {
+        pages(&here(dir), &mut all);
+    }
+    for page in all {
+        let text = fs::read_to_string(&page).unwrap();
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        for (target, _) in targets.filter(|(target, _)| !target.contains("://")) {
+            let file = target.split('#').next().unwrap_or_default();
+            let leads_to = page.parent().unwrap().join(file);
+            assert!(leads_to.exists(), "{} links to {target}", page.display());
+        }
+    }
+}
+
 #[test]
 fn every_test_that_the_documentation_names_exists() {
     let mut code = Vec::new();
