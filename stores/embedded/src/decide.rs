@@ -106,7 +106,20 @@ impl Inner {
     where
         F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
     {
-        let mut patience = Patience::of(PATIENCE);
+        self.decide_within(&mut Patience::of(PATIENCE), name, decision, given_up)
+    }
+
+    /// The same with no more patience than there is, which several decisions can share.
+    pub(crate) fn decide_within<T, F>(
+        &self,
+        patience: &mut Patience,
+        name: &LockName,
+        decision: &Decision<F>,
+        given_up: &GivenUp,
+    ) -> Result<T, Fault>
+    where
+        F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
+    {
         loop {
             match self.step(name, decision, given_up)? {
                 Step::Done(answer) => {
@@ -188,10 +201,12 @@ impl Inner {
         };
         let alive = |client| self.members.alive(client);
         let at = self.moment(&alive)?;
+        let before = loaded.state.last_time;
         let outcome = (decision.decide)(&mut loaded.state, &at)?;
-        if loaded.state.last_time > self.clock.ceiling() {
+        let last = loaded.state.last_time;
+        if last > before && last > self.clock.ceiling() {
             // What was decided is forgotten: nothing was written.
-            return Ok(Step::Ceiling(loaded.state.last_time));
+            return Ok(Step::Ceiling(last));
         }
         section.write(&ground, &loaded)?;
         Ok(Step::Done(outcome))

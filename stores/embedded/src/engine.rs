@@ -86,16 +86,7 @@ impl Store for EngineView {
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
         let count = holds.len();
         let holds = holds.to_vec();
-        let renewed = self.job(move |inner, given_up| {
-            let one = |hold: &Renewal| {
-                store::renewed(
-                    inner,
-                    hold,
-                    inner.decide_blocking(&hold.name, &store::renew(hold), given_up),
-                )
-            };
-            Ok(holds.iter().map(one).collect())
-        });
+        let renewed = self.job(move |inner, given_up| Ok(inner.renew(&holds, given_up)));
         renewed.await.unwrap_or_else(|_| vec![Renewed::Unknown; count])
     }
 

@@ -42,6 +42,7 @@ mod machine;
 mod members;
 mod patience;
 mod place;
+mod renewal;
 mod slots;
 mod state_file;
 mod store;

@@ -105,27 +105,6 @@ pub(crate) fn turn<'a>(
     }
 }
 
-pub(crate) fn renew(
-    hold: &Renewal,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Renewed> + Send + Sync + '_> {
-    Decision {
-        decide: |state: &mut NameState, at: &Moment<'_>| {
-            Ok((state.renew(&hold.owner, hold.ttl, at), Vec::new()))
-        },
-        creates: false,
-        repairs: false,
-    }
-}
-
-/// A renewal that failed is unknown; why it failed is for the log.
-pub(crate) fn renewed(inner: &Inner, hold: &Renewal, answer: Result<Renewed, Fault>) -> Renewed {
-    answer.unwrap_or_else(|fault| {
-        let dir = inner.layout.root.display();
-        tracing::debug!(name = %hold.name, %dir, %fault, "a renewal failed");
-        Renewed::Unknown
-    })
-}
-
 pub(crate) fn release(
     owner: &Owner,
     keep: Duration,
@@ -195,12 +174,7 @@ impl Store for EmbeddedStore {
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
-        let mut answers = Vec::with_capacity(holds.len());
-        for hold in holds {
-            let answer = self.0.decide(&hold.name, renew(hold)).await;
-            answers.push(renewed(&self.0, hold, answer));
-        }
-        answers
+        EngineView(self.0.clone()).renew(holds).await
     }
 
     async fn release(
@@ -230,7 +204,8 @@ impl Store for EmbeddedStore {
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        self.0.decide(name, evict()).await
+        // A repair may have to wait for the disk.
+        EngineView(self.0.clone()).evict(name).await
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {

@@ -2,11 +2,11 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use tenure_core::{Store, proto::Renewed, store::Renewal};
+use tenure_core::{Store, proto::Renewed, proto::queue::Answer, store::Renewal};
 
 use crate::{
     child::Process,
-    support::{TTL, name, open, owner, state_files, take, waiting},
+    support::{TTL, name, once, open, owner, state_files, take, waiting},
 };
 
 /// A child that is in the middle of a decision on the only name there is.
@@ -24,10 +24,26 @@ async fn the_engine_goes_on_while_a_file_is_locked() {
     let (owner, _) = take(&store, &name("a")).await;
     let mut process = somebody_inside(dir.path());
     let engine = store.for_engine();
-    let renewals = [Renewal { name: name("a"), owner, ttl: TTL }];
-    // On this runtime of one thread the child is only let go if the renewal leaves it free.
-    let (renewed, ()) = tokio::join!(engine.renew(&renewals), async { process.go_on() });
-    assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{renewed:?}");
+    let (name, again) = (name("a"), once(owner));
+    // On this runtime of one thread the child is only let go if the call leaves it free.
+    let (answer, ()) = tokio::join!(engine.acquire(&name, &again), async { process.go_on() });
+    assert!(matches!(answer, Ok(Answer::Granted { .. })), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_locked_file_makes_only_its_own_hold_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let (first, _) = take(&store, &name("a")).await;
+    let process = somebody_inside(dir.path());
+    let (second, _) = take(&store, &name("b")).await;
+    let renewal = |text, owner| Renewal { name: name(text), owner, ttl: TTL };
+    let renewals = [renewal("a", first), renewal("b", second), renewal("a", first)];
+    let renewed = store.for_engine().renew(&renewals).await;
+    let as_it_should =
+        matches!(renewed[..], [Renewed::Unknown, Renewed::Renewed { .. }, Renewed::Unknown]);
+    assert!(as_it_should, "{renewed:?}");
+    drop(process);
 }
 
 #[test]
