@@ -115,6 +115,7 @@ impl FileSystem {
         let Id::Name(name) = &self.0;
         let verdict = match name.as_str() {
             "apfs" | "hfs" => Verdict::Lasting,
+            "tmpfs" => Verdict::Fleeting,
             "nfs" | "smbfs" | "afpfs" | "webdav" => Verdict::Refused("is shared over a network"),
             _ => Verdict::Unknown,
         };

@@ -11,6 +11,7 @@ mod conformance;
 mod crash_images;
 mod engine;
 mod errors;
+mod file_systems;
 mod housekeeping;
 mod names;
 mod places;

@@ -111,6 +111,7 @@ fn users_of_one_group_meet_in_its_directory() {
     again.says_held();
 }
 
+#[cfg(target_os = "linux")]
 fn default_of(command: &mut Command) -> String {
     // Whatever the environment says: cron and sudo say something else.
     command.env("HOME", "/elsewhere").env("XDG_STATE_HOME", "/elsewhere");
