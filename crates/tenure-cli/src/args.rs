@@ -22,6 +22,7 @@ not found; 2 wrong usage.";
 
 /// What every subcommand understands.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Common {
     /// Where the locks are kept: `file:/dir`, `redis://host`, …
     ///

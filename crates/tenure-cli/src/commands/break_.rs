@@ -7,6 +7,7 @@ use tenure::{
     proto::queue::{Contender, Snapshot},
 };
 
+use super::at;
 use crate::{
     args,
     exit::Failure,
@@ -19,11 +20,11 @@ pub(super) async fn break_(
     voice: &Voice,
 ) -> Result<u8, Failure> {
     let store = tenure.store();
-    let seen = store.inspect(&args.name).await.map_err(Failure::failed)?;
+    let seen = store.inspect(&args.name).await.map_err(|fault| at(&tenure, &args.name, &fault))?;
     if !args.yes && !seen.holders.is_empty() && !confirmed(&args.name, &seen)? {
         return Err(Failure::Failed(format!("{} was left as it is", args.name)));
     }
-    let evicted = store.evict(&args.name).await.map_err(Failure::failed)?;
+    let evicted = store.evict(&args.name).await.map_err(|fault| at(&tenure, &args.name, &fault))?;
     answer(&if voice.is_json() {
         json::broken(&args.name, &evicted)
     } else {
@@ -41,10 +42,11 @@ fn confirmed(name: &LockName, seen: &Snapshot) -> Result<bool, Failure> {
         ));
     }
     let mut err = anstream::stderr();
+    let shown = human::snapshot(name, seen);
+    let name = human::plain(name.as_str());
     let question = format!(
-        "{}\nIts holder is not asked. A command under `tenure run` is killed; anything else works \
-         on until it looks, and only what checks tokens refuses it.\nTake {name} away? [y/N] ",
-        human::snapshot(name, seen)
+        "{shown}\nIts holder is not asked. A command under `tenure run` is killed; anything else works \
+         on until it looks, and only what checks tokens refuses it.\nTake {name} away? [y/N] "
     );
     let mut answer = String::new();
     write!(err, "{question}")
@@ -55,6 +57,7 @@ fn confirmed(name: &LockName, seen: &Snapshot) -> Result<bool, Failure> {
 }
 
 fn told(name: &LockName, evicted: &[Contender]) -> String {
+    let name = human::plain(name.as_str());
     if evicted.is_empty() {
         return format!("{name} was free already");
     }

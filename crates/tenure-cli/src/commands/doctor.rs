@@ -9,7 +9,9 @@ use crate::{
 
 pub(super) async fn doctor(tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
     let store = tenure.store();
-    let findings = store.health().await.map_err(Failure::failed)?;
+    let findings = store.health().await.map_err(|fault| {
+        Failure::Failed(format!("cannot look at {}: {fault}", store.location()))
+    })?;
     answer(&if voice.is_json() {
         json::findings(store.kind(), &store.location(), &findings)
     } else {

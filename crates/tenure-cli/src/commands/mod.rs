@@ -10,7 +10,7 @@ mod show;
 
 use std::future::Future;
 
-use tenure::Tenure;
+use tenure::{Fault, LockName, Tenure};
 
 use crate::{
     args::{Cli, Command, Common},
@@ -39,6 +39,11 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
 /// Opens the store that flags, environment and file agree on.
 async fn open(common: &Common, file: &File) -> Result<Tenure, Failure> {
     Tenure::open(&file.store(common)).await.map_err(Failure::failed)
+}
+
+/// A store's fault with the lock and the store it is about.
+fn at(tenure: &Tenure, name: &LockName, fault: &Fault) -> Failure {
+    Failure::Failed(format!("lock {name:?} in {}: {fault}", tenure.store().location()))
 }
 
 fn with_store<F: Future<Output = Result<u8, Failure>>>(

@@ -32,7 +32,10 @@ pub(super) async fn run(
     let plan = Plan::new(&args, file)?;
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let tenure = super::open(common, file).await?;
+    let tenure = tokio::select! {
+        tenure = super::open(common, file) => tenure?,
+        signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
+    };
     let store = tenure.store();
     voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
 
@@ -102,10 +105,9 @@ fn refused(error: AcquireError, busy: impl FnOnce(String) -> Failure) -> Failure
 /// Why the lock was not free, as far as can be told a moment later.
 async fn who_has_it(tenure: &Tenure, args: &args::Run) -> String {
     let seen = tenure.store().inspect(&args.name).await.unwrap_or_default();
-    match seen.holders.first() {
-        Some(holder) => format!("{} is busy: {}", args.name, human::holder(holder, human::now())),
-        None => format!("{} is busy: others come first", args.name),
-    }
+    let who = seen.holders.first().map(|holder| human::holder(holder, human::now()));
+    let who = who.unwrap_or_else(|| "others come first".into());
+    format!("lock {:?} in {} is busy: {who}", args.name, tenure.store().location())
 }
 
 /// Runs the command and releases the lock when nothing of it is left.

@@ -2,6 +2,7 @@
 
 use tenure::Tenure;
 
+use super::at;
 use crate::{
     args,
     exit::Failure,
@@ -9,7 +10,8 @@ use crate::{
 };
 
 pub(super) async fn show(args: args::Show, tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
-    let seen = tenure.store().inspect(&args.name).await.map_err(Failure::failed)?;
+    let seen = tenure.store().inspect(&args.name).await;
+    let seen = seen.map_err(|fault| at(&tenure, &args.name, &fault))?;
     answer(&if voice.is_json() {
         json::snapshot(&args.name, &seen)
     } else {

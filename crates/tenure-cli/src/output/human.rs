@@ -83,6 +83,14 @@ pub(crate) fn ahead(ahead: u32) -> String {
 }
 
 pub(crate) fn event(event: &Event<'_>) -> String {
+    let word = match event {
+        Event::Lost { .. } => format!("{BAD}lost{BAD:#}: "),
+        _ => String::new(),
+    };
+    word + &plain(&sentence(event))
+}
+
+fn sentence(event: &Event<'_>) -> String {
     match *event {
         Event::Store { kind, location } => format!("locks are kept in {location} ({kind})"),
         Event::Waiting { name, holder: who, ahead: others } => {
@@ -108,7 +116,7 @@ pub(crate) fn event(event: &Event<'_>) -> String {
                 Fate::RunsOn => "the command runs on unlocked",
                 Fate::Ended => "the command had ended by then, but may have run unlocked",
             };
-            format!("{BAD}lost{BAD:#}: {name} {why}; {then}")
+            format!("{name} {why}; {then}")
         }
         Event::Ended { name, code, signal: None } => {
             format!("the command under {name} ended with exit code {code}")
@@ -122,7 +130,7 @@ pub(crate) fn event(event: &Event<'_>) -> String {
 }
 
 pub(crate) fn failure(failure: &Failure) -> String {
-    format!("tenure: {BAD}error{BAD:#}: {failure}")
+    format!("tenure: {BAD}error{BAD:#}: {}", plain(&failure.to_string()))
 }
 
 /// The answer of `ls`.
