@@ -140,7 +140,12 @@ pub(crate) fn corrupt(place: &str) -> Fault {
 }
 
 fn of_code(place: &str, error: &RedisError) -> Option<Fault> {
-    let code = error.code()?;
+    let mut code = error.code()?;
+    // What a script may not do comes without a code of its own: from Redis, and from Valkey.
+    let texts = ["user executing the script can't", "ACL failure in script"];
+    if error.detail().is_some_and(|detail| texts.iter().any(|text| detail.contains(text))) {
+        code = "NOPERM";
+    }
     let entry = CODES.iter().find(|(known, ..)| *known == code)?;
     Some(of_entry(place, entry))
 }

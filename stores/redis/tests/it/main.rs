@@ -2,5 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod child;
 mod conformance;
+mod dropping;
+mod network;
 mod places;
+mod processes;
+mod server_faults;
+mod support;

@@ -1,0 +1,175 @@
+//! A server that restarts, runs out of memory, forgets, refuses, or is slow.
+
+use std::time::Duration;
+
+use tenure_core::{AcquireError, FaultKind, LostReason, Store};
+use tenure_redis::RedisStore;
+use tenure_testkit::server::{RedisServer, redis::Reply};
+
+use crate::support::{hold, lock_keys, lost, store, tenure, until};
+
+const TTL: Duration = Duration::from_millis(1_500);
+const SENTINEL: &str = "s3ntinel-passw0rd";
+
+#[tokio::test]
+async fn a_server_that_comes_back_empty_is_noticed_and_tokens_go_on_rising() {
+    let mut server = RedisServer::start();
+    let tenure = tenure(&server.url());
+    let held = hold(&tenure, "lock", TTL).await;
+    let token = held.token();
+    server.restart();
+    assert_eq!(lost(&held).await, LostReason::Taken);
+    drop(held);
+    assert!(hold(&tenure, "lock", TTL).await.token() > token);
+}
+
+#[tokio::test]
+async fn a_server_that_writes_everything_keeps_the_lock_through_a_restart() {
+    let settings = ["--appendonly", "yes", "--appendfsync", "always"];
+    let mut server = RedisServer::with(&settings);
+    let tenure = tenure(&server.url());
+    let held = hold(&tenure, "lock", Duration::from_secs(20)).await;
+    server.restart();
+    until("it is still held", async || {
+        matches!(tenure.mutex("other").try_lock().await, Ok(Some(_)))
+    })
+    .await;
+    let other = crate::support::tenure(&server.url());
+    assert!(other.mutex("lock").try_lock().await.unwrap().is_none());
+    held.check().unwrap();
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_out_of_memory_still_renews_and_releases() {
+    let server = RedisServer::start();
+    let tenure = tenure(&server.url());
+    // One hold alone, and one with a waiter's records beside it.
+    let (alone, crowded) = (hold(&tenure, "a", TTL).await, hold(&tenure, "b", TTL).await);
+    let other = crate::support::tenure(&server.url());
+    // It is patient with a faulty server for as long as its own lease would be.
+    let waits = tokio::spawn(async move { hold(&other, "b", TTL * 20).await.token() });
+    until("one waits", async || crate::support::waiting(&tenure, "b").await == 1).await;
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    let error = tenure.mutex("c").try_lock().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
+    assert!(error.to_string().contains("out of memory"), "{error}");
+    tokio::time::sleep(TTL * 2).await;
+    alone.check().unwrap();
+    crowded.check().unwrap();
+    alone.release().await.unwrap();
+    crowded.release().await.unwrap();
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    waits.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lock_that_is_gone_from_the_server_is_lost_and_stays_lost() {
+    for words in [&["FLUSHALL"][..], &["DEL", "{key}"]] {
+        let server = RedisServer::start();
+        let tenure = tenure(&server.url());
+        let held = hold(&tenure, "lock", TTL).await;
+        let key = lock_keys(&server).remove(0);
+        let words: Vec<_> = words.iter().map(|word| word.replace("{key}", &key)).collect();
+        server.command(&words);
+        assert_eq!(lost(&held).await, LostReason::Taken);
+        tokio::time::sleep(TTL).await;
+        assert_eq!(lock_keys(&server), [] as [&str; 0], "nothing brings it back");
+    }
+}
+
+#[tokio::test]
+async fn a_replica_grants_nothing() {
+    let server = RedisServer::start();
+    let tenure = tenure(&server.url());
+    hold(&tenure, "lock", TTL).await.release().await.unwrap();
+    server.command(&["REPLICAOF", "127.0.0.1", "1"]);
+    let error = tenure.mutex("lock").try_lock().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
+    assert!(error.to_string().contains("replica"), "{error}");
+    server.command(&["REPLICAOF", "NO", "ONE"]);
+    hold(&tenure, "lock", TTL).await.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_grant_that_comes_too_late_is_none() {
+    let server = RedisServer::start();
+    let tenure = tenure(&format!("{}?response_timeout=30s", server.url()));
+    let held = hold(&tenure, "held", TTL).await;
+    let address = server.address();
+    let sleeps = std::thread::spawn(move || {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        std::io::Write::write_all(&mut stream, b"DEBUG SLEEP 4\r\n").unwrap();
+        let mut answer = [0; 5];
+        std::io::Read::read_exact(&mut stream, &mut answer).unwrap();
+    });
+    // The server sleeps when it does not answer any more.
+    assert_eq!(lost(&held).await, LostReason::Deadline);
+    let error = tenure.mutex("late").try_lock().ttl(Duration::from_millis(300)).await;
+    assert!(matches!(error, Err(AcquireError::InDoubt { .. })), "{error:?}");
+    sleeps.join().unwrap();
+    drop(held);
+    until("nothing is left", async || lock_keys(&server).is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_fatal_and_never_shown() {
+    let server = RedisServer::with(&["--requirepass", "right"]);
+    let address = server.address();
+    for (url, text) in [
+        (format!("redis://{address}"), "password"),
+        (format!("redis://:{SENTINEL}@{address}"), "refuses this user"),
+        (format!("redis://me:{SENTINEL}@{address}"), "refuses this user"),
+    ] {
+        let fault = RedisStore::open(&url).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert!(fault.to_string().contains(text), "{fault}");
+        let tenure = tenure(&url);
+        let error = tenure.mutex("lock").lock().await.unwrap_err();
+        assert!(matches!(error, AcquireError::Misconfigured { .. }), "{error:?}");
+        let shown = format!("{fault:?} {error:?} {error} {tenure:?} {}", tenure.store().location());
+        assert!(!shown.contains(SENTINEL), "{shown}");
+    }
+    let good = RedisStore::open(&format!("redis://:right@{address}")).await.unwrap();
+    assert_eq!(good.location(), format!("//{address}/0"));
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_is_told_so() {
+    let server = RedisServer::start();
+    let url = format!("redis://me:{SENTINEL}@{}", server.address());
+    let password = format!(">{SENTINEL}");
+    let allow = |rules: &[&str]| {
+        let mut words = vec!["ACL", "SETUSER", "me", "reset", "on", password.as_str()];
+        words.extend(rules);
+        assert_eq!(server.command(&words), Reply::Text("OK".to_owned()));
+    };
+    for rules in [
+        &["~other:*", "&*", "+@all"][..],
+        &["~*", "&*", "+@all", "-evalsha", "-eval"],
+        &["~*", "&*", "+@all", "-set"],
+    ] {
+        allow(rules);
+        let error = tenure(&url).mutex("lock").try_lock().await.unwrap_err();
+        assert!(matches!(error, AcquireError::Misconfigured { .. }), "{rules:?}: {error:?}");
+        assert!(!format!("{error:?} {error}").contains(SENTINEL), "{error:?}");
+    }
+    // Whoever may not publish locks all the same: hints are lost, and waiters look.
+    allow(&["~*", "resetchannels", "+@all"]);
+    let (one, other) = (tenure(&url), tenure(&url));
+    let held = hold(&one, "lock", TTL).await;
+    let waits = tokio::spawn(async move { hold(&other, "lock", TTL).await.token() });
+    until("it waits", async || crate::support::waiting(&one, "lock").await == 1).await;
+    held.release().await.unwrap();
+    waits.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_unix_socket_is_a_place_too() {
+    let server = RedisServer::start();
+    let url = format!("unix:{}?prefix=mine:", server.socket().display());
+    let guard = hold(&tenure(&url), "lock", TTL).await;
+    assert!(lock_keys(&server).iter().all(|key| key.starts_with("mine:{")));
+    guard.release().await.unwrap();
+    assert!(store(&url).location().starts_with("/"));
+}

@@ -1,0 +1,56 @@
+//! What the tests share.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tenure_core::{Guard, LockName, LostReason, Tenure};
+use tenure_redis::{RedisOptions, RedisStore};
+use tenure_testkit::server::RedisServer;
+
+/// How long what must come may take on a slow machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) fn tenure(url: &str) -> Tenure {
+    Tenure::new(Arc::new(store(url)))
+}
+
+pub(crate) fn store(url: &str) -> RedisStore {
+    RedisStore::new(RedisOptions::from_url(url).unwrap()).unwrap()
+}
+
+pub(crate) fn name(text: &str) -> LockName {
+    LockName::new(text).unwrap()
+}
+
+/// Takes `lock` for a short lease.
+pub(crate) async fn hold(tenure: &Tenure, lock: &str, ttl: Duration) -> Guard {
+    tenure.mutex(lock).lock().ttl(ttl).wait(PATIENCE).await.unwrap()
+}
+
+/// Waits until `condition` holds.
+pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !condition().await {
+        assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Waits until the guard says that it is lost, and why; its deadline has to be kept.
+pub(crate) async fn lost(guard: &Guard) -> LostReason {
+    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await;
+    assert!(guard.check().is_err());
+    lost.unwrap().reason
+}
+
+/// Keys of locks, the clocks of tokens left out.
+pub(crate) fn lock_keys(server: &RedisServer) -> Vec<String> {
+    server.keys().into_iter().filter(|key| !key.ends_with("}clock")).collect()
+}
+
+/// How many wait for a name.
+pub(crate) async fn waiting(tenure: &Tenure, lock: &str) -> usize {
+    tenure.store().inspect(&name(lock)).await.unwrap().waiters.len()
+}
