@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use tenure::{Guard, Mutex, Tenure};
 use tokio::runtime::Runtime;
 
-use crate::Failure;
+use crate::{Failure, redis_handoff};
 
 /// How often a waiter looks at a table, which tells nobody anything.
 const POLL: Duration = Duration::from_millis(1);
@@ -32,13 +32,14 @@ pub(crate) const ALL: [&str; 3] = ["tenure", "flock", "SQLite"];
 pub(crate) fn open(who: &str, dir: &Path) -> Result<Box<dyn Contestant>, Failure> {
     Ok(match who {
         "tenure" => Box::new(Ours::open(dir)?),
+        "redis" => Box::new(Ours::on(&std::fs::read_to_string(dir.join(redis_handoff::URL))?)?),
         "flock" => Box::new(FileLock { path: dir.join("flock"), held: None }),
         "SQLite" => Box::new(Row::open(dir)?),
         _ => return Err(format!("nobody is called {who}").into()),
     })
 }
 
-/// The embedded store through the public API, in the usual runtime.
+/// A store of ours through the public API, in the usual runtime.
 struct Ours {
     runtime: Runtime,
     mutex: Mutex,
@@ -49,6 +50,14 @@ impl Ours {
     fn open(dir: &Path) -> Result<Self, Failure> {
         let runtime = runtime()?;
         let mutex = runtime.block_on(open_tenure(dir))?.mutex("bench");
+        Ok(Self { runtime, mutex, held: None })
+    }
+}
+
+impl Ours {
+    fn on(url: &str) -> Result<Self, Failure> {
+        let runtime = runtime()?;
+        let mutex = runtime.block_on(Tenure::open(url))?.mutex("bench");
         Ok(Self { runtime, mutex, held: None })
     }
 }

@@ -33,7 +33,8 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Figure, Failure> {
     Ok(figure)
 }
 
-fn handoffs(who: &str, rounds: usize, dir: &Path) -> Result<Vec<f64>, Failure> {
+/// How long each hand-off between two processes of `who` took.
+pub(crate) fn handoffs(who: &str, rounds: usize, dir: &Path) -> Result<Vec<f64>, Failure> {
     let part = ["handoff", who, &rounds.to_string()];
     let mut players = [Player::start(&part, dir)?, Player::start(&part, dir)?];
     for player in &mut players {

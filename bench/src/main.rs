@@ -10,6 +10,9 @@ mod crash;
 mod handoff;
 mod handover;
 mod memory;
+mod redis_acquire;
+mod redis_handoff;
+mod redis_server;
 mod report;
 
 use std::{error::Error, path::Path};
@@ -30,6 +33,9 @@ struct Arguments {
     /// Measures a tenth of it, to see that it works.
     #[arg(long)]
     quick: bool,
+    /// Measures the lock on Redis instead; `redis-server` has to be installed.
+    #[arg(long)]
+    redis: bool,
     /// Where the locks' files are made; a temporary directory if nothing is said.
     #[arg(long)]
     dir: Option<std::path::PathBuf>,
@@ -47,8 +53,9 @@ fn main() -> Result<(), Failure> {
         Some(parent) => tempfile::tempdir_in(parent)?,
         None => tempfile::tempdir()?,
     };
-    let report = measure(dir.path(), if arguments.quick { 10 } else { 1 })?;
-    report.print(arguments.json)
+    let shorter = if arguments.quick { 10 } else { 1 };
+    let take = if arguments.redis { measure_redis } else { measure };
+    take(dir.path(), shorter)?.print(arguments.json)
 }
 
 /// Takes every figure, each with `1 / shorter` of the usual number of rounds.
@@ -59,5 +66,15 @@ fn measure(dir: &Path, shorter: usize) -> Result<Report, Failure> {
     report.add(handover::measure(dir, 20 / shorter)?);
     report.add(crash::measure(dir, 20 / shorter)?);
     report.add(memory::measure(dir)?);
+    Ok(report)
+}
+
+/// The same for the lock on Redis.
+fn measure_redis(dir: &Path, shorter: usize) -> Result<Report, Failure> {
+    let mut report = Report::new();
+    let figures = redis_acquire::measure(dir, 30 / shorter)?;
+    for figure in figures.into_iter().chain(redis_handoff::measure(dir, 500 / shorter)?) {
+        report.add(figure);
+    }
     Ok(report)
 }

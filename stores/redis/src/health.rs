@@ -1,19 +1,278 @@
 //! A look at the real server, and which promise holds there.
 
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use redis::Value;
 use tenure_core::{
-    Fault,
-    store::{Finding, Weight},
+    Fault, FaultKind, LockName, Owner, Store,
+    proto::queue::{Answer, Ask, Intent, Mode, Order},
+    store::{Finding, Renewal, Weight},
 };
 
 use crate::RedisStore;
 
+/// How far the server's clock may be from ours before somebody should know.
+const CLOCKS_APART: Duration = Duration::from_secs(1);
+/// How long one answer may take before leases get short beside it.
+const SLOW: Duration = Duration::from_millis(100);
+/// The name of the lock that is tried. No other part of tenure uses it.
+const PROBE: &str = "tenure-doctor-probe";
+
 pub(crate) async fn look(store: &RedisStore) -> Result<Vec<Finding>, Fault> {
     store.transport().open().await?;
-    Ok(vec![Finding {
-        weight: Weight::Good,
-        what: "reach".to_owned(),
-        found: "the server answers".to_owned(),
-        promise: None,
-        cure: None,
-    }])
+    let info = info(store).await;
+    let mut findings = vec![version(info.as_deref()), persistence(info.as_deref())];
+    findings.push(eviction(setting(store, "maxmemory-policy").await.as_deref()));
+    findings.push(replicas(info.as_deref()));
+    findings.push(clock(store).await?);
+    findings.push(full_cycle(store).await);
+    findings.push(latency(store).await?);
+    Ok(findings)
+}
+
+fn version(info: Option<&str>) -> Finding {
+    let Some(info) = info else { return not_told("version", "+info") };
+    let valkey = field(info, "valkey_version").map(|version| format!("Valkey {version}"));
+    let redis = field(info, "redis_version").map(|version| format!("Redis {version}"));
+    let found = valkey.or(redis).unwrap_or_else(|| "a server without a version".to_owned());
+    let major = field(info, "redis_version").and_then(|version| version.split('.').next());
+    match major.and_then(|major| major.parse::<u32>().ok()) {
+        Some(7..) => good("version", found),
+        _ => bad(
+            "version",
+            &format!("{found} is too old"),
+            "S1",
+            "use Redis 7.0 or later, or Valkey",
+        ),
+    }
+}
+
+fn persistence(info: Option<&str>) -> Finding {
+    let Some(info) = info else { return not_told("persistence", "+info") };
+    if field(info, "aof_enabled") == Some("1") {
+        return good("persistence", "it writes an append-only file; see appendfsync".to_owned());
+    }
+    warning(
+        "persistence",
+        "a server that restarts has forgotten its locks",
+        "S1",
+        "set appendonly yes and appendfsync always, or keep a server that crashed away for as \
+         long as the longest ttl; tokens rise in any case",
+    )
+}
+
+fn eviction(policy: Option<&str>) -> Finding {
+    match policy {
+        Some("noeviction") => good("eviction", "noeviction: no lock is evicted".to_owned()),
+        Some(policy) => bad(
+            "eviction",
+            &format!("{policy}: a server out of memory evicts locks that are held"),
+            "S1",
+            "set maxmemory-policy noeviction, or give the locks a server of their own",
+        ),
+        None => not_told("eviction", "+config|get"),
+    }
+}
+
+fn replicas(info: Option<&str>) -> Finding {
+    let Some(info) = info else { return not_told("replicas", "+info") };
+    if field(info, "role") != Some("master") {
+        let cure = "point the URL to the primary";
+        return bad("replicas", "this is a replica, which takes no writes", "S9", cure);
+    }
+    match field(info, "connected_slaves").and_then(|count| count.parse::<u32>().ok()) {
+        Some(0) => good("replicas", "none: no fail-over can lose a lock".to_owned()),
+        Some(count) => warning(
+            "replicas",
+            &format!("{count}: a fail-over can lose the locks of the last moment"),
+            "S1",
+            "let the resource check fencing tokens; set min-replicas-to-write to narrow the gap",
+        ),
+        None => not_told("replicas", "+info"),
+    }
+}
+
+async fn clock(store: &RedisStore) -> Result<Finding, Fault> {
+    let before = SystemTime::now();
+    let value = store.transport().send(&redis::cmd("TIME")).await?;
+    let here = before.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let there = match &value {
+        Value::Array(parts) => parts.first().and_then(text).and_then(|text| text.parse().ok()),
+        _ => None,
+    };
+    let Some(there) = there.map(Duration::from_secs) else {
+        return Ok(not_told("clock", "+time"));
+    };
+    let apart = here.abs_diff(there);
+    if apart <= CLOCKS_APART {
+        return Ok(good("clock", "within a second of this machine's".to_owned()));
+    }
+    let found = format!("{} s away from this machine's", apart.as_secs());
+    let cure = "set both by NTP: a clock that jumps ends leases early, and after a loss of data \
+                tokens rise only if it is not behind";
+    Ok(warning("clock", &found, "S2", cure))
+}
+
+/// Everything that a lock does, as this very user.
+async fn full_cycle(store: &RedisStore) -> Finding {
+    match try_everything(store).await {
+        Ok(()) => good("permissions", "a full cycle of a lock works".to_owned()),
+        Err(fault) => Finding {
+            weight: Weight::Bad,
+            what: "permissions".to_owned(),
+            found: fault.what().to_owned(),
+            promise: Some("S9"),
+            cure: Some(fault.cure().to_owned()),
+        },
+    }
+}
+
+async fn try_everything(store: &RedisStore) -> Result<(), Fault> {
+    let unusual = |what: &str| {
+        Fault::new(FaultKind::InDoubt, format!("the trial lock {what}"), "look again in a minute")
+    };
+    let name = LockName::new(PROBE).map_err(|_| unusual("has no name"))?;
+    let (holder, waiter) = (owner()?, owner()?);
+    let ttl = Duration::from_secs(5);
+    let ask = |owner, intent| Ask {
+        owner,
+        mode: Mode::Exclusive,
+        order: Order::Fifo,
+        intent,
+        ttl,
+        label: "tenure doctor".to_owned(),
+    };
+    let granted = store.acquire(&name, &ask(holder, Intent::Try)).await?;
+    if !matches!(granted, Answer::Granted { .. }) {
+        return Err(unusual("is held by another doctor"));
+    }
+    let cycle = async {
+        store.acquire(&name, &ask(waiter, Intent::Wait { place: None })).await?;
+        let renewal = Renewal { name: name.clone(), owner: holder, ttl };
+        let renewed = store.renew(&[renewal]).await;
+        if !matches!(renewed.first(), Some(tenure_core::proto::Renewed::Renewed { .. })) {
+            return Err(unusual("could not be renewed"));
+        }
+        store.inspect(&name).await?;
+        store.release(&name, &holder, Duration::ZERO).await?;
+        let mut publish = redis::cmd("PUBLISH");
+        publish.arg(store.channel()).arg("");
+        store.transport().send(&publish).await?;
+        Ok(())
+    };
+    let outcome = cycle.await;
+    for owner in [holder, waiter] {
+        store.release(&name, &owner, Duration::ZERO).await?;
+    }
+    outcome
+}
+
+async fn latency(store: &RedisStore) -> Result<Finding, Fault> {
+    let mut took = Vec::new();
+    for _ in 0..10 {
+        let start = Instant::now();
+        store.transport().send(&redis::cmd("PING")).await?;
+        took.push(start.elapsed());
+    }
+    took.sort_unstable();
+    let (median, longest) = (took.get(5).copied(), took.last().copied());
+    let (median, longest) = (median.unwrap_or_default(), longest.unwrap_or_default());
+    let found = format!("{median:.1?} for an answer, {longest:.1?} at the longest of ten");
+    if longest < SLOW {
+        return Ok(good("latency", found));
+    }
+    let cure = "choose ttls of many times that, or a server that is nearer or less busy";
+    Ok(warning("latency", &found, "S3", cure))
+}
+
+fn owner() -> Result<Owner, Fault> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let what = "the operating system gives no random bytes";
+        Fault::new(FaultKind::Misconfigured, what, "see that /dev/urandom can be read")
+            .because(error.to_string())
+    })?;
+    Ok(Owner::from_bytes(bytes))
+}
+
+async fn info(store: &RedisStore) -> Option<String> {
+    text(&store.transport().send(&redis::cmd("INFO")).await.ok()?)
+}
+
+async fn setting(store: &RedisStore, name: &str) -> Option<String> {
+    let mut get = redis::cmd("CONFIG");
+    get.arg("GET").arg(name);
+    match store.transport().send(&get).await.ok()? {
+        Value::Map(pairs) => pairs.first().and_then(|(_, value)| text(value)),
+        _ => None,
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::BulkString(bytes) => String::from_utf8(bytes.clone()).ok(),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+}
+
+fn good(what: &str, found: String) -> Finding {
+    Finding { weight: Weight::Good, what: what.to_owned(), found, promise: None, cure: None }
+}
+
+fn warning(what: &str, found: &str, promise: &'static str, cure: &str) -> Finding {
+    finding(Weight::Warning, what, found, promise, cure)
+}
+
+fn bad(what: &str, found: &str, promise: &'static str, cure: &str) -> Finding {
+    finding(Weight::Bad, what, found, promise, cure)
+}
+
+fn not_told(what: &str, rule: &str) -> Finding {
+    let found = "the server does not tell this user";
+    let cure = format!("give it {rule} to have this looked at; locks do not need it");
+    finding(Weight::Warning, what, found, "S1", &cure)
+}
+
+fn finding(weight: Weight, what: &str, found: &str, promise: &'static str, cure: &str) -> Finding {
+    Finding {
+        weight,
+        what: what.to_owned(),
+        found: found.to_owned(),
+        promise: Some(promise),
+        cure: Some(cure.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_policy_but_one_is_bad() {
+        assert_eq!(eviction(Some("noeviction")).weight, Weight::Good);
+        for policy in ["volatile-ttl", "volatile-lru", "allkeys-lru", "allkeys-random"] {
+            assert_eq!(eviction(Some(policy)).weight, Weight::Bad);
+        }
+        assert_eq!(eviction(None).weight, Weight::Warning);
+    }
+
+    #[test]
+    fn valkey_is_called_by_its_name() {
+        let info = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\n";
+        assert_eq!(version(Some(info)).found, "Valkey 8.1.1");
+        assert_eq!(version(Some("redis_version:6.2.0\r\n")).weight, Weight::Bad);
+    }
+
+    #[test]
+    fn a_replica_is_bad_and_a_primary_with_replicas_a_warning() {
+        assert_eq!(replicas(Some("role:slave\r\n")).weight, Weight::Bad);
+        let info = |count| format!("role:master\r\nconnected_slaves:{count}\r\n");
+        assert_eq!(replicas(Some(&info(0))).weight, Weight::Good);
+        assert_eq!(replicas(Some(&info(2))).weight, Weight::Warning);
+    }
 }

@@ -96,6 +96,11 @@ impl RedisStore {
         &self.transport
     }
 
+    /// The channel on which this process hears its hints.
+    pub(crate) fn channel(&self) -> &str {
+        &self.shared.watch.channel
+    }
+
     /// Who holds a name and who waits for it.
     pub(crate) async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
         let keys = self.keys(name);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{AcquireError, FaultKind, LostReason, Store};
+use tenure_core::{AcquireError, FaultKind, LostReason, Store, store::Weight};
 use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisServer, redis::Reply};
 
@@ -162,6 +162,42 @@ async fn a_user_who_may_not_is_told_so() {
     until("it waits", async || crate::support::waiting(&one, "lock").await == 1).await;
     held.release().await.unwrap();
     waits.await.unwrap();
+}
+
+/// What a look at the server finds about `what`, by its weight.
+async fn weight(url: &str, what: &str) -> Weight {
+    let findings = store(url).health().await.unwrap();
+    findings.iter().find(|finding| finding.what == what).unwrap().weight
+}
+
+#[tokio::test]
+async fn a_look_at_the_server_sees_what_is_wrong() {
+    let server = RedisServer::start();
+    let url = server.url();
+    assert_eq!(weight(&url, "version").await, Weight::Good);
+    assert_eq!(weight(&url, "permissions").await, Weight::Good);
+    assert_eq!(weight(&url, "clock").await, Weight::Good);
+    assert_eq!(weight(&url, "persistence").await, Weight::Warning);
+    assert_eq!(weight(&url, "eviction").await, Weight::Good);
+    server.command(&["CONFIG", "SET", "maxmemory-policy", "volatile-ttl"]);
+    assert_eq!(weight(&url, "eviction").await, Weight::Bad);
+    assert_eq!(lock_keys(&server), [] as [&str; 0], "a look leaves nothing");
+    server.command(&["ACL", "SETUSER", "default", "-publish"]);
+    assert_eq!(weight(&url, "permissions").await, Weight::Bad);
+    server.command(&["ACL", "SETUSER", "default", "+publish", "-del"]);
+    assert_eq!(weight(&url, "permissions").await, Weight::Bad);
+}
+
+#[tokio::test]
+async fn an_evicted_lock_is_lost() {
+    let server = RedisServer::start();
+    let tenure = tenure(&server.url());
+    let held = hold(&tenure, "lock", TTL).await;
+    server.command(&["CONFIG", "SET", "maxmemory-policy", "volatile-ttl"]);
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    // Any write makes the server evict what ends first, which are locks.
+    server.command(&["SET", "other", "data"]);
+    assert_eq!(lost(&held).await, LostReason::Taken);
 }
 
 #[tokio::test]

@@ -1,0 +1,88 @@
+//! A Redis server for the figures, on a free port and without persistence.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use crate::Failure;
+
+/// A server that ends with this value.
+#[derive(Debug)]
+pub(crate) struct Server {
+    process: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Starts `$TENURE_REDIS_SERVER`, or `redis-server`.
+    pub(crate) fn start(dir: &Path) -> Result<Self, Failure> {
+        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let binary = std::env::var_os("TENURE_REDIS_SERVER").unwrap_or("redis-server".into());
+        let process = Command::new(binary)
+            .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
+            .arg("--dir")
+            .arg(dir)
+            .stdout(Stdio::null())
+            .spawn()?;
+        let server = Self { process, port };
+        let since = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            if since.elapsed() > Duration::from_secs(10) {
+                return Err("redis-server does not start".into());
+            }
+            sleep(Duration::from_millis(5));
+        }
+        Ok(server)
+    }
+
+    /// Its URL.
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// How often each command was called since the last time, by clients and inside of scripts.
+    pub(crate) fn calls(&self) -> Result<Calls, Failure> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.write_all(b"INFO commandstats\r\nCONFIG RESETSTAT\r\n")?;
+        let mut calls = Calls::default();
+        for line in BufReader::new(stream).lines() {
+            let line = line?;
+            if line == "+OK" {
+                return Ok(calls);
+            }
+            let Some((command, rest)) =
+                line.strip_prefix("cmdstat_").and_then(|line| line.split_once(":calls="))
+            else {
+                continue;
+            };
+            let count: u64 = rest.split(',').next().unwrap_or_default().parse()?;
+            match command {
+                "evalsha" => calls.scripts += count,
+                "info" | "config|resetstat" => {}
+                _ => calls.inside += count,
+            }
+        }
+        Err("redis-server broke off".into())
+    }
+}
+
+/// Calls of commands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Calls {
+    /// Scripts that clients sent. Locks need nothing else.
+    pub(crate) scripts: u64,
+    /// Commands inside of scripts.
+    pub(crate) inside: u64,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
