@@ -115,19 +115,21 @@ impl Checker {
         }
     }
 
-    /// A hold is over. What is left of the time that it was to last at least, nobody else has the
+    /// A hold is over. Answers whether it was valid to the end. What is left of the time that it was to last at least, nobody else has the
     /// name.
-    pub fn ended(&self, hold: usize) {
+    pub fn ended(&self, hold: usize) -> bool {
         let now = self.clock.now();
         let mut state = self.lock();
         let State { holds, line, .. } = &mut *state;
-        let Some(hold) = holds.get_mut(hold) else { return };
-        if hold.valid() {
+        let Some(hold) = holds.get_mut(hold) else { return false };
+        let valid = hold.valid();
+        if valid {
             // A clock that runs fast counts up to 1 % less.
             let kept = hold.watched.hold_at_least * 98 / 100;
             line.kept_until(&hold.watched.name, hold.began.saturating_add(kept));
         }
         hold.ended = Some(now);
+        valid
     }
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::{
-    AcquireError, Clock, LockName, ShutdownError, Timestamp, Token, proto::queue::Snapshot,
+    AcquireError, Clock, LockName, ShutdownError, Store, Timestamp, Token,
+    proto::queue::{Contender, Snapshot},
 };
 
 use super::{Checker, checker::TICK};
@@ -36,6 +37,26 @@ impl Checker {
         if took > RELEASE + TICK && resumed < sent {
             let what = format!("a release of process {process} took {took:?}");
             self.broken(&mut self.lock(), "S9", what);
+        }
+    }
+
+    /// An acquisition was told that somebody else has the name. Where no call comes late, the store
+    /// cannot have granted it then.
+    pub async fn denied(&self, name: &LockName, label: &str, exact: bool) {
+        let snapshot = self.store.inspect(name).await.unwrap_or_default();
+        let ours = |holder: &Contender| holder.label == label && !holder.lingering;
+        if exact && snapshot.holders.iter().any(ours) {
+            let what = format!("{label} was told that {name} is taken, but has it");
+            self.broken(&mut self.lock(), "S9", what);
+        }
+    }
+
+    /// A release was told that its hold, valid until `deadline` in true time, had been lost.
+    pub fn release_lost(&self, token: Token, deadline: Timestamp) {
+        let mut state = self.lock();
+        if self.clock.now() < deadline && self.lossless(&state) {
+            let what = format!("the release of {token} was told that it was lost, but it was not");
+            self.broken(&mut state, "S9", what);
         }
     }
 

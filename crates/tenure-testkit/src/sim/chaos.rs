@@ -113,6 +113,7 @@ async fn make(
                 Faults { request_late: 1_000, ..faults },
                 Faults { reply_late: 1_000, ..faults },
                 Faults { refused: 1_000, ..faults },
+                Faults { refused: 500, reply_lost: 1_000, ..faults },
             ]));
             Some((until, Relief::Restore(index)))
         }

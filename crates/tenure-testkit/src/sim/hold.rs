@@ -35,9 +35,9 @@ pub(super) async fn hold(post: &Post, guard: Guard, terms: &Terms, random: &mut 
     } else {
         stay(post, &guard, hold, terms, random).await;
     }
-    world.check.ended(hold);
+    let valid = world.check.ended(hold);
     if let Ok(guard) = Arc::try_unwrap(guard) {
-        leave(post, guard, terms, random).await;
+        leave(post, guard, valid, terms, random).await;
     }
 }
 
@@ -117,7 +117,7 @@ async fn run(post: &Post, guard: &Guard, hold: usize, random: &mut Random) {
     }
 }
 
-async fn leave(post: &Post, guard: Guard, terms: &Terms, random: &mut Random) {
+async fn leave(post: &Post, guard: Guard, valid: bool, terms: &Terms, random: &mut Random) {
     let world = &post.world;
     let note = |what: &str| world.check.note(post.number, what);
     match random.below(10) {
@@ -125,11 +125,17 @@ async fn leave(post: &Post, guard: Guard, terms: &Terms, random: &mut Random) {
             note("releases");
             let polls = random.happens(world.plan.drops).then(|| random.below(4));
             let sent = post.clock.now();
+            let (token, deadline) = (guard.token(), post.clock.true_at(guard.deadline()));
             match Limited::new(guard.release(), polls).await {
                 None => world.tally.count(Kind::ReleaseDropped),
                 Some(Ok(())) => note("has released"),
                 Some(Err(ReleaseError::InDoubt(_))) => note("is in doubt about its release"),
-                Some(Err(_)) => note("had lost before it released"),
+                Some(Err(_)) => {
+                    note("had lost before it released");
+                    if valid {
+                        world.check.release_lost(token, deadline);
+                    }
+                }
             }
             let took = post.clock.now().since(sent);
             world.check.released_within(post.number, took, post.resumed(), start(post, sent));

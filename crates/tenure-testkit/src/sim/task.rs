@@ -36,10 +36,8 @@ impl Terms {
         }
     }
 
-    fn mutex(&self, post: &Post, name: &LockName) -> Mutex {
-        let mut mutex = post.tenure.mutex(name.as_str()).ttl(self.ttl);
-        // The label says whose it is, for who looks at what is left in the end.
-        mutex = mutex.label(format!("process {}", post.number));
+    fn mutex(&self, post: &Post, name: &LockName, label: &str) -> Mutex {
+        let mut mutex = post.tenure.mutex(name.as_str()).ttl(self.ttl).label(label);
         if !self.grace.is_zero() {
             mutex = mutex.grace(self.grace);
         }
@@ -81,7 +79,9 @@ async fn acquire(
     random: &mut Random,
 ) -> Option<Guard> {
     let world = &post.world;
-    let mutex = terms.mutex(post, name);
+    // The label says whose it is, for who looks at what the store keeps.
+    let label = format!("process {}, ask {}", post.number, world.next_ask());
+    let mutex = terms.mutex(post, name, &label);
     let asking =
         async { if terms.tries { mutex.try_lock().await } else { mutex.lock().await.map(Some) } };
     let polls = random.happens(world.plan.drops).then(|| random.below(10));
@@ -104,11 +104,15 @@ async fn acquire(
         Some(Ok(Some(guard))) => Some(guard),
         Some(Ok(None)) => {
             note("finds it taken");
+            world.check.denied(name, &label, !world.plan.late_calls).await;
             None
         }
         Some(Err(error)) => {
             note(what(&error));
             world.check.refused(&error);
+            if matches!(error, AcquireError::TimedOut(_)) {
+                world.check.denied(name, &label, !world.plan.late_calls).await;
+            }
             None
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use tenure_core::{Clock, LockName, MemoryStore, Timestamp, Token};
@@ -20,6 +20,7 @@ pub(super) struct World {
     pub(super) tally: Arc<Tally>,
     pub(super) names: Vec<LockName>,
     resources: Resources,
+    asks: AtomicU64,
     calm: AtomicBool,
 }
 
@@ -38,12 +39,18 @@ impl World {
             check,
             tally,
             resources: Resources::default(),
+            asks: AtomicU64::new(0),
             calm: AtomicBool::new(false),
         })
     }
 
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The number of the next ask.
+    pub(super) fn next_ask(&self) -> u64 {
+        self.asks.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Whether nothing goes wrong any more.
