@@ -72,9 +72,8 @@ impl Inner {
         F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
     {
         let mut patience = Patience::of(PATIENCE);
-        let never = GivenUp::default();
         loop {
-            match self.step(name, &decision, &never)? {
+            match self.step(name, &decision, None)? {
                 Step::Done(answer) => {
                     if self.is_tidying_due() {
                         let inner = self.clone();
@@ -121,7 +120,7 @@ impl Inner {
         F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
     {
         loop {
-            match self.step(name, decision, given_up)? {
+            match self.step(name, decision, Some(given_up))? {
                 Step::Done(answer) => {
                     self.tidy();
                     return Ok(answer);
@@ -140,7 +139,7 @@ impl Inner {
         &self,
         name: &LockName,
         decision: &Decision<F>,
-        given_up: &GivenUp,
+        given_up: Option<&GivenUp>,
     ) -> Result<Step<T>, Fault>
     where
         F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
@@ -155,7 +154,7 @@ impl Inner {
             return Ok(Step::Locked(file.path().to_owned()));
         };
         // From here on nobody else decides on this name, so whoever asks later sees the effect.
-        if given_up.0.load(Ordering::Acquire) {
+        if given_up.is_some_and(|given_up| given_up.0.load(Ordering::Acquire)) {
             return Err(abandoned());
         }
         let step = self.inside(name, &file, &section, decision)?;

@@ -66,7 +66,7 @@ impl Inner {
     fn files_found(&self) -> Finding {
         match self.survey() {
             Ok(survey) if survey.damaged.is_empty() => {
-                good("files", format!("{} names have a file, all in order", survey.names.len()))
+                good("files", format!("{} of names, all in order", survey.names.len()))
             }
             Ok(survey) => {
                 let paths: Vec<_> =

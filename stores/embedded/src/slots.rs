@@ -77,12 +77,15 @@ pub(crate) struct Slots<'a> {
     pub(crate) kind: Kind,
 }
 
-struct Header {
+/// A slot that may be whole.
+struct Slot<'p> {
     seq: u64,
     flags: u16,
     boot: [u8; 16],
     length: usize,
     area_sum: u32,
+    head: &'p [u8],
+    inline: &'p [u8],
 }
 
 impl Slots<'_> {
@@ -92,10 +95,10 @@ impl Slots<'_> {
         let length = self.machine.read_at(self.file, &mut page, 0).map_err(Damage::Io)?;
         let page = page.get(..length).unwrap_or_default();
         let mut found = [self.slot(page, 0)?, self.slot(page, SLOT)?];
-        found.sort_by_key(|slot| std::cmp::Reverse(slot.as_ref().map(|(header, _)| header.seq)));
-        for (header, inline) in found.into_iter().flatten() {
-            if let Some(payload) = self.payload(&header, inline).map_err(Damage::Io)? {
-                let Header { seq, flags, boot, .. } = header;
+        found.sort_by_key(|slot| std::cmp::Reverse(slot.as_ref().map(|slot| slot.seq)));
+        for slot in found.into_iter().flatten() {
+            if let Some(payload) = self.payload(&slot).map_err(Damage::Io)? {
+                let Slot { seq, flags, boot, .. } = slot;
                 return Ok(Record { seq, flags: flags & !IN_AREA, boot, payload });
             }
         }
@@ -131,8 +134,8 @@ impl Slots<'_> {
         }
     }
 
-    /// The header and inline payload of the slot at `at`; `None` when it is not whole.
-    fn slot<'p>(&self, page: &'p [u8], at: usize) -> Result<Option<(Header, &'p [u8])>, Damage> {
+    /// The slot at `at`; `None` when it is none.
+    fn slot<'p>(&self, page: &'p [u8], at: usize) -> Result<Option<Slot<'p>>, Damage> {
         let Some(slot) = page.get(at..) else { return Ok(None) };
         let Some((head, rest)) = slot.split_at_checked(HEADER) else { return Ok(None) };
         if bytes::<4>(head, 0) != self.kind.magic() {
@@ -142,31 +145,37 @@ impl Slots<'_> {
         if version != VERSION {
             return Err(Damage::OtherVersion(version));
         }
-        let header = Header {
-            flags: u16::from_le_bytes(bytes(head, 6)),
-            seq: u64::from_le_bytes(bytes(head, 8)),
-            boot: bytes(head, 16),
-            length: u32::from_le_bytes(bytes(head, 32)) as usize,
-            area_sum: u32::from_le_bytes(bytes(head, 36)),
-        };
-        let inline = if header.flags & IN_AREA == 0 { header.length } else { 0 };
-        let Some(inline) = rest.get(..inline).filter(|inline| inline.len() <= INLINE) else {
+        let flags = u16::from_le_bytes(bytes(head, 6));
+        let length = u32::from_le_bytes(bytes(head, 32)) as usize;
+        let here = if flags & IN_AREA == 0 { length } else { 0 };
+        let Some(inline) = rest.get(..here).filter(|inline| inline.len() <= INLINE) else {
             return Ok(None);
         };
-        let whole = u32::from_le_bytes(bytes(head, 40)) == checksum(head, inline);
-        Ok(whole.then_some((header, inline)))
+        Ok(Some(Slot {
+            seq: u64::from_le_bytes(bytes(head, 8)),
+            flags,
+            boot: bytes(head, 16),
+            length,
+            area_sum: u32::from_le_bytes(bytes(head, 36)),
+            head,
+            inline,
+        }))
     }
 
-    fn payload(&self, header: &Header, inline: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        if header.flags & IN_AREA == 0 {
-            return Ok(Some(inline.to_vec()));
-        }
-        if header.length as u64 > AREA {
+    /// What the slot holds; `None` when it is not whole.
+    fn payload(&self, slot: &Slot<'_>) -> io::Result<Option<Vec<u8>>> {
+        if u32::from_le_bytes(bytes(slot.head, 40)) != checksum(slot.head, slot.inline) {
             return Ok(None);
         }
-        let mut payload = vec![0; header.length];
-        let length = self.machine.read_at(self.file, &mut payload, area_at(header.seq))?;
-        let whole = length == payload.len() && crc32fast::hash(&payload) == header.area_sum;
+        if slot.flags & IN_AREA == 0 {
+            return Ok(Some(slot.inline.to_vec()));
+        }
+        if slot.length as u64 > AREA {
+            return Ok(None);
+        }
+        let mut payload = vec![0; slot.length];
+        let length = self.machine.read_at(self.file, &mut payload, area_at(slot.seq))?;
+        let whole = length == payload.len() && crc32fast::hash(&payload) == slot.area_sum;
         Ok(whole.then_some(payload))
     }
 }

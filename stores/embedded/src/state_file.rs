@@ -7,7 +7,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
 };
 
-use nix::sys::stat::fstat;
+use nix::{
+    errno::Errno,
+    sys::stat::{fstat, lstat},
+};
 use tenure_core::{Fault, FaultKind, LockName, proto::queue::NameState};
 
 use crate::{
@@ -111,7 +114,10 @@ pub(crate) struct Section<'a> {
 pub(crate) struct Loaded {
     pub(crate) name: LockName,
     pub(crate) state: NameState,
-    record: Option<Record>,
+    /// The record that it was read from.
+    seq: u64,
+    /// The same as bytes, unless they have to be written anew in any case.
+    bytes: Option<Vec<u8>>,
 }
 
 impl Section<'_> {
@@ -120,7 +126,8 @@ impl Section<'_> {
         let torn = |damage| error::damaged(&self.file.path, damage, CURE);
         let record = self.file.slots(ground.machine).read().map_err(torn)?;
         if record.flags & REMOVED != 0 {
-            self.unlink();
+            // It stays only where this user may not remove it; then nobody can use the name.
+            self.unlink().map_err(|why| error::io("remove", &self.file.path, why))?;
             return Ok(None);
         }
         let links = fstat(&self.file.file).map(|found| found.st_nlink);
@@ -136,33 +143,33 @@ impl Section<'_> {
             let floor = ground.clock.base().max(ground.floor.get()?);
             state.last_time = state.last_time.max(floor);
         }
-        Ok(Some(Loaded { name, state, record: Some(record) }))
+        let bytes = (record.boot == ground.boot).then_some(record.payload);
+        Ok(Some(Loaded { name, state, seq: record.seq, bytes }))
     }
 
     /// The state that an eviction makes of a file that cannot be read: nobody has the name, and
     /// the next token is above all that this store ever granted.
     pub(crate) fn repaired(&self, ground: &Ground<'_>, name: &LockName) -> Result<Loaded, Fault> {
         let state = NameState { last_time: ground.clock.highest()?, ..NameState::default() };
-        Ok(Loaded { name: name.clone(), state, record: None })
+        // Above a record that is whole but of no use.
+        let seq = self.file.slots(ground.machine).read().map_or(0, |record| record.seq);
+        Ok(Loaded { name: name.clone(), state, seq, bytes: None })
     }
 
     /// Writes the state, if it changed.
     pub(crate) fn write(&self, ground: &Ground<'_>, loaded: &Loaded) -> Result<(), Fault> {
         let payload = wire::encode(&loaded.name, &loaded.state);
-        let before = loaded.record.as_ref();
-        if before.is_some_and(|record| record.payload == payload && record.boot == ground.boot) {
+        if loaded.bytes.as_ref() == Some(&payload) {
             return Ok(());
         }
-        self.put(ground, before.map_or(0, |record| record.seq), 0, payload)
+        self.put(ground, loaded.seq, 0, payload)
     }
 
     /// Removes the file of a name that nobody contends for. Its last token goes to the floor.
     pub(crate) fn remove(&self, ground: &Ground<'_>, loaded: &Loaded) -> Result<(), Fault> {
         ground.floor.raise(loaded.state.last_time)?;
-        let seq = loaded.record.as_ref().map_or(0, |record| record.seq);
-        self.put(ground, seq, REMOVED, wire::encode(&loaded.name, &loaded.state))?;
-        self.unlink();
-        Ok(())
+        self.put(ground, loaded.seq, REMOVED, wire::encode(&loaded.name, &loaded.state))?;
+        self.unlink().map_err(|why| error::io("remove", &self.file.path, why))
     }
 
     fn put(
@@ -178,14 +185,14 @@ impl Section<'_> {
     }
 
     /// Removes the file's name, unless it is another file's by now.
-    fn unlink(&self) {
-        let (Ok(ours), Ok(found)) =
-            (fstat(&self.file.file), nix::sys::stat::lstat(&self.file.path))
-        else {
-            return;
-        };
-        if (ours.st_dev, ours.st_ino) == (found.st_dev, found.st_ino) {
-            let _ = fs::remove_file(&self.file.path);
+    fn unlink(&self) -> io::Result<()> {
+        let ours = fstat(&self.file.file)?;
+        match lstat(&self.file.path) {
+            Ok(found) if (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino) => {
+                fs::remove_file(&self.file.path)
+            }
+            Ok(_) | Err(Errno::ENOENT) => Ok(()),
+            Err(why) => Err(why.into()),
         }
     }
 }

@@ -165,6 +165,9 @@ async fn the_file_of_another_name_is_refused() {
     let fault = store.acquire(&name("b"), &once(owner())).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Corrupt);
     assert!(fault.what().contains("another lock"), "{fault}");
+    store.evict(&name("b")).await.unwrap();
+    take(&store, &name("b")).await;
+    assert!(!is_free(&store, &name("a")).await);
 }
 
 #[tokio::test]
