@@ -1,9 +1,10 @@
 //! The contract on Redis.
 
 use std::{
+    collections::HashSet,
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -51,6 +52,30 @@ struct Shared {
     watch: Watch,
     /// Makes echoes for calls without an owner.
     calls: AtomicU64,
+    crowded: Crowded,
+}
+
+/// Holds that were granted while others were there, so that releasing them takes one command. A
+/// hint: one that is missing costs another command.
+#[derive(Debug, Default)]
+struct Crowded(Mutex<HashSet<Owner>>);
+
+impl Crowded {
+    /// More are not worth their memory.
+    const MOST: usize = 4_096;
+
+    fn insert(&self, owner: &Owner) {
+        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that were never released stay behind.
+        if owners.len() >= Self::MOST {
+            owners.clear();
+        }
+        owners.insert(*owner);
+    }
+
+    fn remove(&self, owner: &Owner) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(owner)
+    }
 }
 
 impl RedisStore {
@@ -87,6 +112,7 @@ impl RedisStore {
             options: options.clone(),
             watch,
             calls: AtomicU64::new(0),
+            crowded: Crowded::default(),
         };
         let transport = Arc::new(Transport::new(options));
         Ok(Self { shared: Arc::new(shared), transport })
@@ -145,20 +171,32 @@ impl RedisStore {
         let (ttl, mode) = (wire::millis(ask.ttl), wire::mode(ask.mode));
         let place = wire::place(ask.intent);
         let waits = matches!(ask.intent, Intent::Wait { .. });
+        let owner = ask.owner.to_hex();
         let arguments = [
             ttl.as_bytes(),
-            mode.as_bytes(),
-            wire::manner(ask).as_bytes(),
-            place.as_bytes(),
             ask.label.as_bytes(),
+            wire::manner(ask).as_bytes(),
+            mode.as_bytes(),
+            place.as_bytes(),
             // Nobody is told who does not wait.
             if waits { self.shared.watch.channel.as_bytes() } else { b"" },
             self.shared.limits.as_bytes(),
             old.unwrap_or_default().as_bytes(),
         ];
+        let answered =
+            |reply: Reply| reply.answer().map_err(|refused| refused.fault(&self.transport.place));
+        if old.is_none() && ask.mode == Mode::Exclusive && place.is_empty() {
+            let (keys, few) = (&keys[..2], &arguments[..3]);
+            let reply = self.run(&script::ACQUIRE_ALONE, &owner, keys, few).await?;
+            if !reply.is_crowd() {
+                return answered(reply);
+            }
+        }
         let arguments = if old.is_some() { &arguments[..] } else { &arguments[..7] };
-        let reply = self.run(script, &ask.owner.to_hex(), &keys, arguments).await?;
-        let answer = reply.answer().map_err(|refused| refused.fault(&self.transport.place))?;
+        let answer = answered(self.run(script, &owner, &keys, arguments).await?)?;
+        if matches!(answer, Answer::Granted { .. }) {
+            self.shared.crowded.insert(&ask.owner);
+        }
         if matches!(answer, Answer::Busy { place: Some(_), .. }) {
             self.shared.watch.start();
         }
@@ -248,10 +286,18 @@ impl Store for RedisStore {
     ) -> Result<Released, Fault> {
         let keys = self.keys(name);
         let keys = [keys.lock.as_str(), &keys.queue, &keys.keeps, &keys.ends];
-        let keep = wire::millis(keep);
-        let arguments = [keep.as_bytes(), self.shared.limits.as_bytes()];
-        let reply = self.run(&script::RELEASE, &owner.to_hex(), &keys, &arguments).await?;
-        reply.released().map_err(|refused| refused.fault(&self.transport.place))
+        let (hex, millis) = (owner.to_hex(), wire::millis(keep));
+        let arguments = [millis.as_bytes(), self.shared.limits.as_bytes()];
+        let released =
+            |reply: Reply| reply.released().map_err(|refused| refused.fault(&self.transport.place));
+        if keep.is_zero() && !self.shared.crowded.remove(owner) {
+            let (keys, few) = (&keys[..1], &arguments[..1]);
+            let reply = self.run(&script::RELEASE_ALONE, &hex, keys, few).await?;
+            if !reply.is_crowd() {
+                return released(reply);
+            }
+        }
+        released(self.run(&script::RELEASE, &hex, &keys, &arguments).await?)
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {

@@ -78,6 +78,11 @@ pub(crate) fn millis(length: Duration) -> String {
 }
 
 impl Reply {
+    /// Whether the script for a lock that is nobody else's found others there.
+    pub(crate) fn is_crowd(&self) -> bool {
+        matches!(self.0.as_slice(), [Value::BulkString(word)] if word == b"crowd")
+    }
+
     /// The answer to an ask.
     pub(crate) fn answer(mut self) -> Parsed<Answer> {
         match self.text()?.as_str() {

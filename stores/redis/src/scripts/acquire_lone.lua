@@ -1,4 +1,5 @@
-local owner, ttl, ask, how, place, label, channel, limits = unpack(ARGV)
+local owner, ttl, label, how, ask, place, channel, limits = unpack(ARGV)
+ask = ask or 'x'
 local lock, clock, queue, keeps, ends = unpack(KEYS)
 local old = false
 local time = redis.call('TIME')

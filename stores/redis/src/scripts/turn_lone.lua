@@ -1,4 +1,4 @@
-local owner, ttl, ask, how, place, label, channel, limits, old = unpack(ARGV)
+local owner, ttl, label, how, ask, place, channel, limits, old = unpack(ARGV)
 local lock, clock, queue, keeps, ends = unpack(KEYS)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
