@@ -1,4 +1,7 @@
-use nix::sys::signal::Signal;
+use nix::{
+    sys::signal::Signal,
+    unistd::{Pid, getpgid},
+};
 
 use crate::{
     process::{code, lives, send},
@@ -114,10 +117,11 @@ fn a_command_told_to_end_has_its_grace() {
 #[test]
 fn jobs_in_groups_of_their_own_go_too() {
     let scene = Scene::new();
-    // A shell with job control gives each job a group; the job's own child makes one more.
-    let script = "set -m; sh -c 'set -m; sleep 1000 & echo $$ $! > jobs; wait' & wait";
+    let script = "exec bash -c 'set -m; sleep 1000 & echo $$ $! > jobs; wait'";
     let holder = scene.start("name", script);
     let jobs = scene.pids("jobs");
+    let group = |pid: i32| getpgid(Some(Pid::from_raw(pid))).unwrap();
+    assert_ne!(group(jobs[0]), group(jobs[1]), "a shell with job control gives each job a group");
     let check = format!("kill -0 {} || kill -0 {} || echo both gone", jobs[0], jobs[1]);
     let next = scene.start("name", &check);
     scene.until_waiting("name", 1);
