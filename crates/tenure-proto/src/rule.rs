@@ -63,8 +63,6 @@ rules! {
     RepeatNeverExtends,
     /// Every local pass has a token of its own.
     PassRaisesToken,
-    /// A guard of an earlier generation cannot touch the hold of a later one.
-    GenerationChecked,
     /// A turn inside one process is bounded while others wait.
     TurnIsBounded,
 }

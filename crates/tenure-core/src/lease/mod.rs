@@ -131,7 +131,7 @@ impl Lease {
             return Err(LostReason::Taken);
         }
         let state = self.lock();
-        if kept(Rule::GenerationChecked) && state.hold.generation() != generation {
+        if state.hold.generation() != generation {
             return Err(LostReason::Taken);
         }
         match state.hold.next_action(self.context.now()) {
