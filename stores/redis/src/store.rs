@@ -3,8 +3,9 @@
 use std::{
     collections::HashSet,
     fmt,
+    hash::Hash,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -52,29 +53,34 @@ struct Shared {
     watch: Watch,
     /// Makes echoes for calls without an owner.
     calls: AtomicU64,
-    crowded: Crowded,
+    /// Holds that were granted while others were there, so that releasing them takes one command.
+    crowded_holds: Few<Owner>,
+    /// Names at which others were met, so that asking for them takes one command.
+    crowded_names: Few<LockName>,
 }
 
-/// Holds that were granted while others were there, so that releasing them takes one command. A
-/// hint: one that is missing costs another command.
-#[derive(Debug, Default)]
-struct Crowded(Mutex<HashSet<Owner>>);
+/// Hints about what was seen last: one that is missing, or wrong, costs another command.
+struct Few<T>(Mutex<HashSet<T>>);
 
-impl Crowded {
+impl<T: Eq + Hash> Few<T> {
     /// More are not worth their memory.
     const MOST: usize = 4_096;
 
-    fn insert(&self, owner: &Owner) {
-        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that were never released stay behind.
-        if owners.len() >= Self::MOST {
-            owners.clear();
-        }
-        owners.insert(*owner);
+    fn new() -> Self {
+        Self(Mutex::new(HashSet::new()))
     }
 
-    fn remove(&self, owner: &Owner) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(owner)
+    fn lock(&self) -> MutexGuard<'_, HashSet<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn insert(&self, one: T) {
+        let mut all = self.lock();
+        // Those that nobody asked about again stay behind.
+        if all.len() >= Self::MOST {
+            all.clear();
+        }
+        all.insert(one);
     }
 }
 
@@ -112,7 +118,8 @@ impl RedisStore {
             options: options.clone(),
             watch,
             calls: AtomicU64::new(0),
-            crowded: Crowded::default(),
+            crowded_holds: Few::new(),
+            crowded_names: Few::new(),
         };
         let transport = Arc::new(Transport::new(options));
         Ok(Self { shared: Arc::new(shared), transport })
@@ -185,17 +192,23 @@ impl RedisStore {
         ];
         let answered =
             |reply: Reply| reply.answer().map_err(|refused| refused.fault(&self.transport.place));
-        if old.is_none() && ask.mode == Mode::Exclusive && place.is_empty() {
+        let first = old.is_none() && place.is_empty();
+        let crowded_names = &self.shared.crowded_names;
+        if first && ask.mode == Mode::Exclusive && !crowded_names.lock().contains(name) {
             let (keys, few) = (&keys[..2], &arguments[..3]);
             let reply = self.run(&script::ACQUIRE_ALONE, &owner, keys, few).await?;
             if !reply.is_crowd() {
                 return answered(reply);
             }
+            crowded_names.insert(name.clone());
         }
         let arguments = if old.is_some() { &arguments[..] } else { &arguments[..7] };
         let answer = answered(self.run(script, &owner, &keys, arguments).await?)?;
-        if matches!(answer, Answer::Granted { .. }) {
-            self.shared.crowded.insert(&ask.owner);
+        if let Answer::Granted { others_waiting, .. } = answer {
+            self.shared.crowded_holds.insert(ask.owner);
+            if first && !others_waiting {
+                crowded_names.lock().remove(name);
+            }
         }
         if matches!(answer, Answer::Busy { place: Some(_), .. }) {
             self.shared.watch.start();
@@ -290,7 +303,7 @@ impl Store for RedisStore {
         let arguments = [millis.as_bytes(), self.shared.limits.as_bytes()];
         let released =
             |reply: Reply| reply.released().map_err(|refused| refused.fault(&self.transport.place));
-        if keep.is_zero() && !self.shared.crowded.remove(owner) {
+        if keep.is_zero() && !self.shared.crowded_holds.lock().remove(owner) {
             let (keys, few) = (&keys[..1], &arguments[..1]);
             let reply = self.run(&script::RELEASE_ALONE, &hex, keys, few).await?;
             if !reply.is_crowd() {
