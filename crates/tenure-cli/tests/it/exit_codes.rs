@@ -97,11 +97,13 @@ fn a_lock_held_for_as_long_as_allowed_gives_123() {
 #[test]
 fn a_lock_that_is_broken_ends_the_command_and_gives_123() {
     let scene = Scene::new();
-    let holder = scene.start("name --ttl 1s --json", "echo > held; exec sleep 1000");
+    let script = "trap 'echo told' TERM; echo > held; while :; do sleep 0.02; done";
+    let holder = scene.start("name --ttl 1s --json", script);
     scene.line("held");
     assert_eq!(code(&scene.output(["break", "name", "--yes"])), 0);
     let output = holder.wait();
     assert_eq!(code(&output), 123);
+    assert_eq!(text(&output.stdout), "", "another may hold the lock: there is no grace");
     let said = events(&output.stderr);
     let lost = said.iter().find(|event| event["event"] == "lost").unwrap();
     assert_eq!(lost["reason"], "taken");

@@ -152,3 +152,17 @@ fn a_daemon_that_left_the_session_stays() {
     assert!(lives(daemon));
     send(daemon, Signal::SIGKILL);
 }
+
+#[test]
+fn a_guardian_does_not_react_to_the_signals_of_people_and_terminals() {
+    let scene = Scene::new();
+    let script = "echo > held; until [ -e go ]; do sleep 0.01; done; exit 3";
+    let holder = scene.start("name", script);
+    scene.line("held");
+    let guardian = holder.guardian();
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
+        send(guardian, signal);
+    }
+    std::fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&holder.wait()), 3);
+}
