@@ -20,7 +20,12 @@ pub(crate) const UNFINISHED: &str = "tmp";
 
 /// Opens a file of the store; `None` when there is none.
 pub(crate) fn open(path: &Path) -> io::Result<Option<File>> {
-    match options().open(path) {
+    let opened = match options_without_atime().open(path) {
+        // Only a file's owner may leave its time of access alone.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => options().open(path),
+        opened => opened,
+    };
+    match opened {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -36,7 +41,8 @@ pub(crate) fn file(
     first: &Record,
 ) -> io::Result<Option<File>> {
     let unfinished = Unfinished(beside(path)?);
-    let file = options().create_new(true).mode(access.file_mode()).open(&unfinished.0)?;
+    let file =
+        options_without_atime().create_new(true).mode(access.file_mode()).open(&unfinished.0)?;
     if access.is_shared() {
         // The process's umask may have taken away what others need.
         file.set_permissions(Permissions::from_mode(access.file_mode()))?;
@@ -83,6 +89,18 @@ fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     // In a shared directory somebody might put a link to another file.
     options.read(true).write(true).custom_flags(OFlag::O_NOFOLLOW.bits());
+    options
+}
+
+/// The same, and reading does not update the time of access: nobody looks at it, and it costs more
+/// than the read.
+fn options_without_atime() -> OpenOptions {
+    #[cfg(target_os = "linux")]
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NOATIME;
+    #[cfg(not(target_os = "linux"))]
+    let flags = OFlag::O_NOFOLLOW;
+    let mut options = options();
+    options.custom_flags(flags.bits());
     options
 }
 
