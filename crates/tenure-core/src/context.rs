@@ -36,7 +36,7 @@ impl Context {
     ) -> Self {
         let process = std::process::id();
         Self {
-            observer: Observer { store: store.kind() },
+            observer: Observer::new(store.kind()),
             label: format!("{}/{process}", host()),
             store,
             clock,

@@ -103,12 +103,13 @@ impl Departure {
 
     /// Nothing is left to be done but what may come late.
     fn settled(&mut self, result: Result<(), ReleaseError>) -> Result<(), ReleaseError> {
-        let now = self.context.now();
-        if let Some(mut slot) = self.slot.take()
-            && now < self.tainted_until
-        {
-            slot.settle();
-            self.hand_to_engine(slot, now);
+        let Some(mut slot) = self.slot.take() else { return result };
+        if self.tainted_until > Timestamp::ZERO {
+            let now = self.context.now();
+            if now < self.tainted_until {
+                slot.settle();
+                self.hand_to_engine(slot, now);
+            }
         }
         result
     }

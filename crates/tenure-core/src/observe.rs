@@ -19,47 +19,71 @@
 //! Every metric has the label `store`, the kind of store. Names of locks are never labels: they
 //! would make as many series as there are locks. Events and spans name the lock.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use metrics::{counter, histogram};
+use metrics::{Key, Label, Metadata, counter, with_recorder};
 use tenure_proto::{LostReason, Renewed, Token};
 use tracing::{Span, debug, debug_span, warn};
 
 use crate::{LockName, error::Lost};
 
 /// The observer of one store.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Observer {
-    pub(crate) store: &'static str,
+    store: &'static str,
+    keys: Arc<Keys>,
 }
 
+/// What every acquisition counts, made once: it takes longer to make than to count.
+#[derive(Debug)]
+struct Keys {
+    acquired: Key,
+    wait: Key,
+    hold: Key,
+}
+
+const METADATA: Metadata<'static> =
+    Metadata::new(module_path!(), metrics::Level::INFO, Some(module_path!()));
+
 impl Observer {
-    pub(crate) fn span(self, kind: &'static str, name: &LockName) -> Span {
+    pub(crate) fn new(store: &'static str) -> Self {
+        let key = |name: &'static str| Key::from_parts(name, vec![Label::new("store", store)]);
+        let keys = Keys {
+            acquired: key("tenure_acquired_total"),
+            wait: key("tenure_wait_seconds"),
+            hold: key("tenure_hold_seconds"),
+        };
+        Self { store, keys: Arc::new(keys) }
+    }
+
+    pub(crate) fn span(&self, kind: &'static str, name: &LockName) -> Span {
         debug_span!("tenure.acquire", lock = %name, kind, store = self.store)
     }
 
-    pub(crate) fn acquired(self, name: &LockName, token: Token, waited: Duration) {
-        counter!("tenure_acquired_total", "store" => self.store).increment(1);
-        histogram!("tenure_wait_seconds", "store" => self.store).record(waited.as_secs_f64());
+    pub(crate) fn acquired(&self, name: &LockName, token: Token, waited: Duration) {
+        with_recorder(|recorder| {
+            recorder.register_counter(&self.keys.acquired, &METADATA).increment(1);
+            recorder.register_histogram(&self.keys.wait, &METADATA).record(waited);
+        });
         debug!(lock = %name, %token, ?waited, "acquired");
     }
 
-    pub(crate) fn contended(self, name: &LockName) {
+    pub(crate) fn contended(&self, name: &LockName) {
         counter!("tenure_contended_total", "store" => self.store).increment(1);
         debug!(lock = %name, "contended");
     }
 
-    pub(crate) fn timed_out(self, name: &LockName, waited: Duration) {
+    pub(crate) fn timed_out(&self, name: &LockName, waited: Duration) {
         counter!("tenure_timed_out_total", "store" => self.store).increment(1);
         debug!(lock = %name, ?waited, "gave up waiting");
     }
 
-    pub(crate) fn failed(self, name: &LockName, error: &dyn std::error::Error) {
+    pub(crate) fn failed(&self, name: &LockName, error: &dyn std::error::Error) {
         counter!("tenure_failed_total", "store" => self.store).increment(1);
         warn!(lock = %name, error = %error, "not acquired");
     }
 
-    pub(crate) fn lost(self, lost: &Lost, held: Duration) {
+    pub(crate) fn lost(&self, lost: &Lost, held: Duration) {
         let reason = match lost.reason {
             LostReason::Taken => "taken",
             LostReason::MaxHold => "max_hold",
@@ -71,17 +95,17 @@ impl Observer {
         warn!(lock = %lost.place.name, token = %lost.token, reason, "lost");
     }
 
-    pub(crate) fn released(self, name: &LockName, token: Token, held: Duration) {
+    pub(crate) fn released(&self, name: &LockName, token: Token, held: Duration) {
         self.held(held);
         debug!(lock = %name, %token, ?held, "released");
     }
 
-    pub(crate) fn passed(self, name: &LockName, token: Token) {
+    pub(crate) fn passed(&self, name: &LockName, token: Token) {
         counter!("tenure_passes_total", "store" => self.store).increment(1);
         debug!(lock = %name, %token, "passed on inside the process");
     }
 
-    pub(crate) fn renewed(self, name: &LockName, answer: Renewed) {
+    pub(crate) fn renewed(&self, name: &LockName, answer: Renewed) {
         let outcome = match answer {
             Renewed::Renewed { .. } => "renewed",
             Renewed::Lost => "lost",
@@ -93,12 +117,14 @@ impl Observer {
         }
     }
 
-    pub(crate) fn cleaned_up(self, name: &LockName) {
+    pub(crate) fn cleaned_up(&self, name: &LockName) {
         counter!("tenure_cleanups_total", "store" => self.store).increment(1);
         debug!(lock = %name, "took back what an abandoned acquisition may have left");
     }
 
-    fn held(self, held: Duration) {
-        histogram!("tenure_hold_seconds", "store" => self.store).record(held.as_secs_f64());
+    fn held(&self, held: Duration) {
+        with_recorder(|recorder| {
+            recorder.register_histogram(&self.keys.hold, &METADATA).record(held);
+        });
     }
 }

@@ -158,7 +158,7 @@ impl TenureBuilder {
             roster: roster.clone(),
             store: self.store.for_engine(),
             clock: self.clock.clone(),
-            observer: Observer { store: self.store.kind() },
+            observer: Observer::new(self.store.kind()),
         };
         let context = Context::new(self.store, self.clock, self.entropy, roster);
         let acquirer = Acquirer { context: Arc::new(context), seats: Seats::default() };

@@ -123,6 +123,9 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
+        if self.slot.is_none() {
+            return;
+        }
         let now = self.context.now();
         let unknown = self.trace == Trace::Unknown && kept(Rule::DroppedAcquireTakenBack);
         let something = unknown || self.trace == Trace::Place || now < self.tainted_until;
