@@ -6,3 +6,24 @@ mod handover;
 mod memory;
 mod mutex;
 mod observe;
+
+use std::sync::Arc;
+
+use tenure_core::{ManualClock, MemoryStore, Tenure};
+
+/// A memory store on a clock that stands still, and the engine for the test to run or to stop.
+fn on_manual_clock() -> (Tenure, impl Future<Output = ()> + Send + 'static, MemoryStore, ManualClock)
+{
+    let clock = ManualClock::new();
+    let store = MemoryStore::with_clock(Arc::new(clock.clone()));
+    let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
+    let (tenure, engine) = builder.build_inline();
+    (tenure, engine, store, clock)
+}
+
+/// Lets every task that can go on do so.
+async fn settle() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}

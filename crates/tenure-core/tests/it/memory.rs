@@ -1,15 +1,12 @@
 //! The memory store where it differs from a mere map.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use tenure_core::{ManualClock, MemoryStore, Tenure};
+use crate::on_manual_clock;
 
 #[tokio::test]
 async fn names_whose_leases_ended_do_not_pile_up() {
-    let clock = ManualClock::new();
-    let store = MemoryStore::with_clock(Arc::new(clock.clone()));
-    let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
-    let (tenure, _stopped) = builder.build_inline();
+    let (tenure, _stopped, store, clock) = on_manual_clock();
     let mut last = None;
     for round in 0..20 {
         for name in 0..300 {

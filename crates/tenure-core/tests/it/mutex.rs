@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{
-    AcquireError, LostReason, ManualClock, MemoryStore, ReleaseError, Store, Tenure,
-};
+use tenure_core::{AcquireError, LostReason, MemoryStore, ReleaseError, Store, Tenure};
+
+use crate::{on_manual_clock, settle};
 
 fn tenure() -> (Tenure, MemoryStore) {
     let store = MemoryStore::new();
@@ -95,19 +95,9 @@ async fn an_evicted_holder_learns_of_it_and_cannot_release_the_next() {
     next.check().unwrap();
 }
 
-/// Lets every task that can go on do so.
-async fn settle() {
-    for _ in 0..50 {
-        tokio::task::yield_now().await;
-    }
-}
-
 #[tokio::test]
 async fn a_hold_is_renewed_until_its_longest_time_and_then_lost() {
-    let clock = ManualClock::new();
-    let store = MemoryStore::with_clock(Arc::new(clock.clone()));
-    let builder = Tenure::builder(Arc::new(store)).clock(Arc::new(clock.clone()));
-    let (tenure, engine) = builder.build_inline();
+    let (tenure, engine, _, clock) = on_manual_clock();
     tokio::spawn(engine);
     let mutex = tenure.mutex("a").ttl(Duration::from_secs(3));
     let guard = mutex.lock().max_hold(Duration::from_secs(10)).await.unwrap();
@@ -127,10 +117,7 @@ async fn a_hold_is_renewed_until_its_longest_time_and_then_lost() {
 
 #[tokio::test]
 async fn a_hold_is_lost_at_its_deadline_when_nothing_renews_it() {
-    let clock = ManualClock::new();
-    let store = MemoryStore::with_clock(Arc::new(clock.clone()));
-    let builder = Tenure::builder(Arc::new(store)).clock(Arc::new(clock.clone()));
-    let (tenure, _stopped) = builder.build_inline();
+    let (tenure, _stopped, _, clock) = on_manual_clock();
     let guard = tenure.mutex("a").ttl(Duration::from_secs(3)).lock().await.unwrap();
     let deadline = guard.deadline();
     clock.advance(Duration::from_millis(2_900));
@@ -145,10 +132,7 @@ async fn a_hold_is_lost_at_its_deadline_when_nothing_renews_it() {
 
 #[tokio::test]
 async fn a_name_held_at_least_so_long_stays_taken_after_its_release() {
-    let clock = ManualClock::new();
-    let store = MemoryStore::with_clock(Arc::new(clock.clone()));
-    let builder = Tenure::builder(Arc::new(store)).clock(Arc::new(clock.clone()));
-    let (tenure, engine) = builder.build_inline();
+    let (tenure, engine, _, clock) = on_manual_clock();
     tokio::spawn(engine);
     let mutex = tenure.mutex("nightly").hold_at_least(Duration::from_secs(60));
     mutex.lock().await.unwrap().release().await.unwrap();
@@ -170,10 +154,7 @@ async fn work_is_dropped_when_the_hold_is_lost() {
 
 #[tokio::test]
 async fn a_lock_left_to_expire_stays_taken_and_is_not_renewed() {
-    let clock = ManualClock::new();
-    let store = MemoryStore::with_clock(Arc::new(clock.clone()));
-    let builder = Tenure::builder(Arc::new(store)).clock(Arc::new(clock.clone()));
-    let (tenure, engine) = builder.build_inline();
+    let (tenure, engine, _, clock) = on_manual_clock();
     tokio::spawn(engine);
     let mutex = tenure.mutex("a").ttl(Duration::from_secs(3));
     let rest = mutex.lock().await.unwrap().leave_to_expire();

@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use tenure_core::{ManualClock, MemoryStore, Store, Tenure};
 
+use crate::{on_manual_clock, settle};
+
 /// Runs `scene` with the engine inline and returns what was counted.
 fn counted<F, S>(scene: S) -> BTreeMap<String, u64>
 where
@@ -16,10 +18,7 @@ where
     metrics::with_local_recorder(&recorder, || {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let clock = ManualClock::new();
-            let store = MemoryStore::with_clock(Arc::new(clock.clone()));
-            let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
-            let (tenure, engine) = builder.build_inline();
+            let (tenure, engine, store, clock) = on_manual_clock();
             tokio::spawn(engine);
             scene(tenure, store, clock).await;
         });
@@ -35,12 +34,6 @@ where
         (name, count)
     });
     series.collect()
-}
-
-async fn settle() {
-    for _ in 0..50 {
-        tokio::task::yield_now().await;
-    }
 }
 
 #[test]
