@@ -115,15 +115,21 @@ impl RedisServer {
         format!("redis://{}/0", self.address())
     }
 
-    /// Sends one command as an administrator would.
+    /// Sends one command as an administrator would, again if its connection breaks: only commands
+    /// that may be repeated.
     ///
     /// # Panics
     /// When the server cannot be reached.
     #[allow(clippy::panic, reason = "a test without its server fails")]
     pub fn command<S: AsRef<str>>(&self, words: &[S]) -> Reply {
-        match command(self.address(), words) {
-            Ok(reply) => reply,
-            Err(error) => panic!("the server does not answer: {error}"),
+        let mut tries = 0;
+        loop {
+            match command(self.address(), words) {
+                Ok(reply) => return reply,
+                // A test that kills clients may kill this one too.
+                Err(_) if tries < 20 => tries += 1,
+                Err(error) => panic!("the server does not answer: {error}"),
+            }
         }
     }
 
