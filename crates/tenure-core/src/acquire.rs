@@ -34,7 +34,7 @@ pub(crate) async fn lock(
     let give_up = settings.wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
     let slot = admit(context, name, &settings)?;
     let mut lead = None;
-    if !settings.fair {
+    if settings.hand_over {
         let wants = Wants { terms: settings.terms, hold_at_least: settings.hold_at_least };
         match seats.join(name, wants) {
             Joined::First(first) => lead = Some(first),
@@ -72,7 +72,7 @@ pub(crate) async fn try_lock(
     let asked = context.now();
     let slot = admit(context, name, &settings)?;
     let mut lead = None;
-    if !settings.fair {
+    if settings.hand_over {
         lead = seats.join_if_free(name);
         if lead.is_none() {
             context.observer.contended(name);

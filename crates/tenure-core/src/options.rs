@@ -42,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) hold_at_least: Duration,
     pub(crate) label: String,
     pub(crate) fair: bool,
+    /// Whether the tasks of this process pass it on among themselves.
+    pub(crate) hand_over: bool,
     pub(crate) on_busy: Option<OnBusy>,
 }
 
@@ -62,6 +64,7 @@ impl Options {
             hold_at_least: hold_at_least.unwrap_or_default(),
             label,
             fair: self.fair,
+            hand_over: !self.fair && mode == Mode::Exclusive,
             on_busy: self.on_busy,
         })
     }
@@ -78,7 +81,7 @@ fn shorten(label: &mut String) {
     }
 }
 
-/// The setters that every kind of lock and every acquisition share. `$at` leads to the `Options`.
+/// The setters that every kind of lock and every acquisition share.
 macro_rules! setters {
     () => {
         /// The length of the lease, 10 ms to 24 h; 30 s if nothing is said. While the guard lives

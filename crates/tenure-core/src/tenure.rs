@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use crate::{
-    Clock, Entropy, LockName, OsEntropy, Store, SystemClock,
+    Clock, Entropy, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
     context::Context,
     driver::before,
@@ -56,7 +56,7 @@ impl Tenure {
     /// A handle on the mutex called `name`. A name that cannot be used is an error when the mutex
     /// is locked.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
-        Mutex::new(self.acquirer.clone(), LockName::new(name))
+        Mutex::new(&self.acquirer, name.as_ref())
     }
 
     /// The store: to list, inspect or evict holders, and to ask after its health.

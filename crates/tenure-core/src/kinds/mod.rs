@@ -1,5 +1,8 @@
 //! The kinds of lock, one file each.
 
+mod lock;
 mod mutex;
+mod target;
 
-pub use mutex::{Lock, Mutex, TryLock};
+pub use lock::{Lock, TryLock};
+pub use mutex::Mutex;

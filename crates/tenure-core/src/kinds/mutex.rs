@@ -1,19 +1,12 @@
 //! The mutex: at most one holder.
 
-use std::{
-    fmt,
-    future::{Future, IntoFuture},
-    pin::Pin,
-    sync::Arc,
-};
+use std::{fmt, sync::Arc};
 
 use tenure_proto::queue::Mode;
-use tracing::Instrument;
 
+use super::{Lock, TryLock, target::Target};
 use crate::{
-    AcquireError, Busy, LockName, NameError,
-    acquire::{self, Acquirer},
-    guard::Guard,
+    acquire::Acquirer,
     options::{Options, setters},
 };
 
@@ -38,14 +31,13 @@ use crate::{
 #[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct Mutex {
-    acquirer: Arc<Acquirer>,
-    name: Result<LockName, NameError>,
+    target: Target,
     options: Options,
 }
 
 impl Mutex {
-    pub(crate) fn new(acquirer: Arc<Acquirer>, name: Result<LockName, NameError>) -> Self {
-        Self { acquirer, name, options: Options::default() }
+    pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str) -> Self {
+        Self { target: Target::new(acquirer, name, "mutex"), options: Options::default() }
     }
 
     setters!();
@@ -60,14 +52,10 @@ impl Mutex {
     /// takes back what the store may have granted or queued (promise S5).
     ///
     /// # Errors
-    /// See [`AcquireError`]: a wait that ended, a store that could not be asked, or an answer that
+    /// See [`AcquireError`](crate::AcquireError): a wait that ended, a store that could not be asked, or an answer that
     /// never came. Passing faults are ridden out for up to one ttl.
     pub fn lock(&self) -> Lock {
-        Lock {
-            acquirer: self.acquirer.clone(),
-            name: self.name.clone(),
-            options: self.options.clone(),
-        }
+        Lock::new(self.target.clone(), Mode::Exclusive, self.options.clone())
     }
 
     /// Acquires the lock if it is free: await the returned value, which is `None` if somebody else
@@ -77,88 +65,14 @@ impl Mutex {
     /// As for [`Mutex::lock`].
     ///
     /// # Errors
-    /// See [`AcquireError`]. An answer that never came is an error, never `None`.
+    /// See [`AcquireError`](crate::AcquireError). An answer that never came is an error, never `None`.
     pub fn try_lock(&self) -> TryLock {
-        TryLock {
-            acquirer: self.acquirer.clone(),
-            name: self.name.clone(),
-            options: self.options.clone(),
-        }
+        TryLock::new(self.target.clone(), Mode::Exclusive, self.options.clone())
     }
 }
 
 impl fmt::Debug for Mutex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mutex").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// An acquisition that waits. Nothing happens until it is awaited.
-#[must_use = "nothing is acquired until this is awaited"]
-pub struct Lock {
-    acquirer: Arc<Acquirer>,
-    name: Result<LockName, NameError>,
-    options: Options,
-}
-
-impl Lock {
-    setters!();
-
-    /// Calls `tell` each time the store answers that the lock is busy, to show who holds it.
-    pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
-        self.options.on_busy = Some(Arc::new(tell));
-        self
-    }
-}
-
-impl fmt::Debug for Lock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl IntoFuture for Lock {
-    type Output = Result<Guard, AcquireError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let name = self.name?;
-            let settings = self.options.check(Mode::Exclusive, &self.acquirer.context.label)?;
-            let span = self.acquirer.context.observer.span("mutex", &name);
-            acquire::lock(&self.acquirer, &name, settings).instrument(span).await
-        })
-    }
-}
-
-/// An acquisition that does not wait. Nothing happens until it is awaited.
-#[must_use = "nothing is acquired until this is awaited"]
-pub struct TryLock {
-    acquirer: Arc<Acquirer>,
-    name: Result<LockName, NameError>,
-    options: Options,
-}
-
-impl TryLock {
-    setters!();
-}
-
-impl fmt::Debug for TryLock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TryLock").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl IntoFuture for TryLock {
-    type Output = Result<Option<Guard>, AcquireError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let name = self.name?;
-            let settings = self.options.check(Mode::Exclusive, &self.acquirer.context.label)?;
-            let span = self.acquirer.context.observer.span("mutex", &name);
-            acquire::try_lock(&self.acquirer, &name, settings).instrument(span).await
-        })
+        f.debug_struct("Mutex").field("target", &self.target).finish_non_exhaustive()
     }
 }

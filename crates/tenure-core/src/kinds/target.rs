@@ -1,0 +1,53 @@
+//! Which lock is meant, as every handle and every acquisition carries it.
+
+use std::{fmt, sync::Arc};
+
+use tenure_proto::queue::Mode;
+use tracing::Instrument;
+
+use crate::{
+    AcquireError, LockName, NameError,
+    acquire::{self, Acquirer},
+    guard::Guard,
+    options::Options,
+};
+
+/// One lock of one kind. A name that cannot be used becomes an error when the lock is acquired.
+#[derive(Clone)]
+pub(crate) struct Target {
+    acquirer: Arc<Acquirer>,
+    name: Result<LockName, NameError>,
+    kind: &'static str,
+}
+
+impl Target {
+    pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str, kind: &'static str) -> Self {
+        Self { acquirer: acquirer.clone(), name: LockName::new(name), kind }
+    }
+
+    /// Acquires it in `mode`, waiting for it.
+    pub(super) async fn lock(self, mode: Mode, options: Options) -> Result<Guard, AcquireError> {
+        let name = self.name?;
+        let settings = options.check(mode, &self.acquirer.context.label)?;
+        let span = self.acquirer.context.observer.span(self.kind, &name);
+        acquire::lock(&self.acquirer, &name, settings).instrument(span).await
+    }
+
+    /// Acquires it in `mode` if nobody is in the way.
+    pub(super) async fn try_lock(
+        self,
+        mode: Mode,
+        options: Options,
+    ) -> Result<Option<Guard>, AcquireError> {
+        let name = self.name?;
+        let settings = options.check(mode, &self.acquirer.context.label)?;
+        let span = self.acquirer.context.observer.span(self.kind, &name);
+        acquire::try_lock(&self.acquirer, &name, settings).instrument(span).await
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("kind", &self.kind).field("name", &self.name).finish()
+    }
+}
