@@ -16,11 +16,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Scene {
     dir: TempDir,
+    /// The embedded store in `dir`, unless another was chosen.
+    store: Option<String>,
 }
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self { dir: tempfile::tempdir().unwrap(), store: None }
+    }
+
+    /// A scene whose locks are kept elsewhere.
+    pub(crate) fn with_store(url: &str) -> Self {
+        Self { store: Some(url.to_owned()), ..Self::new() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -28,7 +35,8 @@ impl Scene {
     }
 
     pub(crate) fn store(&self) -> String {
-        format!("file:{}", self.path("locks").display())
+        let own = || format!("file:{}", self.path("locks").display());
+        self.store.clone().unwrap_or_else(own)
     }
 
     /// `tenure ARGS` with this scene's store, and nothing of the machine's own settings.

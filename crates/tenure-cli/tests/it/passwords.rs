@@ -1,0 +1,95 @@
+//! A password in a URL reaches the server and nothing else.
+
+use std::process::Output;
+
+use tenure_testkit::server::RedisServer;
+
+use crate::{
+    process::code,
+    scene::{Scene, text},
+};
+
+const SENTINEL: &str = "s3ntinel-passw0rd";
+
+/// Every command, spoken loudly and in JSON.
+const COMMANDS: [&[&str]; 6] = [
+    &["run", "name", "--", "true"],
+    &["run", "name", "--wait", "10ms", "--", "true"],
+    &["ls"],
+    &["show", "name"],
+    &["break", "name", "--yes"],
+    &["doctor"],
+];
+
+fn shows_nothing(output: &Output, what: &str) {
+    for stream in [&output.stdout, &output.stderr] {
+        assert!(!text(stream).contains(SENTINEL), "{what}: {}", text(stream));
+    }
+}
+
+/// Runs every command in every voice; their exit codes are `expected`.
+fn all(scene: &Scene, expected: i32) -> Vec<Output> {
+    let mut outputs = Vec::new();
+    for voice in [&[][..], &["-vvv"], &["--json"], &["--json", "-vvv"]] {
+        for command in COMMANDS {
+            let output = scene.output(voice.iter().chain(command).copied());
+            let what = format!("{voice:?} {command:?}");
+            assert_eq!(code(&output), expected, "{what}: {}", text(&output.stderr));
+            shows_nothing(&output, &what);
+            outputs.push(output);
+        }
+    }
+    outputs
+}
+
+#[test]
+fn a_password_that_is_right_is_never_shown() {
+    let server = RedisServer::with(&["--save", "", "--requirepass", SENTINEL]);
+    let address = server.address();
+    all(&Scene::with_store(&format!("redis://:{SENTINEL}@{address}")), 0);
+    let socket = server.socket();
+    all(&Scene::with_store(&format!("unix:{}?password={SENTINEL}", socket.display())), 0);
+}
+
+#[test]
+fn a_password_that_is_wrong_is_an_error_at_once_and_never_shown() {
+    let server = RedisServer::with(&["--save", "", "--requirepass", "right"]);
+    let address = server.address();
+    for credentials in [format!(":{SENTINEL}"), format!("me:{SENTINEL}")] {
+        for output in all(&Scene::with_store(&format!("redis://{credentials}@{address}")), 125) {
+            let said = text(&output.stderr);
+            assert!(said.contains("refuses this user and password"), "{said}");
+            assert!(said.contains(&address.to_string()), "it names the server: {said}");
+        }
+    }
+    let none = Scene::with_store(&format!("redis://{address}"));
+    for output in all(&none, 125) {
+        assert!(text(&output.stderr).contains("wants a password"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_password_in_a_url_that_makes_no_sense_is_never_shown() {
+    for url in [
+        format!("redis://:{SENTINEL}@"),
+        format!("redis://:{SENTINEL}@host:port"),
+        format!("redis://:{SENTINEL}@host/database"),
+        format!("redis://:{SENTINEL}@host?prefix={{"),
+        format!("redis:/:{SENTINEL}@host"),
+        format!("redis://:%ff{SENTINEL}@host"),
+        format!("redis://:x@{SENTINEL}@127.0.0.1:1"),
+        format!("redis://:x/{SENTINEL}@127.0.0.1:1"),
+        format!("redis://:x?{SENTINEL}@127.0.0.1:1"),
+        format!("redsi://:{SENTINEL}@host"),
+        format!("unix:relative?password={SENTINEL}"),
+    ] {
+        let scene = Scene::with_store(&url);
+        for voice in ["-vvv", "--json"] {
+            let output = scene.output(["ls", voice]);
+            assert_eq!(code(&output), 125, "{url}: {}", text(&output.stderr));
+            shows_nothing(&output, &url);
+        }
+        shows_nothing(&scene.output(["run", "--help"]), &url);
+        shows_nothing(&scene.output(["--nonsense"]), &url);
+    }
+}

@@ -1,0 +1,175 @@
+//! The same command on a real Redis server.
+
+use std::{
+    fs,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use tenure_testkit::server::RedisServer;
+
+use crate::{
+    process::code,
+    scene::{Scene, events, eventually, json, text},
+};
+
+fn scene() -> (RedisServer, Scene) {
+    let server = RedisServer::start();
+    let scene = Scene::with_store(&server.url());
+    (server, scene)
+}
+
+#[test]
+fn commands_on_redis_exclude_each_other_and_their_tokens_rise() {
+    const PROCESSES: usize = 8;
+    const ROUNDS: usize = 8;
+    let (server, scene) = scene();
+    fs::write(scene.path("counter"), "0\n").unwrap();
+    let script = "read n < counter; echo $((n + 1)) > counter; echo $TENURE_TOKEN >> tokens";
+    std::thread::scope(|threads| {
+        for _ in 0..PROCESSES {
+            threads.spawn(|| {
+                for _ in 0..ROUNDS {
+                    let output = scene.run("counter", script);
+                    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+                }
+            });
+        }
+    });
+    assert_eq!(scene.line("counter"), (PROCESSES * ROUNDS).to_string());
+    let tokens: Vec<u64> =
+        scene.line("tokens").lines().map(|token| token.parse().unwrap()).collect();
+    assert_eq!(tokens.len(), PROCESSES * ROUNDS);
+    assert!(tokens.is_sorted_by(|one, next| one < next), "{tokens:?}");
+    let left: Vec<_> = server.keys().into_iter().filter(|key| !key.ends_with("clock")).collect();
+    assert_eq!(left, [] as [&str; 0], "the commands leave no lock behind");
+}
+
+#[test]
+fn a_command_on_redis_learns_its_token_and_its_store_and_ends_with_its_own_code() {
+    let (_server, scene) = scene();
+    let script = "echo $TENURE_NAME $TENURE_STORE_KIND; test $TENURE_TOKEN -gt 0 && exit 7";
+    let output = scene.run("name -v", script);
+    assert_eq!((code(&output), text(&output.stdout)), (7, "name redis\n"));
+    assert!(text(&output.stderr).contains("127.0.0.1"), "{}", text(&output.stderr));
+    assert_eq!(code(&scene.run("name", "kill -9 $$")), 137);
+}
+
+#[test]
+fn a_lock_that_is_busy_on_redis_gives_124_and_leaves_nothing_in_the_queue() {
+    let (_server, scene) = scene();
+    let _holder = scene.start("name --label somebody", "echo > held; exec sleep 1000");
+    scene.line("held");
+    let refused = scene.run("name --no-wait", "echo never");
+    assert_eq!((code(&refused), text(&refused.stdout)), (124, ""));
+    assert!(text(&refused.stderr).contains("held by somebody"), "{}", text(&refused.stderr));
+    assert_eq!(code(&scene.run("name --no-wait --busy-exit-code 75", "")), 75);
+    assert_eq!(code(&scene.run("name --wait 100ms", "echo never")), 124);
+    assert_eq!(scene.show("name")["waiters"], serde_json::json!([]));
+}
+
+#[test]
+fn a_waiter_on_redis_is_next_when_the_holder_ends() {
+    let (_server, scene) = scene();
+    let holder = scene.start("name", "echo > held; until [ -e go ]; do sleep 0.01; done");
+    scene.line("held");
+    let waiter = scene.start("name --fair --ttl 20s", "echo $TENURE_TOKEN");
+    scene.until_waiting("name", 1);
+    fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&holder.wait()), 0);
+    assert_eq!(code(&waiter.wait()), 0);
+}
+
+#[test]
+fn ls_and_show_look_at_the_locks_on_redis() {
+    let (_server, scene) = scene();
+    assert_eq!(json(&scene.output(["ls", "--json"]).stdout)["names"], serde_json::json!([]));
+    let free = scene.output(["show", "jobs:one"]);
+    assert_eq!((code(&free), text(&free.stdout)), (0, "jobs:one is free\n"));
+    let _one = scene.start("jobs:one --label alpha", "echo > one; exec sleep 1000");
+    let _two = scene.start("other", "echo > two; exec sleep 1000");
+    scene.line("one");
+    scene.line("two");
+    let _waiter = scene.start("jobs:one --label beta", "true");
+    scene.until_waiting("jobs:one", 1);
+    let all = scene.output(["ls"]);
+    let all = text(&all.stdout);
+    assert!(all.contains("jobs:one") && all.contains("alpha") && all.contains("other"), "{all}");
+    let some = json(&scene.output(["ls", "jobs:", "--json"]).stdout);
+    assert_eq!(some["names"].as_array().unwrap().len(), 1);
+    assert_eq!(some["names"][0]["holders"][0]["label"], "alpha");
+    let shown = scene.output(["show", "jobs:one"]);
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("alpha") && shown.contains("waiter 1"), "{shown}");
+    assert_eq!(scene.show("jobs:one")["waiters"][0]["label"], "beta");
+}
+
+#[test]
+fn a_lock_broken_on_redis_ends_its_command_and_gives_123() {
+    let (_server, scene) = scene();
+    let holder = scene.start("name --ttl 1s --json", "echo $TENURE_TOKEN > held; exec sleep 1000");
+    let token = scene.line("held");
+    let refused = scene.output(["break", "name"]);
+    assert_eq!(code(&refused), 2, "it wants to be told --yes");
+    let broken = json(&scene.output(["break", "name", "--yes", "--json"]).stdout);
+    assert_eq!(broken["evicted"][0]["token"], token.as_str());
+    let output = holder.wait();
+    assert_eq!(code(&output), 123);
+    let said = events(&output.stderr);
+    assert_eq!(said.iter().find(|event| event["event"] == "lost").unwrap()["reason"], "taken");
+    let again = scene.output(["break", "name", "--yes"]);
+    assert_eq!((code(&again), text(&again.stdout)), (0, "name was free already\n"));
+}
+
+#[test]
+fn a_command_ends_before_its_lease_when_redis_dies() {
+    let (mut server, scene) = scene();
+    let script = "trap 'echo > told' TERM; echo > held; while :; do date +%s%N >> acts; done";
+    let holder = scene.start("name --ttl 2s --json", script);
+    scene.line("held");
+    // No renewal is answered after this, so the lease ends within its ttl from here.
+    let end = SystemTime::now() + Duration::from_secs(2);
+    server.kill();
+    let output = holder.wait();
+    assert_eq!(code(&output), 123, "{}", text(&output.stderr));
+    assert!(scene.path("told").exists(), "it is asked to end before it is made to");
+    let acts = fs::read_to_string(scene.path("acts")).unwrap();
+    let last = acts.lines().last().unwrap().parse().unwrap();
+    assert!(UNIX_EPOCH + Duration::from_nanos(last) < end, "it acted when others could hold");
+    assert!(text(&output.stderr).contains(r#""event":"lost""#), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_redis_that_cannot_be_reached_gives_125_and_says_so() {
+    let (mut server, scene) = scene();
+    server.kill();
+    for args in [
+        &["run", "name", "--", "echo", "never"][..],
+        &["ls"],
+        &["show", "name"],
+        &["break", "name", "--yes"],
+        &["doctor"],
+    ] {
+        let output = scene.output(args.iter().copied());
+        assert_eq!((code(&output), text(&output.stdout)), (125, ""), "{args:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains("cannot be reached") && said.contains("127.0.0.1"), "{said}");
+    }
+}
+
+#[test]
+fn doctor_says_which_promise_does_not_hold_on_a_redis() {
+    let (server, scene) = scene();
+    let seen = scene.output(["doctor"]);
+    assert_eq!(code(&seen), 0, "{}", text(&seen.stdout));
+    assert!(text(&seen.stdout).contains("permissions"), "{}", text(&seen.stdout));
+    server.command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    let seen = scene.output(["doctor", "--json"]);
+    assert_eq!(code(&seen), 1);
+    let seen = json(&seen.stdout);
+    assert_eq!(seen["kind"], "redis");
+    let findings = seen["findings"].as_array().unwrap();
+    let eviction = findings.iter().find(|finding| finding["what"] == "eviction").unwrap();
+    assert_eq!(eviction["promise"], "S1", "{eviction}");
+    assert!(eviction["cure"].as_str().unwrap().contains("noeviction"), "{eviction}");
+    eventually("the trial lock is gone", || server.keys().iter().all(|key| key.ends_with("clock")));
+}
