@@ -30,13 +30,14 @@ macro_rules! scripts {
 scripts! {
     /// Asks for a name that nobody waits for, and says so when somebody does: few keys and
     /// arguments are half of what a script costs.
-    ACQUIRE_ALONE = "acquire_lone" "later";
+    ACQUIRE_ALONE = "grant" "meet" "later";
     /// Releases a name that nobody waits for, and says so when somebody does.
     RELEASE_ALONE = "release_lone" "later";
     /// Asks for a name.
-    ACQUIRE = "acquire_lone" "crowd" "ask";
-    /// Lets go, lets the next go first, and asks again.
-    TURN = "turn_lone" "crowd" "ask";
+    ACQUIRE = "grant" "meet" "crowd" "ask";
+    /// Asks for a name without the shortcut for one that nobody has: for permits, and to let go of
+    /// a hold in the same step, after which the next goes first.
+    ASK = "look" "meet" "crowd" "ask";
     /// Gives up a hold or a place.
     RELEASE = "release_lone" "crowd" "release";
     /// Extends a lease.

@@ -138,7 +138,7 @@ impl RedisStore {
     pub(crate) async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
         let keys = self.keys(name);
         let keys = [keys.lock.as_str(), &keys.keeps, &keys.ends];
-        let reply = self.run(&script::INSPECT, &self.echo(), &keys, &[]).await?;
+        let reply = self.call(&script::INSPECT, &keys, &[]).await?;
         reply.seen().map_err(|refused| refused.fault(&self.transport.place))
     }
 
@@ -151,6 +151,18 @@ impl RedisStore {
         format!("call{:028x}", self.shared.calls.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Runs a script that no owner stands for.
+    async fn call(
+        &self,
+        script: &Script,
+        keys: &[&str],
+        arguments: &[&[u8]],
+    ) -> Result<Reply, Fault> {
+        let echo = self.echo();
+        let arguments = [&[echo.as_bytes()], arguments].concat();
+        self.run(script, &echo, keys, &arguments).await
+    }
+
     async fn run(
         &self,
         script: &Script,
@@ -158,16 +170,10 @@ impl RedisStore {
         keys: &[&str],
         arguments: &[&[u8]],
     ) -> Result<Reply, Fault> {
-        self.transport.run(script, echo, keys, arguments).await.map(Reply)
+        self.transport.run(script, echo, keys, arguments).await
     }
 
-    async fn ask(
-        &self,
-        script: &Script,
-        name: &LockName,
-        ask: &Ask,
-        old: Option<&str>,
-    ) -> Result<Answer, Fault> {
+    async fn ask(&self, name: &LockName, ask: &Ask, old: Option<&str>) -> Result<Answer, Fault> {
         if let Mode::Permits { take, of } = ask.mode
             && (take == 0 || take > of)
         {
@@ -179,9 +185,11 @@ impl RedisStore {
         let place = wire::place(ask.intent);
         let waits = matches!(ask.intent, Intent::Wait { .. });
         let owner = ask.owner.to_hex();
+        let (begin, end) = (wire::record_begin(&owner, ask.mode), wire::record_end(&ask.label));
         let arguments = [
+            begin.as_bytes(),
             ttl.as_bytes(),
-            ask.label.as_bytes(),
+            end.as_bytes(),
             wire::manner(ask).as_bytes(),
             mode.as_bytes(),
             place.as_bytes(),
@@ -190,22 +198,29 @@ impl RedisStore {
             self.shared.limits.as_bytes(),
             old.unwrap_or_default().as_bytes(),
         ];
-        let answered =
-            |reply: Reply| reply.answer().map_err(|refused| refused.fault(&self.transport.place));
+        let answered = |reply: Reply| {
+            reply.answer(ask.ttl).map_err(|refused| refused.fault(&self.transport.place))
+        };
         let first = old.is_none() && place.is_empty();
+        let permits = matches!(ask.mode, Mode::Permits { .. });
         let crowded_names = &self.shared.crowded_names;
-        if first && ask.mode == Mode::Exclusive && !crowded_names.lock().contains(name) {
-            let (keys, few) = (&keys[..2], &arguments[..3]);
+        if first && !permits && !crowded_names.lock().contains(name) {
+            let (keys, few) = (&keys[..2], &arguments[..4]);
             let reply = self.run(&script::ACQUIRE_ALONE, &owner, keys, few).await?;
             if !reply.is_crowd() {
                 return answered(reply);
             }
             crowded_names.insert(name.clone());
         }
-        let arguments = if old.is_some() { &arguments[..] } else { &arguments[..7] };
-        let answer = answered(self.run(script, &owner, &keys, arguments).await?)?;
+        let arguments = if old.is_some() { &arguments[..] } else { &arguments[..8] };
+        let script = if old.is_some() || permits { &script::ASK } else { &script::ACQUIRE };
+        let reply = self.run(script, &owner, &keys, arguments).await?;
+        let alone = reply.is_alone();
+        let answer = answered(reply)?;
         if let Answer::Granted { others_waiting, .. } = answer {
-            self.shared.crowded_holds.insert(ask.owner);
+            if !alone {
+                self.shared.crowded_holds.insert(ask.owner);
+            }
             if first && !others_waiting {
                 crowded_names.lock().remove(name);
             }
@@ -220,8 +235,9 @@ impl RedisStore {
         let keys = self.keys(&hold.name);
         let keys = [keys.lock.as_str(), &keys.queue, &keys.keeps, &keys.ends];
         let ttl = wire::millis(hold.ttl);
-        let arguments = [ttl.as_bytes(), self.shared.limits.as_bytes()];
-        match self.run(&script::RENEW, &hold.owner.to_hex(), &keys, &arguments).await {
+        let owner = hold.owner.to_hex();
+        let arguments = [owner.as_bytes(), ttl.as_bytes(), self.shared.limits.as_bytes()];
+        match self.run(&script::RENEW, &owner, &keys, &arguments).await {
             Ok(reply) => reply.renewed().unwrap_or(Renewed::Unknown),
             Err(fault) => {
                 tracing::debug!(store = "redis", lock = %hold.name, %fault, "not renewed");
@@ -283,7 +299,7 @@ impl Store for RedisStore {
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
-        self.ask(&script::ACQUIRE, name, ask, None).await
+        self.ask(name, ask, None).await
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
@@ -300,7 +316,7 @@ impl Store for RedisStore {
         let keys = self.keys(name);
         let keys = [keys.lock.as_str(), &keys.queue, &keys.keeps, &keys.ends];
         let (hex, millis) = (owner.to_hex(), wire::millis(keep));
-        let arguments = [millis.as_bytes(), self.shared.limits.as_bytes()];
+        let arguments = [hex.as_bytes(), millis.as_bytes(), self.shared.limits.as_bytes()];
         let released =
             |reply: Reply| reply.released().map_err(|refused| refused.fault(&self.transport.place));
         if keep.is_zero() && !self.shared.crowded_holds.lock().remove(owner) {
@@ -314,15 +330,16 @@ impl Store for RedisStore {
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
-        self.ask(&script::TURN, name, ask, Some(&owner.to_hex())).await
+        self.ask(name, ask, Some(&owner.to_hex())).await
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
         let keys = self.keys(name);
         let keys = [keys.lock.as_str(), &keys.clock, &keys.queue, &keys.keeps, &keys.ends];
         let (raw, time) = (token.to_string(), token.time().to_string());
-        let arguments = [raw.as_bytes(), time.as_bytes(), self.shared.limits.as_bytes()];
-        let reply = self.run(&script::RAISE, &owner.to_hex(), &keys, &arguments).await?;
+        let (owner, limits) = (owner.to_hex(), self.shared.limits.as_bytes());
+        let arguments = [owner.as_bytes(), raw.as_bytes(), time.as_bytes(), limits];
+        let reply = self.run(&script::RAISE, &owner, &keys, &arguments).await?;
         reply.raised().map_err(|refused| refused.fault(&self.transport.place))
     }
 
@@ -337,8 +354,8 @@ impl Store for RedisStore {
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         let keys = self.keys(name);
         let keys = [keys.lock.as_str(), &keys.queue, &keys.keeps, &keys.ends];
-        let arguments = [self.shared.limits.as_bytes()];
-        let reply = self.run(&script::EVICT, &self.echo(), &keys, &arguments).await?;
+        let limits = self.shared.limits.as_bytes();
+        let reply = self.call(&script::EVICT, &keys, &[limits]).await?;
         reply.evicted().map_err(|refused| refused.fault(&self.transport.place))
     }
 

@@ -20,7 +20,7 @@ use tokio::{
     task::AbortHandle,
 };
 
-use crate::{RedisOptions, connect::connect, error, script::Script};
+use crate::{RedisOptions, connect::connect, error, script::Script, wire::Reply};
 
 /// Who a call is made for: the reply begins with it, or belongs to another call.
 pub(crate) type Echo<'a> = &'a str;
@@ -59,18 +59,20 @@ impl Transport {
     }
 
     /// Runs a script whose reply begins with `echo`, and answers with the rest of the reply.
+    ///
+    /// `echo` is the first argument of the script, or its beginning.
     pub(crate) async fn run(
         &self,
         script: &Script,
         echo: Echo<'_>,
         keys: &[&str],
         arguments: &[&[u8]],
-    ) -> Result<std::vec::IntoIter<Value>, Fault> {
+    ) -> Result<Reply, Fault> {
         let line = self.line()?;
         let open = self.opened(&line).await?;
         let command = |verb: &str, script: &str| {
             let mut command = redis::cmd(verb);
-            command.arg(script).arg(keys.len()).arg(keys).arg(echo).arg(arguments);
+            command.arg(script).arg(keys.len()).arg(keys).arg(arguments);
             command
         };
         let mut answer = send(&open, &command("EVALSHA", &script.digest)).await;
@@ -80,11 +82,8 @@ impl Transport {
             answer = send(&open, &command("EVAL", script.text)).await;
         }
         let value = answer.map_err(|error| self.failed(&line, &open, error))?;
-        if let Value::Array(fields) = value {
-            let mut fields = fields.into_iter();
-            if matches!(fields.next(), Some(Value::BulkString(owner)) if owner == echo.as_bytes()) {
-                return Ok(fields);
-            }
+        if let Some(reply) = Reply::to(echo.as_bytes(), value) {
+            return Ok(reply);
         }
         condemn(&line, &open);
         tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");

@@ -18,8 +18,16 @@ use tenure_core::{
 /// The shortest time after which a waiter is told to ask again.
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
 
-/// The fields of one reply, after the echo of its owner.
-pub(crate) struct Reply(pub(crate) IntoIter<Value>);
+/// One reply, after the echo of its owner.
+pub(crate) enum Reply {
+    /// The record of a grant, or nothing where there is nothing to say.
+    Record(Vec<u8>),
+    /// Words and numbers.
+    Fields(Fields),
+}
+
+/// The fields of a reply, or a row of it.
+pub(crate) struct Fields(IntoIter<Value>);
 
 /// Why a reply was no answer.
 #[derive(Debug)]
@@ -39,6 +47,18 @@ pub(crate) fn mode(mode: Mode) -> String {
         Mode::Shared => "s".to_owned(),
         Mode::Permits { take, of } => format!("p {take} {of}"),
     }
+}
+
+/// What stands before the time of a grant in the record of who has a lock alone: the owner, and an
+/// `s` for a reader.
+pub(crate) fn record_begin(owner: &str, mode: Mode) -> String {
+    let mark = if mode == Mode::Shared { "s" } else { "" };
+    format!("{owner}{mark}")
+}
+
+/// What stands behind it.
+pub(crate) fn record_end(label: &str) -> String {
+    format!(" {label}")
 }
 
 /// Order and intent as scripts write them.
@@ -78,28 +98,59 @@ pub(crate) fn millis(length: Duration) -> String {
 }
 
 impl Reply {
-    /// Whether the script for a lock that is nobody else's found others there.
-    pub(crate) fn is_crowd(&self) -> bool {
-        matches!(self.0.as_slice(), [Value::BulkString(word)] if word == b"crowd")
+    /// The reply, if it is one to the call whose first argument began with this owner.
+    pub(crate) fn to(owner: &[u8], value: Value) -> Option<Self> {
+        match value {
+            Value::BulkString(mut record) if record.starts_with(owner) => {
+                record.drain(..owner.len());
+                Some(Self::Record(record))
+            }
+            Value::Array(fields) => {
+                let mut fields = fields.into_iter();
+                let echo = fields.next();
+                let ours = matches!(echo, Some(Value::BulkString(echo)) if echo == owner);
+                ours.then_some(Self::Fields(Fields(fields)))
+            }
+            _ => None,
+        }
     }
 
-    /// The answer to an ask.
-    pub(crate) fn answer(mut self) -> Parsed<Answer> {
-        match self.text()?.as_str() {
+    /// Whether the script for a lock that is nobody else's found others there.
+    pub(crate) fn is_crowd(&self) -> bool {
+        let Self::Fields(fields) = self else { return false };
+        matches!(fields.0.as_slice(), [Value::BulkString(word)] if word == b"crowd")
+    }
+
+    /// Whether the name is granted and was nobody else's.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self, Self::Record(_))
+    }
+
+    /// The answer to an ask for a lease of `ttl`.
+    pub(crate) fn answer(self, ttl: Duration) -> Parsed<Answer> {
+        let mut fields = match self {
+            Self::Record(record) => {
+                let left = Duration::from_millis(ceil_millis(ttl));
+                let token = recorded(&record).ok_or(Refused::Corrupt)?;
+                return Ok(Answer::Granted { token, left, others_waiting: false });
+            }
+            Self::Fields(fields) => fields,
+        };
+        match fields.text()?.as_str() {
             "granted" => {
-                let (token, _) = self.grant()?;
-                let left = Duration::from_millis(self.number()?);
-                Ok(Answer::Granted { token, left, others_waiting: self.number()? == 1 })
+                let (token, _) = fields.grant()?;
+                let left = Duration::from_millis(fields.number()?);
+                Ok(Answer::Granted { token, left, others_waiting: fields.number()? == 1 })
             }
             "busy" => {
-                let retry_after = Duration::from_micros(self.number()?).max(SHORTEST_RETRY);
-                let ahead = u32::try_from(self.number()?).unwrap_or(u32::MAX);
-                let place = self.text()?.parse().ok().map(Place);
-                let holder = if self.0.len() == 0 { None } else { Some(self.contender()?) };
+                let retry_after = Duration::from_micros(fields.number()?).max(SHORTEST_RETRY);
+                let ahead = u32::try_from(fields.number()?).unwrap_or(u32::MAX);
+                let place = fields.text()?.parse().ok().map(Place);
+                let holder = if fields.0.len() == 0 { None } else { Some(fields.contender()?) };
                 Ok(Answer::Busy { retry_after, ahead, holder, place })
             }
             "full" => {
-                let waiting = usize::try_from(self.number()?).unwrap_or(usize::MAX);
+                let waiting = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
                 Err(Refused::Queue(QueueError::Full { waiting }))
             }
             "mode" => Err(Refused::Queue(QueueError::OtherMode)),
@@ -108,11 +159,12 @@ impl Reply {
     }
 
     /// The answer to a renewal.
-    pub(crate) fn renewed(mut self) -> Parsed<Renewed> {
-        match self.text()?.as_str() {
+    pub(crate) fn renewed(self) -> Parsed<Renewed> {
+        let mut fields = self.fields()?;
+        match fields.text()?.as_str() {
             "renewed" => {
-                let left = Duration::from_millis(self.number()?);
-                Ok(Renewed::Renewed { left, others_waiting: self.number()? == 1 })
+                let left = Duration::from_millis(fields.number()?);
+                Ok(Renewed::Renewed { left, others_waiting: fields.number()? == 1 })
             }
             "lost" => Ok(Renewed::Lost),
             _ => Err(Refused::Corrupt),
@@ -120,8 +172,13 @@ impl Reply {
     }
 
     /// The answer to a release.
-    pub(crate) fn released(mut self) -> Parsed<Released> {
-        match self.text()?.as_str() {
+    pub(crate) fn released(self) -> Parsed<Released> {
+        if let Self::Record(rest) = &self
+            && rest.is_empty()
+        {
+            return Ok(Released::Released);
+        }
+        match self.fields()?.text()?.as_str() {
             "released" => Ok(Released::Released),
             "not-held" => Ok(Released::NotHeld),
             _ => Err(Refused::Corrupt),
@@ -129,8 +186,8 @@ impl Reply {
     }
 
     /// The answer to the raising of a token.
-    pub(crate) fn raised(mut self) -> Parsed<Raised> {
-        match self.text()?.as_str() {
+    pub(crate) fn raised(self) -> Parsed<Raised> {
+        match self.fields()?.text()?.as_str() {
             "raised" => Ok(Raised::Raised),
             "stale" => Ok(Raised::Stale),
             "not-held" => Ok(Raised::NotHeld),
@@ -139,19 +196,21 @@ impl Reply {
     }
 
     /// Who was evicted.
-    pub(crate) fn evicted(mut self) -> Parsed<Vec<Contender>> {
-        match self.text()?.as_str() {
-            "evicted" => self.0.map(|value| rows(value)?.contender()).collect(),
+    pub(crate) fn evicted(self) -> Parsed<Vec<Contender>> {
+        let mut fields = self.fields()?;
+        match fields.text()?.as_str() {
+            "evicted" => fields.0.map(|value| rows(value)?.contender()).collect(),
             _ => Err(Refused::Corrupt),
         }
     }
 
     /// Who holds a name and who waits for it, in the order of grants and places.
-    pub(crate) fn seen(mut self) -> Parsed<Snapshot> {
-        if self.text()? != "seen" {
+    pub(crate) fn seen(self) -> Parsed<Snapshot> {
+        let mut fields = self.fields()?;
+        if fields.text()? != "seen" {
             return Err(Refused::Corrupt);
         }
-        let (holders, waiters) = (self.rows()?, self.rows()?);
+        let (holders, waiters) = (fields.rows()?, fields.rows()?);
         let mut holders =
             holders.0.map(|value| rows(value)?.contender()).collect::<Parsed<Vec<_>>>()?;
         holders.sort_by_key(|holder| holder.token);
@@ -162,6 +221,23 @@ impl Reply {
         Ok(Snapshot { holders, waiters })
     }
 
+    fn fields(self) -> Parsed<Fields> {
+        match self {
+            Self::Fields(fields) => Ok(fields),
+            Self::Record(_) => Err(Refused::Corrupt),
+        }
+    }
+}
+
+/// The token of a record as it is when it is granted: `s` before it for readers, a label behind it.
+fn recorded(record: &[u8]) -> Option<Token> {
+    let record = record.strip_prefix(b"s").unwrap_or(record);
+    let end = record.iter().position(|byte| *byte == b' ')?;
+    let time = std::str::from_utf8(&record[..end]).ok()?.parse().ok()?;
+    Token::from_time(time)
+}
+
+impl Fields {
     fn contender(&mut self) -> Parsed<Contender> {
         let mode = self.mode()?;
         let (token, since) = self.grant()?;
@@ -231,9 +307,9 @@ impl Reply {
     }
 }
 
-fn rows(value: Value) -> Parsed<Reply> {
+fn rows(value: Value) -> Parsed<Fields> {
     match value {
-        Value::Array(values) => Ok(Reply(values.into_iter())),
+        Value::Array(values) => Ok(Fields(values.into_iter())),
         _ => Err(Refused::Corrupt),
     }
 }
@@ -255,8 +331,12 @@ impl Refused {
 mod tests {
     use super::*;
 
+    const TTL: Duration = Duration::from_secs(30);
+
     fn reply(fields: Vec<Value>) -> Reply {
-        Reply(fields.into_iter())
+        let mut reply = vec![text("owner")];
+        reply.extend(fields);
+        Reply::to(b"owner", Value::Array(reply)).unwrap()
     }
 
     fn text(text: &str) -> Value {
@@ -270,7 +350,7 @@ mod tests {
         let token = Token::from_time(1_700_000_000_000_000).unwrap();
         let left = Duration::from_millis(250);
         let granted = Answer::Granted { token, left, others_waiting: true };
-        assert_eq!(reply(fields).answer().unwrap(), granted);
+        assert_eq!(reply(fields).answer(TTL).unwrap(), granted);
     }
 
     #[test]
@@ -281,8 +361,29 @@ mod tests {
             Value::Int(1),
             Value::Int(0),
         ];
-        let Answer::Granted { token, .. } = reply(fields).answer().unwrap() else { panic!() };
+        let Answer::Granted { token, .. } = reply(fields).answer(TTL).unwrap() else { panic!() };
         assert_eq!(token.get(), 1_740_800_000_000_000_007);
+    }
+
+    #[test]
+    fn a_record_is_a_grant_of_the_whole_ttl() {
+        for record in ["owner1700000000000000 label", "owners1700000000000000 a label"] {
+            let reply = Reply::to(b"owner", text(record)).unwrap();
+            let token = Token::from_time(1_700_000_000_000_000).unwrap();
+            let granted = Answer::Granted { token, left: TTL, others_waiting: false };
+            assert_eq!(reply.answer(TTL).unwrap(), granted);
+        }
+        for record in ["owner", "owner1700000000000000", "ownerx1 label", "owner12/13 label"] {
+            let reply = Reply::to(b"owner", text(record)).unwrap();
+            assert!(matches!(reply.answer(TTL), Err(Refused::Corrupt)), "{record}");
+        }
+    }
+
+    #[test]
+    fn a_reply_to_another_owner_is_none() {
+        for value in [text("other"), Value::Array(vec![text("other")]), Value::Int(1)] {
+            assert!(Reply::to(b"owner", value).is_none());
+        }
     }
 
     #[test]
@@ -296,7 +397,7 @@ mod tests {
             vec![text("corrupt")],
             vec![Value::Int(3)],
         ] {
-            assert!(matches!(reply(fields).answer(), Err(Refused::Corrupt)));
+            assert!(matches!(reply(fields).answer(TTL), Err(Refused::Corrupt)));
         }
     }
 }

@@ -40,14 +40,15 @@ end
 local function load()
     if type(held) ~= 'table' then
         if held then
-            local grant, whose = string.match(held, '^([^ ]*) (.*)$', 33)
+            local mark, grant, shown = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
             if not grant then return false end
+            local alone = {mark == 's' and 's' or 'x', 1, 0, grant, '', 0, shown}
             local holder = 'h' .. string.sub(held, 1, 32)
             local left = redis.call('PEXPIRETIME', lock) * 1000
             redis.call('DEL', lock, queue, keeps, ends)
-            write(holder, {'x', 1, 0, grant, '', 0, whose})
+            write(holder, alone)
             redis.call('ZADD', ends, left, holder)
-            room.n, room.x = 1, 1
+            count(alone, 1)
         else
             -- What a lock left that somebody deleted by hand, or that was evicted.
             redis.call('DEL', queue, keeps, ends)

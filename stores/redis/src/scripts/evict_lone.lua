@@ -3,10 +3,10 @@ local lock, queue, keeps, ends = unpack(KEYS)
 local held = redis.pcall('GET', lock)
 if not held then return {owner, 'evicted'} end
 if type(held) == 'string' then
-    local grant, label = string.match(held, '^([^ ]*) (.*)$', 33)
+    local mark, grant, label = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
     local left = redis.call('PTTL', lock)
     redis.call('DEL', lock)
-    return {owner, 'evicted', {'x', grant, left, 0, label}}
+    return {owner, 'evicted', {mark == 's' and 's' or 'x', grant, left, 0, label}}
 elseif string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
     return held
 end

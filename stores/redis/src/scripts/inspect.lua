@@ -3,9 +3,9 @@ local lock, keeps, ends = unpack(KEYS)
 local held = redis.pcall('GET', lock)
 local holders, waiters = {}, {}
 if type(held) == 'string' then
-    local grant, label = string.match(held, '^([^ ]*) (.*)$', 33)
+    local mark, grant, label = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
     if not grant then return {owner, 'corrupt'} end
-    holders[1] = {'x', grant, redis.call('PTTL', lock), 0, label}
+    holders[1] = {mark == 's' and 's' or 'x', grant, redis.call('PTTL', lock), 0, label}
 elseif held then
     if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then return held end
     local time = redis.call('TIME')

@@ -17,10 +17,10 @@ end
 
 if type(held) == 'string' then
     if string.sub(held, 1, 32) ~= owner then return {owner, 'not-held'} end
-    local grant, label = string.match(held, '^([^ ]*) (.*)$', 33)
+    local mark, grant, label = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
     local after = raised(grant)
     if not after then return {owner, 'stale'} end
-    redis.call('SET', lock, owner .. after .. ' ' .. label, 'KEEPTTL')
+    redis.call('SET', lock, owner .. mark .. after .. ' ' .. label, 'KEEPTTL')
     return {owner, 'raised'}
 elseif string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
     return held

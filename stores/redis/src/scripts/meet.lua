@@ -1,0 +1,30 @@
+local lock, clock, queue, keeps, ends = unpack(KEYS)
+local owner, ttl, label = string.sub(ARGV[1], 1, 32), ARGV[2], string.sub(ARGV[3], 2)
+local how, ask, place, channel, limits, old = unpack(ARGV, 4, 9)
+if not ask then ask = string.sub(ARGV[1], 33) == 's' and 's' or 'x' end
+local now = time[1] * 1000000 + time[2]
+if type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
+    return held
+end
+if type(held) == 'string' then
+    local whose, mode = string.sub(held, 1, 32), 'x'
+    local mark, grant, shown = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
+    if mark == 's' then mode = 's' end
+    if whose == owner then
+        if ask == mode then
+            return {owner, 'granted', grant, redis.call('PTTL', lock), 0}
+        elseif ask ~= 's' then
+            return {owner, 'mode'}
+        end
+    elseif whose == old and (ask == 'x' or ask == 's') then
+        local last = tonumber(redis.call('GET', clock) or 0) or 0
+        local fresh = string.format('%.0f', math.max(now, last + 1))
+        local record = ARGV[1] .. fresh .. ARGV[3]
+        redis.call('SET', clock, fresh)
+        redis.call('SET', lock, record, 'PX', ttl)
+        return record
+    elseif grant and not old and string.sub(how, 2) == 't' and (ask ~= 's' or mode ~= 's') then
+        local left = redis.call('PTTL', lock)
+        return {owner, 'busy', left * 1000, 0, '', mode, grant, left, 0, shown}
+    end
+end
