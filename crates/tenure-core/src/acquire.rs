@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure_proto::{Timestamp, queue::Contender};
+use tenure_proto::{
+    Timestamp,
+    queue::{Contender, Mode},
+};
 
 use crate::{
     AcquireError, Fault, FaultKind, LockName,
@@ -11,6 +14,7 @@ use crate::{
     driver::before,
     engine::Slot,
     error::TimedOut,
+    fault::NO_READERS,
     guard::Guard,
     handover::{Baton, Joined, Wants},
     lease::Seats,
@@ -89,9 +93,22 @@ pub(crate) async fn try_lock(
 
 /// Room in the roster for an acquisition that the store can carry out.
 fn admit(context: &Context, name: &LockName, settings: &Settings) -> Result<Slot, AcquireError> {
-    if settings.fair && !context.store.capabilities().fifo {
-        let what = "this store keeps no queue, so it cannot be fair";
-        let fault = Fault::new(FaultKind::Unsupported, what, "do without fair()");
+    let can = context.store.capabilities();
+    let lacks = match settings.mode {
+        Mode::Permits { take, of } if take == 0 || take > of => {
+            return Err(AcquireError::Permits { place: context.place(name), take, of });
+        }
+        _ if settings.fair && !can.fifo => {
+            Some(("this store keeps no queue, so it cannot be fair", "do without fair()"))
+        }
+        Mode::Shared if !can.shared => Some(NO_READERS),
+        Mode::Permits { .. } if !can.permits => {
+            Some(("this store knows no permits", "use a mutex, or another store"))
+        }
+        Mode::Exclusive | Mode::Shared | Mode::Permits { .. } => None,
+    };
+    if let Some((what, cure)) = lacks {
+        let fault = Fault::new(FaultKind::Unsupported, what, cure);
         return Err(AcquireError::store(context.place(name), fault));
     }
     context.reserve(name)

@@ -96,6 +96,18 @@ pub enum AcquireError {
     /// The store has as many waiters for this lock as it allows; nothing was acquired.
     #[error("{0}")]
     Full(#[source] Box<Trouble>),
+    /// No permits of a semaphore were asked for, or more than it has; nothing was acquired.
+    #[error(
+        "{place}: {take} of {of} permits can never be had; take at least one and at most as many as there are"
+    )]
+    Permits {
+        /// Which lock, in which store.
+        place: Place,
+        /// How many were asked for.
+        take: u32,
+        /// How many there are.
+        of: u32,
+    },
     /// What the store keeps of this lock makes no sense; nothing was acquired.
     #[error("{0}")]
     Corrupt(#[source] Box<Trouble>),
@@ -190,6 +202,9 @@ pub enum AnyError {
     /// A release did not go as it should.
     #[error(transparent)]
     Release(#[from] ReleaseError),
+    /// A downgrade was refused, or its answer never came.
+    #[error("{0}")]
+    Downgrade(#[source] Box<Trouble>),
     /// A shutdown left something behind.
     #[error(transparent)]
     Shutdown(#[from] ShutdownError),

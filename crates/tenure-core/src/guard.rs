@@ -7,15 +7,15 @@ use tenure_proto::{Timestamp, Token};
 use crate::{
     LockName,
     driver::{Either, first},
-    error::{Lost, ReleaseError},
-    lease::{Ended, Held},
+    error::{Lost, Place, ReleaseError},
+    lease::{Downgraded, Ended, Held},
 };
 
 /// One hold of a lock. While it lives its lease is renewed in the background.
 ///
 /// # Guarantees
-/// Between its grant and [`Guard::deadline`] nobody else holds the lock, as long as the store keeps
-/// its word: each store says what that takes. [`Guard::check`] is exact; [`Guard::lost`] is prompt.
+/// Between its grant and [`Guard::deadline`] nobody holds the lock whom its kind excludes, as long
+/// as the store keeps its word: each store says what that takes. [`Guard::check`] is exact; [`Guard::lost`] is prompt.
 /// No lock can stop work that is already on its way to somewhere else: hand [`Guard::token`] along
 /// and let the resource refuse a smaller one than it has seen.
 ///
@@ -54,8 +54,8 @@ impl Guard {
         self.held.lease().name()
     }
 
-    /// The fencing token of this hold: greater than that of every hold of this lock before it
-    /// (promise S2).
+    /// The fencing token of this hold: greater than that of every exclusive hold of this lock before
+    /// it (promise S2). What it means for readers and permits, their kinds say.
     #[must_use]
     pub fn token(&self) -> Token {
         self.held.token()
@@ -137,6 +137,16 @@ impl Guard {
             Ended::Lost(lost) => Err(lost.into()),
             Ended::Leaving(departure) => departure.send().await,
         }
+    }
+
+    /// Makes an exclusive hold a shared one.
+    pub(crate) async fn downgrade(&self) -> Downgraded {
+        self.held.lease().downgrade(self.held.generation()).await
+    }
+
+    /// Which lock, in which store, for an error.
+    pub(crate) fn place(&self) -> Place {
+        self.held.lease().context().place(self.name())
     }
 
     /// Stops renewing without releasing: the lock stays taken until its lease ends. Says how much

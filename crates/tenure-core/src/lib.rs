@@ -32,7 +32,7 @@ pub use error::{AcquireError, AnyError, Lost, ReleaseError, ShutdownError};
 pub use fault::{Fault, FaultKind};
 pub use guard::Guard;
 pub use hints::{HintBoard, Wakeups};
-pub use kinds::Mutex;
+pub use kinds::{DowngradeError, Mutex, RwLock, Semaphore, WriteGuard};
 pub use memory::MemoryStore;
 pub use names::{LockName, NameError};
 pub use options::Busy;

@@ -105,6 +105,10 @@ impl Observer {
         debug!(lock = %name, %token, "passed on inside the process");
     }
 
+    pub(crate) fn downgraded(&self, name: &LockName, token: Token) {
+        debug!(lock = %name, %token, "shared from now on");
+    }
+
     pub(crate) fn renewed(&self, name: &LockName, answer: Renewed) {
         let outcome = match answer {
             Renewed::Renewed { .. } => "renewed",

@@ -9,7 +9,7 @@ use crate::{
     driver::before,
     engine::{self, Engine, Roster},
     error::ShutdownError,
-    kinds::Mutex,
+    kinds::{Mutex, RwLock, Semaphore},
     lease::Seats,
     observe::Observer,
 };
@@ -57,6 +57,18 @@ impl Tenure {
     /// is locked.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
         Mutex::new(&self.acquirer, name.as_ref())
+    }
+
+    /// A handle on the read-write lock called `name`. A name that cannot be used is an error when
+    /// it is locked.
+    pub fn rwlock(&self, name: impl AsRef<str>) -> RwLock {
+        RwLock::new(&self.acquirer, name.as_ref())
+    }
+
+    /// A handle on the semaphore called `name`, which has `permits` permits by this caller's word.
+    /// A name that cannot be used is an error when permits are acquired.
+    pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Semaphore {
+        Semaphore::new(&self.acquirer, name.as_ref(), permits)
     }
 
     /// The store: to list, inspect or evict holders, and to ask after its health.

@@ -30,10 +30,11 @@ mod open;
 
 pub use open::{OpenError, Tenure};
 pub use tenure_core::{
-    AcquireError, AnyError, Busy, Clock, Entropy, Fault, FaultKind, Guard, HintBoard, LockName,
-    Lost, LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy, Owner, ReleaseError,
-    SeededEntropy, ShutdownError, Store, SystemClock, TenureBuilder, Timestamp, Token, Wakeups,
-    clock, error, kinds, observe, proto, store,
+    AcquireError, AnyError, Busy, Clock, DowngradeError, Entropy, Fault, FaultKind, Guard,
+    HintBoard, LockName, Lost, LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy,
+    Owner, ReleaseError, RwLock, SeededEntropy, Semaphore, ShutdownError, Store, SystemClock,
+    TenureBuilder, Timestamp, Token, Wakeups, WriteGuard, clock, error, kinds, observe, proto,
+    store,
 };
 
 /// The README's program is compiled with the tests.

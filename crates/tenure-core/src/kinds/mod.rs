@@ -2,7 +2,13 @@
 
 mod lock;
 mod mutex;
+mod rwlock;
+mod semaphore;
 mod target;
+mod write_guard;
 
 pub use lock::{Lock, TryLock};
 pub use mutex::Mutex;
+pub use rwlock::RwLock;
+pub use semaphore::Semaphore;
+pub use write_guard::{DowngradeError, WriteGuard};

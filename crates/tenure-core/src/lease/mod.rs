@@ -1,5 +1,6 @@
 //! One lease of the store as this process has it.
 
+mod downgrading;
 mod ending;
 mod held;
 mod watching;
@@ -9,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use downgrading::Downgraded;
 pub(crate) use ending::Ended;
 pub(crate) use held::Held;
 use tenure_proto::{

@@ -54,7 +54,12 @@ impl Watched for Lease {
 }
 
 impl Lease {
-    fn lose(&self, mut state: MutexGuard<'_, State>, now: Timestamp, reason: LostReason) {
+    pub(super) fn lose(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        now: Timestamp,
+        reason: LostReason,
+    ) {
         state.hold.lose(reason);
         self.unplan(&mut state);
         if std::mem::replace(&mut state.told_lost, true) {

@@ -6,10 +6,13 @@ mod handover;
 mod memory;
 mod mutex;
 mod observe;
+mod rwlock;
+mod semaphore;
+mod unsupported;
 
 use std::sync::Arc;
 
-use tenure_core::{ManualClock, MemoryStore, Tenure};
+use tenure_core::{LockName, ManualClock, MemoryStore, Store, Tenure};
 
 /// A memory store on a clock that stands still, and the engine for the test to run or to stop.
 fn on_manual_clock() -> (Tenure, impl Future<Output = ()> + Send + 'static, MemoryStore, ManualClock)
@@ -26,4 +29,9 @@ async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
+}
+
+/// How many wait for `name` in the store.
+async fn waiters(store: &MemoryStore, name: &str) -> usize {
+    store.inspect(&LockName::new(name).unwrap()).await.unwrap().waiters.len()
 }

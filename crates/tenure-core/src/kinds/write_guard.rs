@@ -1,0 +1,123 @@
+//! The guard of a writer, and how it becomes a reader's.
+
+use std::{ops::Deref, time::Duration};
+
+use crate::{
+    AnyError,
+    error::{Lost, ReleaseError, Trouble},
+    guard::Guard,
+    lease::Downgraded,
+};
+
+/// One exclusive hold of an [`RwLock`](super::RwLock): a [`Guard`] that can become a reader's.
+#[derive(Debug)]
+#[must_use = "the lock is released as soon as its guard is dropped"]
+pub struct WriteGuard(Guard);
+
+impl WriteGuard {
+    /// Lets other readers in and goes on as one of them, with the same token and lease.
+    ///
+    /// No writer comes between: what this guard wrote is what it goes on reading. Readers at the
+    /// head of the line are told at once. Writers of this process queue in the store from then on.
+    ///
+    /// # Errors
+    /// [`DowngradeError`] says what the caller has then; what it has comes with the error, and
+    /// goes on being renewed until that is dropped. The store is asked again for up to two
+    /// seconds.
+    ///
+    /// # Cancel safety
+    /// The guard belongs to the future: dropping it releases the lock in the background.
+    pub async fn downgrade(self) -> Result<Guard, DowngradeError> {
+        let Self(guard) = self;
+        let trouble = |fault| Box::new(Trouble { place: guard.place(), fault });
+        match guard.downgrade().await {
+            Downgraded::Shared => Ok(guard),
+            Downgraded::Lost(lost) => Err(DowngradeError::Lost(lost)),
+            Downgraded::Refused(fault) => {
+                let trouble = trouble(fault);
+                Err(DowngradeError::StillWriting { guard: Self(guard), trouble })
+            }
+            Downgraded::InDoubt(fault) => {
+                let trouble = trouble(fault);
+                Err(DowngradeError::InDoubt { guard, trouble })
+            }
+        }
+    }
+
+    /// Releases the lock: [`Guard::release`].
+    ///
+    /// # Errors
+    /// As for [`Guard::release`].
+    ///
+    /// # Cancel safety
+    /// As for [`Guard::release`].
+    pub async fn release(self) -> Result<(), ReleaseError> {
+        self.0.release().await
+    }
+
+    /// Stops renewing without releasing: [`Guard::leave_to_expire`].
+    #[must_use = "it says for how long the lock may still be counted on"]
+    pub fn leave_to_expire(self) -> Duration {
+        self.0.leave_to_expire()
+    }
+}
+
+impl Deref for WriteGuard {
+    type Target = Guard;
+
+    fn deref(&self) -> &Guard {
+        &self.0
+    }
+}
+
+impl From<Guard> for WriteGuard {
+    /// For the acquisition of a writer, which gives it a guard like any other. A guard of another
+    /// kind gains nothing by it: a store lets no reader become a writer.
+    fn from(guard: Guard) -> Self {
+        Self(guard)
+    }
+}
+
+impl From<WriteGuard> for Guard {
+    fn from(guard: WriteGuard) -> Self {
+        guard.0
+    }
+}
+
+/// Why a writer did not become a reader, and what it has instead. Dropping the error releases it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DowngradeError {
+    /// The hold is over: others may have written since.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// Nothing changed: the caller still writes alone. The downgrade can be tried again.
+    #[error("{trouble}")]
+    StillWriting {
+        /// The exclusive hold.
+        guard: WriteGuard,
+        /// Why it was not done.
+        #[source]
+        trouble: Box<Trouble>,
+    },
+    /// The store did not answer: other readers may have entered. Count on reading alone.
+    #[error("{trouble}")]
+    InDoubt {
+        /// What is certain: no writer has the lock, and this hold lasts.
+        guard: Guard,
+        /// Why it is uncertain.
+        #[source]
+        trouble: Box<Trouble>,
+    },
+}
+
+impl From<DowngradeError> for AnyError {
+    /// Releases what the error holds.
+    fn from(error: DowngradeError) -> Self {
+        match error {
+            DowngradeError::Lost(lost) => Self::Lost(lost),
+            DowngradeError::StillWriting { trouble, .. }
+            | DowngradeError::InDoubt { trouble, .. } => Self::Downgrade(trouble),
+        }
+    }
+}

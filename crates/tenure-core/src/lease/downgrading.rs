@@ -1,0 +1,151 @@
+//! An exclusive lease that becomes a shared one.
+
+use std::time::Duration;
+
+use tenure_proto::{
+    Backoff, LostReason, Timestamp, Token,
+    hold::Action,
+    queue::{Answer, Ask, Intent, Mode, Order},
+};
+
+use super::Lease;
+use crate::{Fault, FaultKind, driver::before, error::Lost, fault::NO_READERS};
+
+/// How long the store is asked for it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What became of a downgrade.
+pub(crate) enum Downgraded {
+    /// The lease is shared.
+    Shared,
+    /// The store did not do it: the lease is exclusive.
+    Refused(Fault),
+    /// The lease is shared or exclusive.
+    InDoubt(Fault),
+    /// There is no lease any more.
+    Lost(Lost),
+}
+
+impl Lease {
+    /// Makes the hold of `generation` a shared one. Whatever comes of it, the lease goes on being
+    /// renewed, and dropping the future leaves it to be released like any other.
+    pub(crate) async fn downgrade(&self, generation: u64) -> Downgraded {
+        if !self.context.store.capabilities().shared {
+            let (what, cure) = NO_READERS;
+            return Downgraded::Refused(Fault::new(FaultKind::Unsupported, what, cure));
+        }
+        let clock = &*self.context.clock;
+        let (ask, token, give_up) = match self.prepare(generation) {
+            Ok(prepared) => prepared,
+            Err(lost) => return Downgraded::Lost(lost),
+        };
+        let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
+        let mut doubted = false;
+        loop {
+            let untainted = self.taint(ask.ttl);
+            let call = self.context.store.acquire(&self.name, &ask);
+            let fault = match before(clock, give_up, call).await {
+                Some(Ok(Answer::Granted { token: kept, .. })) if self.is_same(kept, token) => {
+                    if !doubted {
+                        self.untaint(untainted);
+                    }
+                    self.context.observer.downgraded(&self.name, token);
+                    return match self.check(generation) {
+                        Ok(_) => Downgraded::Shared,
+                        Err(reason) => Downgraded::Lost(self.lost_for(token, reason)),
+                    };
+                }
+                // Somebody else has the name, or had it: what is granted now is another lease, which
+                // the end of this one takes back.
+                Some(Ok(_)) => {
+                    self.lose(self.lock(), self.context.now(), LostReason::Taken);
+                    return Downgraded::Lost(self.lost_for(token, LostReason::Taken));
+                }
+                Some(Err(fault)) => fault,
+                None => unanswered(),
+            };
+            doubted |= fault.kind() == FaultKind::InDoubt;
+            if !doubted {
+                self.untaint(untainted);
+            }
+            let now = self.context.now();
+            let pause = now.saturating_add(backoff.next(self.context.entropy.jitter()));
+            if !fault.is_passing() || pause >= give_up {
+                return match self.check(generation) {
+                    Err(reason) => Downgraded::Lost(self.lost_for(token, reason)),
+                    Ok(_) if doubted => Downgraded::InDoubt(fault),
+                    Ok(_) => Downgraded::Refused(fault),
+                };
+            }
+            clock.sleep_until(pause).await;
+        }
+    }
+
+    /// What to ask, the token to be kept, and until when to ask.
+    fn prepare(&self, generation: u64) -> Result<(Ask, Token, Timestamp), Lost> {
+        let now = self.context.now();
+        let mut state = self.lock();
+        let token = state.token;
+        if state.hold.ended() || state.hold.generation() != generation {
+            return Err(self.lost_for(token, LostReason::Taken));
+        }
+        if let Action::TellLost(reason) = state.hold.next_action(now) {
+            return Err(self.lost_for(token, reason));
+        }
+        let ask = Ask {
+            owner: self.owner,
+            mode: Mode::Shared,
+            order: if self.context.store.capabilities().fifo {
+                Order::Fifo
+            } else {
+                Order::Barging
+            },
+            intent: Intent::Try,
+            ttl: state.hold.terms().for_store(),
+            label: String::new(),
+        };
+        let give_up = now.saturating_add(PATIENCE).min(state.hold.deadline());
+        // A shared lease is not to be handed to a task that waits for an exclusive one.
+        let lead = state.lead.take();
+        drop(state);
+        drop(lead);
+        Ok((ask, token, give_up))
+    }
+
+    /// Whether the store still keeps the very grant of this lease, whose token may have been passed
+    /// on inside the process.
+    fn is_same(&self, kept: Token, token: Token) -> bool {
+        if self.context.store.capabilities().pass_bits {
+            kept.time() == token.time()
+        } else {
+            kept == token
+        }
+    }
+
+    /// An ask that arrives when the lease is gone would be granted anew, so its end must reckon
+    /// with that. Answers what was reckoned with before.
+    fn taint(&self, ttl: Duration) -> Timestamp {
+        let mut state = self.lock();
+        let before = state.tainted_until;
+        if self.context.store.capabilities().late_calls {
+            state.tainted_until = before.max(self.context.now().saturating_add(ttl));
+        }
+        before
+    }
+
+    fn untaint(&self, until: Timestamp) {
+        self.lock().tainted_until = until;
+    }
+
+    fn lost_for(&self, token: Token, reason: LostReason) -> Lost {
+        self.context.lost(&self.name, token, reason)
+    }
+}
+
+fn unanswered() -> Fault {
+    Fault::new(
+        FaultKind::InDoubt,
+        "the store did not answer the downgrade",
+        "see that it can be reached; count on reading alone",
+    )
+}
