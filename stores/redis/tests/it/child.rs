@@ -7,7 +7,12 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{PATIENCE, hold, tenure};
+use tenure_core::AcquireError;
+
+use crate::{
+    fenced::Fenced,
+    support::{PATIENCE, hold, micros, tenure},
+};
 
 const ROLE: &str = "TENURE_TEST_ROLE";
 /// What a role says begins with this, so that the test harness's own lines are told apart.
@@ -106,6 +111,9 @@ fn plays_its_role() {
         ["count", url, file, rounds] => {
             runtime.block_on(count(url, file, rounds.parse().unwrap()));
         }
+        ["count fenced", url, file, rounds] => {
+            runtime.block_on(count_fenced(url, file, rounds.parse().unwrap()));
+        }
         ["leave", url] => {
             let guard = runtime.block_on(async {
                 let tenure = tenure(url);
@@ -158,6 +166,32 @@ async fn count(url: &str, file: &str, rounds: u32) {
         let next = count.parse::<u64>().unwrap() + 1;
         std::fs::write(file, format!("{next} {token}")).unwrap();
         guard.release().await.unwrap();
+    }
+    say("done");
+}
+
+/// Counts in a file that refuses whoever is late, however often the lock is lost on the way.
+async fn count_fenced(url: &str, file: &str, rounds: u64) {
+    let (tenure, counter) = (tenure(url), Fenced::at(file.as_ref()));
+    let mut left = rounds;
+    while left > 0 {
+        let asked = micros();
+        let guard = match tenure.mutex("lock").lock().wait(PATIENCE * 10).await {
+            Ok(guard) => guard,
+            // The server is away, or went away in the middle.
+            Err(AcquireError::Unreachable { .. } | AcquireError::InDoubt { .. }) => continue,
+            Err(error) => panic!("{error}"),
+        };
+        let (granted, token) = (micros(), guard.token().get());
+        let counted = match counter.open(token) {
+            Some(count) => counter.write(token, count + 1),
+            None => false,
+        };
+        left -= u64::from(counted);
+        let how = if counted { "counted" } else { "refused" };
+        say(format_args!("hold {asked} {granted} {token} {how}"));
+        // It may be gone from the server by now.
+        let _ = guard.release().await;
     }
     say("done");
 }

@@ -5,6 +5,8 @@
 mod child;
 mod conformance;
 mod dropping;
+mod fenced;
+mod lost_data;
 mod network;
 mod places;
 mod processes;

@@ -2,7 +2,7 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use tenure_core::{Guard, LockName, LostReason, Tenure};
@@ -43,6 +43,12 @@ pub(crate) async fn lost(guard: &Guard) -> LostReason {
     let lost = tokio::time::timeout(PATIENCE, guard.lost()).await;
     assert!(guard.check().is_err());
     lost.unwrap().reason
+}
+
+/// The time of day, as the servers of this machine have it too.
+pub(crate) fn micros() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_micros()).unwrap()
 }
 
 /// Keys of locks, the clocks of tokens left out.
