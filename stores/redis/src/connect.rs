@@ -7,7 +7,7 @@ use redis::{
 use tenure_core::Fault;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::{Address, RedisOptions, error};
+use crate::{Address, RedisOptions, error, tls};
 
 /// How many commands may wait for the connection's driver.
 const PIPELINE: usize = 1024;
@@ -46,32 +46,23 @@ fn client(options: &RedisOptions) -> Result<Client, RedisError> {
     if let Some(password) = &options.password {
         redis = redis.set_password(&password.0);
     }
-    let info = address(&options.address)?
+    let info = address(&options.address)
         .into_connection_info()?
         .set_tcp_settings(TcpSettings::default().set_nodelay(true))
         .set_redis_settings(redis);
-    Client::open(info)
+    match &options.address {
+        Address::Tls { .. } => tls::client(info, &options.certificates),
+        Address::Tcp { .. } | Address::Unix(_) => Client::open(info),
+    }
 }
 
-fn address(address: &Address) -> Result<ConnectionAddr, RedisError> {
+fn address(address: &Address) -> ConnectionAddr {
     match address {
-        Address::Tcp { host, port } => Ok(ConnectionAddr::Tcp(host.clone(), *port)),
-        Address::Unix(path) => Ok(ConnectionAddr::Unix(path.clone())),
-        Address::Tls { host, port } => tls(host, *port),
+        Address::Tcp { host, port } => ConnectionAddr::Tcp(host.clone(), *port),
+        Address::Unix(path) => ConnectionAddr::Unix(path.clone()),
+        Address::Tls { host, port } => {
+            let (host, port) = (host.clone(), *port);
+            ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None }
+        }
     }
-}
-
-#[cfg(feature = "tls")]
-fn tls(host: &str, port: u16) -> Result<ConnectionAddr, RedisError> {
-    // An application that has chosen a provider keeps it; without any, rustls would panic.
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-    Ok(ConnectionAddr::TcpTls { host: host.to_owned(), port, insecure: false, tls_params: None })
-}
-
-#[cfg(not(feature = "tls"))]
-fn tls(_host: &str, _port: u16) -> Result<ConnectionAddr, RedisError> {
-    let kind = redis::ErrorKind::InvalidClientConfig;
-    Err(RedisError::from((kind, "this build knows no TLS: turn on the feature `tls`")))
 }

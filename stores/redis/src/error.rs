@@ -3,6 +3,8 @@
 use redis::{ErrorKind, RedisError};
 use tenure_core::{Fault, FaultKind};
 
+use crate::tls;
+
 /// How an error code bears on a call: its kind, what happened, and the cure.
 const CODES: &[(&str, FaultKind, &str, &str)] = &[
     ("LOADING", FaultKind::Unreachable, "is still loading its data", "wait until it has started"),
@@ -87,6 +89,10 @@ pub(crate) fn of_command(place: &str, error: RedisError) -> Fault {
 pub(crate) fn of_connecting(place: &str, error: RedisError) -> Fault {
     if let Some(fault) = of_code(place, &error) {
         return fault.because(error);
+    }
+    if let Some((what, cure)) = tls::trouble(&error) {
+        let what = format!("Redis at {place} {what}");
+        return Fault::new(FaultKind::Misconfigured, what, cure).because(error);
     }
     let (kind, what, cure) = match error.kind() {
         ErrorKind::AuthenticationFailed => {

@@ -15,6 +15,7 @@ mod listing;
 mod options;
 mod script;
 mod store;
+mod tls;
 mod transport;
 mod url;
 mod watch;

@@ -7,6 +7,8 @@ use tenure_core::{
     proto::{queue::Limits, time::in_range},
 };
 
+use crate::tls::Certificates;
+
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -62,6 +64,7 @@ pub struct RedisOptions {
     pub(crate) connect_timeout: Duration,
     pub(crate) response_timeout: Duration,
     pub(crate) limits: Limits,
+    pub(crate) certificates: Certificates,
 }
 
 impl RedisOptions {
@@ -88,6 +91,7 @@ impl RedisOptions {
                 max_waiters: 1_000,
                 max_holders: 1_000,
             },
+            certificates: Certificates::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use percent_encoding::percent_decode_str;
 use tenure_core::{Fault, FaultKind};
 
-use crate::{Address, RedisOptions};
+use crate::{Address, RedisOptions, tls::Files};
 
 const DEFAULT_PORT: u16 = 6379;
 
@@ -19,7 +19,9 @@ impl RedisOptions {
     /// | `unix:/path/to/socket?db=0&user=…&password=…` | over a unix socket |
     ///
     /// Each takes `?prefix=`, `connect_timeout=` and `response_timeout=`, in `ms` or `s`. What is
-    /// special in a user, password or prefix is percent-encoded.
+    /// special in a user, password or prefix is percent-encoded. `rediss:` takes files in PEM too,
+    /// which are read at once: `ca=` with the authorities to trust instead of the system's, and
+    /// `cert=` and `key=` for a server that wants a client's certificate.
     ///
     /// # Errors
     /// A fault that says what is wrong, and never shows the password.
@@ -37,6 +39,7 @@ impl RedisOptions {
             }
             _ => return Err(wrong("it begins with none of redis:, rediss: and unix:")),
         };
+        let mut files = Files::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = decoded(value)?;
@@ -50,10 +53,18 @@ impl RedisOptions {
                     let user = options.user.clone();
                     options.credentials(user.as_deref(), &value)
                 }
-                _ => return Err(wrong(&format!("{key:?} is no setting"))),
+                "ca" | "cert" | "key" if scheme == "rediss" => {
+                    match key {
+                        "ca" => files.roots = Some(value),
+                        "cert" => files.certificate = Some(value),
+                        _ => files.key = Some(value),
+                    }
+                    options
+                }
+                _ => return Err(wrong(&format!("{key:?} is no setting of {scheme}:"))),
             };
         }
-        Ok(options)
+        options.certificates(&files)
     }
 }
 

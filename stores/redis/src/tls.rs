@@ -1,0 +1,160 @@
+//! Whom to trust over TLS, who we are, and what a failed handshake means.
+
+use std::fmt;
+
+use redis::{Client, ConnectionInfo, RedisError};
+use tenure_core::{Fault, FaultKind};
+
+use crate::RedisOptions;
+
+/// Certificates other than the system's, in PEM.
+#[derive(Clone, Default)]
+pub(crate) struct Certificates {
+    roots: Option<Vec<u8>>,
+    own: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The key is as secret as a password.
+        let (roots, own) = (self.roots.is_some(), self.own.is_some());
+        f.debug_struct("Certificates").field("roots", &roots).field("own", &own).finish()
+    }
+}
+
+/// What a URL says of certificates: files in PEM.
+#[derive(Default)]
+pub(crate) struct Files {
+    pub(crate) roots: Option<String>,
+    pub(crate) certificate: Option<String>,
+    pub(crate) key: Option<String>,
+}
+
+impl RedisOptions {
+    /// Trusts servers whose certificates these have signed, in PEM, and not those that the system
+    /// trusts.
+    #[must_use]
+    pub fn root_certificates(mut self, roots: &[u8]) -> Self {
+        self.certificates.roots = Some(roots.to_vec());
+        self
+    }
+
+    /// Shows this certificate to a server that asks for one, both in PEM. The key is in no text.
+    #[must_use]
+    pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Self {
+        self.certificates.own = Some((certificate.to_vec(), key.to_vec()));
+        self
+    }
+
+    /// Reads what the URL names.
+    pub(crate) fn certificates(mut self, files: &Files) -> Result<Self, Fault> {
+        if let Some(roots) = &files.roots {
+            self = self.root_certificates(&pem("ca", roots, "CERTIFICATE")?);
+        }
+        match (&files.certificate, &files.key) {
+            (Some(certificate), Some(key)) => {
+                let certificate = pem("cert", certificate, "CERTIFICATE")?;
+                Ok(self.client_certificate(&certificate, &pem("key", key, "PRIVATE KEY")?))
+            }
+            (None, None) => Ok(self),
+            _ => Err(Fault::new(
+                FaultKind::Misconfigured,
+                "of a client's certificate and its key only one is given",
+                "give both: rediss://host?cert=/path/client.pem&key=/path/client.key",
+            )),
+        }
+    }
+}
+
+/// A file's text; one without anything of its kind would make every server a stranger.
+fn pem(setting: &str, path: &str, kind: &str) -> Result<Vec<u8>, Fault> {
+    let text = std::fs::read(path).map_err(|error| {
+        Fault::new(
+            FaultKind::Misconfigured,
+            format!("cannot read the file {path} that {setting} names: {error}"),
+            "correct the path, or make the file readable",
+        )
+    })?;
+    let mark = format!("{kind}-----");
+    if text.windows(mark.len()).any(|window| window == mark.as_bytes()) {
+        return Ok(text);
+    }
+    Err(Fault::new(
+        FaultKind::Misconfigured,
+        format!("the file {path} that {setting} names holds no {kind} in PEM"),
+        "name a file that begins with -----BEGIN",
+    ))
+}
+
+#[cfg(feature = "tls")]
+mod with_rustls {
+    use std::{error::Error, io, sync::Arc};
+
+    use redis::{ClientTlsConfig, TlsCertificates};
+    use rustls::{AlertDescription, Error as TlsError};
+
+    use super::{Certificates, Client, ConnectionInfo, RedisError};
+
+    pub(crate) fn client(
+        info: ConnectionInfo,
+        certificates: &Certificates,
+    ) -> Result<Client, RedisError> {
+        // An application that has chosen a provider keeps it; without any, rustls would panic.
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        let own = certificates.own.as_ref();
+        let client_tls = own.map(|(certificate, key)| ClientTlsConfig {
+            client_cert: certificate.clone(),
+            client_key: key.clone(),
+        });
+        let root_cert = certificates.roots.clone();
+        Client::build_with_tls(info, TlsCertificates { client_tls, root_cert })
+    }
+
+    /// What went wrong in a handshake and what can be done, if it was one that failed and would
+    /// fail again.
+    pub(crate) fn trouble(error: &RedisError) -> Option<(String, &'static str)> {
+        let shared = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+        let error = shared.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref::<TlsError>()?;
+        match error {
+            TlsError::InvalidCertificate(why) => Some((
+                format!("has a certificate that is not trusted: {why}"),
+                "name the certificate of its authority: rediss://host?ca=/path/ca.pem, and the \
+                 host as the certificate does",
+            )),
+            TlsError::AlertReceived(AlertDescription::CertificateRequired) => Some((
+                "wants a client's certificate".to_owned(),
+                "name it and its key: rediss://host?cert=/path/client.pem&key=/path/client.key",
+            )),
+            TlsError::AlertReceived(
+                AlertDescription::BadCertificate
+                | AlertDescription::UnknownCA
+                | AlertDescription::CertificateExpired
+                | AlertDescription::CertificateUnknown,
+            ) => Some((
+                format!("refuses the client's certificate: {error}"),
+                "see that cert in the URL is signed by an authority that the server trusts",
+            )),
+            TlsError::InvalidMessage(_) => Some((
+                "does not speak TLS there".to_owned(),
+                "write redis:// instead of rediss://, or the server's tls-port",
+            )),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(feature = "tls")]
+pub(crate) use with_rustls::{client, trouble};
+
+#[cfg(not(feature = "tls"))]
+pub(crate) fn client(_: ConnectionInfo, _: &Certificates) -> Result<Client, RedisError> {
+    let kind = redis::ErrorKind::InvalidClientConfig;
+    Err(RedisError::from((kind, "this build knows no TLS: turn on the feature `tls`")))
+}
+
+#[cfg(not(feature = "tls"))]
+pub(crate) fn trouble(_: &RedisError) -> Option<(String, &'static str)> {
+    None
+}
