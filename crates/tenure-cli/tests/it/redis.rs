@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use tenure_testkit::server::RedisServer;
+use tenure_testkit::server::{Certificates, RedisServer};
 
 use crate::{
     process::code,
@@ -172,4 +172,20 @@ fn doctor_says_which_promise_does_not_hold_on_a_redis() {
     assert_eq!(eviction["promise"], "S1", "{eviction}");
     assert!(eviction["cure"].as_str().unwrap().contains("noeviction"), "{eviction}");
     eventually("the trial lock is gone", || server.keys().iter().all(|key| key.ends_with("clock")));
+}
+
+#[test]
+fn a_command_over_tls_trusts_the_authority_it_is_told_and_no_other() {
+    let certificates = Certificates::new();
+    let server = RedisServer::with_tls(&certificates, false);
+    let url = server.tls_url().unwrap();
+    let authority = certificates.file("ca.pem");
+    let untold = Scene::with_store(&url);
+    let output = untold.run("name", "echo never");
+    assert_eq!((code(&output), text(&output.stdout)), (125, ""));
+    assert!(text(&output.stderr).contains("not trusted"), "{}", text(&output.stderr));
+    let output = untold.run_command("name", "echo ran").env("SSL_CERT_FILE", &authority).output();
+    assert_eq!(text(&output.unwrap().stdout), "ran\n");
+    let told = Scene::with_store(&format!("{url}?ca={}", authority.display()));
+    assert_eq!(code(&told.run("name", "exit 7")), 7);
 }

@@ -10,6 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::Certificates;
+
 /// How long a server may take to answer its first PING.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -19,6 +21,7 @@ pub struct RedisServer {
     folder: tempfile::TempDir,
     settings: Vec<String>,
     port: u16,
+    tls_port: Option<u16>,
     process: Option<Child>,
 }
 
@@ -50,17 +53,44 @@ impl RedisServer {
     /// # Panics
     /// As [`RedisServer::start`].
     #[must_use]
-    #[allow(clippy::panic, reason = "a test without its server fails")]
     pub fn with(settings: &[&str]) -> Self {
+        Self::on_free_ports(settings, false)
+    }
+
+    /// A server that speaks TLS too, and wants a certificate of every client over TLS if asked to.
+    ///
+    /// # Panics
+    /// As [`RedisServer::start`].
+    #[must_use]
+    pub fn with_tls(certificates: &Certificates, of_clients: bool) -> Self {
+        let file = |name| certificates.file(name).display().to_string();
+        let settings = [
+            "--tls-cert-file",
+            &file("server.pem"),
+            "--tls-key-file",
+            &file("server.key"),
+            "--tls-ca-cert-file",
+            &file("ca.pem"),
+            "--tls-auth-clients",
+            if of_clients { "yes" } else { "no" },
+            "--save",
+            "",
+        ];
+        Self::on_free_ports(&settings, true)
+    }
+
+    #[allow(clippy::panic, reason = "a test without its server fails")]
+    fn on_free_ports(settings: &[&str], tls: bool) -> Self {
         let folder = match tempfile::tempdir() {
             Ok(folder) => folder,
             Err(error) => panic!("no folder for a server: {error}"),
         };
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let mut server = Self { folder, settings, port: 0, process: None };
+        let mut server = Self { folder, settings, port: 0, tls_port: None, process: None };
         // Somebody else may take a port between its choice and its use.
         for _ in 0..10 {
             server.port = free_port();
+            server.tls_port = tls.then(free_port);
             if server.spawn() {
                 return server;
             }
@@ -89,6 +119,12 @@ impl RedisServer {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// A URL of it over TLS, if it speaks that; the host is the one in its certificate.
+    #[must_use]
+    pub fn tls_url(&self) -> Option<String> {
+        self.tls_port.map(|port| format!("rediss://localhost:{port}/0"))
     }
 
     /// Its unix socket.
@@ -152,6 +188,9 @@ impl RedisServer {
         words.arg("--dir").arg(self.folder.path());
         words.arg("--logfile").arg(self.folder.path().join("redis.log"));
         words.arg("--unixsocket").arg(self.socket());
+        if let Some(port) = self.tls_port {
+            words.arg("--tls-port").arg(port.to_string());
+        }
         words.args(&self.settings);
         words.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let Ok(process) = words.spawn() else { return false };

@@ -12,3 +12,5 @@ mod places;
 mod processes;
 mod server_faults;
 mod support;
+#[cfg(feature = "tls")]
+mod tls;

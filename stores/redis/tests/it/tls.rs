@@ -1,0 +1,101 @@
+//! Over TLS, with an authority of our own.
+
+use std::time::Duration;
+
+use tenure_core::{AcquireError, FaultKind};
+use tenure_redis::{RedisOptions, RedisStore};
+use tenure_testkit::server::{Certificates, RedisServer};
+
+use crate::support::{hold, lock_keys, tenure, until, waiting};
+
+const TTL: Duration = Duration::from_millis(1_500);
+
+/// A server over TLS, and its URL.
+fn server(certificates: &Certificates, of_clients: bool) -> (RedisServer, String) {
+    let server = RedisServer::with_tls(certificates, of_clients);
+    let url = server.tls_url().unwrap();
+    (server, url)
+}
+
+fn with_file(url: &str, setting: &str, certificates: &Certificates, file: &str) -> String {
+    let mark = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{mark}{setting}={}", certificates.file(file).display())
+}
+
+/// Why a URL is refused, after having seen that no lock is granted by it either.
+async fn refused(url: &str) -> String {
+    let fault = RedisStore::open(url).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    let error = tenure(url).mutex("lock").lock().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Misconfigured { .. }), "{error:?}");
+    format!("{fault}")
+}
+
+#[tokio::test]
+async fn a_lock_over_tls_is_taken_renewed_handed_on_and_released() {
+    let certificates = Certificates::new();
+    let (server, url) = server(&certificates, false);
+    let url = with_file(&url, "ca", &certificates, "ca.pem");
+    let (one, other) = (tenure(&url), tenure(&url));
+    let held = hold(&one, "lock", TTL).await;
+    let token = held.token();
+    let waits = tokio::spawn(async move { hold(&other, "lock", TTL).await.token() });
+    until("it waits", async || waiting(&one, "lock").await == 1).await;
+    tokio::time::sleep(TTL * 2).await;
+    held.check().unwrap();
+    held.release().await.unwrap();
+    assert!(waits.await.unwrap() > token);
+    until("nothing is left", async || lock_keys(&server).is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_server_whose_authority_is_not_trusted_is_refused() {
+    let certificates = Certificates::new();
+    let (_server, url) = server(&certificates, false);
+    let said = refused(&url).await;
+    assert!(said.contains("not trusted") && said.contains("ca="), "{said}");
+    // Nor does an authority help that has not signed this one.
+    let stranger = Certificates::new();
+    let said = refused(&with_file(&url, "ca", &stranger, "ca.pem")).await;
+    assert!(said.contains("not trusted"), "{said}");
+}
+
+#[tokio::test]
+async fn a_server_that_has_another_name_than_its_certificate_is_refused() {
+    let certificates = Certificates::new();
+    let (_server, url) = server(&certificates, false);
+    let url = with_file(&url, "ca", &certificates, "ca.pem").replace("localhost", "127.0.0.1");
+    let said = refused(&url).await;
+    assert!(said.contains("not trusted") && said.contains("127.0.0.1"), "{said}");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_clients_certificate_gets_it() {
+    let certificates = Certificates::new();
+    let (_server, url) = server(&certificates, true);
+    let url = with_file(&url, "ca", &certificates, "ca.pem");
+    let said = refused(&url).await;
+    assert!(said.contains("client's certificate") && said.contains("cert="), "{said}");
+    let url = with_file(&url, "cert", &certificates, "client.pem");
+    let fault = RedisOptions::from_url(&url).unwrap_err();
+    assert!(fault.to_string().contains("only one"), "{fault}");
+    let url = with_file(&url, "key", &certificates, "client.key");
+    hold(&tenure(&url), "lock", TTL).await.release().await.unwrap();
+    let options = RedisOptions::from_url(&url).unwrap();
+    let key = std::fs::read_to_string(certificates.file("client.key")).unwrap();
+    let secret = key.lines().nth(1).unwrap();
+    assert!(!format!("{options:?} {}", options.location()).contains(secret), "{options:?}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_or_holds_no_certificate_is_named() {
+    let certificates = Certificates::new();
+    for (file, why) in [("nowhere.pem", "cannot read"), ("client.key", "no CERTIFICATE")] {
+        let url = with_file("rediss://localhost", "ca", &certificates, file);
+        let fault = RedisOptions::from_url(&url).unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Misconfigured);
+        assert!(fault.to_string().contains(why) && fault.to_string().contains(file), "{fault}");
+    }
+    let fault = RedisOptions::from_url("redis://localhost?ca=/etc/ca.pem").unwrap_err();
+    assert!(fault.to_string().contains("no setting of redis:"), "{fault}");
+}
