@@ -18,6 +18,8 @@
 //! has a fencing [`Token`]: let the resource refuse a smaller one than it has seen. What is
 //! promised, and under which assumption, stands in `docs/guarantees.md`.
 //!
+//! Programs without `async` use [`blocking`].
+//!
 //! # Features
 //!
 //! | feature | default | what it adds |
@@ -26,6 +28,7 @@
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
 //! | `redis-tls` | no | `rediss:` URLs: the same over TLS |
 
+pub mod blocking;
 mod open;
 
 pub use open::{OpenError, Tenure};

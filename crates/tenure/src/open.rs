@@ -31,6 +31,9 @@ pub enum OpenError {
         #[source]
         fault: Fault,
     },
+    /// The thread that waits for blocking callers cannot be started.
+    #[error("tenure's thread for blocking callers cannot be started: {0}")]
+    Thread(#[source] std::io::Error),
 }
 
 impl Tenure {

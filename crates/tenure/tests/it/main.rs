@@ -3,6 +3,7 @@
 #![cfg(all(unix, feature = "embedded"))]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
+mod blocking;
 mod child;
 mod counter;
 mod dead;

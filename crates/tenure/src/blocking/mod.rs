@@ -1,0 +1,40 @@
+//! The same locks for programs without `async`.
+//!
+//! Everything has the name that it has outside this module, and the methods that are awaited there
+//! block here until they are done.
+//!
+//! ```
+//! # let url = "memory:";
+//! use tenure::blocking::Tenure;
+//!
+//! let tenure = Tenure::open(url)?;                           // "" is the default place on this machine
+//! let guard = tenure.mutex("order:pay:42").lock()?;          // waits; the lease is renewed while it lives
+//! println!("paying with token {}", guard.check()?);
+//! guard.release()?;                                          // dropping it releases too
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where it may be called
+//!
+//! Anywhere: from a plain thread, and from inside a tokio runtime, which is not used. One thread of
+//! tenure's own waits for all callers. On a worker of a multi-thread runtime the other tasks move
+//! to another thread meanwhile; in a current-thread runtime they stand still, so never wait there
+//! for a lock that one of them holds. `async` code does better with [`crate::Tenure`], and both can
+//! be used side by side: see [`Tenure::from_async`].
+//!
+//! # What cannot be done
+//!
+//! A blocking wait cannot be dropped midway. Bound it with `wait(…)`; everything is taken back
+//! then, as for a future that is dropped. And a thread cannot be stopped when its lock is lost: look
+//! at [`Guard::check`] before each effect that matters, or be told by [`Guard::on_lost`].
+
+mod guard;
+mod mutex;
+mod settings;
+mod tenure;
+mod thread;
+mod waiting;
+
+pub use guard::Guard;
+pub use mutex::Mutex;
+pub use tenure::Tenure;

@@ -1,0 +1,49 @@
+//! The mutex: at most one holder.
+
+use tenure_core::AcquireError;
+
+use super::{guard::Guard, settings::setters, waiting::Home};
+
+/// A lock that at most one guard holds at a time: [`crate::Mutex`] for blocking callers.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure::blocking::Tenure;
+///
+/// let nightly = Tenure::open("memory:")?.mutex("nightly").wait(Duration::from_secs(5));
+/// let guard = nightly.lock()?;
+/// assert!(nightly.try_lock()?.is_none());
+/// guard.release()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a handle does nothing until it is locked"]
+pub struct Mutex {
+    home: Home,
+    handle: crate::Mutex,
+}
+
+impl Mutex {
+    pub(super) fn new(home: Home, handle: crate::Mutex) -> Self {
+        Self { home, handle }
+    }
+
+    setters!();
+
+    /// Acquires the lock, and blocks until it has it.
+    ///
+    /// # Errors
+    /// See [`AcquireError`]: a wait that ended, a store that could not be asked, or an answer that
+    /// never came. Passing faults are ridden out for up to one ttl.
+    pub fn lock(&self) -> Result<Guard, AcquireError> {
+        self.home.acquire(self.handle.lock())
+    }
+
+    /// Acquires the lock if it is free; `None` if somebody else has it or comes first.
+    ///
+    /// # Errors
+    /// See [`AcquireError`]. An answer that never came is an error, never `None`.
+    pub fn try_lock(&self) -> Result<Option<Guard>, AcquireError> {
+        self.home.try_acquire(self.handle.try_lock())
+    }
+}

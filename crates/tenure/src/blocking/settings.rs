@@ -1,0 +1,56 @@
+//! The settings of an acquisition, for every kind of handle.
+
+/// The setters of a handle, handed on to the handle inside.
+macro_rules! setters {
+    () => {
+        /// The length of the lease, 10 ms to 24 h; 30 s if nothing is said. While the guard lives
+        /// it is renewed every third of it.
+        pub fn ttl(mut self, ttl: std::time::Duration) -> Self {
+            self.handle = self.handle.ttl(ttl);
+            self
+        }
+
+        /// How long to wait for the lock at most; for ever if nothing is said. Nothing else ends a
+        /// blocking wait.
+        pub fn wait(mut self, wait: std::time::Duration) -> Self {
+            self.handle = self.handle.wait(wait);
+            self
+        }
+
+        /// After how long a hold is lost although it could be renewed, 10 ms to 24 h; never if
+        /// nothing is said. It keeps a hung holder from blocking others for ever.
+        pub fn max_hold(mut self, max_hold: std::time::Duration) -> Self {
+            self.handle = self.handle.max_hold(max_hold);
+            self
+        }
+
+        /// For how long since its grant the lock stays taken even if it is released earlier,
+        /// 10 ms to 24 h.
+        pub fn hold_at_least(mut self, hold_at_least: std::time::Duration) -> Self {
+            self.handle = self.handle.hold_at_least(hold_at_least);
+            self
+        }
+
+        /// How much longer than the holder believes the store keeps the lease, 0 to 60 s; none if
+        /// nothing is said. A holder that was frozen for less than this hurts nobody.
+        pub fn grace(mut self, grace: std::time::Duration) -> Self {
+            self.handle = self.handle.grace(grace);
+            self
+        }
+
+        /// Who holds the lock, for people to see: `host/pid` if nothing is said. It proves
+        /// nothing.
+        pub fn label(mut self, label: impl Into<String>) -> Self {
+            self.handle = self.handle.label(label);
+            self
+        }
+
+        /// First come, first served among all contenders of all processes (promise S8).
+        pub fn fair(mut self) -> Self {
+            self.handle = self.handle.fair();
+            self
+        }
+    };
+}
+
+pub(super) use setters;

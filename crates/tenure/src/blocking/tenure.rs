@@ -1,0 +1,95 @@
+//! One opened store, for blocking callers.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{ShutdownError, Store};
+
+use super::{
+    Mutex,
+    thread::{Thread, forked},
+    waiting::Home,
+};
+use crate::OpenError;
+
+/// One opened store. Cheap to clone; all clones are one.
+///
+/// ```
+/// use tenure::blocking::Tenure;
+///
+/// let tenure = Tenure::open("memory:")?;
+/// let Some(guard) = tenure.mutex("nightly").try_lock()? else { return Ok(()) };
+/// println!("running with token {}", guard.token());
+/// guard.release()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tenure {
+    tenure: crate::Tenure,
+    thread: &'static Thread,
+}
+
+impl Tenure {
+    /// Opens the store at `url`, as [`crate::Tenure::open`] does, and blocks until it is open.
+    ///
+    /// # Errors
+    /// [`OpenError`], which says what the user can do.
+    pub fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
+        let url = url.as_ref().to_owned();
+        Self::opened_by(crate::Tenure::open(url))
+    }
+
+    /// Uses a store that is open already.
+    ///
+    /// # Errors
+    /// [`OpenError::Thread`] if the thread that waits for blocking callers cannot be started.
+    pub fn with_store(store: Arc<dyn Store>) -> Result<Self, OpenError> {
+        Self::from_async(crate::Tenure::with_store(store))
+    }
+
+    /// Uses what `async` code of the same program uses. They share locks, renewals and
+    /// connections.
+    ///
+    /// # Errors
+    /// As for [`Tenure::with_store`].
+    pub fn from_async(tenure: crate::Tenure) -> Result<Self, OpenError> {
+        Ok(Self { tenure, thread: Thread::get().map_err(OpenError::Thread)? })
+    }
+
+    /// The same for `async` code.
+    #[must_use]
+    pub fn as_async(&self) -> &crate::Tenure {
+        &self.tenure
+    }
+
+    /// A handle on the mutex called `name`. A name that cannot be used is an error when the mutex
+    /// is locked.
+    pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
+        let name = name.as_ref();
+        Mutex::new(self.home(name), self.tenure.mutex(name))
+    }
+
+    /// Refuses further acquisitions, and blocks until all guards and waits are gone and the store
+    /// has answered every release and clean-up.
+    ///
+    /// # Errors
+    /// [`ShutdownError`] says what was left when `within` was over. It goes on in the background
+    /// for as long as the process lives; leases end by themselves.
+    pub fn shutdown(&self, within: Duration) -> Result<(), ShutdownError> {
+        let tenure = self.tenure.clone();
+        let done = self.thread.wait_for(async move { tenure.shutdown(within).await });
+        // What a forked child has a copy of is its parent's to end.
+        done.unwrap_or(Ok(()))
+    }
+
+    fn opened_by(
+        opening: impl Future<Output = Result<crate::Tenure, OpenError>> + Send + 'static,
+    ) -> Result<Self, OpenError> {
+        let thread = Thread::get().map_err(OpenError::Thread)?;
+        let tenure = thread.wait_for(opening).ok_or_else(|| OpenError::Thread(forked()))??;
+        Ok(Self { tenure, thread })
+    }
+
+    fn home(&self, name: &str) -> Home {
+        Home { tenure: self.tenure.clone(), thread: self.thread, name: name.into() }
+    }
+}

@@ -1,0 +1,223 @@
+//! The blocking API: from plain threads and from inside runtimes, alone and by the hundred.
+
+use std::{
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use tempfile::tempdir;
+use tenure::{
+    AcquireError, LostReason, ReleaseError,
+    blocking::{Guard, Tenure},
+};
+
+use crate::child::PATIENCE;
+
+const THREADS: usize = 200;
+
+/// Two holds of one name and a refusal between them: everything a caller does.
+fn hold_twice(tenure: &Tenure, name: &str) {
+    let mutex = tenure.mutex(name).wait(PATIENCE);
+    let first = mutex.lock().unwrap();
+    assert_eq!(first.check().unwrap(), first.token());
+    assert!(mutex.try_lock().unwrap().is_none(), "two hold it");
+    let token = first.token();
+    first.release().unwrap();
+    let second = mutex.try_lock().unwrap().expect("it was released");
+    assert!(second.token() > token);
+}
+
+/// That nothing is held or waited for any more.
+fn assert_all_released(tenure: &Tenure) {
+    tenure.shutdown(PATIENCE).unwrap();
+}
+
+#[test]
+fn a_plain_thread_holds_and_releases() {
+    let dir = tempdir().unwrap();
+    for url in ["memory:".to_owned(), format!("file:{}", dir.path().display())] {
+        let tenure = Tenure::open(url).unwrap();
+        hold_twice(&tenure, "job");
+        assert_all_released(&tenure);
+    }
+}
+
+#[tokio::test]
+async fn it_works_inside_a_current_thread_runtime() {
+    let tenure = Tenure::open("memory:").unwrap();
+    hold_twice(&tenure, "job");
+    let other = tenure.clone();
+    tokio::spawn(async move { hold_twice(&other, "job") }).await.unwrap();
+    assert_all_released(&tenure);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_works_inside_a_multi_thread_runtime() {
+    let tenure = Tenure::open("memory:").unwrap();
+    hold_twice(&tenure, "job");
+    let other = tenure.clone();
+    tokio::spawn(async move { hold_twice(&other, "job") }).await.unwrap();
+    let other = tenure.clone();
+    tokio::task::spawn_blocking(move || hold_twice(&other, "job")).await.unwrap();
+    assert_all_released(&tenure);
+}
+
+#[test]
+fn it_works_inside_a_local_set_of_a_multi_thread_runtime() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let local = tokio::task::LocalSet::new();
+    local.block_on(&runtime, async {
+        let tenure = Tenure::open("memory:").unwrap();
+        let held = tenure.mutex("job").lock().unwrap();
+        let waiter = tenure.mutex("job").wait(Duration::from_millis(20));
+        let refused = tokio::task::spawn_local(async move { waiter.lock() }).await.unwrap();
+        assert!(matches!(refused, Err(AcquireError::TimedOut(_))), "{refused:?}");
+        held.release().unwrap();
+        assert_all_released(&tenure);
+    });
+}
+
+/// The holder is a task, and more tasks than the runtime has threads block for its lock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_that_block_do_not_keep_the_holder_from_running() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let held = tenure.as_async().mutex("job").lock().await.unwrap();
+    let waiting = Arc::new(AtomicU32::new(0));
+    let waiters: Vec<_> = (0..4)
+        .map(|_| {
+            let (mutex, waiting) = (tenure.mutex("job").wait(PATIENCE), waiting.clone());
+            tokio::spawn(async move {
+                waiting.fetch_add(1, Ordering::SeqCst);
+                mutex.lock().map(drop)
+            })
+        })
+        .collect();
+    let holder = tokio::spawn(async move {
+        while waiting.load(Ordering::SeqCst) < 4 {
+            tokio::task::yield_now().await;
+        }
+        held.release().await
+    });
+    holder.await.unwrap().unwrap();
+    for waiter in waiters {
+        waiter.await.unwrap().unwrap();
+    }
+    assert_all_released(&tenure);
+}
+
+/// Each thread adds one to a counter in two steps that only the lock keeps together.
+fn count_from_many_threads(url: &str) {
+    let tenure = Tenure::open(url).unwrap();
+    let (counter, start) = (Arc::new(AtomicU32::new(0)), Arc::new(Barrier::new(THREADS)));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|at| {
+            let (tenure, counter, start) = (tenure.clone(), counter.clone(), start.clone());
+            thread::spawn(move || {
+                start.wait();
+                let guard = tenure.mutex("counter").wait(PATIENCE).lock().unwrap();
+                let seen = counter.load(Ordering::SeqCst);
+                thread::yield_now();
+                counter.store(seen + 1, Ordering::SeqCst);
+                let token = guard.check().unwrap();
+                // Half of them release, the others drop.
+                if at % 2 == 0 {
+                    guard.release().unwrap();
+                }
+                token
+            })
+        })
+        .collect();
+    let mut tokens: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    assert_eq!(counter.load(Ordering::SeqCst), u32::try_from(THREADS).unwrap());
+    tokens.sort_unstable();
+    tokens.dedup();
+    assert_eq!(tokens.len(), THREADS, "a token was given twice");
+    assert_all_released(&tenure);
+}
+
+#[test]
+fn two_hundred_threads_get_in_one_by_one() {
+    count_from_many_threads("memory:");
+    let dir = tempdir().unwrap();
+    count_from_many_threads(&format!("file:{}", dir.path().display()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn two_hundred_waiters_cost_one_thread_of_ours() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let held = tenure.mutex("job").lock().unwrap();
+    let names = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        tasks.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok())
+    };
+    let start = Barrier::new(THREADS + 1);
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                start.wait();
+                tenure.mutex("job").wait(PATIENCE).lock().unwrap().release().unwrap();
+            });
+        }
+        start.wait();
+        let ours = names().filter(|name| name.trim() == "tenure-blocking").count();
+        assert!(ours <= 2, "{ours} threads wait");
+        held.release().unwrap();
+    });
+    assert_all_released(&tenure);
+}
+
+#[test]
+fn a_wait_ends_when_it_was_told_to() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let held = tenure.mutex("job").lock().unwrap();
+    let refused = tenure.mutex("job").wait(Duration::from_millis(20)).lock();
+    assert!(matches!(refused, Err(AcquireError::TimedOut(_))), "{refused:?}");
+    held.release().unwrap();
+    assert_all_released(&tenure);
+}
+
+/// Takes the lock away from `guard`, as an operator would.
+fn take_away(tenure: &Tenure, guard: &Guard) {
+    let (store, name) = (tenure.as_async().store().clone(), guard.name().clone());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(store.evict(&name)).unwrap();
+}
+
+#[test]
+fn a_blocking_holder_is_told_of_its_loss() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let guard = tenure.mutex("job").ttl(Duration::from_millis(300)).lock().unwrap();
+    assert!(guard.wait_lost(Duration::ZERO).is_none());
+    let (tell, told) = mpsc::channel();
+    guard.on_lost(move |lost| tell.send(lost.reason).unwrap());
+    take_away(&tenure, &guard);
+    assert_eq!(guard.wait_lost(PATIENCE).unwrap().reason, LostReason::Taken);
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), LostReason::Taken);
+    assert!(guard.check().is_err());
+    assert!(matches!(guard.release(), Err(ReleaseError::Lost(_))));
+}
+
+#[test]
+fn a_holder_that_released_is_told_of_no_loss() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let guard = tenure.mutex("job").lock().unwrap();
+    let (tell, told) = mpsc::channel::<LostReason>();
+    guard.on_lost(move |lost| tell.send(lost.reason).unwrap());
+    guard.release().unwrap();
+    // Its sender is gone: nobody is left who could call.
+    assert_eq!(told.recv_timeout(PATIENCE), Err(mpsc::RecvTimeoutError::Disconnected));
+    assert_all_released(&tenure);
+}
+
+#[test]
+fn a_wrong_name_and_a_wrong_url_are_errors() {
+    let tenure = Tenure::open("memory:").unwrap();
+    assert!(matches!(tenure.mutex("").lock(), Err(AcquireError::Name(_))));
+    assert!(Tenure::open("nowhere:").is_err());
+}
