@@ -114,7 +114,8 @@ fn admit(context: &Context, name: &LockName, settings: &Settings) -> Result<Slot
     context.reserve(name)
 }
 
-fn timed_out(
+/// The wait for `name` since `asked` ended without it.
+pub(crate) fn timed_out(
     context: &Context,
     name: &LockName,
     asked: Timestamp,

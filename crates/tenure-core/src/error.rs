@@ -121,6 +121,14 @@ pub enum AcquireError {
         /// The limit.
         limit: usize,
     },
+    /// A reentrant lock was asked for where no [`Scope`](crate::Scope) is that could enter it again.
+    #[error(
+        "{place}: a reentrant lock belongs to a scope, and there is none here; call from within scope(…), or say within(&scope)"
+    )]
+    NoScope {
+        /// Which lock, in which store.
+        place: Place,
+    },
     /// The [`Tenure`](crate::Tenure) was shut down, or its process forked.
     #[error("{place}: this tenure was shut down; open another")]
     ShutDown {

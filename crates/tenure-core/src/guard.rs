@@ -89,6 +89,11 @@ impl Guard {
             .map_err(|reason| lease.context().lost(lease.name(), self.token(), reason))
     }
 
+    /// Whether the hold may be counted on at this very moment, in the process that acquired it.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.lease().standing(self.held.generation()).is_ok()
+    }
+
     /// Returns when the hold is lost, at its deadline at the latest; never if it is released.
     ///
     /// The future does not borrow the guard. A timer can fire late after the machine was

@@ -109,6 +109,10 @@ impl Observer {
         debug!(lock = %name, %token, "shared from now on");
     }
 
+    pub(crate) fn entered(&self, name: &LockName, token: Token) {
+        debug!(lock = %name, %token, "entered again");
+    }
+
     pub(crate) fn renewed(&self, name: &LockName, answer: Renewed) {
         let outcome = match answer {
             Renewed::Renewed { .. } => "renewed",

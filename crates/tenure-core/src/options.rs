@@ -48,20 +48,26 @@ pub(crate) struct Settings {
 }
 
 impl Options {
-    pub(crate) fn check(self, mode: Mode, default_label: &str) -> Result<Settings, OutOfRange> {
+    /// What is asked for the hold, and how long the name stays taken at least.
+    pub(crate) fn lengths(&self) -> Result<(Terms, Duration), OutOfRange> {
         let length = |what, given| in_range(what, given, Ttl::MIN, Ttl::MAX);
         let ttl = self.ttl.map_or(Ok(Ttl::DEFAULT), Ttl::new)?;
         let grace = self.grace.map_or(Ok(Grace::NONE), Grace::new)?;
         let max_hold = self.max_hold.map(|given| length("max_hold", given)).transpose()?;
         let hold_at_least =
             self.hold_at_least.map(|given| length("hold_at_least", given)).transpose()?;
+        Ok((Terms { ttl, grace, max_hold }, hold_at_least.unwrap_or_default()))
+    }
+
+    pub(crate) fn check(self, mode: Mode, default_label: &str) -> Result<Settings, OutOfRange> {
+        let (terms, hold_at_least) = self.lengths()?;
         let mut label = self.label.unwrap_or_else(|| default_label.to_owned());
         shorten(&mut label);
         Ok(Settings {
-            terms: Terms { ttl, grace, max_hold },
+            terms,
             mode,
             wait: self.wait,
-            hold_at_least: hold_at_least.unwrap_or_default(),
+            hold_at_least,
             label,
             fair: self.fair,
             hand_over: !self.fair && mode == Mode::Exclusive,
@@ -84,26 +90,29 @@ fn shorten(label: &mut String) {
 /// The setters that every kind of lock and every acquisition share.
 macro_rules! setters {
     () => {
+        $crate::options::setters!(options);
+    };
+    ($($options:tt)+) => {
         /// The length of the lease, 10 ms to 24 h; 30 s if nothing is said. While the guard lives
         /// it is renewed every third of it.
         ///
         /// Longer: a dead holder keeps others out for longer. Shorter: more renewals, and a
         /// shorter pause or outage loses the lock.
         pub fn ttl(mut self, ttl: std::time::Duration) -> Self {
-            self.options.ttl = Some(ttl);
+            self.$($options)+.ttl = Some(ttl);
             self
         }
 
         /// How long to wait for the lock at most; for ever if nothing is said.
         pub fn wait(mut self, wait: std::time::Duration) -> Self {
-            self.options.wait = Some(wait);
+            self.$($options)+.wait = Some(wait);
             self
         }
 
         /// After how long a hold is lost although it could be renewed, 10 ms to 24 h; never if
         /// nothing is said. It keeps a hung holder from blocking others for ever.
         pub fn max_hold(mut self, max_hold: std::time::Duration) -> Self {
-            self.options.max_hold = Some(max_hold);
+            self.$($options)+.max_hold = Some(max_hold);
             self
         }
 
@@ -111,7 +120,7 @@ macro_rules! setters {
         /// 10 ms to 24 h. It keeps a short job from running twice on machines whose clocks
         /// differ.
         pub fn hold_at_least(mut self, hold_at_least: std::time::Duration) -> Self {
-            self.options.hold_at_least = Some(hold_at_least);
+            self.$($options)+.hold_at_least = Some(hold_at_least);
             self
         }
 
@@ -119,14 +128,14 @@ macro_rules! setters {
         /// nothing is said. A holder that was frozen for less than this hurts nobody. A release
         /// ends it at once.
         pub fn grace(mut self, grace: std::time::Duration) -> Self {
-            self.options.grace = Some(grace);
+            self.$($options)+.grace = Some(grace);
             self
         }
 
         /// Who holds the lock, for people to see: `host/pid` if nothing is said. It proves
         /// nothing. At most 256 bytes are kept.
         pub fn label(mut self, label: impl Into<String>) -> Self {
-            self.options.label = Some(label.into());
+            self.$($options)+.label = Some(label.into());
             self
         }
 
@@ -135,7 +144,7 @@ macro_rules! setters {
         /// Without it the tasks of one process pass the lock on among themselves for a bounded
         /// turn, which is many times faster.
         pub fn fair(mut self) -> Self {
-            self.options.fair = true;
+            self.$($options)+.fair = true;
             self
         }
     };

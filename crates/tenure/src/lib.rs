@@ -35,9 +35,9 @@ pub use open::{OpenError, Tenure};
 pub use tenure_core::{
     AcquireError, AnyError, Busy, Clock, DowngradeError, Entropy, Fault, FaultKind, Guard,
     HintBoard, LockName, Lost, LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy,
-    Owner, ReleaseError, RwLock, SeededEntropy, Semaphore, ShutdownError, Store, SystemClock,
-    TenureBuilder, Timestamp, Token, Wakeups, WriteGuard, clock, error, kinds, observe, proto,
-    store,
+    Owner, ReleaseError, RwLock, Scope, SeededEntropy, Semaphore, ShutdownError, Store,
+    SystemClock, TenureBuilder, Timestamp, Token, Wakeups, WriteGuard, clock, error, kinds,
+    observe, proto, scope, store,
 };
 
 /// The README's program is compiled with the tests.

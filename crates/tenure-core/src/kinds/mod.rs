@@ -2,6 +2,7 @@
 
 mod lock;
 mod mutex;
+mod reentrant;
 mod rwlock;
 mod semaphore;
 mod target;
@@ -9,6 +10,7 @@ mod write_guard;
 
 pub use lock::{Lock, TryLock};
 pub use mutex::Mutex;
+pub use reentrant::{Reentrant, ReentrantGuard, ReentrantLock, ReentrantTryLock};
 pub use rwlock::RwLock;
 pub use semaphore::Semaphore;
 pub use write_guard::{DowngradeError, WriteGuard};

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use tenure_proto::queue::Mode;
 
-use super::{Lock, TryLock, target::Target};
+use super::{Lock, Reentrant, TryLock, target::Target};
 use crate::{
     acquire::Acquirer,
     options::{Options, setters},
@@ -12,8 +12,8 @@ use crate::{
 
 /// A lock that at most one guard holds at a time. A handle: cheap to make, to clone and to drop.
 ///
-/// It is not reentrant: a task that holds it and locks it again waits for itself. Waiting needs a
-/// tokio runtime with time enabled.
+/// It is not reentrant: a task that holds it and locks it again waits for itself, unless both go
+/// through [`Mutex::reentrant`]. Waiting needs a tokio runtime with time enabled.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -41,6 +41,11 @@ impl Mutex {
     }
 
     setters!();
+
+    /// The same lock for scopes that enter it again while they hold it.
+    pub fn reentrant(self) -> Reentrant {
+        Reentrant::new(self.target.of_kind("reentrant"), self.options)
+    }
 
     /// Acquires the lock, waiting for it: await the returned value.
     ///

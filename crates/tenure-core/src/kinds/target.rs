@@ -8,6 +8,7 @@ use tracing::Instrument;
 use crate::{
     AcquireError, LockName, NameError,
     acquire::{self, Acquirer},
+    context::Context,
     guard::Guard,
     options::Options,
 };
@@ -23,6 +24,19 @@ pub(crate) struct Target {
 impl Target {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str, kind: &'static str) -> Self {
         Self { acquirer: acquirer.clone(), name: LockName::new(name), kind }
+    }
+
+    pub(super) fn name(&self) -> &Result<LockName, NameError> {
+        &self.name
+    }
+
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.acquirer.context
+    }
+
+    /// The same lock under the name of another kind.
+    pub(super) fn of_kind(self, kind: &'static str) -> Self {
+        Self { kind, ..self }
     }
 
     /// Acquires it in `mode`, waiting for it.

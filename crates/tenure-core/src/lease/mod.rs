@@ -132,6 +132,12 @@ impl Lease {
         if self.context.forked() {
             return Err(LostReason::Taken);
         }
+        self.standing(generation)
+    }
+
+    /// The same without asking whether this process is a forked copy, which takes as long as all
+    /// the rest.
+    pub(crate) fn standing(&self, generation: u64) -> Result<Token, LostReason> {
         let state = self.lock();
         if state.hold.generation() != generation {
             return Err(LostReason::Taken);

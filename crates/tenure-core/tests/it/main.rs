@@ -6,6 +6,7 @@ mod handover;
 mod memory;
 mod mutex;
 mod observe;
+mod reentrant;
 mod rwlock;
 mod semaphore;
 mod unsupported;

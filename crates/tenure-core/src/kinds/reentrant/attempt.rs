@@ -1,0 +1,233 @@
+//! Acquisitions of a reentrant mutex, before they are awaited and while they are.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::Arc,
+    task::{self, Poll},
+};
+
+use tenure_proto::{Timestamp, queue::Mode};
+
+use super::guard::ReentrantGuard;
+use crate::{
+    AcquireError, Busy, NameError,
+    acquire::timed_out,
+    driver::before,
+    kinds::target::Target,
+    options::{Options, setters},
+    scope::{Key, Scope, SharedHold, Stay},
+};
+
+type Locked = Result<ReentrantGuard, AcquireError>;
+type Tried = Result<Option<ReentrantGuard>, AcquireError>;
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What every acquisition of one lock by a scope knows.
+#[derive(Clone)]
+pub(super) struct Attempt {
+    // One allocation for what seldom changes, so that it is quick to clone.
+    asked: Arc<Asked>,
+    scope: Option<Scope>,
+}
+
+#[derive(Clone)]
+struct Asked {
+    target: Target,
+    key: Result<Key, NameError>,
+    options: Options,
+}
+
+impl Attempt {
+    pub(super) fn new(target: Target, options: Options) -> Self {
+        let name = target.name().clone();
+        let key = name.map(|name| Key::new(target.context(), name));
+        Self { asked: Arc::new(Asked { target, key, options }), scope: None }
+    }
+
+    pub(super) fn within(&self, scope: &Scope) -> Self {
+        Self { scope: Some(scope.clone()), ..self.clone() }
+    }
+
+    pub(super) fn options(&mut self) -> &mut Options {
+        &mut Arc::make_mut(&mut self.asked).options
+    }
+
+    /// Enters again if the scope holds the lock. This is all that happens then, so it allocates
+    /// nothing and asks nobody.
+    #[inline]
+    fn enter(&self) -> Result<Option<ReentrantGuard>, AcquireError> {
+        let key = self.asked.key.as_ref().map_err(NameError::clone)?;
+        self.asked.options.lengths()?;
+        let hold = match &self.scope {
+            Some(scope) => scope.enter(key),
+            None => Scope::enter_current(key),
+        };
+        Ok(hold.map(|hold| self.entered(hold)))
+    }
+
+    fn stay(&self) -> Result<Stay, AcquireError> {
+        let key = self.asked.key.as_ref().map_err(NameError::clone)?;
+        let target = &self.asked.target;
+        let scope = self.scope.clone().or_else(Scope::current);
+        let scope = scope
+            .ok_or_else(|| AcquireError::NoScope { place: target.context().place(key.name()) })?;
+        Ok(scope.stay(key))
+    }
+
+    fn entered(&self, hold: Arc<SharedHold>) -> ReentrantGuard {
+        let guard = &hold.guard;
+        self.asked.target.context().observer.entered(guard.name(), guard.token());
+        ReentrantGuard::new(hold)
+    }
+
+    async fn lock(self) -> Locked {
+        let stay = self.stay()?;
+        let (target, mut options) = (&self.asked.target, self.asked.options.clone());
+        let context = target.context();
+        let asked = context.now();
+        let give_up = options.wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
+        // Whoever passes asks the store, or finds that another future of the scope has done so.
+        let gate = stay.gate();
+        let Some(passed) = before(&*context.clock, give_up, gate.lock()).await else {
+            return Err(timed_out(context, stay.name(), asked, None, 0));
+        };
+        if let Some(hold) = stay.enter() {
+            return Ok(self.entered(hold));
+        }
+        options.wait = options.wait.map(|_| give_up.since(context.now()));
+        let guard = target.clone().lock(Mode::Exclusive, options).await?;
+        let hold = stay.hold(guard);
+        drop(passed);
+        Ok(ReentrantGuard::new(hold))
+    }
+
+    async fn try_lock(self) -> Tried {
+        let stay = self.stay()?;
+        let gate = stay.gate();
+        let Ok(_passed) = gate.try_lock() else { return Ok(None) };
+        if let Some(hold) = stay.enter() {
+            return Ok(Some(self.entered(hold)));
+        }
+        let guard =
+            self.asked.target.clone().try_lock(Mode::Exclusive, self.asked.options.clone()).await?;
+        Ok(guard.map(|guard| ReentrantGuard::new(stay.hold(guard))))
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt")
+            .field("of", &self.asked.target)
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An acquisition of a [`Reentrant`](crate::kinds::Reentrant) lock that waits. Nothing happens
+/// until it is awaited.
+#[derive(Debug)]
+#[must_use = "nothing is acquired until this is awaited"]
+pub struct ReentrantLock {
+    attempt: Attempt,
+}
+
+impl ReentrantLock {
+    pub(super) fn new(attempt: Attempt) -> Self {
+        Self { attempt }
+    }
+
+    setters!(attempt.options());
+
+    /// Calls `tell` each time the store answers that the lock is busy, to show who holds it and how
+    /// many contenders are ahead.
+    pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
+        self.attempt.options().on_busy = Some(Arc::new(tell));
+        self
+    }
+}
+
+impl IntoFuture for ReentrantLock {
+    type Output = Locked;
+    type IntoFuture = Entering<Locked>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Entering::new(self.attempt, |entered| entered, |attempt| Box::pin(attempt.lock()))
+    }
+}
+
+/// An acquisition of a [`Reentrant`](crate::kinds::Reentrant) lock that does not wait. Nothing
+/// happens until it is awaited.
+#[derive(Debug)]
+#[must_use = "nothing is acquired until this is awaited"]
+pub struct ReentrantTryLock {
+    attempt: Attempt,
+}
+
+impl ReentrantTryLock {
+    pub(super) fn new(attempt: Attempt) -> Self {
+        Self { attempt }
+    }
+
+    setters!(attempt.options());
+}
+
+impl IntoFuture for ReentrantTryLock {
+    type Output = Tried;
+    type IntoFuture = Entering<Tried>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Entering::new(
+            self.attempt,
+            |entered| entered.map(Some),
+            |attempt| Box::pin(attempt.try_lock()),
+        )
+    }
+}
+
+/// An acquisition under way. The scope it belongs to is the one in which it is first polled.
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct Entering<T> {
+    state: State<T>,
+    entered: fn(Locked) -> T,
+    acquire: fn(Attempt) -> Work<T>,
+}
+
+enum State<T> {
+    Asked(Attempt),
+    Acquiring(Work<T>),
+    Done,
+}
+
+impl<T> Entering<T> {
+    fn new(attempt: Attempt, entered: fn(Locked) -> T, acquire: fn(Attempt) -> Work<T>) -> Self {
+        Self { state: State::Asked(attempt), entered, acquire }
+    }
+}
+
+impl<T> Future for Entering<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, waker: &mut task::Context<'_>) -> Poll<T> {
+        let mut work = match std::mem::replace(&mut self.state, State::Done) {
+            State::Asked(attempt) => match attempt.enter().transpose() {
+                Some(entered) => return Poll::Ready((self.entered)(entered)),
+                None => (self.acquire)(attempt),
+            },
+            State::Acquiring(work) => work,
+            State::Done => return Poll::Pending,
+        };
+        let poll = work.as_mut().poll(waker);
+        if poll.is_pending() {
+            self.state = State::Acquiring(work);
+        }
+        poll
+    }
+}
+
+impl<T> fmt::Debug for Entering<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entering").finish_non_exhaustive()
+    }
+}

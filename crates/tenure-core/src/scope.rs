@@ -1,0 +1,216 @@
+//! Scopes: who may enter a reentrant lock again.
+//!
+//! A scope is a value that its owner hands along, never a thread: tasks move between threads, and
+//! one thread runs many tasks.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    future::Future,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use crate::{LockName, context::Context, guard::Guard};
+
+tokio::task_local! {
+    static CURRENT: Scope;
+}
+
+/// Runs `work` in a scope of its own, so that reentrant locks know it.
+///
+/// The scope is always a new one, also inside another: what `work` locks excludes whoever runs
+/// it. To go on in the scope of the caller, if it has one, use
+/// `Scope::current().unwrap_or_default().run(work)`.
+///
+/// # Cancel safety
+/// Dropping it drops `work`.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::sync::Arc;
+/// use tenure_core::{MemoryStore, Tenure, scope};
+///
+/// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+/// let ledger = tenure.mutex("ledger").reentrant();
+/// scope(async {
+///     let outer = ledger.lock().await?;
+///     let inner = ledger.lock().await?;
+///     assert_eq!(inner.token(), outer.token());
+///     Ok::<(), tenure_core::AnyError>(())
+/// })
+/// .await?;
+/// # Ok::<(), tenure_core::AnyError>(())
+/// # }).unwrap();
+/// ```
+pub async fn scope<W: Future>(work: W) -> W::Output {
+    Scope::new().run(work).await
+}
+
+/// Who may enter a [`Reentrant`](crate::kinds::Reentrant) lock again: whoever has this value.
+/// Clones are the same scope.
+///
+/// # Futures of one scope do not exclude each other
+/// All that runs in a scope counts as one: two futures joined in it both enter. A task that is
+/// spawned has no scope, unless one is carried over on purpose.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::sync::Arc;
+/// use tenure_core::{MemoryStore, Scope, Tenure};
+///
+/// let ledger = Tenure::new(Arc::new(MemoryStore::new())).mutex("ledger").reentrant();
+/// let scope = Scope::new();
+/// let guard = ledger.within(&scope).lock().await?;
+/// let (inside, ledger) = (scope.clone(), ledger.clone());
+/// let task = tokio::spawn(scope.run(async move { ledger.lock().await.map(|guard| guard.token()) }));
+/// assert_eq!(task.await.unwrap()?, guard.token());
+/// assert_eq!(inside.holds(), 1);
+/// # Ok::<(), tenure_core::AnyError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Default)]
+pub struct Scope(Arc<Mutex<BTreeMap<Key, Entry>>>);
+
+/// One lock: its name, and the address of what all locks of its [`Tenure`](crate::Tenure) share,
+/// which lives as long as an entry for it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    context: usize,
+    name: LockName,
+}
+
+/// One lock that a scope holds or is about to acquire.
+struct Entry {
+    hold: Weak<SharedHold>,
+    /// Lets one future of the scope at a time ask for the lock.
+    gate: Arc<tokio::sync::Mutex<()>>,
+    /// How many [`Stay`]s there are; the entry goes with the last of them.
+    stays: usize,
+}
+
+/// A hold that all guards of one scope share: it ends with the last of them.
+#[derive(Debug)]
+pub(crate) struct SharedHold {
+    // Dropped first, so that the lock is on its way before the scope forgets it.
+    pub(crate) guard: Guard,
+    _stay: Stay,
+}
+
+/// Keeps the entry of a lock in its scope.
+#[derive(Debug)]
+pub(crate) struct Stay {
+    scope: Scope,
+    key: Key,
+    gate: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Scope {
+    /// A scope that holds nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The scope that the caller runs in, if any: to carry it into a spawned task, or to another
+    /// thread.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT.try_with(Self::clone).ok()
+    }
+
+    /// Runs `work` in this scope.
+    ///
+    /// # Cancel safety
+    /// Dropping it drops `work`.
+    pub fn run<W: Future>(self, work: W) -> impl Future<Output = W::Output> + use<W> {
+        CURRENT.scope(self, work)
+    }
+
+    /// How many locks it holds or is about to acquire.
+    #[must_use]
+    pub fn holds(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// The hold of a lock, if the scope that the caller runs in has it and may count on it.
+    #[inline]
+    pub(crate) fn enter_current(key: &Key) -> Option<Arc<SharedHold>> {
+        CURRENT.try_with(|scope| scope.enter(key)).ok().flatten()
+    }
+
+    /// The hold of a lock, if this scope has it and may count on it at this very moment.
+    #[inline]
+    pub(crate) fn enter(&self, key: &Key) -> Option<Arc<SharedHold>> {
+        // The hold may end where it is dropped, which takes the lock again: it is free by then.
+        let hold = self.lock().get(key)?.hold.upgrade()?;
+        hold.guard.is_held().then_some(hold)
+    }
+
+    /// Makes or keeps the entry of a lock that is about to be acquired.
+    pub(crate) fn stay(&self, key: &Key) -> Stay {
+        let mut entries = self.lock();
+        let entry = entries.entry(key.clone()).or_insert_with(|| Entry {
+            hold: Weak::new(),
+            gate: Arc::default(),
+            stays: 0,
+        });
+        entry.stays += 1;
+        Stay { scope: self.clone(), key: key.clone(), gate: entry.gate.clone() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Key {
+    pub(crate) fn new(context: &Arc<Context>, name: LockName) -> Self {
+        Self { context: Arc::as_ptr(context).addr(), name }
+    }
+
+    pub(crate) fn name(&self) -> &LockName {
+        &self.name
+    }
+}
+
+impl Stay {
+    pub(crate) fn name(&self) -> &LockName {
+        &self.key.name
+    }
+
+    pub(crate) fn gate(&self) -> Arc<tokio::sync::Mutex<()>> {
+        self.gate.clone()
+    }
+
+    /// The scope holds the lock with `guard` from now on.
+    pub(crate) fn hold(self, guard: Guard) -> Arc<SharedHold> {
+        let (scope, key) = (self.scope.clone(), self.key.clone());
+        let hold = Arc::new(SharedHold { guard, _stay: self });
+        if let Some(entry) = scope.lock().get_mut(&key) {
+            entry.hold = Arc::downgrade(&hold);
+        }
+        hold
+    }
+
+    /// The hold that another future of the scope has got in the meantime.
+    pub(crate) fn enter(&self) -> Option<Arc<SharedHold>> {
+        self.scope.enter(&self.key)
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        let mut entries = self.scope.lock();
+        let Some(entry) = entries.get_mut(&self.key) else { return };
+        entry.stays -= 1;
+        if entry.stays == 0 {
+            entries.remove(&self.key);
+        }
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("holds", &self.holds()).finish()
+    }
+}
