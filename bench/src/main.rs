@@ -13,6 +13,7 @@ mod memory;
 mod redis_acquire;
 mod redis_handoff;
 mod redis_server;
+mod reentry;
 mod report;
 
 use std::{error::Error, path::Path};
@@ -65,6 +66,7 @@ fn measure(dir: &Path, shorter: usize) -> Result<Report, Failure> {
     report.add(handoff::measure(dir, 500 / shorter)?);
     report.add(handover::measure(dir, 20 / shorter)?);
     report.add(crash::measure(dir, 20 / shorter)?);
+    report.add(reentry::measure(200 / shorter)?);
     report.add(memory::measure(dir)?);
     Ok(report)
 }
