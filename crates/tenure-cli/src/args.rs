@@ -64,6 +64,20 @@ pub(crate) struct Run {
     /// The lock's name: 1 to 512 bytes of text without control characters
     #[arg(value_parser = name)]
     pub(crate) name: LockName,
+    /// Share the lock with others that say so too: a reader. Without it the command is alone
+    #[arg(long, conflicts_with = "permits")]
+    pub(crate) shared: bool,
+    /// Take one of N permits instead of the lock alone
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) permits: Option<u32>,
+    /// Take so many of the permits [default: 1]
+    #[arg(
+        long,
+        value_name = "K",
+        requires = "permits",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(crate) take: Option<u32>,
     /// Length of the lease, which is renewed while the command runs [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,

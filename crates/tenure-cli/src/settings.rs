@@ -118,9 +118,35 @@ pub(crate) enum Patience {
     Endless,
 }
 
+/// What kind of lock the command runs under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Alone.
+    Mutex,
+    /// Together with other readers.
+    Reader,
+    /// With so many of a semaphore's permits.
+    Permits { take: u32, of: u32 },
+}
+
+impl Kind {
+    fn new(run: &args::Run) -> Result<Self, Failure> {
+        let take = run.take.unwrap_or(1);
+        match run.permits {
+            Some(of) if take > of => Err(Failure::Usage(format!(
+                "{take} of {of} permits can never be had; take at most {of}"
+            ))),
+            Some(of) => Ok(Self::Permits { take, of }),
+            None if run.shared => Ok(Self::Reader),
+            None => Ok(Self::Mutex),
+        }
+    }
+}
+
 /// Everything `run` needs to know besides the store.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    pub(crate) kind: Kind,
     pub(crate) ttl: Duration,
     pub(crate) patience: Patience,
     pub(crate) max_hold: Option<Duration>,
@@ -153,6 +179,7 @@ impl Plan {
         };
         let wait = run.wait.or(file.wait.map(|wait| wait.0).filter(|_| !run.no_wait));
         Ok(Self {
+            kind: Kind::new(run)?,
             ttl,
             patience: match wait {
                 _ if run.no_wait => Patience::None,
@@ -216,6 +243,18 @@ mod tests {
         let refused = plan("--ttl 2s --grace 1001ms", "").unwrap_err();
         assert_eq!(refused.code(), exit::USAGE);
         assert!(refused.to_string().contains("at most 1s"), "{refused}");
+    }
+
+    #[test]
+    fn a_command_runs_alone_or_shares_or_takes_permits() {
+        assert_eq!(plan("", "").unwrap().kind, Kind::Mutex);
+        assert_eq!(plan("--shared", "").unwrap().kind, Kind::Reader);
+        assert_eq!(plan("--permits 3", "").unwrap().kind, Kind::Permits { take: 1, of: 3 });
+        let two = plan("--permits 3 --take 2", "").unwrap();
+        assert_eq!(two.kind, Kind::Permits { take: 2, of: 3 });
+        let refused = plan("--permits 3 --take 4", "").unwrap_err();
+        assert_eq!(refused.code(), exit::USAGE);
+        assert_eq!(refused.to_string(), "4 of 3 permits can never be had; take at most 3");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use tenure::{
     LockName, Tenure,
-    proto::queue::{Contender, Snapshot},
+    proto::queue::{Contender, Mode, Snapshot},
 };
 
 use super::at;
@@ -62,12 +62,17 @@ fn told(name: &LockName, evicted: &[Contender]) -> String {
         return format!("{name} was free already");
     }
     let each = evicted.iter().map(|holder| {
-        format!(
-            "{name} was taken from {}. Its token {} is fenced off: a resource that checks tokens \
-             refuses it once it has seen the next one.",
-            human::who(&holder.label),
-            human::token(holder.token)
-        )
+        let (who, token) = (human::who(&holder.label), human::token(holder.token));
+        let then = match holder.mode {
+            Mode::Permits { .. } => {
+                "What it took is free; no token keeps it from working on.".into()
+            }
+            _ => format!(
+                "Its token {token} is fenced off: a resource that checks tokens refuses it once it \
+                 has seen the next one."
+            ),
+        };
+        format!("{name} was taken from {who}. {then}")
     });
     each.collect::<Vec<_>>().join("\n")
 }

@@ -2,22 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{AcquireError, Clock, Guard, ReleaseError, SystemClock, Tenure, proto::LostReason};
+use tenure::{Clock, Guard, ReleaseError, SystemClock, Tenure, proto::LostReason};
 
 use crate::{
     args::{self, Common},
     exit::{self, Failure},
-    output::{Event, Fate, Voice, human},
+    output::{Event, Fate, Voice},
     run::{
+        acquire::acquire,
         child::{Child, Launch},
         guardian::vigil::{Cause, Terms},
         protocol::{Ended, How},
         signals::{ENDING, Signals, TELLING},
         supervise::{Outcome, Supervision},
         terminal::Terminal,
-        waiting::Waiting,
     },
-    settings::{File, Patience, Plan},
+    settings::{File, Plan},
 };
 
 /// How long an interrupted wait may take to leave the queue.
@@ -41,7 +41,7 @@ pub(super) async fn run(
 
     let asked = Instant::now();
     let guard = tokio::select! {
-        guard = acquire(&tenure, &args, &plan, voice) => guard,
+        guard = acquire(&tenure, &args.name, &plan, voice) => guard,
         signal = signals.next() => Err(Failure::Interrupted { signal: signal as i32 }),
     };
     let done = match guard {
@@ -56,58 +56,6 @@ pub(super) async fn run(
         let _ = tenure.shutdown(LEAVE).await;
     }
     done
-}
-
-/// Acquires the lock as planned.
-async fn acquire(
-    tenure: &Tenure,
-    args: &args::Run,
-    plan: &Plan,
-    voice: &Voice,
-) -> Result<Guard, Failure> {
-    let mut mutex = tenure.mutex(args.name.as_str()).ttl(plan.ttl);
-    if let Some(longest) = plan.max_hold {
-        mutex = mutex.max_hold(longest);
-    }
-    if let Some(least) = plan.hold_at_least {
-        mutex = mutex.hold_at_least(least);
-    }
-    if let Some(label) = &plan.label {
-        mutex = mutex.label(label);
-    }
-    if plan.fair {
-        mutex = mutex.fair();
-    }
-    let busy = |what| Failure::Busy { what, code: plan.busy_exit_code };
-    if plan.patience == Patience::None {
-        let guard = mutex.try_lock().await.map_err(|error| refused(error, busy))?;
-        return match guard {
-            Some(guard) => Ok(guard),
-            None => Err(busy(who_has_it(tenure, args).await)),
-        };
-    }
-    let waiting = Waiting::new(voice, args.name.as_str());
-    let mut lock = mutex.lock().on_busy(move |seen| waiting.busy(seen));
-    if let Patience::For(wait) = plan.patience {
-        lock = lock.wait(wait);
-    }
-    lock.await.map_err(|error| refused(error, busy))
-}
-
-fn refused(error: AcquireError, busy: impl FnOnce(String) -> Failure) -> Failure {
-    match error {
-        AcquireError::TimedOut(_) => busy(error.to_string()),
-        AcquireError::Setting(_) | AcquireError::Name(_) => Failure::Usage(error.to_string()),
-        _ => Failure::failed(error),
-    }
-}
-
-/// Why the lock was not free, as far as can be told a moment later.
-async fn who_has_it(tenure: &Tenure, args: &args::Run) -> String {
-    let seen = tenure.store().inspect(&args.name).await.unwrap_or_default();
-    let who = seen.holders.first().map(|holder| human::holder(holder, human::now()));
-    let who = who.unwrap_or_else(|| "others come first".into());
-    format!("lock {:?} in {} is busy: {who}", args.name, tenure.store().location())
 }
 
 /// Runs the command and releases the lock when nothing of it is left.

@@ -136,7 +136,7 @@ pub(crate) fn failure(failure: &Failure) -> String {
 /// The answer of `ls`.
 pub(crate) fn listing(listing: &Listing) -> String {
     let now = now();
-    let mut rows = table(&["NAME", "HOLDER", "FOR", "LEASE LEFT", "TOKEN", "WAITING"]);
+    let mut rows = table(&["NAME", "HOLDER", "FOR", "LEASE LEFT", "TOKEN", "MODE", "WAITING"]);
     for (name, seen) in &listing.names {
         let waiting = seen.waiters.len().to_string();
         let mut first = plain(name.as_str());
@@ -147,11 +147,13 @@ pub(crate) fn listing(listing: &Listing) -> String {
                 ago(holder.since, now),
                 holder.left.map_or(UNKNOWN.into(), length),
                 token(holder.token),
+                mode(holder.mode),
                 waiting.clone(),
             ]);
         }
         if seen.holders.is_empty() {
-            rows.add_row([first, "-".into(), "-".into(), "-".into(), "-".into(), waiting]);
+            let none = || "-".to_owned();
+            rows.add_row([first, none(), none(), none(), none(), none(), waiting]);
         }
     }
     let more = if listing.more { "\nThere are more: give a longer prefix." } else { "" };

@@ -7,6 +7,7 @@
 //! small step in between, this program once more, which arranges that the kernel kills it with the
 //! guardian, and then becomes the command.
 
+pub(crate) mod acquire;
 pub(crate) mod child;
 mod command;
 mod descriptors;

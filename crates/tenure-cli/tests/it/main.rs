@@ -5,6 +5,7 @@
 mod counter;
 mod exit_codes;
 mod guardian;
+mod kinds;
 mod looking;
 mod names;
 mod pass_through;
