@@ -21,6 +21,7 @@
 //!    part of the store does not answer is `Unknown` for its holds only.
 //! 6. **A release is idempotent** and also gives up a place in the queue. With `keep`, the name
 //!    stays taken for that long, whatever becomes of the process, and cannot be renewed any more.
+//!    Until then the same owner is granted nothing and keeps no place: one owner is there once.
 //! 7. **Only your own.** No call touches the lease or place of another owner, [`Store::evict`] apart.
 //! 8. **Tokens rise** with each grant of a name, also after a release, an eviction or an expiry.
 //!    Shared grants are unordered among themselves; the token of a permit only tells it apart.

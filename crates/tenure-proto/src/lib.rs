@@ -18,8 +18,11 @@
 
 pub mod backoff;
 pub mod cleanup;
+pub mod election;
 pub mod hold;
+pub mod latch;
 pub mod lease;
+pub mod look;
 pub mod owner;
 pub mod queue;
 pub mod renewal;
@@ -30,6 +33,7 @@ pub mod turn;
 
 pub use backoff::Backoff;
 pub use hold::{Hold, LostReason, Terms};
+pub use look::Look;
 pub use owner::Owner;
 pub use renewal::Renewed;
 pub use time::{Grace, OutOfRange, Timestamp, Ttl};

@@ -49,6 +49,7 @@ impl NameState {
         }
         let place = match ask.intent {
             Intent::Try => None,
+            Intent::Wait { .. } if self.keeps(&ask.owner) => None,
             Intent::Wait { place } => Some(self.keep_place(ask, place, client, at)?),
         };
         let wake = self.offer(at);
@@ -109,6 +110,9 @@ impl NameState {
     }
 
     fn enters(&self, ask: &Ask, at: &Moment<'_>) -> bool {
+        if self.keeps(&ask.owner) {
+            return false;
+        }
         let index = self.waiter(&ask.owner);
         let offered = index.and_then(|index| self.waiters.get(index)).is_some_and(|waiter| {
             matches!(waiter.presence, Presence::Offered(_)) && waiter.mode == ask.mode
@@ -123,6 +127,12 @@ impl NameState {
                 self.may_enter(ask.mode, index, &ask.owner, at)
             }
         }
+    }
+
+    /// Whether an owner that asks has let the name go with `keep`: it is there once, and has
+    /// nothing to wait for.
+    fn keeps(&self, owner: &Owner) -> bool {
+        self.holders.iter().any(|holder| holder.owner == *owner)
     }
 
     /// Where in the queue an ask that is not in it yet would stand.

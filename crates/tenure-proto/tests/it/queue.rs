@@ -2,7 +2,7 @@
 
 use tenure_proto::{
     Renewed, Token,
-    queue::{Answer, Ask, Order, QueueError, Raised, Released},
+    queue::{Answer, Ask, Mode, Order, QueueError, Raised, Released},
 };
 
 use crate::world::{LIMITS, TTL, World, a_try, ask, at, is_busy, ms, owner, retry_after, shared};
@@ -117,6 +117,19 @@ fn a_kept_name_outlives_its_process_but_not_an_eviction() {
     let evicted = world.decide(|state, at| state.evict(at));
     assert!(evicted[0].lingering);
     world.take(&ask(3));
+}
+
+#[test]
+fn an_owner_that_let_go_with_keep_is_there_once() {
+    let mut world = World::new();
+    let reads = Ask { mode: Mode::Shared, order: Order::Barging, ..a_try(ask(1)) };
+    world.take(&reads);
+    world.release_keeping(1, ms(3_000));
+    assert!(is_busy(&world.acquire(&reads)));
+    assert_eq!(world.state.holders.len(), 1);
+    world.take(&Ask { mode: Mode::Shared, order: Order::Barging, ..a_try(ask(2)) });
+    world.later(ms(3_000));
+    world.take(&reads);
 }
 
 #[test]

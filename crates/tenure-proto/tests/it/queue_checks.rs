@@ -67,8 +67,10 @@ impl Model {
         before: &Before,
     ) -> Result<(), String> {
         let waited = before.waiters.iter().find(|waiter| waiter.owner == ask.owner);
+        let kept = before.holders.iter().any(|held| held.lingering && held.owner == ask.owner);
         match answer {
             Ok(Answer::Granted { token, left, .. }) => {
+                ensure(!kept, "an owner that let go and is kept is there twice")?;
                 ensure(left == ask.ttl, "a grant is for less than the ttl")?;
                 ensure(self.waiter(ask).is_none(), "a holder still waits")?;
                 self.in_order(ask, waited, before)?;
@@ -84,6 +86,9 @@ impl Model {
                 let waits = self.waiter(ask);
                 if ask.intent == Intent::Try {
                     return ensure(waits.is_none() || waited.is_some(), "a try left a place");
+                }
+                if kept {
+                    return ensure(waits.is_none(), "who is kept waits for itself");
                 }
                 let waits = waits.ok_or("a waiter has no place")?;
                 ensure(waits.mode == ask.mode, "a waiter stands there in an earlier mode")?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::proto::{
     Renewed,
-    queue::{Ask, Released},
+    queue::{Ask, Intent, Mode, Order, Released},
 };
 
 use super::{
@@ -70,4 +70,26 @@ pub async fn a_kept_name_outlives_its_process(scene: Scene) {
     let other = scene.client().await;
     scene.pass(SHORT).await;
     other.busy(&other.tries()).await;
+}
+
+/// Clause 6: an owner that let go with `keep` is there once, however often it asks.
+pub async fn a_kept_owner_is_granted_nothing(scene: Scene) {
+    let (one, other) = (scene.client().await, scene.client().await);
+    let mode = if one.can().shared { Mode::Shared } else { Mode::Exclusive };
+    let held = Ask { mode, order: Order::Barging, ..one.tries() };
+    one.lock(&held).await;
+    if !one.can().lingers {
+        let outcome = one.release_keeping(&held.owner, LONG).await;
+        scene.refused("keeping of names after a release", outcome);
+        return;
+    }
+    one.let_go_keeping(&held.owner, LONG).await;
+    for client in [&one, &other] {
+        client.busy(&held).await;
+        client.busy(&Ask { intent: Intent::Wait { place: None }, ..held.clone() }).await;
+    }
+    let seen = one.inspect().await;
+    assert_eq!((seen.holders.len(), seen.waiters.len()), (1, 0), "{seen:?}");
+    one.evict().await;
+    one.lock(&held).await;
 }

@@ -152,6 +152,7 @@ macro_rules! conformance {
                 a_kept_name_can_be_neither_renewed_nor_released
                 a_kept_name_can_be_evicted
                 a_kept_name_outlives_its_process
+                a_kept_owner_is_granted_nothing
             }
             eviction {
                 an_evicted_holder_has_lost

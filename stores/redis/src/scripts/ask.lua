@@ -116,7 +116,8 @@ local function decide()
         return reply
     end
     local at = false
-    if not tries then
+    -- Who let the lock go and keeps it taken has nothing to wait for.
+    if not tries and redis.call('HEXISTS', lock, 'h' .. owner) == 0 then
         local waiting = redis.call('ZCARD', keeps)
         if not waiter and waiting >= max_waiters then return {owner, 'full', waiting} end
         at = keep_place(waiter)

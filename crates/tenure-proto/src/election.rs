@@ -1,0 +1,43 @@
+//! The election: who leads, and when an observer has news.
+
+use crate::{
+    Token,
+    queue::{Mode, Snapshot},
+};
+
+/// Who leads, as the store tells it at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// What the candidate said of itself: its address, for example.
+    pub label: String,
+    /// Its term: greater than that of every leader before it.
+    pub term: Token,
+    /// Since when it leads, in microseconds since the Unix epoch; `None` where the store cannot
+    /// tell.
+    pub since: Option<u64>,
+}
+
+/// Who leads. A name that is only kept taken after a resignation is led by nobody.
+#[must_use]
+pub fn leader(seen: &Snapshot) -> Option<Leader> {
+    let mut holders = seen.holders.iter();
+    let holder = holders.find(|holder| holder.mode == Mode::Exclusive && !holder.lingering)?;
+    Some(Leader { label: holder.label.clone(), term: holder.token?, since: holder.since })
+}
+
+/// What an observer has been told.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// The term of who led, or that nobody did; nothing before the first look.
+    told: Option<Option<Token>>,
+}
+
+impl Observed {
+    /// Whether what a look found is news: the first look is, and after it each that finds another
+    /// term, or that nobody leads any more. The same candidate elected again has another term.
+    #[must_use]
+    pub fn is_news(&mut self, found: Option<&Leader>) -> bool {
+        let found = Some(found.map(|leader| leader.term));
+        std::mem::replace(&mut self.told, found) != found
+    }
+}

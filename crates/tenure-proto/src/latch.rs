@@ -1,0 +1,74 @@
+//! The count-down latch: which arrivals there are.
+//!
+//! An arrival is a shared hold that was released and stays. Its owner is made of the names, so the
+//! same arrival is there once, whoever makes it and however often; its label is its name.
+
+use crate::{
+    Owner,
+    queue::{Ask, Mode, Snapshot},
+};
+
+/// The owner of an arrival: the same for the same two names, in every process.
+///
+/// Names have no control characters, so a zero byte between them keeps them apart. Who can guess
+/// this owner can do no more than repeat the arrival. Two names that share an owner would never
+/// both be seen to have arrived, which their callers notice.
+///
+/// ```
+/// use tenure_proto::latch::owner_of;
+///
+/// assert_eq!(owner_of("start", "worker-1"), owner_of("start", "worker-1"));
+/// assert_ne!(owner_of("start", "worker-1"), owner_of("start", "worker-2"));
+/// ```
+#[must_use]
+pub fn owner_of(latch: &str, arrival: &str) -> Owner {
+    // FNV-1a of 128 bits.
+    let parts = [b"tenure latch", latch.as_bytes(), arrival.as_bytes()];
+    let hash = parts.join(&0).into_iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, step);
+    Owner::from_bytes(hash.to_be_bytes())
+}
+
+fn step(hash: u128, byte: u8) -> u128 {
+    (hash ^ u128::from(byte)).wrapping_mul((1 << 88) + 0x13b)
+}
+
+/// Why an arrival's name was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "an arrival cannot be called {given:?}: choose 1 to {most} bytes without control characters",
+    most = Ask::MAX_LABEL
+)]
+pub struct BadArrival {
+    /// What was given.
+    pub given: String,
+}
+
+/// Refuses a name that could not be told from another by its label.
+///
+/// # Errors
+/// [`BadArrival`] for an empty or long name, or one with control characters.
+pub fn check_arrival(name: &str) -> Result<(), BadArrival> {
+    let good = !name.is_empty() && name.len() <= Ask::MAX_LABEL;
+    if good && !name.contains(char::is_control) {
+        return Ok(());
+    }
+    Err(BadArrival { given: name.to_owned() })
+}
+
+/// The names of those that arrived, in order. A hold that was not let go yet is no arrival: its
+/// process may die before it is told.
+#[must_use]
+pub fn arrived(seen: &Snapshot) -> Vec<String> {
+    let arrivals =
+        seen.holders.iter().filter(|holder| holder.lingering && holder.mode == Mode::Shared);
+    let mut names: Vec<_> = arrivals.map(|holder| holder.label.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// How many of `count` have not arrived.
+#[must_use]
+pub fn remaining(count: u32, seen: &Snapshot) -> u32 {
+    count.saturating_sub(u32::try_from(arrived(seen).len()).unwrap_or(u32::MAX))
+}
