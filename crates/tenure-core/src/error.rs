@@ -2,7 +2,9 @@
 
 use std::{error::Error, fmt, time::Duration};
 
-use tenure_proto::{LostReason, OutOfRange, Token, queue::Contender, time::floor_millis};
+use tenure_proto::{
+    LostReason, OutOfRange, Token, latch::BadArrival, queue::Contender, time::floor_millis,
+};
 
 use crate::{Fault, FaultKind, LockName, NameError};
 
@@ -185,6 +187,60 @@ pub enum ReleaseError {
     InDoubt(#[source] Box<Trouble>),
 }
 
+/// Why a look at a name, or another call that acquires nothing, failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LookError {
+    /// The name cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The store did not do it: what kind of fault it is says whether trying again may help.
+    #[error("{0}")]
+    Store(#[source] Box<Trouble>),
+}
+
+/// Why nobody arrived at a latch, or was not let through.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LatchError {
+    /// The name cannot be used, or the store did not do it.
+    #[error(transparent)]
+    Look(#[from] LookError),
+    /// The arrival's name cannot be used.
+    #[error(transparent)]
+    Arrival(#[from] BadArrival),
+    /// A setting is out of range.
+    #[error(transparent)]
+    Setting(#[from] OutOfRange),
+    /// Not everybody arrived for as long as the caller was ready to wait.
+    #[error(
+        "{place}: {remaining} of {count} had not arrived within {waited:?}; \
+         wait longer, or see with `arrived` who is missing"
+    )]
+    TimedOut {
+        /// Which latch, in which store.
+        place: Place,
+        /// How long the wait was.
+        waited: Duration,
+        /// How many had not arrived.
+        remaining: u32,
+        /// How many are waited for.
+        count: u32,
+    },
+}
+
+impl LookError {
+    pub(crate) fn store(place: Place, fault: Fault) -> Self {
+        Self::Store(Box::new(Trouble { place, fault }))
+    }
+}
+
+impl From<NameError> for LatchError {
+    fn from(error: NameError) -> Self {
+        Self::Look(error.into())
+    }
+}
+
 /// What was left when the time for a shutdown was up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -216,4 +272,10 @@ pub enum AnyError {
     /// A shutdown left something behind.
     #[error(transparent)]
     Shutdown(#[from] ShutdownError),
+    /// A latch could not be used, or stayed closed.
+    #[error(transparent)]
+    Latch(#[from] LatchError),
+    /// A look at a name failed.
+    #[error(transparent)]
+    Look(#[from] LookError),
 }

@@ -29,11 +29,13 @@ mod ticket;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
-pub use error::{AcquireError, AnyError, Lost, ReleaseError, ShutdownError};
+pub use error::{AcquireError, AnyError, LatchError, LookError, Lost, ReleaseError, ShutdownError};
 pub use fault::{Fault, FaultKind};
 pub use guard::Guard;
 pub use hints::{HintBoard, Wakeups};
-pub use kinds::{DowngradeError, Mutex, RwLock, Semaphore, WriteGuard};
+pub use kinds::{
+    DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Semaphore, WriteGuard,
+};
 pub use memory::MemoryStore;
 pub use names::{LockName, NameError};
 pub use options::Busy;
@@ -41,4 +43,4 @@ pub use scope::{Scope, scope};
 pub use store::Store;
 pub use tenure::{Tenure, TenureBuilder};
 pub use tenure_proto as proto;
-pub use tenure_proto::{LostReason, Owner, Timestamp, Token};
+pub use tenure_proto::{LostReason, Owner, Timestamp, Token, election::Leader};

@@ -30,6 +30,9 @@ pub(crate) struct Options {
     pub(crate) grace: Option<Duration>,
     pub(crate) label: Option<String>,
     pub(crate) fair: bool,
+    /// Whether it never takes a lock over from another task of this process: each hold of it is
+    /// one of the store's.
+    pub(crate) apart: bool,
     pub(crate) on_busy: Option<OnBusy>,
 }
 
@@ -70,7 +73,7 @@ impl Options {
             hold_at_least,
             label,
             fair: self.fair,
-            hand_over: !self.fair && mode == Mode::Exclusive,
+            hand_over: !self.fair && !self.apart && mode == Mode::Exclusive,
             on_busy: self.on_busy,
         })
     }

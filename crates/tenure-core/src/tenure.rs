@@ -9,7 +9,7 @@ use crate::{
     driver::before,
     engine::{self, Engine, Roster},
     error::ShutdownError,
-    kinds::{Mutex, RwLock, Semaphore},
+    kinds::{Election, Latch, Mutex, RwLock, Semaphore},
     lease::Seats,
     observe::Observer,
 };
@@ -69,6 +69,18 @@ impl Tenure {
     /// A name that cannot be used is an error when permits are acquired.
     pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Semaphore {
         Semaphore::new(&self.acquirer, name.as_ref(), permits)
+    }
+
+    /// A handle on the latch called `name`, which opens when `count` different arrivals are there.
+    ///
+    /// The count is this handle's own: all who use a latch agree on it.
+    pub fn latch(&self, name: impl AsRef<str>, count: u32) -> Latch {
+        Latch::new(&self.acquirer, name.as_ref(), count)
+    }
+
+    /// A handle on the election called `name`.
+    pub fn election(&self, name: impl AsRef<str>) -> Election {
+        Election::new(&self.acquirer, name.as_ref())
     }
 
     /// The store: to list, inspect or evict holders, and to ask after its health.

@@ -33,11 +33,11 @@ mod open;
 
 pub use open::{OpenError, Tenure};
 pub use tenure_core::{
-    AcquireError, AnyError, Busy, Clock, DowngradeError, Entropy, Fault, FaultKind, Guard,
-    HintBoard, LockName, Lost, LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy,
-    Owner, ReleaseError, RwLock, Scope, SeededEntropy, Semaphore, ShutdownError, Store,
-    SystemClock, TenureBuilder, Timestamp, Token, Wakeups, WriteGuard, clock, error, kinds,
-    observe, proto, scope, store,
+    AcquireError, AnyError, Busy, Clock, DowngradeError, Election, Entropy, Fault, FaultKind,
+    Guard, HintBoard, Latch, LatchError, Leader, Leaders, Leadership, LockName, LookError, Lost,
+    LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy, Owner, ReleaseError, RwLock,
+    Scope, SeededEntropy, Semaphore, ShutdownError, Store, SystemClock, TenureBuilder, Timestamp,
+    Token, Wakeups, WriteGuard, clock, error, kinds, observe, proto, scope, store,
 };
 
 /// The README's program is compiled with the tests.

@@ -1,5 +1,8 @@
 //! The kinds of lock, one file each.
 
+mod election;
+mod insist;
+mod latch;
 mod lock;
 mod mutex;
 mod reentrant;
@@ -8,6 +11,8 @@ mod semaphore;
 mod target;
 mod write_guard;
 
+pub use election::{Election, Leaders, Leadership};
+pub use latch::{Latch, LatchWait};
 pub use lock::{Lock, TryLock};
 pub use mutex::Mutex;
 pub use reentrant::{Reentrant, ReentrantGuard, ReentrantLock, ReentrantTryLock};

@@ -30,6 +30,12 @@ impl Target {
         &self.name
     }
 
+    /// Its name, if that can be used.
+    pub(super) fn usable_name(&self) -> Result<&LockName, NameError> {
+        self.name.as_ref().map_err(Clone::clone)
+    }
+
+    /// What it shares with all locks of its store.
     pub(super) fn context(&self) -> &Arc<Context> {
         &self.acquirer.context
     }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
+mod election;
 mod handover;
+mod latch;
 mod memory;
 mod mutex;
 mod observe;
@@ -10,6 +12,7 @@ mod reentrant;
 mod rwlock;
 mod semaphore;
 mod unsupported;
+mod unsure;
 
 use std::sync::Arc;
 

@@ -1,0 +1,228 @@
+//! The count-down latch.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{
+    FaultKind, LatchError, LookError, MemoryStore, SeededEntropy, Store, Tenure,
+    proto::{
+        latch::owner_of,
+        queue::{Ask, Intent, Mode, Order},
+    },
+};
+
+use crate::{on_manual_clock, settle, unsure::Unsure};
+
+fn tenure() -> (Tenure, MemoryStore) {
+    let store = MemoryStore::new();
+    (Tenure::new(Arc::new(store.clone())), store)
+}
+
+fn name(text: &str) -> tenure_core::LockName {
+    tenure_core::LockName::new(text).unwrap()
+}
+
+/// The first half of an arrival, as a process makes it that dies before the second.
+fn half_an_arrival(who: &str) -> Ask {
+    Ask {
+        owner: owner_of("start", who),
+        mode: Mode::Shared,
+        order: Order::Barging,
+        intent: Intent::Try,
+        ttl: Duration::from_secs(30),
+        label: who.to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn it_opens_when_all_have_arrived() {
+    let (tenure, _) = tenure();
+    let latch = tenure.latch("start", 3);
+    let waiter = tokio::spawn(latch.wait().within(Duration::from_secs(20)).into_future());
+    assert_eq!(latch.remaining().await.unwrap(), 3);
+    for (who, remaining) in [("a", 2), ("b", 1), ("c", 0)] {
+        assert!(!waiter.is_finished());
+        assert_eq!(latch.arrive(who).await.unwrap(), remaining);
+    }
+    waiter.await.unwrap().unwrap();
+    assert_eq!(latch.arrived().await.unwrap(), ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn an_arrival_counts_once_whoever_repeats_it() {
+    let (tenure, store) = tenure();
+    let other = Tenure::new(Arc::new(store));
+    assert_eq!(tenure.latch("start", 3).arrive("a").await.unwrap(), 2);
+    for tenure in [&tenure, &other] {
+        assert_eq!(tenure.latch("start", 3).arrive("a").await.unwrap(), 2);
+    }
+}
+
+#[tokio::test]
+async fn two_that_arrive_under_one_name_at_once_count_once() {
+    let (tenure, store) = tenure();
+    let arrivals: Vec<_> = (0..20)
+        .map(|_| {
+            let latch = Tenure::new(Arc::new(store.clone())).latch("start", 3);
+            tokio::spawn(async move { latch.arrive("a").await })
+        })
+        .collect();
+    for arrival in arrivals {
+        assert_eq!(arrival.await.unwrap().unwrap(), 2);
+    }
+    assert_eq!(tenure.latch("start", 3).arrived().await.unwrap(), ["a"]);
+}
+
+#[tokio::test]
+async fn a_process_that_dies_on_the_way_has_not_arrived_and_can_arrive_again() {
+    let (tenure, store) = tenure();
+    store.acquire(&name("start"), &half_an_arrival("a")).await.unwrap();
+    let latch = tenure.latch("start", 1);
+    assert_eq!(latch.remaining().await.unwrap(), 1);
+    assert_eq!(latch.arrived().await.unwrap(), [""; 0]);
+    assert_eq!(latch.arrive("a").await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn lost_and_repeated_answers_change_no_count() {
+    let store = Unsure::new(MemoryStore::new());
+    let tenure =
+        Tenure::builder(Arc::new(store.clone())).entropy(Arc::new(SeededEntropy::new(1))).build();
+    let latch = tenure.latch("start", 10);
+    for who in 0..10 {
+        store.lose_answers(3);
+        assert_eq!(latch.arrive(&format!("worker-{who}")).await.unwrap(), 9 - who);
+    }
+    assert_eq!(latch.arrived().await.unwrap().len(), 10);
+}
+
+#[tokio::test]
+async fn late_comers_arrive_at_an_open_latch_and_change_nothing() {
+    let (tenure, _) = tenure();
+    let latch = tenure.latch("start", 1);
+    for who in ["a", "b", "c"] {
+        assert_eq!(latch.arrive(who).await.unwrap(), 0);
+    }
+    latch.wait().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_latch_for_nobody_is_open() {
+    let (tenure, _) = tenure();
+    tenure.latch("start", 0).wait().within(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn arrivals_are_forgotten_after_a_while() {
+    let (tenure, engine, _, clock) = on_manual_clock();
+    let _engine = tokio::spawn(engine);
+    let latch = tenure.latch("start", 1).keep(Duration::from_secs(60));
+    latch.arrive("a").await.unwrap();
+    clock.advance(Duration::from_secs(59));
+    // To repeat it does not put off the end.
+    assert_eq!(latch.arrive("a").await.unwrap(), 0);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(latch.remaining().await.unwrap(), 1);
+    assert_eq!(latch.arrive("a").await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_wait_sees_the_last_arrival_within_a_second() {
+    let (tenure, engine, _, clock) = on_manual_clock();
+    let _engine = tokio::spawn(engine);
+    let latch = tenure.latch("start", 1);
+    let waiter = tokio::spawn(latch.wait().into_future());
+    // Long enough for the longest pauses.
+    for _ in 0..40 {
+        settle().await;
+        clock.advance(Duration::from_millis(500));
+    }
+    settle().await;
+    latch.arrive("a").await.unwrap();
+    clock.advance(Duration::from_secs(1));
+    settle().await;
+    assert!(waiter.is_finished());
+}
+
+#[tokio::test]
+async fn a_wait_that_ends_says_how_many_are_missing() {
+    let (tenure, engine, _, clock) = on_manual_clock();
+    let _engine = tokio::spawn(engine);
+    let latch = tenure.latch("start", 3);
+    latch.arrive("a").await.unwrap();
+    let waiter = tokio::spawn(latch.wait().within(Duration::from_secs(5)).into_future());
+    while !waiter.is_finished() {
+        settle().await;
+        clock.advance(Duration::from_millis(100));
+    }
+    let error = waiter.await.unwrap().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "lock \"start\" in memory:this process: 2 of 3 had not arrived within 5s; \
+         wait longer, or see with `arrived` who is missing"
+    );
+}
+
+#[tokio::test]
+async fn a_reset_closes_it_again() {
+    let (tenure, _) = tenure();
+    let latch = tenure.latch("start", 1);
+    latch.arrive("a").await.unwrap();
+    latch.reset().await.unwrap();
+    assert_eq!(latch.remaining().await.unwrap(), 1);
+    assert_eq!(latch.arrive("a").await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_name_that_is_held_in_another_way_is_refused_and_says_by_whom() {
+    let (tenure, _) = tenure();
+    let _guard = tenure.mutex("start").label("a mutex").lock().await.unwrap();
+    let error = tenure.latch("start", 1).arrive("a").await.unwrap_err();
+    assert!(error.to_string().contains("\"a mutex\" holds this name"), "{error}");
+}
+
+#[tokio::test]
+async fn names_counts_and_lengths_out_of_range_are_refused() {
+    let (tenure, _) = tenure();
+    let refused = |error: LatchError| error.to_string();
+    let empty = tenure.latch("", 1).arrive("a").await.unwrap_err();
+    assert!(matches!(empty, LatchError::Look(LookError::Name(_))), "{empty}");
+    let nobody = refused(tenure.latch("start", 1).arrive("").await.unwrap_err());
+    assert!(nobody.starts_with("an arrival cannot be called \"\""), "{nobody}");
+    let long = Duration::from_secs(25 * 60 * 60);
+    let long = refused(tenure.latch("start", 1).keep(long).arrive("a").await.unwrap_err());
+    assert!(long.starts_with("keep of 90000s is out of range"), "{long}");
+    let many = tenure.latch("start", 1_001);
+    for many in [many.arrive("a").await.map(drop), many.wait().await] {
+        let many = refused(many.unwrap_err());
+        assert!(many.contains("1001 arrivals, of which the store keeps 1000"), "{many}");
+    }
+}
+
+#[tokio::test]
+async fn more_arrivals_than_the_store_keeps_are_an_error() {
+    let (tenure, _) = tenure();
+    let latch = tenure.latch("start", 1_000);
+    for who in 0..1_000 {
+        latch.arrive(&who.to_string()).await.unwrap();
+    }
+    let LatchError::Look(LookError::Store(full)) = latch.arrive("one more").await.unwrap_err()
+    else {
+        panic!("not refused by the store");
+    };
+    assert_eq!(full.fault.kind(), FaultKind::Full, "{full}");
+    assert_eq!(latch.arrive("7").await.unwrap(), 0, "who is there arrives again");
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_keep_arrivals_refuses_the_latch() {
+    type Lacks = fn(&mut tenure_core::store::Capabilities);
+    let lacks: [Lacks; 2] = [|can| can.shared = false, |can| can.lingers = false];
+    for lacks in lacks {
+        let tenure = Tenure::new(Arc::new(Unsure::new(MemoryStore::new()).without(lacks)));
+        let latch = tenure.latch("start", 1);
+        for refused in [latch.arrive("a").await.map(drop), latch.wait().await] {
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains("cannot keep a name taken"), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A memory store whose answers get lost.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, FaultKind, LockName, MemoryStore, Owner, Store, Token, Wakeups,
+    proto::{
+        Renewed,
+        queue::{Answer, Ask, Contender, Raised, Released, Snapshot},
+    },
+    store::{Capabilities, Finding, Listing, Renewal},
+};
+
+/// Does what it is asked, and answers only every other time while answers are to be lost.
+#[derive(Clone, Debug)]
+pub(crate) struct Unsure {
+    store: MemoryStore,
+    can: Arc<Capabilities>,
+    calls: Arc<AtomicU32>,
+    lost: Arc<AtomicU32>,
+}
+
+impl Unsure {
+    pub(crate) fn new(store: MemoryStore) -> Self {
+        let can = Arc::new(store.capabilities().clone());
+        Self { store, can, calls: Arc::default(), lost: Arc::default() }
+    }
+
+    /// The same store, which says that it can do less.
+    pub(crate) fn without(mut self, change: impl FnOnce(&mut Capabilities)) -> Self {
+        change(Arc::make_mut(&mut self.can));
+        self
+    }
+
+    /// Loses this many answers of the next calls.
+    pub(crate) fn lose_answers(&self, count: u32) {
+        self.lost.store(count, Ordering::Relaxed);
+    }
+
+    fn answer<T>(&self, answer: Result<T, Fault>) -> Result<T, Fault> {
+        let even = self.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
+        let left = self.lost.load(Ordering::Relaxed);
+        if left == 0 || !even {
+            return answer;
+        }
+        self.lost.store(left - 1, Ordering::Relaxed);
+        Err(Fault::new(FaultKind::InDoubt, "the answer got lost", "ask again"))
+    }
+}
+
+#[async_trait]
+impl Store for Unsure {
+    fn kind(&self) -> &'static str {
+        "unsure"
+    }
+
+    fn location(&self) -> String {
+        self.store.location()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.can
+    }
+
+    fn for_engine(&self) -> Arc<dyn Store> {
+        Arc::new(self.clone())
+    }
+
+    fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
+        self.store.wakeups(name, owner)
+    }
+
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        self.answer(self.store.acquire(name, ask).await)
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+        self.store.renew(holds).await
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        self.answer(self.store.release(name, owner, keep).await)
+    }
+
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        self.answer(self.store.turn(name, owner, ask).await)
+    }
+
+    async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
+        self.store.raise(name, owner, token).await
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        self.answer(self.store.inspect(name).await)
+    }
+
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        self.store.list(prefix, limit).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        self.answer(self.store.evict(name).await)
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        self.store.health().await
+    }
+
+    #[cfg(unix)]
+    fn liveness(&self) -> Option<std::os::fd::OwnedFd> {
+        None
+    }
+}
