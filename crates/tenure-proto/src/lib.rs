@@ -25,6 +25,7 @@ pub mod lease;
 pub mod look;
 pub mod owner;
 pub mod queue;
+pub mod quorum;
 pub mod renewal;
 pub mod rule;
 pub mod time;

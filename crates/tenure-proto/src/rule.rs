@@ -13,6 +13,14 @@ macro_rules! rules {
             /// Every rule.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
+            /// Those that only a quorum has to keep.
+            pub const OF_QUORUMS: &'static [Self] = &[
+                Self::TokenOfQuorumIsWritten,
+                Self::LeaseOfQuorumIsTheLeast,
+                Self::PartialWinGivenBack,
+                Self::WipedMemberKeptOut,
+            ];
+
             /// The rule in one sentence.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
@@ -65,6 +73,14 @@ rules! {
     PassRaisesToken,
     /// A turn inside one process is bounded while others wait.
     TurnIsBounded,
+    /// The token of a quorum is written to a majority before it is answered.
+    TokenOfQuorumIsWritten,
+    /// What a quorum's holder counts on is the least lease of a majority.
+    LeaseOfQuorumIsTheLeast,
+    /// What was won of a quorum without a majority is given back.
+    PartialWinGivenBack,
+    /// A member that lost its memory is not counted until the longest lease has passed.
+    WipedMemberKeptOut,
 }
 
 #[cfg(feature = "broken-rules")]

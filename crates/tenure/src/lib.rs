@@ -26,10 +26,13 @@
 //! |---|---|---|
 //! | `embedded` | yes | `file:` URLs: several processes on one machine, no server |
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
+//! | `quorum` | no | `quorum:` URLs: a majority of several independent stores |
 //! | `redis-tls` | no | `rediss:` URLs: the same over TLS |
 
 pub mod blocking;
 mod open;
+#[cfg(feature = "quorum")]
+mod quorum;
 
 pub use open::{OpenError, Tenure};
 pub use tenure_core::{

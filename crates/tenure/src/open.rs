@@ -44,6 +44,7 @@ impl Tenure {
     /// | empty, or `file:` | embedded, in its default place on this machine |
     /// | `file:/dir` | embedded, in `/dir` |
     /// | `redis://host`, `rediss://`, `unix:` | one Redis or Valkey server: feature `redis` |
+    /// | `quorum:URL,URL,URL` | a majority of several independent stores: feature `quorum` |
     /// | `memory:` | this process alone, for tests |
     ///
     /// # Errors
@@ -58,14 +59,33 @@ impl Tenure {
             "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
             "" | "file" => embedded(rest),
             "redis" | "rediss" | "unix" => redis(url).await,
+            "quorum" => quorum(rest).await,
             _ => {
-                let known = "file:, redis:, rediss:, unix:, memory:".to_owned();
+                let known = "file:, redis:, rediss:, unix:, quorum:, memory:".to_owned();
                 let scheme = scheme.to_owned();
                 return Err(OpenError::UnknownScheme { scheme, known });
             }
         };
         let store = store.map_err(|fault| OpenError::Store { url: shown(url), fault })?;
         Ok(Self::with_store(store))
+    }
+
+    /// Opens a quorum of the independent stores at these URLs: a name is held when a majority of them
+    /// hold it. The same as [`Tenure::open`] with `quorum:URL,URL,URL`.
+    ///
+    /// At least three, best an odd number; at most half of them, rounded down, may be missing.
+    ///
+    /// # Errors
+    /// [`OpenError`], which says what the user can do.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: nothing is held by opening a store.
+    #[cfg(feature = "quorum")]
+    pub async fn quorum<U: AsRef<str>>(
+        urls: impl IntoIterator<Item = U>,
+    ) -> Result<Self, OpenError> {
+        let urls: Vec<_> = urls.into_iter().map(|url| url.as_ref().replace(',', "%2C")).collect();
+        Self::open(format!("quorum:{}", urls.join(","))).await
     }
 
     /// Uses a store that is open already.
@@ -81,8 +101,19 @@ impl Tenure {
     }
 }
 
+#[cfg(feature = "quorum")]
+async fn quorum(list: &str) -> Result<Arc<dyn Store>, Fault> {
+    crate::quorum::open(list).await
+}
+
+#[cfg(not(feature = "quorum"))]
+async fn quorum(_list: &str) -> Result<Arc<dyn Store>, Fault> {
+    let what = "this build has no quorums";
+    Err(Fault::new(tenure_core::FaultKind::Unsupported, what, "turn on the feature `quorum`"))
+}
+
 #[cfg(feature = "embedded")]
-fn embedded(dir: &str) -> Result<Arc<dyn Store>, Fault> {
+pub(crate) fn embedded(dir: &str) -> Result<Arc<dyn Store>, Fault> {
     use tenure_embedded::EmbeddedStore;
 
     let store =
@@ -91,7 +122,7 @@ fn embedded(dir: &str) -> Result<Arc<dyn Store>, Fault> {
 }
 
 #[cfg(not(feature = "embedded"))]
-fn embedded(_dir: &str) -> Result<Arc<dyn Store>, Fault> {
+pub(crate) fn embedded(_dir: &str) -> Result<Arc<dyn Store>, Fault> {
     let what = "this build has no embedded store";
     Err(Fault::new(tenure_core::FaultKind::Unsupported, what, "turn on the feature `embedded`"))
 }
@@ -109,7 +140,11 @@ async fn redis(_url: &str) -> Result<Arc<dyn Store>, Fault> {
 }
 
 /// The URL without what may hold a password.
-fn shown(url: &str) -> String {
+pub(crate) fn shown(url: &str) -> String {
+    if let Some(members) = url.strip_prefix("quorum:") {
+        let members: Vec<_> = members.split(',').map(shown_member).collect();
+        return format!("quorum:{}", members.join(","));
+    }
     if !url.contains('@') && !url.contains("password") {
         return url.to_owned();
     }
@@ -118,6 +153,24 @@ fn shown(url: &str) -> String {
     let server = url.rsplit_once('@').map_or("", |(_, server)| server);
     let server = server.split('?').next().unwrap_or_default();
     format!("{scheme}://***@{server}")
+}
+
+/// One member of a quorum. A comma in a password that was not encoded cuts it in two, so only what
+/// is surely no piece of one is shown.
+pub(crate) fn shown_member(url: &str) -> String {
+    let url = url.trim();
+    let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+    let setting = |name| url.strip_prefix(name).is_some_and(|value| value.starts_with('='));
+    let known = match scheme {
+        "redis" | "rediss" => {
+            let server = rest.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
+            let port = server.rsplit_once(':').map_or("", |(_, port)| port);
+            url.contains('@') || port.chars().all(|c| c.is_ascii_digit() || c == ']')
+        }
+        "unix" | "file" | "memory" => true,
+        _ => setting("longest_lease") || setting("member_limit"),
+    };
+    if known { shown(url) } else { "***".to_owned() }
 }
 
 impl From<tenure_core::Tenure> for Tenure {
@@ -145,9 +198,14 @@ mod tests {
             "redis://:s3n@s3ntinel@host",
             "unix:/run/redis.sock?user=me&password=s3ntinel",
             "redis://me:s3ntinel?@host",
+            "quorum:redis://a,redis://me:s3ntinel@b,unix:/c?password=s3ntinel",
+            "quorum:redis://a,redis://me:s3ntinel,s3ntinel@b,redis://c",
         ] {
             assert!(!shown(url).contains("s3ntinel"), "{}", shown(url));
         }
-        assert_eq!(shown("file:/var/lib/tenure"), "file:/var/lib/tenure");
+        let plain = "quorum:redis://a:6379/0,redis://b,file:/c,longest_lease=90s";
+        for url in ["file:/var/lib/tenure", plain] {
+            assert_eq!(shown(url), url);
+        }
     }
 }

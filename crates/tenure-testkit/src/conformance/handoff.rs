@@ -10,6 +10,7 @@ use tenure_core::proto::{
 use super::{
     Client,
     scene::{LONG, MARGIN, Scene},
+    try_and_wait::without_queue,
 };
 
 /// Clause 3: what is released goes to the waiter, not to who happens to come by.
@@ -58,6 +59,10 @@ pub async fn an_unclaimed_offer_passes_on(scene: Scene) {
 /// them.
 pub async fn the_next_waiter_is_hinted(scene: Scene) {
     let (holder, waiter) = (scene.client().await, scene.client().await);
+    // Without a queue the store knows of nobody to hint to.
+    if without_queue(&scene, &waiter).await {
+        return;
+    }
     let mut heard = 0;
     for round in 0..10 {
         let held = holder.tries();

@@ -11,7 +11,8 @@ const SEEDS: u64 = 5_000;
 fn every_broken_rule_is_noticed() {
     let mut unnoticed = Vec::new();
     println!("{:<26} {:>5}  what caught it", "rule", "seed");
-    for rule in Rule::ALL.iter().copied() {
+    // Those of quorums are broken where quorums are tested.
+    for rule in Rule::ALL.iter().copied().filter(|rule| !Rule::OF_QUORUMS.contains(rule)) {
         let caught = sweep_with(0..SEEDS, Some(rule)).failure;
         let seed = caught.as_ref().map_or("-".to_owned(), |run| run.seed.to_string());
         match caught.and_then(|run| run.violation) {

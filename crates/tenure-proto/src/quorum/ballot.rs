@@ -1,0 +1,270 @@
+//! The votes on one acquire, in two rounds.
+
+use std::time::Duration;
+
+use super::{certain, majority};
+use crate::{
+    Token,
+    rule::{Rule, kept},
+};
+
+/// A member's answer to the first round, the ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vote {
+    /// It holds the name for this acquisition.
+    Granted {
+        /// Its token.
+        token: Token,
+        /// What remains of its lease.
+        left: Duration,
+    },
+    /// Somebody else holds it there.
+    Busy,
+    /// It failed, and certainly keeps nothing of this ask.
+    Failed,
+    /// It did not answer, so it may hold the name.
+    Doubt,
+}
+
+/// A member's answer to the second round: the writing of the greatest token, and the look at its
+/// mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirmation {
+    /// It holds the name with the token that was sent, and may be counted.
+    Confirmed,
+    /// It holds the name, but lost its memory not long ago: it may not be counted.
+    KeptOut,
+    /// Its token is greater, or the hold is gone, or no answer came.
+    No,
+}
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Wait for more answers.
+    Wait,
+    /// Send the second round to these members.
+    Confirm {
+        /// The token to write.
+        token: Token,
+        /// Who gets it.
+        members: Vec<usize>,
+    },
+    /// A majority holds the name.
+    Won {
+        /// The token that a majority keeps.
+        token: Token,
+        /// What is certain of the lease, counted from before the first ask.
+        left: Duration,
+    },
+    /// Others hold so many members that no majority is left.
+    Outvoted,
+    /// So many members failed that no majority is left.
+    Failed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seat {
+    Asked,
+    /// Granted; the second round was sent with this token, if it was sent.
+    Granted {
+        token: Token,
+        left: Duration,
+        sent: Option<Token>,
+    },
+    /// Granted, and this token was confirmed.
+    Confirmed {
+        left: Duration,
+        token: Token,
+    },
+    /// Granted, but not to be counted.
+    Uncounted,
+    Busy,
+    Failed,
+    Doubt,
+}
+
+/// The counting of one acquire.
+///
+/// Tokens rise across quorums because of the second round (promise S2): the greatest token of a
+/// majority is written to a majority before it is answered. The next majority has a member in
+/// common with that one, and a store's next token is greater than any it has been told of.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure_proto::{Token, quorum::{Ballot, Confirmation, Step, Vote}};
+///
+/// let token = |micros| Token::from_time(micros).unwrap();
+/// let left = Duration::from_secs(30);
+/// let mut ballot = Ballot::new(3, None);
+/// ballot.voted(0, Vote::Granted { token: token(7), left });
+/// ballot.voted(2, Vote::Granted { token: token(9), left });
+/// assert_eq!(ballot.step(), Step::Confirm { token: token(9), members: vec![0, 2] });
+/// ballot.confirmed(0, token(9), Confirmation::Confirmed);
+/// ballot.confirmed(2, token(9), Confirmation::Confirmed);
+/// assert_eq!(ballot.step(), Step::Won { token: token(9), left });
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ballot {
+    seats: Vec<Seat>,
+    /// What an earlier ask of the same acquisition was answered.
+    known: Option<Token>,
+    /// What is written in the second round, once there is one.
+    token: Option<Token>,
+}
+
+impl Ballot {
+    /// A ballot among so many members. `known` is the token that an earlier ask of this very
+    /// acquisition was answered: repeating it answers the same one as long as a majority keeps it.
+    #[must_use]
+    pub fn new(members: usize, known: Option<Token>) -> Self {
+        Self { seats: vec![Seat::Asked; members], known, token: None }
+    }
+
+    /// A member answered the ask.
+    pub fn voted(&mut self, member: usize, vote: Vote) {
+        let Some(seat) = self.seats.get_mut(member) else { return };
+        *seat = match vote {
+            Vote::Granted { token, left } => Seat::Granted { token, left, sent: None },
+            Vote::Busy => Seat::Busy,
+            Vote::Failed => Seat::Failed,
+            Vote::Doubt => Seat::Doubt,
+        };
+    }
+
+    /// A member answered the second round with `token`.
+    pub fn confirmed(&mut self, member: usize, token: Token, confirmation: Confirmation) {
+        let Some(seat) = self.seats.get_mut(member) else { return };
+        let Seat::Granted { left, .. } = *seat else { return };
+        *seat = match confirmation {
+            Confirmation::Confirmed => Seat::Confirmed { left, token },
+            Confirmation::KeptOut if !kept(Rule::WipedMemberKeptOut) => {
+                Seat::Confirmed { left, token }
+            }
+            Confirmation::KeptOut | Confirmation::No => Seat::Uncounted,
+        };
+    }
+
+    /// What is to be done next. A [`Step::Confirm`] is told once.
+    #[must_use]
+    pub fn step(&mut self) -> Step {
+        let needed = majority(self.seats.len());
+        if let Some(won) = self.won() {
+            return won;
+        }
+        let hopeful = self.count(|seat| {
+            matches!(seat, Seat::Asked | Seat::Granted { .. } | Seat::Confirmed { .. })
+        });
+        if hopeful < needed {
+            let others = self.count(|seat| *seat == Seat::Busy);
+            let failed =
+                self.count(|seat| matches!(seat, Seat::Failed | Seat::Doubt | Seat::Uncounted));
+            let by_others = others > 0 && failed <= self.seats.len() - needed;
+            return if by_others { Step::Outvoted } else { Step::Failed };
+        }
+        let Some(token) = self.choose() else { return Step::Wait };
+        let mut members = Vec::new();
+        for (member, seat) in self.seats.iter_mut().enumerate() {
+            // A greater token came after the smaller one was written: it is written there too.
+            if let Seat::Confirmed { left, token: old } = *seat
+                && old < token
+            {
+                *seat = Seat::Granted { token: old, left, sent: None };
+            }
+            if let Seat::Granted { token: own, left, sent } = *seat
+                && sent != Some(token)
+                && own <= token
+            {
+                *seat = Seat::Granted { token: own, left, sent: Some(token) };
+                members.push(member);
+            }
+        }
+        if members.is_empty() { Step::Wait } else { Step::Confirm { token, members } }
+    }
+
+    /// Whether a member may keep something of this acquire.
+    #[must_use]
+    pub fn may_hold(&self, member: usize) -> bool {
+        !matches!(self.seats.get(member), None | Some(Seat::Busy | Seat::Failed))
+    }
+
+    /// How many of the members granted it, counted or not.
+    #[must_use]
+    pub fn granted(&self) -> usize {
+        self.count(|seat| {
+            matches!(seat, Seat::Granted { .. } | Seat::Confirmed { .. } | Seat::Uncounted)
+        })
+    }
+
+    fn count(&self, which: impl Fn(&Seat) -> bool) -> usize {
+        self.seats.iter().filter(|seat| which(seat)).count()
+    }
+
+    fn won(&self) -> Option<Step> {
+        let counted: Vec<_> = self
+            .seats
+            .iter()
+            .filter_map(|seat| match seat {
+                Seat::Confirmed { left, token } if Some(*token) == self.token => Some(*left),
+                Seat::Granted { left, .. } if !kept(Rule::TokenOfQuorumIsWritten) => Some(*left),
+                _ => None,
+            })
+            .collect();
+        if !kept(Rule::TokenOfQuorumIsWritten) {
+            let token = self.greatest()?;
+            return certain(counted, self.seats.len()).map(|left| Step::Won { token, left });
+        }
+        let most = counted.iter().max().copied();
+        let certain = certain(counted, self.seats.len())?;
+        let left = if kept(Rule::LeaseOfQuorumIsTheLeast) { certain } else { most? };
+        Some(Step::Won { token: self.token?, left })
+    }
+
+    fn tokens(&self) -> impl Iterator<Item = Token> {
+        self.seats.iter().filter_map(|seat| match seat {
+            Seat::Granted { token, .. } | Seat::Confirmed { token, .. } => Some(*token),
+            Seat::Asked | Seat::Uncounted | Seat::Busy | Seat::Failed | Seat::Doubt => None,
+        })
+    }
+
+    fn greatest(&self) -> Option<Token> {
+        self.tokens().max()
+    }
+
+    /// The token to write, once a majority granted: the known one if a majority keeps it, else the
+    /// greatest that was heard of.
+    fn choose(&mut self) -> Option<Token> {
+        let needed = majority(self.seats.len());
+        if self.tokens().count() < needed {
+            return self.token;
+        }
+        let asked = self.count(|seat| *seat == Seat::Asked);
+        if let Some(known) = self.known {
+            let keep = self.tokens().filter(|token| *token == known).count();
+            if keep >= needed {
+                self.token = Some(known);
+                return self.token;
+            }
+            if keep + asked >= needed && self.token.is_none() {
+                return None;
+            }
+        }
+        // A greater token that comes late is no reason to begin again, as long as the smaller one can
+        // still be written to a majority.
+        if self.count(|seat| seat.is_on_the_way(self.token)) < needed {
+            self.token = self.token.max(self.greatest());
+        }
+        self.token
+    }
+}
+
+impl Seat {
+    /// Whether `token` was confirmed here, or may be.
+    fn is_on_the_way(&self, token: Option<Token>) -> bool {
+        match self {
+            Self::Granted { sent, .. } => sent.is_some() && *sent == token,
+            Self::Confirmed { token: confirmed, .. } => Some(*confirmed) == token,
+            Self::Asked | Self::Uncounted | Self::Busy | Self::Failed | Self::Doubt => false,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What a majority shows of one name.
+
+use super::majority;
+use crate::queue::{Contender, Mode, Snapshot};
+
+/// Who holds a name in the eyes of a majority. `seen` is what members answered, of `members` in
+/// all; those that did not answer may agree with any of them, so a name that a majority may hold
+/// counts as held.
+#[must_use]
+pub fn agreed(seen: &[Snapshot], members: usize) -> Snapshot {
+    let holders: Vec<_> = seen.iter().map(|seen| seen.holders.clone()).collect();
+    Snapshot { holders: agreed_holders(&holders, members), waiters: Vec::new() }
+}
+
+/// The same for lists of holders.
+#[must_use]
+pub fn agreed_holders(seen: &[Vec<Contender>], members: usize) -> Vec<Contender> {
+    let silent = members.saturating_sub(seen.len());
+    let mut groups: Vec<Vec<&Contender>> = Vec::new();
+    for holder in seen.iter().flatten() {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|one| same(one, holder))) {
+            Some(group) => group.push(holder),
+            None => groups.push(vec![holder]),
+        }
+    }
+    groups.retain(|group| group.len() + silent >= majority(members));
+    groups.iter().filter_map(|group| shown(group)).collect()
+}
+
+/// Whether two members speak of one hold. A member that joined late may have a token of its own, so
+/// an exclusive hold is known by its label.
+fn same(one: &Contender, other: &Contender) -> bool {
+    let exclusive = one.mode == Mode::Exclusive && other.mode == Mode::Exclusive;
+    let alike = one.mode == other.mode && one.label == other.label;
+    alike && (exclusive || one.token == other.token)
+}
+
+/// One hold as the majority has it: the token that most of them keep, the longest lease.
+fn shown(group: &[&Contender]) -> Option<Contender> {
+    let first = *group.first()?;
+    let count = |token| group.iter().filter(|one| one.token == token).count();
+    // The smallest of those that are equally frequent: a late one is greater.
+    let token = group
+        .iter()
+        .map(|one| one.token)
+        .min_by_key(|token| (std::cmp::Reverse(count(*token)), token.is_none(), *token));
+    Some(Contender {
+        token: token.flatten(),
+        since: group.iter().filter_map(|one| one.since).min(),
+        left: group.iter().filter_map(|one| one.left).max(),
+        lingering: group.iter().all(|one| one.lingering),
+        ..first.clone()
+    })
+}

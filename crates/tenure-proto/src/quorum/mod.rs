@@ -1,0 +1,39 @@
+//! A store made of stores: what its members' answers come to.
+//!
+//! A name is held when a majority of the members hold it. Any two majorities have a member in
+//! common, which is where exclusion (S1) and the order of tokens (S2) come from: [`Ballot`] counts
+//! an acquire, [`RenewalTally`] a renewal, [`Yesses`] a release. [`mark`] tells which members may be
+//! counted at all: not those that lost their memory a short while ago.
+
+mod ballot;
+pub mod mark;
+mod merge;
+mod owner;
+mod tally;
+
+pub use ballot::{Ballot, Confirmation, Step, Vote};
+pub use merge::{agreed, agreed_holders};
+pub use owner::attempt;
+pub use tally::{Decision, RenewalTally, Yesses};
+
+/// The fewest members of which a quorum can be made: with fewer, none may be missing.
+pub const FEWEST_MEMBERS: usize = 3;
+
+/// How many of so many members are a majority.
+///
+/// ```
+/// use tenure_proto::quorum::majority;
+///
+/// assert_eq!((majority(3), majority(4), majority(5)), (2, 3, 3));
+/// ```
+#[must_use]
+pub const fn majority(members: usize) -> usize {
+    members / 2 + 1
+}
+
+/// What is certain of so many lengths that a majority of `members` has: the least of the majority
+/// that has the most. `None` when they are fewer than a majority.
+fn certain<T: Ord + Copy>(mut lengths: Vec<T>, members: usize) -> Option<T> {
+    lengths.sort_unstable_by(|one, other| other.cmp(one));
+    lengths.get(majority(members) - 1).copied()
+}

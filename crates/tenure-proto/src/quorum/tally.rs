@@ -1,0 +1,123 @@
+//! Counting yes and no.
+
+use std::time::Duration;
+
+use super::{certain, majority};
+use crate::{
+    Renewed,
+    rule::{Rule, kept},
+};
+
+/// What so many answers come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// A majority said yes.
+    Yes,
+    /// So many said no that the others are no majority.
+    No,
+    /// Neither, yet.
+    Open,
+}
+
+/// The counting of answers that are yes or no.
+#[derive(Clone, Copy, Debug)]
+pub struct Yesses {
+    members: usize,
+    yes: usize,
+    no: usize,
+}
+
+impl Yesses {
+    /// No answer of so many members has come.
+    #[must_use]
+    pub const fn new(members: usize) -> Self {
+        Self { members, yes: 0, no: 0 }
+    }
+
+    /// A member said it.
+    pub const fn said(&mut self, yes: bool) {
+        if yes {
+            self.yes += 1;
+        } else {
+            self.no += 1;
+        }
+    }
+
+    /// What the answers so far come to.
+    #[must_use]
+    pub const fn decision(&self) -> Decision {
+        if self.yes >= majority(self.members) {
+            Decision::Yes
+        } else if self.no > self.members - majority(self.members) {
+            Decision::No
+        } else {
+            Decision::Open
+        }
+    }
+}
+
+/// The counting of the renewals of one hold.
+///
+/// A majority that renewed it is a renewal, and what is certain of the lease is the least of the
+/// majority that has the most. So many members that lost it that the others are no majority is a
+/// loss. Everything between is unknown: the old deadline runs on.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure_proto::{Renewed, quorum::RenewalTally};
+///
+/// let renewed = |left| Renewed::Renewed {
+///     left: Duration::from_secs(left),
+///     others_waiting: false,
+/// };
+/// let mut tally = RenewalTally::new(3);
+/// tally.answered(renewed(30), true);
+/// tally.answered(Renewed::Unknown, true);
+/// assert_eq!(tally.result(), Renewed::Unknown);
+/// tally.answered(renewed(20), true);
+/// assert_eq!(tally.result(), renewed(20));
+/// ```
+#[derive(Clone, Debug)]
+pub struct RenewalTally {
+    members: usize,
+    lefts: Vec<Duration>,
+    lost: usize,
+    others_waiting: bool,
+}
+
+impl RenewalTally {
+    /// No answer of so many members has come.
+    #[must_use]
+    pub const fn new(members: usize) -> Self {
+        Self { members, lefts: Vec::new(), lost: 0, others_waiting: false }
+    }
+
+    /// A member answered; `counted` says whether its memory goes back far enough for its yes to
+    /// count. A no always counts: whoever lost its memory lost the hold with it.
+    pub fn answered(&mut self, answer: Renewed, counted: bool) {
+        match answer {
+            Renewed::Renewed { left, others_waiting } => {
+                if counted || !kept(Rule::WipedMemberKeptOut) {
+                    self.lefts.push(left);
+                }
+                self.others_waiting |= others_waiting;
+            }
+            Renewed::Lost => self.lost += 1,
+            Renewed::Unknown => {}
+        }
+    }
+
+    /// What the answers so far come to.
+    #[must_use]
+    pub fn result(&self) -> Renewed {
+        let most = self.lefts.iter().max().copied().unwrap_or_default();
+        if let Some(certain) = certain(self.lefts.clone(), self.members) {
+            let left = if kept(Rule::LeaseOfQuorumIsTheLeast) { certain } else { most };
+            return Renewed::Renewed { left, others_waiting: self.others_waiting };
+        }
+        if self.lost > self.members - majority(self.members) {
+            return Renewed::Lost;
+        }
+        Renewed::Unknown
+    }
+}

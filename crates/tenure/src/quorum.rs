@@ -1,0 +1,96 @@
+//! Opening a quorum by the URLs of its members.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{Fault, FaultKind, Store};
+use tenure_quorum::{QuorumOptions, QuorumStore};
+
+/// Opens the quorum whose members and settings stand in `list`, separated by commas.
+pub(crate) async fn open(list: &str) -> Result<Arc<dyn Store>, Fault> {
+    let mut options = QuorumOptions::new();
+    let mut members = Vec::new();
+    for part in list.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        options = match part.split_once('=') {
+            Some(("longest_lease", length)) => options.longest_lease(parse(length)?)?,
+            Some(("member_limit", length)) => options.member_limit(parse(length)?)?,
+            _ => {
+                members.push(member(part)?);
+                options
+            }
+        };
+    }
+    Ok(Arc::new(QuorumStore::open(members, options).await?))
+}
+
+/// One member. That it cannot be reached now is no error: a minority may be missing.
+fn member(url: &str) -> Result<Arc<dyn Store>, Fault> {
+    match url.split(':').next().unwrap_or_default() {
+        "memory" => Ok(Arc::new(tenure_core::MemoryStore::new())),
+        "file" => crate::open::embedded(&url.trim_start_matches("file:").replace("%2C", ",")),
+        "redis" | "rediss" | "unix" => redis(url),
+        _ => {
+            let what =
+                format!("{:?} cannot be a member of a quorum", crate::open::shown_member(url));
+            let cure = "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a \
+                        URL as %2C";
+            Err(Fault::new(FaultKind::Misconfigured, what, cure))
+        }
+    }
+}
+
+#[cfg(feature = "redis")]
+fn redis(url: &str) -> Result<Arc<dyn Store>, Fault> {
+    use tenure_redis::{RedisOptions, RedisStore};
+
+    Ok(Arc::new(RedisStore::new(RedisOptions::from_url(url)?)?))
+}
+
+#[cfg(not(feature = "redis"))]
+fn redis(_url: &str) -> Result<Arc<dyn Store>, Fault> {
+    let what = "this build has no Redis store";
+    Err(Fault::new(FaultKind::Unsupported, what, "turn on the feature `redis`"))
+}
+
+fn parse(text: &str) -> Result<Duration, Fault> {
+    let number = |digits: &str| digits.parse().ok();
+    let length = if let Some(digits) = text.strip_suffix("ms") {
+        number(digits).map(Duration::from_millis)
+    } else {
+        text.strip_suffix('s').and_then(number).map(Duration::from_secs)
+    };
+    length.ok_or_else(|| {
+        let what = format!("{text:?} is no length of time");
+        Fault::new(FaultKind::Misconfigured, what, "write it as 500ms or 60s")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(list: &str) -> Result<Arc<dyn Store>, Fault> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(open(list))
+    }
+
+    #[test]
+    fn members_and_settings_are_read() {
+        let store = outcome("memory:, memory:,memory:,longest_lease=120s,member_limit=50ms");
+        assert_eq!(store.unwrap().kind(), "quorum");
+    }
+
+    #[test]
+    fn what_is_no_quorum_is_refused_without_a_password() {
+        for list in [
+            "",
+            "memory:,memory:",
+            "memory:,memory:,quorum:memory:",
+            "memory:,memory:,memory:,longest_lease=12",
+            "memory:,memory:,http://me:s3ntinel@host",
+        ] {
+            let fault = outcome(list).unwrap_err();
+            assert_eq!(fault.kind(), FaultKind::Misconfigured, "{list}");
+            assert!(!format!("{fault:?} {fault}").contains("s3ntinel"), "{fault}");
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Acquiring a majority, in two rounds.
+
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt};
+use tenure_core::{
+    Fault, FaultKind, LockName, Token,
+    proto::{
+        queue::{Answer, Ask, Contender, Intent, Order, Raised},
+        quorum::{Ballot, Confirmation, Step, Vote, mark::Standing},
+        rule::{Rule, kept},
+    },
+};
+
+use crate::{
+    QuorumStore,
+    background::TakingBack,
+    error::{Status, need_somebody, no_majority},
+    holds::{Attempt, Held},
+    members::{Calls, Told, ask_all, mark_name, within},
+};
+
+/// An answer to one of the two rounds.
+pub(crate) enum Event {
+    Voted(Told<Answer>),
+    Confirmed {
+        member: usize,
+        token: Token,
+        confirmation: Confirmation,
+        standing: Option<Standing>,
+    },
+}
+
+impl Event {
+    /// Whether it shows a member that is to be given a mark.
+    fn shows_no_mark(&self) -> bool {
+        matches!(self, Self::Confirmed { standing: Some(Standing::Unmarked), .. })
+    }
+}
+
+/// How one ballot ended.
+enum Outcome {
+    Granted(Answer),
+    Busy(Answer),
+    /// Why, and whether a member has no mark, which can be helped.
+    Failed(Fault, bool),
+}
+
+/// One ask of all members, while it goes on.
+struct Asking<'a> {
+    quorum: &'a QuorumStore,
+    name: &'a LockName,
+    ask: Ask,
+    attempt: Attempt,
+    ballot: Ballot,
+    events: Calls<Event>,
+    limit: Duration,
+    statuses: Vec<Status>,
+    others_waiting: bool,
+    holder: Option<Contender>,
+    retry_after: Option<Duration>,
+}
+
+impl QuorumStore {
+    pub(crate) async fn acquire_by_majority(
+        &self,
+        name: &LockName,
+        ask: &Ask,
+    ) -> Result<Answer, Fault> {
+        self.assemble_once().await?;
+        let mut helped = false;
+        loop {
+            match self.ballot(name, ask).await? {
+                Outcome::Granted(answer) | Outcome::Busy(answer) => return Ok(answer),
+                Outcome::Failed(_, true) if !helped => {
+                    helped = true;
+                    self.assemble().await?;
+                }
+                Outcome::Failed(fault, _) => return Err(fault),
+            }
+        }
+    }
+
+    async fn ballot(&self, name: &LockName, ask: &Ask) -> Result<Outcome, Fault> {
+        let (attempt, known) = self.shared.holds.asking(&ask.owner);
+        let asked = Ask {
+            owner: attempt.owner(),
+            order: Order::Barging,
+            intent: Intent::Try,
+            ..ask.clone()
+        };
+        let limit = self.shared.options.limit(ask.ttl);
+        let (asked_name, clock) = (name.clone(), &self.shared.options.clock);
+        let sent = asked.clone();
+        let events = ask_all(&self.members, clock, limit, move |member| {
+            let (name, ask) = (asked_name.clone(), sent.clone());
+            async move { member.acquire(&name, &ask).await }
+        });
+        let events = events
+            .into_iter()
+            .map(|vote| Box::pin(vote.map(Event::Voted)) as crate::members::Call<_>)
+            .collect();
+        let asking = Asking {
+            quorum: self,
+            name,
+            ask: asked,
+            attempt,
+            ballot: Ballot::new(self.members.len(), known),
+            events,
+            limit,
+            statuses: vec![Status::Silent; self.members.len()],
+            others_waiting: false,
+            holder: None,
+            retry_after: None,
+        };
+        asking.count(ask, known).await
+    }
+}
+
+impl Asking<'_> {
+    async fn count(mut self, ask: &Ask, known: Option<Token>) -> Result<Outcome, Fault> {
+        let mark = mark_name()?;
+        loop {
+            match self.ballot.step() {
+                Step::Wait => match self.events.next().await {
+                    Some(event) => self.heard(event),
+                    None => return Ok(self.failed(known).await),
+                },
+                Step::Confirm { token, members } => {
+                    for member in members {
+                        self.confirm(member, token, &mark);
+                    }
+                }
+                Step::Won { token, left } => {
+                    self.quorum.shared.holds.granted(
+                        self.attempt,
+                        Held::of(ask, token),
+                        self.quorum.shared.options.now(),
+                        ask.ttl,
+                    );
+                    let others_waiting = self.others_waiting;
+                    self.let_late_ones_join(token, &mark);
+                    return Ok(Outcome::Granted(Answer::Granted { token, left, others_waiting }));
+                }
+                // A hold that was granted before is not taken away because a repeat fails.
+                Step::Outvoted if known.is_none() => return Ok(self.outvoted(ask).await),
+                Step::Outvoted | Step::Failed => return Ok(self.failed(known).await),
+            }
+        }
+    }
+
+    fn heard(&mut self, event: Event) {
+        match event {
+            Event::Voted(Told { member, answer }) => {
+                let (vote, status) = match answer {
+                    Ok(Answer::Granted { token, left, others_waiting }) => {
+                        self.others_waiting |= others_waiting;
+                        (Vote::Granted { token, left }, Status::Did)
+                    }
+                    Ok(Answer::Busy { retry_after, holder, .. }) => {
+                        self.holder = self.holder.take().or(holder);
+                        let soonest = self.retry_after.unwrap_or(retry_after);
+                        self.retry_after = Some(soonest.min(retry_after));
+                        (Vote::Busy, Status::Busy)
+                    }
+                    Err(fault) if fault.kind() == FaultKind::InDoubt => {
+                        (Vote::Doubt, Status::of(&fault))
+                    }
+                    Err(fault) => (Vote::Failed, Status::of(&fault)),
+                };
+                self.ballot.voted(member, vote);
+                self.is(member, status);
+            }
+            Event::Confirmed { member, token, confirmation, standing } => {
+                self.ballot.confirmed(member, token, confirmation);
+                match (confirmation, standing) {
+                    (Confirmation::Confirmed, _) => {}
+                    (_, Some(Standing::KeptOut(rest))) => self.is(member, Status::KeptOut(rest)),
+                    (_, Some(Standing::Unmarked | Standing::Claimed)) => {
+                        self.is(member, Status::Unmarked);
+                    }
+                    _ => self.is(member, Status::Uncounted),
+                }
+            }
+        }
+    }
+
+    fn is(&mut self, member: usize, status: Status) {
+        if let Some(old) = self.statuses.get_mut(member) {
+            *old = status;
+        }
+    }
+
+    /// Sends the second round to one member: it writes the token, and its mark is looked at.
+    fn confirm(&self, member: usize, token: Token, mark: &LockName) {
+        let Some(store) = self.quorum.members.get(member).cloned() else { return };
+        let (clock, limit) = (self.quorum.shared.options.clock.clone(), self.limit);
+        let (name, owner, mark) = (self.name.clone(), self.ask.owner, mark.clone());
+        let charter = self.quorum.shared.charter;
+        self.events.push(Box::pin(async move {
+            let raise = within(clock.clone(), limit, store.raise(&name, &owner, token));
+            let look = within(clock.clone(), limit, store.inspect(&mark));
+            let (raised, seen) = futures_util::future::join(raise, look).await;
+            let standing = seen.ok().map(|seen| charter.standing(&seen));
+            let confirmation = match (raised, &standing) {
+                (Ok(Raised::Raised), Some(Standing::Counted)) => Confirmation::Confirmed,
+                (Ok(Raised::Raised), _) => Confirmation::KeptOut,
+                _ => Confirmation::No,
+            };
+            Event::Confirmed { member, token, confirmation, standing }
+        }));
+    }
+
+    /// Whoever grants it after the majority did holds it too, and writes the token.
+    fn let_late_ones_join(mut self, token: Token, mark: &LockName) {
+        let mut unmarked = false;
+        while let Some(Some(event)) = self.events.next().now_or_never() {
+            unmarked |= event.shows_no_mark();
+            if let Event::Voted(Told { member, answer: Ok(Answer::Granted { .. }) }) = event {
+                self.confirm(member, token, mark);
+            }
+        }
+        if self.events.is_empty() && !unmarked {
+            return;
+        }
+        let shared = self.quorum.shared.clone();
+        let quorum = self.quorum.clone();
+        let members = self.quorum.members.clone();
+        let (mut events, attempt) = (self.events, self.attempt);
+        let taking_back = taking_back(self.quorum, self.name, &self.ask, self.limit);
+        let background = shared.background.clone();
+        background.run(async move {
+            while let Some(event) = events.next().await {
+                unmarked |= event.shows_no_mark();
+                let Event::Voted(Told { member, answer }) = event else { continue };
+                let Some(store) = members.get(member).cloned() else { continue };
+                let in_doubt = match answer {
+                    Ok(Answer::Granted { .. }) => {
+                        let (name, owner) = (&taking_back.name, &taking_back.owner);
+                        let clock = taking_back.clock.clone();
+                        let raise = store.raise(name, owner, token);
+                        // Its own token may be greater, which is as good.
+                        let _ = within(clock, taking_back.limit, raise).await;
+                        false
+                    }
+                    Err(fault) if fault.kind() == FaultKind::InDoubt => true,
+                    Ok(Answer::Busy { .. }) | Err(_) => continue,
+                };
+                // The hold may have ended before it came to this member.
+                if !shared.holds.is_held(attempt) {
+                    let work = taking_back.clone().from(store, in_doubt);
+                    shared.background.run(work);
+                }
+            }
+            if unmarked {
+                let _ = quorum.assemble().await;
+            }
+        });
+    }
+
+    /// Others have the name. What was won of it is given back, before this is answered where that
+    /// takes no longer than a member's time limit.
+    async fn outvoted(self, ask: &Ask) -> Outcome {
+        let (quorum, options) = (self.quorum, &self.quorum.shared.options);
+        let now = options.now();
+        let waits = matches!(ask.intent, Intent::Wait { .. });
+        let random = options.entropy.jitter();
+        let holder = self.holder.clone();
+        let soonest = self.retry_after.unwrap_or(Duration::MAX);
+        if self.may_hold_anywhere() {
+            self.attempt_is_over(ask.ttl);
+            if kept(Rule::PartialWinGivenBack) {
+                self.give_back().await;
+            }
+        }
+        let pause = quorum.shared.holds.pause(&ask.owner, now, random, waits);
+        let retry_after = pause.min(soonest.max(SHORTEST_RETRY));
+        Outcome::Busy(Answer::Busy { retry_after, ahead: 0, holder, place: None })
+    }
+
+    async fn give_back(self) {
+        let quorum = self.quorum;
+        let taking_back = taking_back(quorum, self.name, &self.ask, self.limit);
+        let (granted, doubtful): (Vec<_>, Vec<_>) = quorum
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(member, _)| self.ballot.may_hold(*member))
+            .map(|(member, store)| (store.clone(), self.statuses.get(member).cloned()))
+            .partition(|(_, status)| {
+                !matches!(status, Some(Status::Failed { .. } | Status::Silent))
+            });
+        let (done, answered) = tokio::sync::oneshot::channel::<()>();
+        let mut events = self.events;
+        let members = quorum.members.clone();
+        let background = quorum.shared.background.clone();
+        let surely = taking_back.clone();
+        // It goes on when this call is dropped.
+        quorum.shared.background.run(async move {
+            let releases = granted.into_iter().map(|(store, _)| surely.clone().from(store, false));
+            futures_util::future::join_all(releases).await;
+            drop(done);
+        });
+        for (store, status) in doubtful {
+            if matches!(status, Some(Status::Failed { .. })) {
+                background.run(taking_back.clone().from(store, true));
+            }
+        }
+        let late = taking_back.clone();
+        if !events.is_empty() {
+            let more = background.clone();
+            background.run(async move {
+                while let Some(event) = events.next().await {
+                    let Event::Voted(Told { member, answer }) = event else { continue };
+                    let in_doubt = match answer {
+                        Ok(Answer::Granted { .. }) => false,
+                        Err(fault) if fault.kind() == FaultKind::InDoubt => true,
+                        Ok(Answer::Busy { .. }) | Err(_) => continue,
+                    };
+                    if let Some(store) = members.get(member).cloned() {
+                        more.run(late.clone().from(store, in_doubt));
+                    }
+                }
+            });
+        }
+        let wait = async move {
+            let _ = answered.await;
+            Ok(())
+        };
+        let _ = within(taking_back.clock.clone(), taking_back.limit, wait).await;
+    }
+
+    /// No majority answered. What a minority granted stays, for the next ask of this acquisition or
+    /// for its release: the caller is told that it is in doubt.
+    async fn failed(mut self, known: Option<Token>) -> Outcome {
+        let (quorum, name, ttl) = (self.quorum, self.name, self.ask.ttl);
+        // What the others say is worth the rest of their time: less is in doubt then.
+        while let Some(event) = self.events.next().await {
+            self.heard(event);
+        }
+        let mut in_doubt = self.may_hold_anywhere();
+        let unmarked = self.statuses.iter().any(|status| matches!(status, Status::Unmarked));
+        let statuses = self.statuses.clone();
+        if in_doubt && need_somebody(&statuses) {
+            // The next ask would come to the same, so it is not left to that one.
+            in_doubt = false;
+            if known.is_none() {
+                self.attempt_is_over(ttl);
+                self.give_back().await;
+            }
+        }
+        let places = &quorum.shared.places;
+        let fault = no_majority("granted", Some(name), &statuses, places, in_doubt);
+        Outcome::Failed(fault, unmarked)
+    }
+
+    fn may_hold_anywhere(&self) -> bool {
+        (0..self.quorum.members.len()).any(|member| self.ballot.may_hold(member))
+    }
+
+    /// From here on the owner of this attempt is not asked with any more.
+    fn attempt_is_over(&self, ttl: Duration) {
+        let shared = &self.quorum.shared;
+        shared.holds.taken_back(self.attempt, shared.options.now(), ttl);
+    }
+}
+
+/// The shortest time after which a waiter is told to ask again.
+const SHORTEST_RETRY: Duration = Duration::from_millis(1);
+
+pub(crate) fn taking_back(
+    quorum: &QuorumStore,
+    name: &LockName,
+    ask: &Ask,
+    limit: Duration,
+) -> TakingBack {
+    TakingBack {
+        clock: quorum.shared.options.clock.clone(),
+        limit,
+        name: name.clone(),
+        owner: ask.owner,
+        ttl: ask.ttl,
+    }
+}

@@ -1,0 +1,246 @@
+//! Seeing to it that each member has a mark, so that it can be told since when it remembers.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use futures_util::StreamExt;
+use tenure_core::{
+    Fault, FaultKind, LockName,
+    proto::{
+        Backoff, Renewed,
+        queue::{Answer, Ask, Intent, Mode, Order, Snapshot},
+        quorum::{
+            majority,
+            mark::{self, Standing},
+        },
+    },
+    store::Renewal,
+};
+
+use crate::{
+    QuorumStore,
+    members::{Call, Calls, Member, Told, ask_all, mark_name, within},
+};
+
+/// How often it is tried while others do the same.
+const TRIES: u32 = 12;
+/// How long a member may take here: a new connection may have to be made.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl QuorumStore {
+    /// Sees to it once that the members have marks.
+    pub(crate) async fn assemble_once(&self) -> Result<(), Fault> {
+        if self.shared.assembled.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.assemble_until(true).await
+    }
+
+    /// Sees to it that each member that answers has a mark.
+    ///
+    /// # Errors
+    /// A fault when a mark says that the member belongs to another quorum, or when others kept being
+    /// in the way.
+    pub(crate) async fn assemble(&self) -> Result<(), Fault> {
+        self.assemble_until(false).await
+    }
+
+    /// The same; with `enough` set, a majority that is counted is enough.
+    async fn assemble_until(&self, enough: bool) -> Result<(), Fault> {
+        let _alone = self.shared.assembling.lock().await;
+        let name = mark_name()?;
+        let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(400));
+        for _ in 0..TRIES {
+            let standings = self.standings(&name, enough).await?;
+            let which = |wanted: &Standing| -> Vec<usize> {
+                let seen = standings.iter().enumerate();
+                seen.filter(|(_, one)| one.as_ref() == Some(wanted)).map(|(at, _)| at).collect()
+            };
+            let (unmarked, claimed) = (which(&Standing::Unmarked), which(&Standing::Claimed));
+            if !which(&Standing::Counted).is_empty() {
+                self.shared.has_counted.store(true, Ordering::Relaxed);
+            }
+            let all = unmarked.len() == self.members.len();
+            let is_new = all && !self.shared.has_counted.load(Ordering::Relaxed);
+            let done = if !claimed.is_empty() {
+                false
+            } else if is_new {
+                self.found(&name).await?
+            } else {
+                self.mark_as_new(&name, &unmarked).await?;
+                true
+            };
+            if done {
+                let answered = standings.iter().flatten().count();
+                let enough = answered >= majority(self.members.len());
+                self.shared.assembled.store(enough, Ordering::Release);
+                return Ok(());
+            }
+            let pause = backoff.next(self.shared.options.entropy.jitter());
+            let clock = &self.shared.options.clock;
+            clock.sleep_until(clock.now().saturating_add(pause)).await;
+        }
+        Err(Fault::new(
+            FaultKind::Unreachable,
+            "other clients were setting up this quorum at the same time",
+            "try again",
+        ))
+    }
+
+    /// What the mark of each member says; `None` where no answer came.
+    async fn standings(
+        &self,
+        name: &LockName,
+        enough: bool,
+    ) -> Result<Vec<Option<Standing>>, Fault> {
+        let mut marks: Vec<Option<Snapshot>> = vec![None; self.members.len()];
+        let mut counted = 0;
+        let mut calls = self.ask_members(|member| {
+            let name = name.clone();
+            async move { member.inspect(&name).await }
+        });
+        while let Some(Told { member, answer }) = calls.next().await {
+            if let (Ok(seen), Some(mark)) = (answer, marks.get_mut(member)) {
+                counted += usize::from(self.shared.charter.standing(&seen) == Standing::Counted);
+                *mark = Some(seen);
+            }
+            // Whoever comes late is looked at whenever it is to be counted.
+            if enough && counted >= majority(self.members.len()) {
+                break;
+            }
+        }
+        self.no_member_twice(&marks)?;
+        let mut standings = Vec::new();
+        for (mark, place) in marks.iter().zip(&self.shared.places) {
+            let standing = mark.as_ref().map(|seen| self.shared.charter.standing(seen));
+            if let Some(Standing::Foreign(words)) = &standing {
+                return Err(self.foreign(place, words));
+            }
+            standings.push(standing);
+        }
+        Ok(standings)
+    }
+
+    pub(crate) fn foreign(&self, place: &str, words: &str) -> Fault {
+        let ours = self.shared.charter.label(0);
+        let ours = ours.split(", mark").next().unwrap_or_default();
+        Fault::new(
+            FaultKind::Misconfigured,
+            format!("{place} belongs to a {words:?}, and this client would make it a {ours:?}"),
+            "give all clients the same members and the same longest_lease",
+        )
+    }
+
+    fn no_member_twice(&self, marks: &[Option<Snapshot>]) -> Result<(), Fault> {
+        let known: Vec<_> = marks.iter().map(|seen| mark::identity(seen.as_ref()?)).collect();
+        for (index, one) in known.iter().enumerate() {
+            let Some(first) = known.iter().take(index).position(|other| other == one) else {
+                continue;
+            };
+            if one.is_none() {
+                continue;
+            }
+            let place = |at: usize| self.shared.places.get(at).map_or("", String::as_str);
+            let what = format!("{} and {} are one store", place(first), place(index));
+            let cure = "name each store once, by one address";
+            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+        }
+        Ok(())
+    }
+
+    fn ask_members<T, F>(&self, call: impl Fn(Member) -> F) -> Calls<Told<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        ask_all(&self.members, &self.shared.options.clock, PATIENCE, call)
+    }
+
+    /// A mark for each member, not set yet.
+    fn marks(&self, ttl: Duration) -> Result<Vec<Ask>, Fault> {
+        let entropy = &self.shared.options.entropy;
+        let mark = |_| {
+            let owner = entropy.owner()?;
+            let (high, _) = owner.as_bytes().split_at(8);
+            let serial = high.iter().fold(0, |serial: u64, byte| serial << 8 | u64::from(*byte));
+            Ok(Ask {
+                owner,
+                mode: Mode::Exclusive,
+                order: Order::Barging,
+                intent: Intent::Try,
+                ttl,
+                label: self.shared.charter.label(serial),
+            })
+        };
+        self.members.iter().map(mark).collect()
+    }
+
+    /// Gives marks that count at once to all members of a new quorum; `false` if others did the
+    /// same at the same time.
+    async fn found(&self, name: &LockName) -> Result<bool, Fault> {
+        let claims = self.marks(mark::CLAIM)?;
+        let everybody: Vec<_> = (0..claims.len()).collect();
+        let mut granted = vec![false; claims.len()];
+        let clock = self.shared.options.clock.clone();
+        let calls: Calls<_> = self.with_marks(&claims, &everybody, |member, claim| {
+            let (name, clock) = (name.clone(), clock.clone());
+            async move { within(clock, PATIENCE, member.acquire(&name, &claim)).await }
+        });
+        let mut doubt = false;
+        for Told { member, answer } in calls.collect::<Vec<_>>().await {
+            doubt |= answer.is_err();
+            if let (Ok(Answer::Granted { .. }), Some(granted)) = (answer, granted.get_mut(member)) {
+                *granted = true;
+            }
+        }
+        let all = !doubt && granted.iter().all(|granted| *granted);
+        let calls: Calls<_> = self.with_marks(&claims, &everybody, |member, claim| {
+            let (name, clock) = (name.clone(), clock.clone());
+            async move {
+                if !all {
+                    let release = member.release(&name, &claim.owner, Duration::ZERO);
+                    return within(clock, PATIENCE, release).await.map(|_| false);
+                }
+                let renewal = Renewal { name, owner: claim.owner, ttl: mark::LIFE };
+                let renewals = [renewal];
+                let renew = async { Ok(member.renew(&renewals).await) };
+                let answers = within(clock, PATIENCE, renew).await?;
+                Ok(matches!(answers.first(), Some(Renewed::Renewed { .. })))
+            }
+        });
+        let answers = calls.collect::<Vec<_>>().await;
+        let founded = answers.iter().filter(|told| matches!(told.answer, Ok(true))).count();
+        Ok(founded == self.members.len())
+    }
+
+    /// Gives marks that count later to members that have none.
+    async fn mark_as_new(&self, name: &LockName, unmarked: &[usize]) -> Result<(), Fault> {
+        let marks = self.marks(self.shared.charter.new_mark())?;
+        let clock = self.shared.options.clock.clone();
+        let calls: Calls<_> = self.with_marks(&marks, unmarked, |member, mark| {
+            let (name, clock) = (name.clone(), clock.clone());
+            async move { within(clock, PATIENCE, member.acquire(&name, &mark)).await }
+        });
+        // Whoever is not marked by this will be found without a mark again.
+        let _ = calls.collect::<Vec<_>>().await;
+        Ok(())
+    }
+
+    fn with_marks<T, F>(
+        &self,
+        marks: &[Ask],
+        who: &[usize],
+        call: impl Fn(Member, Ask) -> F,
+    ) -> Calls<Told<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        let each = self.members.iter().zip(marks).enumerate();
+        each.filter(|(member, _)| who.contains(member))
+            .map(|(member, (store, mark))| {
+                let call = call(store.clone(), mark.clone());
+                Box::pin(async move { Told { member, answer: call.await } }) as Call<_>
+            })
+            .collect()
+    }
+}

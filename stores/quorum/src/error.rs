@@ -1,0 +1,114 @@
+//! What a call came to, member by member.
+
+use std::time::Duration;
+
+use tenure_core::{
+    Fault, FaultKind, LockName,
+    proto::quorum::{majority, mark::Charter},
+};
+
+/// What one member did, in a word or two.
+#[derive(Clone, Debug)]
+pub(crate) enum Status {
+    /// No answer has come yet.
+    Silent,
+    /// It did what was asked.
+    Did,
+    /// Somebody else has the name there.
+    Busy,
+    /// It lost its memory, or is new, and is not counted for this long.
+    KeptOut(Duration),
+    /// It has no mark, or just gets one.
+    Unmarked,
+    /// It did something that could not be counted.
+    Uncounted,
+    /// It failed.
+    Failed { kind: FaultKind, what: String, cure: String },
+}
+
+impl Status {
+    pub(crate) fn of(fault: &Fault) -> Self {
+        let (what, cure) = (fault.what().to_owned(), fault.cure().to_owned());
+        Self::Failed { kind: fault.kind(), what, cure }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Silent => "no answer yet".to_owned(),
+            Self::Did => "did".to_owned(),
+            Self::Busy => "held by another".to_owned(),
+            Self::KeptOut(rest) => {
+                format!("kept out for {rest:.0?}, its memory is new")
+            }
+            Self::Unmarked => "its memory is new".to_owned(),
+            Self::Uncounted => "did, but too late".to_owned(),
+            Self::Failed { what, .. } => what.clone(),
+        }
+    }
+}
+
+/// The fault of a call that no majority answered. `in_doubt` says whether it may have had an effect.
+pub(crate) fn no_majority(
+    verb: &str,
+    name: Option<&LockName>,
+    statuses: &[Status],
+    places: &[String],
+    in_doubt: bool,
+) -> Fault {
+    let needed = majority(places.len());
+    let did = statuses.iter().filter(|status| matches!(status, Status::Did)).count();
+    let name = name.map(|name| format!(" {name:?}")).unwrap_or_default();
+    let members: Vec<_> = places
+        .iter()
+        .zip(statuses)
+        .map(|(place, status)| format!("{place}: {}", status.words()))
+        .collect();
+    let what = format!(
+        "{did} of {} members {verb}{name} and {needed} are needed ({})",
+        places.len(),
+        members.join("; ")
+    );
+    if !in_doubt
+        && need_somebody(statuses)
+        && let Some((kind, cure)) = lasting(statuses).next()
+    {
+        return Fault::new(kind, what, cure);
+    }
+    let kind = if in_doubt { FaultKind::InDoubt } else { FaultKind::Unreachable };
+    let kept_out =
+        statuses.iter().any(|status| matches!(status, Status::KeptOut(_) | Status::Unmarked));
+    let cure = if kept_out {
+        "wait until they are counted again, or bring back those that do not answer"
+    } else {
+        "see that a majority of the members can be reached, then try again"
+    };
+    Fault::new(kind, what, cure)
+}
+
+/// Whether so many members failed in a way that lasts until somebody changes something that trying
+/// again is of no use.
+pub(crate) fn need_somebody(statuses: &[Status]) -> bool {
+    lasting(statuses).count() > statuses.len() - majority(statuses.len())
+}
+
+fn lasting(statuses: &[Status]) -> impl Iterator<Item = (FaultKind, &str)> {
+    statuses.iter().filter_map(|status| match status {
+        Status::Failed { kind: FaultKind::Unreachable | FaultKind::InDoubt, .. } => None,
+        Status::Failed { kind, cure, .. } => Some((*kind, cure.as_str())),
+        _ => None,
+    })
+}
+
+/// What a quorum cannot do.
+pub(crate) fn unsupported(what: &str, cure: &str) -> Fault {
+    Fault::new(FaultKind::Unsupported, what, cure)
+}
+
+/// The lease is longer than all clients agreed on.
+pub(crate) fn too_long(what: &str, given: Duration, charter: &Charter) -> Fault {
+    Fault::new(
+        FaultKind::Misconfigured,
+        format!("{what} of {given:?} is longer than the {:?} of this quorum", charter.longest),
+        "choose a shorter one, or raise longest_lease for all clients of the quorum",
+    )
+}

@@ -1,0 +1,183 @@
+//! What this process remembers of its own acquisitions.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tenure_core::proto::{
+    Backoff, Owner, Timestamp, Token,
+    queue::{Ask, Mode},
+    quorum::attempt,
+};
+
+/// For how much longer than its lease an acquisition is remembered: releases are repeated.
+const AFTER: Duration = Duration::from_secs(30);
+/// The pauses of one that waits.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(8), Duration::from_millis(200));
+
+/// The acquisitions of one process, by their owners. One that is not remembered has made one
+/// attempt, and holds nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Holds(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    known: BTreeMap<Owner, Acquisition>,
+    /// At how many those are swept out that ended long ago.
+    sweep_at: usize,
+}
+
+#[derive(Debug)]
+struct Acquisition {
+    /// Which attempt is the last one: [`attempt`].
+    attempt: u32,
+    held: Option<Held>,
+    /// It was released, so its owner is not to be used again.
+    ended: bool,
+    pauses: Backoff,
+    forget_at: Timestamp,
+}
+
+/// What a hold was granted as.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) token: Token,
+    pub(crate) mode: Mode,
+    pub(crate) label: String,
+}
+
+/// One attempt at an acquisition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attempt {
+    of: Owner,
+    number: u32,
+}
+
+impl Attempt {
+    /// The owner by which members know it.
+    pub(crate) fn owner(&self) -> Owner {
+        attempt(&self.of, self.number)
+    }
+
+    /// The owner of the acquisition.
+    pub(crate) fn of(&self) -> Owner {
+        self.of
+    }
+}
+
+impl Holds {
+    /// The attempt that an ask of `owner` belongs to, and the token that it was answered before.
+    pub(crate) fn asking(&self, owner: &Owner) -> (Attempt, Option<Token>) {
+        let mut state = self.lock();
+        let Some(known) = state.known.get_mut(owner) else {
+            return (Attempt { of: *owner, number: 0 }, None);
+        };
+        if known.ended {
+            known.ended = false;
+            known.attempt += 1;
+        }
+        let token = known.held.as_ref().map(|held| held.token);
+        (Attempt { of: *owner, number: known.attempt }, token)
+    }
+
+    /// The attempt was granted.
+    pub(crate) fn granted(&self, attempt: Attempt, held: Held, now: Timestamp, ttl: Duration) {
+        self.update(attempt.of, now, ttl, |known| {
+            known.attempt = attempt.number;
+            known.held = Some(held);
+            known.ended = false;
+        });
+    }
+
+    /// The attempt is taken back: the next ask of this acquisition is another one.
+    pub(crate) fn taken_back(&self, attempt: Attempt, now: Timestamp, ttl: Duration) {
+        self.update(attempt.of, now, ttl, |known| {
+            known.attempt = known.attempt.max(attempt.number + 1);
+        });
+    }
+
+    /// How long one that was refused is to wait before it asks again. Only who waits is remembered.
+    pub(crate) fn pause(
+        &self,
+        owner: &Owner,
+        now: Timestamp,
+        random: u64,
+        waits: bool,
+    ) -> Duration {
+        if !waits {
+            return Backoff::new(PAUSES.0, PAUSES.1).next(random);
+        }
+        let mut pause = PAUSES.0;
+        self.update(*owner, now, Duration::ZERO, |known| pause = known.pauses.next(random));
+        pause
+    }
+
+    /// The hold was renewed, or is to be: the attempt that it is, and what it was granted as.
+    pub(crate) fn renewing(
+        &self,
+        owner: &Owner,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> (Attempt, Option<Held>) {
+        let mut state = self.lock();
+        let Some(known) = state.known.get_mut(owner) else {
+            return (Attempt { of: *owner, number: 0 }, None);
+        };
+        known.forget_at = known.forget_at.max(now.saturating_add(ttl).saturating_add(AFTER));
+        (Attempt { of: *owner, number: known.attempt }, known.held.clone())
+    }
+
+    /// The acquisition is given up: the attempt to release.
+    pub(crate) fn releasing(&self, owner: &Owner) -> Attempt {
+        let mut state = self.lock();
+        let Some(known) = state.known.get_mut(owner) else {
+            return Attempt { of: *owner, number: 0 };
+        };
+        known.held = None;
+        known.ended = true;
+        Attempt { of: *owner, number: known.attempt }
+    }
+
+    /// Whether this very attempt is a hold that was not given up.
+    pub(crate) fn is_held(&self, attempt: Attempt) -> bool {
+        let state = self.lock();
+        let known = state.known.get(&attempt.of);
+        known.is_some_and(|known| known.attempt == attempt.number && known.held.is_some())
+    }
+
+    fn update(
+        &self,
+        owner: Owner,
+        now: Timestamp,
+        ttl: Duration,
+        change: impl FnOnce(&mut Acquisition),
+    ) {
+        let mut state = self.lock();
+        if !state.known.contains_key(&owner) && state.known.len() >= state.sweep_at.max(1_024) {
+            state.known.retain(|_, known| known.forget_at > now);
+            state.sweep_at = state.known.len() * 2;
+        }
+        let known = state.known.entry(owner).or_insert_with(|| Acquisition {
+            attempt: 0,
+            held: None,
+            ended: false,
+            pauses: Backoff::new(PAUSES.0, PAUSES.1),
+            forget_at: now,
+        });
+        known.forget_at = known.forget_at.max(now.saturating_add(ttl).saturating_add(AFTER));
+        change(known);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    /// What was granted to `ask`.
+    pub(crate) fn of(ask: &Ask, token: Token) -> Self {
+        Self { token, mode: ask.mode, label: ask.label.clone() }
+    }
+}

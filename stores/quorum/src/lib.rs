@@ -1,0 +1,25 @@
+//! A store of tenure made of several independent stores: a name is held when a majority of them
+//! hold it. With Redis servers as members this is Redlock, with fencing tokens that rise.
+//!
+//! Users choose it by a URL, `quorum:redis://a,redis://b,redis://c`, or by `Tenure::quorum`. What
+//! it promises, and under which assumptions, stands in `docs/stores/quorum.md`.
+//!
+//! All members are asked at once, each with a time limit of its own, so that one that is slow or
+//! dead never holds up a grant for longer than that. What was won without a majority is given back.
+//! A member that restarts empty is not counted before the longest lease has passed.
+
+mod acquire;
+mod assembly;
+mod background;
+mod error;
+mod health;
+mod holds;
+mod listing;
+mod members;
+mod options;
+mod release;
+mod renewal;
+mod store;
+
+pub use options::QuorumOptions;
+pub use store::QuorumStore;

@@ -1,0 +1,113 @@
+//! Looking at names, and taking them away: what a majority says.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::StreamExt;
+use tenure_core::{
+    Fault, FaultKind, LockName,
+    proto::{
+        queue::{Contender, Snapshot},
+        quorum::{agreed, agreed_holders, majority, mark},
+    },
+    store::Listing,
+};
+
+use crate::{
+    QuorumStore,
+    error::{Status, no_majority},
+    members::{Calls, Told, ask_all},
+    store::refuse_mark,
+};
+
+/// How long a member may take to list its names.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl QuorumStore {
+    pub(crate) async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        let options = &self.shared.options;
+        let calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
+            let name = name.clone();
+            async move { member.inspect(&name).await }
+        });
+        let seen = self.of_majority("showed", Some(name), calls).await?;
+        Ok(agreed(&seen, self.members.len()))
+    }
+
+    pub(crate) async fn list_agreed(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        let clock = &self.shared.options.clock;
+        let calls = ask_all(&self.members, clock, PATIENCE, |member| {
+            // One of them may be the mark.
+            let (prefix, limit) = (prefix.to_owned(), limit.saturating_add(1));
+            async move { member.list(&prefix, limit).await }
+        });
+        let listings = self.of_majority("listed names", None, calls).await?;
+        // Of what comes behind the end of a list that was cut, that member said nothing.
+        let ends = listings.iter().filter(|listing| listing.more);
+        let end = ends.filter_map(|listing| listing.names.last().map(|(name, _)| name)).min();
+        let mut seen: BTreeMap<&LockName, Vec<Snapshot>> = BTreeMap::new();
+        for (name, snapshot) in listings.iter().flat_map(|listing| &listing.names) {
+            seen.entry(name).or_default().push(snapshot.clone());
+        }
+        let mut result = Listing { names: Vec::new(), more: end.is_some() };
+        for (name, mut snapshots) in seen {
+            if name.as_str() == mark::NAME || end.is_some_and(|end| name > end) {
+                continue;
+            }
+            snapshots.resize(listings.len(), Snapshot::default());
+            let agreed = agreed(&snapshots, self.members.len());
+            if agreed == Snapshot::default() {
+                continue;
+            }
+            if result.names.len() == limit {
+                result.more = true;
+                break;
+            }
+            result.names.push((name.clone(), agreed));
+        }
+        Ok(result)
+    }
+
+    pub(crate) async fn evict_everywhere(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        refuse_mark(name)?;
+        let options = &self.shared.options;
+        let calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
+            let name = name.clone();
+            async move { member.evict(&name).await }
+        });
+        let evicted = self.of_majority("evicted who holds", Some(name), calls).await?;
+        self.shared.board.wake_name(name);
+        Ok(agreed_holders(&evicted, self.members.len()))
+    }
+
+    /// What all members answer that answer in time, if they are a majority.
+    async fn of_majority<T: Send + 'static>(
+        &self,
+        verb: &str,
+        name: Option<&LockName>,
+        mut calls: Calls<Told<T>>,
+    ) -> Result<Vec<T>, Fault> {
+        let mut answers = Vec::new();
+        let mut statuses = vec![Status::Silent; self.members.len()];
+        let mut in_doubt = false;
+        while let Some(Told { member, answer }) = calls.next().await {
+            let status = match answer {
+                Ok(answer) => {
+                    answers.push(answer);
+                    Status::Did
+                }
+                Err(fault) => {
+                    in_doubt |= fault.kind() == FaultKind::InDoubt;
+                    Status::of(&fault)
+                }
+            };
+            if let Some(old) = statuses.get_mut(member) {
+                *old = status;
+            }
+        }
+        if answers.len() >= majority(self.members.len()) {
+            return Ok(answers);
+        }
+        let in_doubt = in_doubt || !answers.is_empty();
+        Err(no_majority(verb, name, &statuses, &self.shared.places, in_doubt))
+    }
+}

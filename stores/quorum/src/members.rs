@@ -1,0 +1,64 @@
+//! Asking all members at once, each within its time limit.
+
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use futures_util::stream::FuturesUnordered;
+use tenure_core::{Clock, Fault, FaultKind, LockName, Store, proto::quorum::mark};
+
+/// A call to one member that is under way.
+pub(crate) type Call<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Calls to several members that are under way. Dropping them gives them up.
+pub(crate) type Calls<T> = FuturesUnordered<Call<T>>;
+
+/// One member as one side calls it: the user's, or tenure's own thread.
+pub(crate) type Member = Arc<dyn Store>;
+
+/// What came of a call to one of the members.
+#[derive(Debug)]
+pub(crate) struct Told<T> {
+    pub(crate) member: usize,
+    pub(crate) answer: Result<T, Fault>,
+}
+
+/// Calls every member; whoever does not answer within `limit` is in doubt.
+pub(crate) fn ask_all<T, F>(
+    members: &[Member],
+    clock: &Arc<dyn Clock>,
+    limit: Duration,
+    call: impl Fn(Member) -> F,
+) -> Calls<Told<T>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Fault>> + Send + 'static,
+{
+    let calls = members.iter().enumerate().map(|(member, store)| {
+        let call = within(clock.clone(), limit, call(store.clone()));
+        Box::pin(async move { Told { member, answer: call.await } }) as Call<_>
+    });
+    calls.collect()
+}
+
+/// What `call` gives, if it does so within `limit`.
+pub(crate) async fn within<T>(
+    clock: Arc<dyn Clock>,
+    limit: Duration,
+    call: impl Future<Output = Result<T, Fault>> + Send,
+) -> Result<T, Fault> {
+    let until = clock.now().saturating_add(limit);
+    tokio::select! {
+        biased;
+        answer = call => answer,
+        () = async { clock.sleep_until(until).await } => Err(Fault::new(
+            FaultKind::InDoubt,
+            format!("no answer within {limit:?}"),
+            "see why it is slow, or raise member_limit",
+        )),
+    }
+}
+
+/// The reserved name that the members' marks have.
+pub(crate) fn mark_name() -> Result<LockName, Fault> {
+    LockName::new(mark::NAME)
+        .map_err(|error| Fault::new(FaultKind::Corrupt, error.to_string(), "choose another"))
+}

@@ -1,0 +1,100 @@
+//! How members are asked, and what all clients of a quorum agree on.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{
+    Clock, Entropy, Fault, FaultKind, OsEntropy, SystemClock,
+    proto::{Timestamp, time::in_range},
+};
+
+/// How members are asked, and what all clients of a quorum agree on.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure_quorum::QuorumOptions;
+///
+/// let options = QuorumOptions::new()
+///     .member_limit(Duration::from_millis(100))?
+///     .longest_lease(Duration::from_secs(600))?;
+/// # Ok::<(), tenure_core::Fault>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct QuorumOptions {
+    pub(crate) member_limit: Duration,
+    pub(crate) longest_lease: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+}
+
+impl Default for QuorumOptions {
+    fn default() -> Self {
+        Self {
+            member_limit: Duration::from_millis(500),
+            longest_lease: Duration::from_secs(60),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(OsEntropy::default()),
+        }
+    }
+}
+
+impl QuorumOptions {
+    /// The usual options.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How long one member may take to answer, 5 ms to 10 s; 500 ms unless said otherwise, and never
+    /// more than a quarter of the lease that is asked for.
+    ///
+    /// While a minority does not answer, this is what a call may take longer.
+    ///
+    /// # Errors
+    /// A fault when it is out of range.
+    pub fn member_limit(mut self, limit: Duration) -> Result<Self, Fault> {
+        self.member_limit = within("member_limit", limit, 5, 10_000)?;
+        Ok(self)
+    }
+
+    /// The longest lease that may be asked for, grace included, and the longest time for which a
+    /// name may stay taken after its release: 100 ms to 49 h; 60 s unless said otherwise.
+    ///
+    /// A member that lost its memory is not counted for this long. All clients of a quorum must
+    /// agree on it; the members keep it, and a client with another one is refused.
+    ///
+    /// # Errors
+    /// A fault when it is out of range.
+    pub fn longest_lease(mut self, longest: Duration) -> Result<Self, Fault> {
+        self.longest_lease = within("longest_lease", longest, 100, 49 * 60 * 60 * 1_000)?;
+        Ok(self)
+    }
+
+    /// The clock for time limits and pauses: for tests and simulations.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Where the owners of marks and the spread of pauses come from: for tests and simulations.
+    #[must_use]
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// How long a member may take with a call for such a lease.
+    pub(crate) fn limit(&self, lease: Duration) -> Duration {
+        self.member_limit.min(lease / 4).max(Duration::from_millis(5))
+    }
+}
+
+fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
+    in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
+        |error| Fault::new(FaultKind::Misconfigured, error.to_string(), "choose another length"),
+    )
+}

@@ -1,0 +1,182 @@
+//! Renewing a majority, and bringing back members that lost a hold.
+
+use futures_util::{FutureExt, StreamExt};
+use tenure_core::{
+    LockName,
+    proto::{
+        Renewed,
+        queue::{Answer, Ask, Intent, Order},
+        quorum::{RenewalTally, mark::Standing},
+    },
+    store::Renewal,
+};
+
+use crate::{
+    QuorumStore,
+    background::TakingBack,
+    holds::{Attempt, Held},
+    members::{Call, Calls, Member, mark_name, within},
+};
+
+/// What one member answered for all holds, and whether it is counted.
+struct Report {
+    member: usize,
+    answers: Vec<Renewed>,
+    standing: Option<Standing>,
+}
+
+/// One hold under renewal.
+struct Hold {
+    renewal: Renewal,
+    attempt: Attempt,
+    held: Option<Held>,
+    tally: RenewalTally,
+    answers: Vec<(usize, Renewed)>,
+}
+
+impl QuorumStore {
+    pub(crate) async fn renew_by_majority(&self, holds: &[Renewal]) -> Vec<Renewed> {
+        let Some(shortest) = holds.iter().map(|hold| hold.ttl).min() else { return Vec::new() };
+        let Ok(mark) = mark_name() else { return vec![Renewed::Unknown; holds.len()] };
+        let now = self.shared.options.now();
+        let longest = self.shared.charter.longest;
+        let mut holds: Vec<Hold> = holds
+            .iter()
+            .map(|hold| {
+                let (attempt, held) = self.shared.holds.renewing(&hold.owner, now, hold.ttl);
+                let ttl = hold.ttl.min(longest);
+                let renewal = Renewal { name: hold.name.clone(), owner: attempt.owner(), ttl };
+                let tally = RenewalTally::new(self.members.len());
+                Hold { renewal, attempt, held, tally, answers: Vec::new() }
+            })
+            .collect();
+        let limit = self.shared.options.limit(shortest);
+        let mut reports = self.ask_to_renew(&holds, &mark, limit);
+        let undecided =
+            |holds: &[Hold]| holds.iter().any(|hold| hold.tally.result() == Renewed::Unknown);
+        let mut unmarked = false;
+        while undecided(&holds) {
+            let Some(report) = reports.next().await else { break };
+            unmarked |= note(&mut holds, report);
+        }
+        while let Some(Some(report)) = reports.next().now_or_never() {
+            unmarked |= note(&mut holds, report);
+        }
+        if !reports.is_empty() {
+            // A member that is slow is to renew all the same.
+            self.shared.background.run(async move { while reports.next().await.is_some() {} });
+        }
+        if unmarked {
+            let quorum = self.clone();
+            self.shared.background.run(async move {
+                let _ = quorum.assemble().await;
+            });
+        }
+        holds.into_iter().map(|hold| self.conclude(hold)).collect()
+    }
+
+    fn ask_to_renew(
+        &self,
+        holds: &[Hold],
+        mark: &LockName,
+        limit: std::time::Duration,
+    ) -> Calls<Report> {
+        let renewals: Vec<_> = holds.iter().map(|hold| hold.renewal.clone()).collect();
+        let charter = self.shared.charter;
+        let each = self.members.iter().cloned().enumerate().map(|(member, store)| {
+            let (clock, renewals, mark) =
+                (self.shared.options.clock.clone(), renewals.clone(), mark.clone());
+            Box::pin(async move {
+                let renew = async { Ok(store.renew(&renewals).await) };
+                let renew = within(clock.clone(), limit, renew);
+                let look = within(clock.clone(), limit, store.inspect(&mark));
+                let (answers, seen) = futures_util::future::join(renew, look).await;
+                let standing = seen.ok().map(|seen| charter.standing(&seen));
+                Report { member, answers: answers.unwrap_or_default(), standing }
+            }) as Call<_>
+        });
+        each.collect()
+    }
+
+    fn conclude(&self, hold: Hold) -> Renewed {
+        let result = hold.tally.result();
+        let stores = |which: fn(&Renewed) -> bool| -> Vec<Member> {
+            let members = hold.answers.iter().filter(|(_, answer)| which(answer));
+            members.filter_map(|(member, _)| self.members.get(*member).cloned()).collect()
+        };
+        match result {
+            Renewed::Renewed { .. } => {
+                let lost = stores(|answer| *answer == Renewed::Lost);
+                if let Some(held) = hold.held.as_ref().filter(|_| !lost.is_empty()) {
+                    self.bring_back(&hold, held, lost);
+                }
+            }
+            Renewed::Lost => {
+                self.shared.holds.releasing(&hold.attempt.of());
+                // What is left of it must not stand in others' way.
+                let left = stores(|answer| matches!(answer, Renewed::Renewed { .. }));
+                for store in left {
+                    self.shared.background.run(self.taking_back(&hold.renewal).from(store, false));
+                }
+            }
+            Renewed::Unknown => {}
+        }
+        result
+    }
+
+    /// Members that lost the hold are asked to take it back. They repair a majority that renewed,
+    /// and never make one.
+    fn bring_back(&self, hold: &Hold, held: &Held, lost: Vec<Member>) {
+        let ask = Ask {
+            owner: hold.renewal.owner,
+            mode: held.mode,
+            order: Order::Barging,
+            intent: Intent::Try,
+            ttl: hold.renewal.ttl,
+            label: held.label.clone(),
+        };
+        let (token, attempt) = (held.token, hold.attempt);
+        for store in lost {
+            let taking_back = self.taking_back(&hold.renewal);
+            let (shared, ask) = (self.shared.clone(), ask.clone());
+            self.shared.background.run(async move {
+                let (clock, limit) = (&taking_back.clock, taking_back.limit);
+                let name = &taking_back.name;
+                let granted = within(clock.clone(), limit, store.acquire(name, &ask)).await;
+                let in_doubt = match granted {
+                    Ok(Answer::Granted { .. }) => {
+                        let raise = store.raise(name, &ask.owner, token);
+                        let _ = within(clock.clone(), limit, raise).await;
+                        false
+                    }
+                    Ok(Answer::Busy { .. }) => return,
+                    Err(_) => true,
+                };
+                if !shared.holds.is_held(attempt) {
+                    taking_back.from(store, in_doubt).await;
+                }
+            });
+        }
+    }
+
+    fn taking_back(&self, renewal: &Renewal) -> TakingBack {
+        TakingBack {
+            clock: self.shared.options.clock.clone(),
+            limit: self.shared.options.limit(renewal.ttl),
+            name: renewal.name.clone(),
+            owner: renewal.owner,
+            ttl: renewal.ttl,
+        }
+    }
+}
+
+/// Counts what a member reported; says whether it needs a mark.
+fn note(holds: &mut [Hold], report: Report) -> bool {
+    let Report { member, answers, standing } = report;
+    let counted = standing == Some(Standing::Counted);
+    for (hold, answer) in holds.iter_mut().zip(answers) {
+        hold.tally.answered(answer, counted);
+        hold.answers.push((member, answer));
+    }
+    standing == Some(Standing::Unmarked)
+}

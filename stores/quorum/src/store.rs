@@ -1,0 +1,269 @@
+//! The contract on a majority of stores.
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, FaultKind, HintBoard, LockName, Owner, Store, Token, Wakeups,
+    proto::{
+        Renewed,
+        queue::{Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot},
+        quorum::{FEWEST_MEMBERS, mark},
+    },
+    store::{Capabilities, Finding, LeaseScope, Listing, Renewal},
+};
+
+use crate::{
+    QuorumOptions,
+    background::Background,
+    error::{too_long, unsupported},
+    holds::Holds,
+    members::Member,
+};
+
+/// Locks on a majority of several independent stores. Clones are the same client.
+///
+/// Exclusion (S1) holds as long as a majority of the members keeps its memory, or as long as
+/// `longest_lease` lies between two losses, and every member keeps the promises of a single store.
+/// Tokens rise (S2) also when members are lost and come back, unless their clocks are then behind.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::sync::Arc;
+/// use tenure_core::{MemoryStore, Store, Tenure};
+/// use tenure_quorum::{QuorumOptions, QuorumStore};
+///
+/// let members = (0..3).map(|_| Arc::new(MemoryStore::new()) as Arc<dyn Store>).collect();
+/// let tenure = Tenure::new(Arc::new(QuorumStore::new(members, QuorumOptions::new())?));
+/// let guard = tenure.mutex("order:pay:42").lock().await?;
+/// guard.release().await?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct QuorumStore {
+    pub(crate) members: Arc<[Member]>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What the store of the user's calls and that of the engine have in common.
+pub(crate) struct Shared {
+    pub(crate) options: QuorumOptions,
+    pub(crate) charter: mark::Charter,
+    pub(crate) places: Vec<String>,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) holds: Holds,
+    pub(crate) background: Background,
+    pub(crate) board: HintBoard,
+    /// Held while members get their marks.
+    pub(crate) assembling: tokio::sync::Mutex<()>,
+    pub(crate) assembled: AtomicBool,
+    /// Whether members were ever seen that count: then an empty quorum is no new one.
+    pub(crate) has_counted: AtomicBool,
+}
+
+impl QuorumStore {
+    /// A quorum of these members, which must be independent: none may fail because another does. An
+    /// odd number is best, since an even one survives no more losses than one fewer would.
+    ///
+    /// Nothing is sent. The first call that needs a majority sees to it that each member is marked.
+    ///
+    /// # Errors
+    /// A fault when there are fewer than three members, one is there twice, or one cannot raise
+    /// tokens or keeps no lease for each hold.
+    pub fn new(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
+        let places: Vec<_> =
+            members.iter().map(|one| format!("{}:{}", one.kind(), one.location())).collect();
+        check(&members, &places)?;
+        let charter = mark::Charter { members: members.len(), longest: options.longest_lease };
+        let shared = Shared {
+            options,
+            charter,
+            places,
+            capabilities: capabilities(&members),
+            holds: Holds::default(),
+            background: Background::new(),
+            board: HintBoard::new(),
+            assembling: tokio::sync::Mutex::new(()),
+            assembled: AtomicBool::new(false),
+            has_counted: AtomicBool::new(false),
+        };
+        Ok(Self { members: members.into(), shared: Arc::new(shared) })
+    }
+
+    /// The same, with a look at the members: what is wrong with the quorum shows now.
+    ///
+    /// # Errors
+    /// As [`QuorumStore::new`], and when the members belong to another quorum or to one with other
+    /// rules. That members cannot be reached is no error here.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: nothing is held by opening a quorum.
+    pub async fn open(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
+        let store = Self::new(members, options)?;
+        match store.assemble().await {
+            Err(fault) if !fault.is_passing() => Err(fault),
+            Ok(()) | Err(_) => Ok(store),
+        }
+    }
+
+    /// Refuses what a quorum cannot do.
+    fn admit(&self, name: &LockName, ask: &Ask) -> Result<(), Fault> {
+        refuse_mark(name)?;
+        if let Mode::Permits { .. } = ask.mode {
+            return Err(unsupported(
+                "a quorum has no permits: three members of two permits each would admit three",
+                "keep the semaphore in one store",
+            ));
+        }
+        if ask.mode == Mode::Shared && !self.shared.capabilities.shared {
+            return Err(unsupported("a member has no shared mode", "use exclusive locks"));
+        }
+        if ask.order == Order::Fifo {
+            return Err(unsupported(
+                "a quorum keeps no queue, so nobody comes first",
+                "do without fair()",
+            ));
+        }
+        if ask.ttl > self.shared.charter.longest {
+            return Err(too_long("a lease", ask.ttl, &self.shared.charter));
+        }
+        Ok(())
+    }
+}
+
+/// The name of the marks is nobody's to lock.
+pub(crate) fn refuse_mark(name: &LockName) -> Result<(), Fault> {
+    if name.as_str() == mark::NAME {
+        let what = "this name is kept for the marks of the quorum's members";
+        return Err(Fault::new(FaultKind::Misconfigured, what, "choose another name"));
+    }
+    Ok(())
+}
+
+fn check(members: &[Member], places: &[String]) -> Result<(), Fault> {
+    let wrong = |what: String, cure: &str| Err(Fault::new(FaultKind::Misconfigured, what, cure));
+    if members.len() < FEWEST_MEMBERS {
+        let what = format!("a quorum of {} members cannot lose any", members.len());
+        return wrong(what, "name at least three independent stores");
+    }
+    for (index, (member, place)) in members.iter().zip(places).enumerate() {
+        let twice = members.iter().zip(places).take(index).any(|(other, other_place)| {
+            // Stores in memory have no address to tell them apart.
+            Arc::ptr_eq(member, other) || (place == other_place && member.kind() != "memory")
+        });
+        if twice {
+            return wrong(format!("{place} is named twice"), "name each store once");
+        }
+        let can = member.capabilities();
+        if !can.raise || can.lease != LeaseScope::Hold {
+            let what = format!("{place} cannot be a member: it writes no tokens into holds");
+            return wrong(what, "choose stores that can raise tokens, or use it alone");
+        }
+    }
+    Ok(())
+}
+
+fn capabilities(members: &[Member]) -> Capabilities {
+    let all = |can: fn(&Capabilities) -> bool| members.iter().all(|one| can(one.capabilities()));
+    Capabilities {
+        shared: all(|can| can.shared),
+        permits: false,
+        fifo: false,
+        handoff: false,
+        pass_bits: all(|can| can.pass_bits),
+        lease: LeaseScope::Hold,
+        lingers: all(|can| can.lingers),
+        late_calls: !all(|can| !can.late_calls),
+        notices_death: false,
+        raise: false,
+        place_ttl: Duration::ZERO,
+        claim_window: Duration::ZERO,
+        max_waiters: 0,
+        max_holders: members.iter().map(|one| one.capabilities().max_holders).min().unwrap_or(0),
+    }
+}
+
+impl fmt::Debug for QuorumStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuorumStore").field("members", &self.shared.places).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Store for QuorumStore {
+    fn kind(&self) -> &'static str {
+        "quorum"
+    }
+
+    fn location(&self) -> String {
+        self.shared.places.join(",")
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.shared.capabilities
+    }
+
+    fn for_engine(&self) -> Arc<dyn Store> {
+        let members = self.members.iter().map(|member| member.for_engine()).collect();
+        Arc::new(Self { members, shared: self.shared.clone() })
+    }
+
+    fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
+        self.shared.board.listen(name, owner)
+    }
+
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        self.admit(name, ask)?;
+        self.acquire_by_majority(name, ask).await
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+        self.renew_by_majority(holds).await
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        self.release_everywhere(name, owner, keep).await
+    }
+
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        self.admit(name, ask)?;
+        // Nobody waits in a queue who could lose a place in between.
+        self.release(name, owner, Duration::ZERO).await?;
+        self.acquire_by_majority(name, ask).await
+    }
+
+    async fn raise(&self, _: &LockName, _: &Owner, _: Token) -> Result<Raised, Fault> {
+        Err(unsupported("a quorum cannot be a member of a quorum", "name its members instead"))
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        self.look(name).await
+    }
+
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        self.list_agreed(prefix, limit).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        self.evict_everywhere(name).await
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        Ok(self.look_at_members().await)
+    }
+
+    #[cfg(unix)]
+    fn liveness(&self) -> Option<std::os::fd::OwnedFd> {
+        None
+    }
+}

@@ -1,0 +1,106 @@
+//! The suite on quorums of stores in memory, with all members and with a minority stopped.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tenure_core::{Clock, ManualClock, MemoryStore, Store};
+use tenure_quorum::{QuorumOptions, QuorumStore};
+use tenure_testkit::{
+    Random,
+    conformance::Adapter,
+    fault::{Faults, Tally, Unreliable},
+};
+
+/// Stores in memory on one clock that moves by hand, some of which stop.
+#[derive(Debug)]
+struct Members {
+    clock: ManualClock,
+    stores: Vec<MemoryStore>,
+    lines: Vec<Unreliable>,
+    stopped: usize,
+    founded: AtomicBool,
+}
+
+impl Members {
+    fn new(count: usize, stopped: usize) -> Self {
+        let clock = ManualClock::new();
+        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+        let stores: Vec<_> = (0..count).map(|_| MemoryStore::with_clock(shared.clone())).collect();
+        let line = |store: &MemoryStore| {
+            let (store, tally) = (Arc::new(store.clone()), Arc::new(Tally::default()));
+            let faults = Faults { patience: Duration::from_secs(2), ..Faults::default() };
+            Unreliable::without_late_calls(store, shared.clone(), faults, Random::new(1), tally)
+        };
+        let lines = stores.iter().map(line).collect();
+        Self { clock, stores, lines, stopped, founded: AtomicBool::new(false) }
+    }
+
+    fn options(&self) -> QuorumOptions {
+        QuorumOptions::new()
+            .longest_lease(Duration::from_secs(1_800))
+            .unwrap()
+            .member_limit(Duration::from_millis(20))
+            .unwrap()
+            .clock(Arc::new(self.clock.clone()))
+    }
+}
+
+#[async_trait]
+impl Adapter for Members {
+    async fn open(&self) -> Arc<dyn Store> {
+        let members =
+            self.lines.iter().map(|line| Arc::new(line.clone()) as Arc<dyn Store>).collect();
+        if !self.founded.swap(true, Ordering::Relaxed) {
+            let store = QuorumStore::open(members, self.options()).await.unwrap();
+            for line in self.lines.iter().take(self.stopped) {
+                line.cut();
+            }
+            return Arc::new(store);
+        }
+        Arc::new(QuorumStore::new(members, self.options()).unwrap())
+    }
+
+    async fn pass(&self, length: Duration) {
+        self.clock.advance(length);
+    }
+
+    async fn lose_data(&self) -> bool {
+        if self.stopped > 0 {
+            return false;
+        }
+        for store in &self.stores {
+            store.forget();
+        }
+        true
+    }
+}
+
+mod three {
+    use super::Members;
+
+    tenure_testkit::conformance!(Members::new(3, 0));
+}
+
+mod five {
+    use super::Members;
+
+    tenure_testkit::conformance!(Members::new(5, 0));
+}
+
+mod three_with_one_stopped {
+    use super::Members;
+
+    tenure_testkit::conformance!(Members::new(3, 1));
+}
+
+mod five_with_two_stopped {
+    use super::Members;
+
+    tenure_testkit::conformance!(Members::new(5, 2));
+}

@@ -1,0 +1,6 @@
+//! Tests of quorums of stores in memory and of real servers.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod conformance;
+mod locks;
