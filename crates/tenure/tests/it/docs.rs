@@ -7,13 +7,14 @@ use std::{
 };
 
 /// Where tests live, seen from this crate.
-const TESTS: [&str; 6] = [
+const TESTS: [&str; 7] = [
     "tests",
     "../tenure-proto/tests",
     "../tenure-core/tests",
     "../tenure-testkit/src/conformance",
     "../tenure-testkit/tests",
     "../../stores/embedded/tests",
+    "../../ladder/tests",
 ];
 
 fn here(path: &str) -> PathBuf {
@@ -73,7 +74,7 @@ fn every_test_that_the_documentation_names_exists() {
         sources(&here(dir), &mut code);
     }
     let code = code.concat();
-    for page in ["guarantees.md", "fencing.md"] {
+    for page in ["guarantees.md", "fencing.md", "wrong-locks.md"] {
         let page = fs::read_to_string(here("../../docs").join(page)).unwrap();
         let named = tests_named_in(&page);
         assert!(!named.is_empty());
