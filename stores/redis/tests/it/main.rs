@@ -11,6 +11,7 @@ mod network;
 mod places;
 mod processes;
 mod server_faults;
+mod sick;
 mod support;
 #[cfg(feature = "tls")]
 mod tls;
