@@ -10,6 +10,7 @@ use std::{
 use tenure_core::AcquireError;
 
 use crate::{
+    dropping::drop_for_ever,
     fenced::Fenced,
     support::{PATIENCE, hold, micros, tenure},
 };
@@ -113,6 +114,10 @@ fn plays_its_role() {
         }
         ["count fenced", url, file, rounds] => {
             runtime.block_on(count_fenced(url, file, rounds.parse().unwrap()));
+        }
+        ["drop acquires", url, kept] => {
+            let kept = Duration::from_millis(kept.parse().unwrap());
+            runtime.block_on(drop_for_ever(url, kept, || say("dropping")));
         }
         ["leave", url] => {
             let guard = runtime.block_on(async {

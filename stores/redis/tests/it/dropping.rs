@@ -1,96 +1,191 @@
 //! Acquisitions that are dropped in the middle leave nothing behind (promise S5).
 
+#![allow(clippy::print_stdout, reason = "a test tells what it did")]
+
 use std::{
     future::{Future, IntoFuture, poll_fn},
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed},
     },
     task::Poll,
     time::Duration,
 };
 
-use tenure_core::{AcquireError, Tenure};
-use tenure_testkit::{Random, server::RedisServer};
+use tenure_core::{AcquireError, Tenure, proto::queue::Snapshot};
+use tenure_redis::{RedisOptions, RedisStore};
+use tenure_testkit::{
+    Random,
+    server::{RedisServer, redis::Reply},
+};
+use tokio::task::JoinSet;
 
-use crate::support::{PATIENCE, lock_keys, name, store, until};
+use crate::{
+    child::Process,
+    support::{PATIENCE, lock_keys, until},
+};
 
-const TTL: Duration = Duration::from_millis(1_000);
-const TASKS: u64 = 8;
-const ROUNDS: usize = 1_250;
+const DROPS: u32 = 10_000;
+const PROCESSES: usize = 4;
+const TASKS: u64 = 12;
+/// How deep drops go: an acquire that waits is woken more often than this before it is granted.
+const DEEPEST: usize = 8;
+/// The store counts in microseconds, keys end at whole milliseconds.
+const ROUNDED_UP: Duration = Duration::from_millis(1);
+/// So long that within the patience of a test nothing ends by itself.
+const LONG: Duration = Duration::from_secs(60);
 
-/// Polls `future` at most `polls` times and at most for a little while, then drops it.
-async fn dropped_after<F: Future>(future: F, polls: u64) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let mut left = polls;
-    let some_polls = poll_fn(|context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        let polled = future.as_mut().poll(context).map(Some);
-        if polled.is_pending() && left == 0 {
-            return Poll::Ready(None);
-        }
-        polled
-    });
-    tokio::time::timeout(Duration::from_millis(20), some_polls).await.ok().flatten()
+/// A process whose leases and places are kept this long when nobody takes them back.
+fn process(url: &str, kept: Duration) -> Tenure {
+    let options = RedisOptions::from_url(url).unwrap().place_ttl(kept).unwrap();
+    Tenure::builder(Arc::new(RedisStore::new(options).unwrap())).max_holds(100_000).build()
 }
 
-/// 10,000 acquisitions of one name that others use, each dropped at another await point.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+/// Counts of drops by their await points, from the first on.
+fn awaits() -> Vec<AtomicU32> {
+    (0..=DEEPEST).map(|_| AtomicU32::new(0)).collect()
+}
+
+/// What a future gave before it was polled so often, or after how many polls it was dropped.
+async fn dropped_after<F>(future: F, polls: usize) -> Result<F::Output, usize>
+where
+    F: Future + Send,
+    F::Output: Send,
+{
+    let (mut future, polled) = (pin!(future), AtomicUsize::new(0));
+    let some_polls = poll_fn(|context| {
+        if polled.load(Relaxed) == polls {
+            return Poll::Ready(None);
+        }
+        let now = polled.fetch_add(1, Relaxed) + 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if now == polls => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    });
+    // One that waits without being woken is dropped too.
+    let output = tokio::time::timeout(Duration::from_millis(5), some_polls).await;
+    output.ok().flatten().ok_or(polled.load(Relaxed))
+}
+
+/// Acquires and drops, over and over, and counts the drops by their await points.
+async fn drop_acquires(
+    tenure: &Tenure,
+    seed: u64,
+    kept: Duration,
+    dropped: &[AtomicU32],
+    most: u32,
+) {
+    let (mutex, mut random) = (tenure.mutex("lock").ttl(kept), Random::new(seed));
+    while dropped.iter().map(|count| count.load(Relaxed)).sum::<u32>() < most {
+        let polls = 1 + usize::try_from(random.below(DEEPEST as u64)).unwrap();
+        let mutex = if random.happens(500) { mutex.clone().fair() } else { mutex.clone() };
+        let ended = if random.happens(200) {
+            dropped_after(mutex.try_lock().into_future(), polls).await.map(|tried| tried.map(drop))
+        } else {
+            dropped_after(mutex.lock().into_future(), polls).await.map(|locked| locked.map(drop))
+        };
+        match ended {
+            Err(polled) => drop(dropped[polled].fetch_add(1, Relaxed)),
+            Ok(Ok(())) => {}
+            Ok(Err(AcquireError::TooManyHolds { .. })) => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Ok(Err(error)) => panic!("{error}"),
+        }
+    }
+}
+
+/// How long the keys of locks last if nobody does anything any more; a key that would last for ever
+/// is an error.
+fn longest(server: &RedisServer) -> Duration {
+    const SCRIPT: &str = "
+        local longest = 0
+        for _, key in ipairs(redis.call('KEYS', '*')) do
+            if not string.find(key, '}clock', 1, true) then
+                local left = redis.call('PTTL', key)
+                if left < 0 then return redis.error_reply('for ever: ' .. key) end
+                longest = math.max(longest, left)
+            end
+        end
+        return longest";
+    match server.command(&["EVAL", SCRIPT, "0"]) {
+        Reply::Text(millis) => Duration::from_millis(millis.parse().unwrap()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// 10,000 acquisitions of one name that others use, dropped at every await point there is.
+#[tokio::test]
 async fn an_acquire_dropped_anywhere_leaves_nothing() {
     let server = RedisServer::start();
-    let tenures: Vec<_> = (0..2)
-        .map(|_| Tenure::builder(Arc::new(store(&server.url()))).max_holds(100_000).build())
-        .collect();
-    let over = Arc::new(AtomicBool::new(false));
-    let holder = {
-        let (mutex, over) = (tenures[0].mutex("lock"), over.clone());
-        tokio::spawn(async move {
-            let mut rounds = 0;
-            while !over.load(Ordering::Relaxed) {
-                let guard = mutex.lock().ttl(TTL).fair().wait(PATIENCE).await.unwrap();
+    let tenures: Vec<_> = (0..PROCESSES).map(|_| process(&server.url(), LONG)).collect();
+    let dropped = Arc::new(awaits());
+    let (served, over) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
+    let holder = tokio::spawn({
+        let (mutex, served, over) = (tenures[0].mutex("lock"), served.clone(), over.clone());
+        async move {
+            while !over.load(Relaxed) {
+                let guard = mutex.lock().ttl(LONG).fair().wait(PATIENCE).await.unwrap();
                 tokio::task::yield_now().await;
                 guard.release().await.unwrap();
-                rounds += 1;
+                served.fetch_add(1, Relaxed);
             }
-            rounds
-        })
-    };
-    let mut tasks = tokio::task::JoinSet::new();
-    for seed in 0..TASKS {
-        let mutex = tenures[(seed % 2) as usize].mutex("lock");
-        tasks.spawn(async move {
-            let mut random = Random::new(seed);
-            let (mut granted, mut dropped) = (0, 0);
-            for _ in 0..ROUNDS {
-                let polls = 1 + random.below(6);
-                let lock = mutex.lock().ttl(TTL);
-                let lock = if random.happens(500) { lock.fair() } else { lock };
-                match dropped_after(lock.into_future(), polls).await {
-                    Some(Ok(_guard)) => granted += 1,
-                    None => dropped += 1,
-                    Some(Err(AcquireError::TooManyHolds { .. })) => {
-                        tokio::time::sleep(Duration::from_millis(20)).await;
-                    }
-                    Some(Err(error)) => panic!("{error}"),
-                }
-            }
-            (granted, dropped)
-        });
+        }
+    });
+    let mut tasks = JoinSet::new();
+    for (seed, tenure) in (0..TASKS).zip(tenures.iter().cycle()) {
+        let (tenure, dropped) = (tenure.clone(), dropped.clone());
+        tasks.spawn(async move { drop_acquires(&tenure, seed, LONG, &dropped, DROPS).await });
     }
-    let counts = tasks.join_all().await;
-    over.store(true, Ordering::Relaxed);
-    let served = holder.await.unwrap();
-    let dropped: u32 = counts.iter().map(|(_, dropped)| dropped).sum();
-    assert!(served > 10 && dropped > 1_000, "{served} served, {counts:?}");
-    // Well within one ttl, for the engine takes back; the places would last ten times as long.
-    let watch = store(&server.url());
+    let pause = Duration::from_millis(10);
+    loop {
+        assert!(longest(&server) <= LONG + ROUNDED_UP, "longer than a lease and a place");
+        match tokio::time::timeout(pause, tasks.join_next()).await {
+            Ok(None) => break,
+            Ok(Some(ended)) => ended.unwrap(),
+            Err(_) => {}
+        }
+    }
+    over.store(true, Relaxed);
+    holder.await.unwrap();
+    println!("dropped at each await: {dropped:?}, meanwhile served: {served:?}");
+    assert!(served.load(Relaxed) > 10, "others get their turn meanwhile");
+    assert!(dropped[1..=4].iter().all(|count| count.load(Relaxed) > 10), "{dropped:?}");
+    // Leases and places would last far longer than this: it is the engine that takes back.
+    let store = tenures[0].store();
     until("nothing is left", async || {
-        let seen = tenure_core::Store::inspect(&watch, &name("lock")).await.unwrap();
-        lock_keys(&server).is_empty() && seen == tenure_core::proto::queue::Snapshot::default()
+        let seen = store.inspect(&crate::support::name("lock")).await.unwrap();
+        lock_keys(&server).is_empty() && seen == Snapshot::default()
     })
     .await;
+}
+
+/// What is left when nobody is there to take anything back.
+#[tokio::test]
+async fn what_killed_processes_were_acquiring_lasts_no_longer_than_a_lease_and_a_place() {
+    const KEPT: Duration = Duration::from_secs(2);
+    let server = RedisServer::start();
+    let millis = KEPT.as_millis().to_string();
+    let role = ["drop acquires", &server.url(), &millis];
+    let mut processes: Vec<_> = (0..8).map(|_| Process::start(&role)).collect();
+    for process in &mut processes {
+        assert_eq!(process.says().as_deref(), Some("dropping"));
+    }
+    processes.iter_mut().for_each(Process::kill);
+    assert_ne!(lock_keys(&server), [] as [&str; 0], "somebody was in the middle of something");
+    assert!(longest(&server) <= KEPT + ROUNDED_UP);
+    until("it has ended by itself", async || lock_keys(&server).is_empty()).await;
+}
+
+/// What a child does until it is killed.
+pub(crate) async fn drop_for_ever(url: &str, kept: Duration, says: impl FnOnce() + Send) {
+    let tenure = process(url, kept);
+    let dropped = awaits();
+    let seed = u64::from(std::process::id());
+    drop_acquires(&tenure, seed, kept, &dropped, 50).await;
+    says();
+    drop_acquires(&tenure, seed, kept, &dropped, u32::MAX).await;
 }
