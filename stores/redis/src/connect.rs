@@ -1,32 +1,60 @@
-//! Opening one connection.
+//! Opening connections.
 
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, PushInfo,
-    RedisConnectionInfo, RedisError, aio::MultiplexedConnection, io::tcp::TcpSettings,
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ErrorKind, IntoConnectionInfo,
+    ProtocolVersion, PushInfo, RedisConnectionInfo, RedisError, aio::MultiplexedConnection,
+    io::tcp::TcpSettings,
 };
 use tenure_core::Fault;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::{Address, RedisOptions, error, tls};
+use crate::{Address, RedisOptions, connection::Connection, error, stream, tls};
 
-/// How many commands may wait for the connection's driver.
-const PIPELINE: usize = 1024;
+/// Opens a connection for commands in the runtime of the caller.
+pub(crate) async fn connect(options: &RedisOptions) -> Result<Connection, Fault> {
+    let place = options.location();
+    let failed = |error| error::of_connecting(&place, error);
+    match tokio::time::timeout(options.connect_timeout, greet(options)).await {
+        Ok(opened) => opened.map_err(failed),
+        Err(_) => Err(failed(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut)))),
+    }
+}
 
-/// Opens a connection in the runtime of the caller. What the server pushes goes to `pushed`.
-pub(crate) async fn connect(
+async fn greet(options: &RedisOptions) -> Result<Connection, RedisError> {
+    let (reader, writer) = stream::open(&options.address, &options.certificates).await?;
+    let connection = Connection::start(reader, writer, options.response_timeout);
+    let call =
+        async |command: &Cmd| connection.call(|out| out.extend(command.get_packed_command())).await;
+    let mut hello = redis::cmd("HELLO");
+    hello.arg(3);
+    if let Some(password) = &options.password {
+        let user = options.user.as_deref().unwrap_or("default");
+        hello.arg("AUTH").arg(user).arg(&password.0);
+    }
+    call(&hello).await.map_err(|error| match error.detail() {
+        Some(detail) if detail.starts_with("unknown command") => {
+            (ErrorKind::RESP3NotSupported, "it does not know HELLO").into()
+        }
+        _ => error,
+    })?;
+    if options.database != 0 {
+        call(redis::cmd("SELECT").arg(options.database)).await?;
+    }
+    Ok(connection)
+}
+
+/// Opens a connection that hears messages, in the runtime of the caller.
+pub(crate) async fn connect_to_hear(
     options: &RedisOptions,
-    pushed: Option<UnboundedSender<PushInfo>>,
+    pushed: UnboundedSender<PushInfo>,
 ) -> Result<MultiplexedConnection, Fault> {
     let place = options.location();
     let failed = |error| error::of_connecting(&place, error);
     let client = client(options).map_err(failed)?;
-    let mut config = AsyncConnectionConfig::new()
+    let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(options.connect_timeout))
         .set_response_timeout(Some(options.response_timeout))
-        .set_pipeline_buffer_size(PIPELINE);
-    if let Some(pushed) = pushed {
-        config = config.set_push_sender(pushed);
-    }
+        .set_push_sender(pushed);
     let opening = client.get_multiplexed_async_connection_with_config(&config);
     // The limit of the client does not cover the handshake with a server that keeps silent.
     match tokio::time::timeout(options.connect_timeout, opening).await {

@@ -14,32 +14,52 @@ pub(crate) const TAGS: u32 = 1024;
 /// The key of the lock itself, for a prefix that is written as it is.
 const LOCK: &str = "lock:";
 
-/// The keys of one lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Keys {
+/// One of the keys of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
     /// A string while one holder has the lock alone, else a hash.
-    pub(crate) lock: String,
+    Lock,
     /// The time of the last token. It never ends, and there are few of them.
-    pub(crate) clock: String,
+    Clock,
     /// Waiters that are there, by place.
-    pub(crate) queue: String,
+    Queue,
     /// Until when places are kept.
-    pub(crate) keeps: String,
+    Keeps,
     /// When holds and offers end.
-    pub(crate) ends: String,
+    Ends,
 }
 
-impl Keys {
-    pub(crate) fn new(prefix: &str, name: &LockName) -> Self {
+/// All but the clock.
+pub(crate) const OF_LOCK: [Key; 4] = [Key::Lock, Key::Queue, Key::Keeps, Key::Ends];
+/// All of them.
+pub(crate) const ALL: [Key; 5] = [Key::Lock, Key::Clock, Key::Queue, Key::Keeps, Key::Ends];
+
+/// The keys of one lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys<'a> {
+    prefix: &'a str,
+    tag: [u8; 5],
+    name: &'a str,
+}
+
+impl<'a> Keys<'a> {
+    pub(crate) fn new(prefix: &'a str, name: &'a LockName) -> Self {
         let tag = tag(name);
-        let key = |kind: &str| format!("{prefix}{{{tag:03x}}}{kind}{name}");
-        Self {
-            lock: key(LOCK),
-            clock: format!("{prefix}{{{tag:03x}}}clock"),
-            queue: key("queue:"),
-            keeps: key("keeps:"),
-            ends: key("ends:"),
-        }
+        let digit = |shift: u32| b"0123456789abcdef"[((tag >> shift) & 15) as usize];
+        let tag = [b'{', digit(8), digit(4), digit(0), b'}'];
+        Self { prefix, tag, name: name.as_str() }
+    }
+
+    /// What a key is written of.
+    pub(crate) fn parts(&self, key: Key) -> [&[u8]; 4] {
+        let (kind, name) = match key {
+            Key::Lock => (LOCK, self.name),
+            Key::Clock => ("clock", ""),
+            Key::Queue => ("queue:", self.name),
+            Key::Keeps => ("keeps:", self.name),
+            Key::Ends => ("ends:", self.name),
+        };
+        [self.prefix.as_bytes(), &self.tag, kind.as_bytes(), name.as_bytes()]
     }
 }
 
@@ -67,7 +87,8 @@ pub(crate) fn name_of(prefix: &str, key: &str) -> Option<LockName> {
     let tagged = key.strip_prefix(prefix)?.strip_prefix('{')?;
     let (_, rest) = tagged.split_once('}')?;
     let name = LockName::new(rest.strip_prefix(LOCK)?).ok()?;
-    (Keys::new(prefix, &name).lock == key).then_some(name)
+    let same = Keys::new(prefix, &name).parts(Key::Lock).concat() == key.as_bytes();
+    same.then_some(name)
 }
 
 /// FNV-1a. It decides where a name lives, so it can never change.
@@ -86,6 +107,10 @@ mod tests {
 
     use super::*;
 
+    fn written(prefix: &str, text: &str, key: Key) -> String {
+        String::from_utf8(Keys::new(prefix, &name(text)).parts(key).concat()).unwrap()
+    }
+
     fn name(text: &str) -> LockName {
         LockName::new(text).unwrap()
     }
@@ -94,7 +119,7 @@ mod tests {
     fn a_key_gives_its_name_back() {
         for text in ["a", "a}b", "{a}", "}", "lock:a", "a:b:", "ends:x", "*", "💥"] {
             for prefix in ["tenure:", "", "lock:"] {
-                let key = Keys::new(prefix, &name(text)).lock;
+                let key = written(prefix, text, Key::Lock);
                 assert_eq!(name_of(prefix, &key), Some(name(text)), "{key}");
             }
         }
@@ -104,22 +129,26 @@ mod tests {
 
     #[test]
     fn keys_of_one_lock_share_their_tag() {
-        let keys = Keys::new("p:", &name("a}{b"));
-        let tag = |key: &str| key[key.find('{').unwrap()..=key.find('}').unwrap()].to_owned();
-        for key in [&keys.clock, &keys.queue, &keys.keeps, &keys.ends] {
-            assert_eq!(tag(key), tag(&keys.lock));
+        let tag = |key| {
+            let key = written("p:", "a}{b", key);
+            key[key.find('{').unwrap()..=key.find('}').unwrap()].to_owned()
+        };
+        for key in ALL {
+            assert_eq!(tag(key), tag(Key::Lock));
         }
+        let clock = format!("p:{{{:03x}}}clock", super::tag(&name("a}{b")));
+        assert_eq!(written("p:", "a}{b", Key::Clock), clock);
     }
 
     #[test]
     fn no_two_keys_are_the_same() {
         let mut seen = HashSet::new();
         for text in ["a", "lock:a", "queue:a", "keeps:a", "ends:a", "clock", "a}lock:a"] {
-            let keys = Keys::new("", &name(text));
-            for key in [keys.lock, keys.queue, keys.keeps, keys.ends] {
+            for key in OF_LOCK {
+                let key = written("", text, key);
                 assert!(seen.insert(key.clone()), "{key} is used twice");
             }
-            assert!(!seen.contains(&keys.clock));
+            assert!(!seen.contains(&written("", text, Key::Clock)));
         }
     }
 

@@ -8,13 +8,17 @@
 //! server's clock, so they rise even when the server has lost its data.
 
 mod connect;
+mod connection;
+mod driver;
 mod error;
 mod health;
 mod keys;
 mod listing;
 mod options;
+mod protocol;
 mod script;
 mod store;
+mod stream;
 mod tls;
 mod transport;
 mod url;

@@ -6,7 +6,7 @@ use std::{
     hash::Hash,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -20,18 +20,20 @@ use tenure_core::{
             Answer, Ask, Client, Contender, Intent, Limits, Mode, QueueError, Raised, Released,
             Snapshot,
         },
+        time::ceil_millis,
     },
     store::{Capabilities, Finding, LeaseScope, Listing, Renewal},
 };
 
 use crate::{
     RedisOptions, health,
-    keys::{self, Keys},
+    keys::{self, Key, Keys},
     listing,
+    protocol::Call,
     script::{self, Script},
     transport::Transport,
     watch::Watch,
-    wire::{self, Reply},
+    wire::{self, OwnerText, Refused, Reply},
 };
 
 /// Locks on one Redis or Valkey server. Clones are the same client.
@@ -60,18 +62,18 @@ struct Shared {
 }
 
 /// Hints about what was seen last: one that is missing, or wrong, costs another command.
-struct Few<T>(Mutex<HashSet<T>>);
+struct Few<T> {
+    all: Mutex<HashSet<T>>,
+    /// How many there are, as far as anybody knows: most often there are none.
+    count: AtomicUsize,
+}
 
 impl<T: Eq + Hash> Few<T> {
     /// More are not worth their memory.
     const MOST: usize = 4_096;
 
     fn new() -> Self {
-        Self(Mutex::new(HashSet::new()))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashSet<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { all: Mutex::new(HashSet::new()), count: AtomicUsize::new(0) }
     }
 
     fn insert(&self, one: T) {
@@ -81,6 +83,25 @@ impl<T: Eq + Hash> Few<T> {
             all.clear();
         }
         all.insert(one);
+        self.count.store(all.len(), Ordering::Relaxed);
+    }
+
+    fn contains(&self, one: &T) -> bool {
+        self.count.load(Ordering::Relaxed) > 0 && self.lock().contains(one)
+    }
+
+    fn remove(&self, one: &T) -> bool {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let mut all = self.lock();
+        let there = all.remove(one);
+        self.count.store(all.len(), Ordering::Relaxed);
+        there
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<T>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,93 +157,98 @@ impl RedisStore {
 
     /// Who holds a name and who waits for it.
     pub(crate) async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        let keys = self.keys(name);
-        let keys = [keys.lock.as_str(), &keys.keeps, &keys.ends];
-        let reply = self.call(&script::INSPECT, &keys, &[]).await?;
-        reply.seen().map_err(|refused| refused.fault(&self.transport.place))
+        let mut call = self.call(name, &[Key::Lock, Key::Keeps, Key::Ends]);
+        let echo = self.echo();
+        call.argument(&[&echo]);
+        let reply = self.run(&script::INSPECT, &echo, call).await?;
+        reply.seen().map_err(|refused| self.refused(refused))
     }
 
-    fn keys(&self, name: &LockName) -> Keys {
-        Keys::new(&self.shared.options.prefix, name)
+    /// A call with keys of a lock.
+    fn call(&self, name: &LockName, of: &[Key]) -> Call {
+        let keys = Keys::new(&self.shared.options.prefix, name);
+        let mut call = Call::new();
+        for key in of {
+            call.key(&keys.parts(*key));
+        }
+        call
     }
 
     /// Something for a reply to begin with that no other call of this client has.
-    fn echo(&self) -> String {
-        format!("call{:028x}", self.shared.calls.fetch_add(1, Ordering::Relaxed))
+    fn echo(&self) -> OwnerText {
+        let number = self.shared.calls.fetch_add(1, Ordering::Relaxed);
+        let mut bytes = *b"call\0\0\0\0\0\0\0\0\0\0\0\0";
+        bytes[8..].copy_from_slice(&number.to_be_bytes());
+        wire::owner(&Owner::from_bytes(bytes))
     }
 
-    /// Runs a script that no owner stands for.
-    async fn call(
+    async fn run(&self, script: &Script, echo: &OwnerText, call: Call) -> Result<Reply, Fault> {
+        self.transport.run(script, echo, call).await
+    }
+
+    fn refused(&self, refused: Refused) -> Fault {
+        refused.fault(&self.transport.place)
+    }
+
+    async fn ask(
         &self,
-        script: &Script,
-        keys: &[&str],
-        arguments: &[&[u8]],
-    ) -> Result<Reply, Fault> {
-        let echo = self.echo();
-        let arguments = [&[echo.as_bytes()], arguments].concat();
-        self.run(script, &echo, keys, &arguments).await
-    }
-
-    async fn run(
-        &self,
-        script: &Script,
-        echo: &str,
-        keys: &[&str],
-        arguments: &[&[u8]],
-    ) -> Result<Reply, Fault> {
-        self.transport.run(script, echo, keys, arguments).await
-    }
-
-    async fn ask(&self, name: &LockName, ask: &Ask, old: Option<&str>) -> Result<Answer, Fault> {
+        name: &LockName,
+        ask: &Ask,
+        old: Option<&OwnerText>,
+    ) -> Result<Answer, Fault> {
+        let permits = matches!(ask.mode, Mode::Permits { .. });
         if let Mode::Permits { take, of } = ask.mode
             && (take == 0 || take > of)
         {
             return Err(QueueError::Permits { take, of }.into());
         }
-        let keys = self.keys(name);
-        let keys = [keys.lock.as_str(), &keys.clock, &keys.queue, &keys.keeps, &keys.ends];
-        let (ttl, mode) = (wire::millis(ask.ttl), wire::mode(ask.mode));
-        let place = wire::place(ask.intent);
-        let waits = matches!(ask.intent, Intent::Wait { .. });
-        let owner = ask.owner.to_hex();
-        let (begin, end) = (wire::record_begin(&owner, ask.mode), wire::record_end(&ask.label));
-        let arguments = [
-            begin.as_bytes(),
-            ttl.as_bytes(),
-            end.as_bytes(),
-            wire::manner(ask).as_bytes(),
-            mode.as_bytes(),
-            place.as_bytes(),
-            // Nobody is told who does not wait.
-            if waits { self.shared.watch.channel.as_bytes() } else { b"" },
-            self.shared.limits.as_bytes(),
-            old.unwrap_or_default().as_bytes(),
-        ];
-        let answered = |reply: Reply| {
-            reply.answer(ask.ttl).map_err(|refused| refused.fault(&self.transport.place))
-        };
-        let first = old.is_none() && place.is_empty();
-        let permits = matches!(ask.mode, Mode::Permits { .. });
+        let first =
+            old.is_none() && matches!(ask.intent, Intent::Try | Intent::Wait { place: None });
         let crowded_names = &self.shared.crowded_names;
-        if first && !permits && !crowded_names.lock().contains(name) {
-            let (keys, few) = (&keys[..2], &arguments[..4]);
-            let reply = self.run(&script::ACQUIRE_ALONE, &owner, keys, few).await?;
+        if first && !permits && !crowded_names.contains(name) {
+            let owner = wire::owner(&ask.owner);
+            let mut call = self.call(name, &[Key::Lock, Key::Clock]);
+            begin(&mut call, &owner, ask);
+            let reply = self.run(&script::ACQUIRE_ALONE, &owner, call).await?;
             if !reply.is_crowd() {
-                return answered(reply);
+                return reply.answer(ask.ttl).map_err(|refused| self.refused(refused));
             }
             crowded_names.insert(name.clone());
         }
-        let arguments = if old.is_some() { &arguments[..] } else { &arguments[..8] };
+        // Rarer and larger: in a box of its own it does not make every call large.
+        Box::pin(self.ask_crowd(name, ask, old, first)).await
+    }
+
+    async fn ask_crowd(
+        &self,
+        name: &LockName,
+        ask: &Ask,
+        old: Option<&OwnerText>,
+        first: bool,
+    ) -> Result<Answer, Fault> {
+        let owner = wire::owner(&ask.owner);
+        let mut call = self.call(name, &keys::ALL);
+        begin(&mut call, &owner, ask);
+        call.argument(&[wire::mode(ask.mode).as_bytes()]);
+        call.argument(&[wire::place(ask.intent).as_bytes()]);
+        // Nobody is told who does not wait.
+        let waits = matches!(ask.intent, Intent::Wait { .. });
+        let channel = if waits { self.shared.watch.channel.as_str() } else { "" };
+        call.argument(&[channel.as_bytes()]).argument(&[self.shared.limits.as_bytes()]);
+        if let Some(old) = old {
+            call.argument(&[old]);
+        }
+        let permits = matches!(ask.mode, Mode::Permits { .. });
         let script = if old.is_some() || permits { &script::ASK } else { &script::ACQUIRE };
-        let reply = self.run(script, &owner, &keys, arguments).await?;
+        let reply = self.run(script, &owner, call).await?;
         let alone = reply.is_alone();
-        let answer = answered(reply)?;
+        let answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
         if let Answer::Granted { others_waiting, .. } = answer {
             if !alone {
                 self.shared.crowded_holds.insert(ask.owner);
             }
             if first && !others_waiting {
-                crowded_names.lock().remove(name);
+                self.shared.crowded_names.remove(name);
             }
         }
         if matches!(answer, Answer::Busy { place: Some(_), .. }) {
@@ -232,12 +258,11 @@ impl RedisStore {
     }
 
     async fn renew_one(&self, hold: &Renewal) -> Renewed {
-        let keys = self.keys(&hold.name);
-        let keys = [keys.lock.as_str(), &keys.queue, &keys.keeps, &keys.ends];
-        let ttl = wire::millis(hold.ttl);
-        let owner = hold.owner.to_hex();
-        let arguments = [owner.as_bytes(), ttl.as_bytes(), self.shared.limits.as_bytes()];
-        match self.run(&script::RENEW, &owner, &keys, &arguments).await {
+        let owner = wire::owner(&hold.owner);
+        let mut call = self.call(&hold.name, &keys::OF_LOCK);
+        call.argument(&[&owner]).number(ceil_millis(hold.ttl));
+        call.argument(&[self.shared.limits.as_bytes()]);
+        match self.run(&script::RENEW, &owner, call).await {
             Ok(reply) => reply.renewed().unwrap_or(Renewed::Unknown),
             Err(fault) => {
                 tracing::debug!(store = "redis", lock = %hold.name, %fault, "not renewed");
@@ -245,6 +270,12 @@ impl RedisStore {
             }
         }
     }
+}
+
+/// The arguments that every ask begins with.
+fn begin(call: &mut Call, owner: &OwnerText, ask: &Ask) {
+    call.argument(&[owner, wire::mark(ask.mode)]).number(ceil_millis(ask.ttl));
+    call.argument(&[b" ", ask.label.as_bytes()]).argument(&[wire::manner(ask).as_bytes()]);
 }
 
 fn capabilities(limits: &Limits) -> Capabilities {
@@ -313,34 +344,33 @@ impl Store for RedisStore {
         owner: &Owner,
         keep: Duration,
     ) -> Result<Released, Fault> {
-        let keys = self.keys(name);
-        let keys = [keys.lock.as_str(), &keys.queue, &keys.keeps, &keys.ends];
-        let (hex, millis) = (owner.to_hex(), wire::millis(keep));
-        let arguments = [hex.as_bytes(), millis.as_bytes(), self.shared.limits.as_bytes()];
-        let released =
-            |reply: Reply| reply.released().map_err(|refused| refused.fault(&self.transport.place));
-        if keep.is_zero() && !self.shared.crowded_holds.lock().remove(owner) {
-            let (keys, few) = (&keys[..1], &arguments[..1]);
-            let reply = self.run(&script::RELEASE_ALONE, &hex, keys, few).await?;
+        let text = wire::owner(owner);
+        let released = |reply: Reply| reply.released().map_err(|refused| self.refused(refused));
+        if keep.is_zero() && !self.shared.crowded_holds.remove(owner) {
+            let mut call = self.call(name, &[Key::Lock]);
+            call.argument(&[&text]);
+            let reply = self.run(&script::RELEASE_ALONE, &text, call).await?;
             if !reply.is_crowd() {
                 return released(reply);
             }
         }
-        released(self.run(&script::RELEASE, &hex, &keys, &arguments).await?)
+        let mut call = self.call(name, &keys::OF_LOCK);
+        call.argument(&[&text]).number(ceil_millis(keep));
+        call.argument(&[self.shared.limits.as_bytes()]);
+        released(self.run(&script::RELEASE, &text, call).await?)
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
-        self.ask(name, ask, Some(&owner.to_hex())).await
+        self.ask(name, ask, Some(&wire::owner(owner))).await
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
-        let keys = self.keys(name);
-        let keys = [keys.lock.as_str(), &keys.clock, &keys.queue, &keys.keeps, &keys.ends];
-        let (raw, time) = (token.to_string(), token.time().to_string());
-        let (owner, limits) = (owner.to_hex(), self.shared.limits.as_bytes());
-        let arguments = [owner.as_bytes(), raw.as_bytes(), time.as_bytes(), limits];
-        let reply = self.run(&script::RAISE, &owner, &keys, &arguments).await?;
-        reply.raised().map_err(|refused| refused.fault(&self.transport.place))
+        let text = wire::owner(owner);
+        let mut call = self.call(name, &keys::ALL);
+        call.argument(&[&text]).number(token.get()).number(token.time());
+        call.argument(&[self.shared.limits.as_bytes()]);
+        let reply = self.run(&script::RAISE, &text, call).await?;
+        reply.raised().map_err(|refused| self.refused(refused))
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
@@ -352,11 +382,11 @@ impl Store for RedisStore {
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        let keys = self.keys(name);
-        let keys = [keys.lock.as_str(), &keys.queue, &keys.keeps, &keys.ends];
-        let limits = self.shared.limits.as_bytes();
-        let reply = self.call(&script::EVICT, &keys, &[limits]).await?;
-        reply.evicted().map_err(|refused| refused.fault(&self.transport.place))
+        let echo = self.echo();
+        let mut call = self.call(name, &keys::OF_LOCK);
+        call.argument(&[&echo]).argument(&[self.shared.limits.as_bytes()]);
+        let reply = self.run(&script::EVICT, &echo, call).await?;
+        reply.evicted().map_err(|refused| self.refused(refused))
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {

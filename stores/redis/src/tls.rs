@@ -90,8 +90,14 @@ fn pem(setting: &str, path: &str, kind: &str) -> Result<Vec<u8>, Fault> {
 mod with_rustls {
     use std::{error::Error, io, sync::Arc};
 
-    use redis::{ClientTlsConfig, TlsCertificates};
-    use rustls::{AlertDescription, Error as TlsError};
+    use redis::{ClientTlsConfig, ErrorKind, TlsCertificates};
+    use rustls::{
+        AlertDescription, ClientConfig, Error as TlsError, RootCertStore,
+        crypto::CryptoProvider,
+        pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
+    };
+    use tokio::net::TcpStream;
+    use tokio_rustls::{TlsConnector, client::TlsStream};
 
     use super::{Certificates, Client, ConnectionInfo, RedisError};
 
@@ -99,8 +105,8 @@ mod with_rustls {
         info: ConnectionInfo,
         certificates: &Certificates,
     ) -> Result<Client, RedisError> {
-        // An application that has chosen a provider keeps it; without any, rustls would panic.
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // The library takes the provider of the process; without any, rustls would panic.
+        if CryptoProvider::get_default().is_none() {
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let own = certificates.own.as_ref();
@@ -110,6 +116,51 @@ mod with_rustls {
         });
         let root_cert = certificates.roots.clone();
         Client::build_with_tls(info, TlsCertificates { client_tls, root_cert })
+    }
+
+    /// Speaks TLS with `host` over a connection to it.
+    pub(crate) async fn connect(
+        host: &str,
+        stream: TcpStream,
+        certificates: &Certificates,
+    ) -> Result<TlsStream<TcpStream>, RedisError> {
+        let config = config(certificates).map_err(|error| unusable(&*error))?;
+        let name = ServerName::try_from(host.to_owned()).map_err(|error| unusable(&error))?;
+        Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
+    }
+
+    fn config(certificates: &Certificates) -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
+        let mut roots = RootCertStore::empty();
+        match &certificates.roots {
+            Some(pem) => {
+                for root in CertificateDer::pem_slice_iter(pem) {
+                    roots.add(root?)?;
+                }
+            }
+            // A system can have certificates that are of no use beside those that are.
+            None => {
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            }
+        }
+        // An application that has chosen a provider keeps it.
+        let chosen = CryptoProvider::get_default().cloned();
+        let provider = chosen.unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()));
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots);
+        Ok(match &certificates.own {
+            Some((certificate, key)) => {
+                let chain: Result<Vec<_>, _> =
+                    CertificateDer::pem_slice_iter(certificate).collect();
+                config.with_client_auth_cert(chain?, PrivateKeyDer::from_pem_slice(key)?)?
+            }
+            None => config.with_no_client_auth(),
+        })
+    }
+
+    fn unusable(error: &dyn Error) -> RedisError {
+        let what = "the certificates cannot be used";
+        (ErrorKind::InvalidClientConfig, what, error.to_string()).into()
     }
 
     /// What went wrong in a handshake and what can be done, if it was one that failed and would
@@ -146,12 +197,18 @@ mod with_rustls {
 }
 
 #[cfg(feature = "tls")]
-pub(crate) use with_rustls::{client, trouble};
+pub(crate) use with_rustls::{client, connect, trouble};
 
 #[cfg(not(feature = "tls"))]
-pub(crate) fn client(_: ConnectionInfo, _: &Certificates) -> Result<Client, RedisError> {
+pub(crate) fn client(_: ConnectionInfo, certificates: &Certificates) -> Result<Client, RedisError> {
+    Err(unknown(certificates))
+}
+
+/// This build knows no TLS.
+#[cfg(not(feature = "tls"))]
+pub(crate) fn unknown(_: &Certificates) -> RedisError {
     let kind = redis::ErrorKind::InvalidClientConfig;
-    Err(RedisError::from((kind, "this build knows no TLS: turn on the feature `tls`")))
+    RedisError::from((kind, "this build knows no TLS: turn on the feature `tls`"))
 }
 
 #[cfg(not(feature = "tls"))]

@@ -5,25 +5,25 @@
 //! here. Nothing is ever sent twice by itself: what may have taken effect is the caller's to ask
 //! again.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, Weak,
+    atomic::{AtomicU64, Ordering},
 };
 
-use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value, aio::MultiplexedConnection};
+use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use tenure_core::{Fault, FaultKind};
 use tokio::{
     runtime::{Handle, Id},
     task::AbortHandle,
 };
 
-use crate::{RedisOptions, connect::connect, error, script::Script, wire::Reply};
+use crate::{
+    RedisOptions, connect::connect, connection::Connection, error, protocol::Call, script::Script,
+    wire::Reply,
+};
 
 /// Who a call is made for: the reply begins with it, or belongs to another call.
-pub(crate) type Echo<'a> = &'a str;
+pub(crate) type Echo<'a> = &'a [u8];
 
 #[derive(Debug)]
 pub(crate) struct Transport {
@@ -33,7 +33,7 @@ pub(crate) struct Transport {
 }
 
 #[derive(Debug, Default)]
-struct Lines(Mutex<HashMap<Id, Arc<Line>>>);
+struct Lines(Mutex<Vec<(Id, Arc<Line>)>>);
 
 /// The connection of one runtime.
 #[derive(Default)]
@@ -48,7 +48,7 @@ struct Line {
 
 #[derive(Clone)]
 struct Open {
-    connection: MultiplexedConnection,
+    connection: Arc<Connection>,
     number: u64,
 }
 
@@ -59,30 +59,23 @@ impl Transport {
     }
 
     /// Runs a script whose reply begins with `echo`, and answers with the rest of the reply.
-    ///
-    /// `echo` is the first argument of the script, or its beginning.
     pub(crate) async fn run(
         &self,
         script: &Script,
         echo: Echo<'_>,
-        keys: &[&str],
-        arguments: &[&[u8]],
+        call: Call,
     ) -> Result<Reply, Fault> {
         let line = self.line()?;
         let open = self.opened(&line).await?;
-        let command = |verb: &str, script: &str| {
-            let mut command = redis::cmd(verb);
-            command.arg(script).arg(keys.len()).arg(keys).arg(arguments);
-            command
-        };
-        let mut answer = send(&open, &command("EVALSHA", &script.digest)).await;
+        let connection = &*open.connection;
+        let mut answer = connection.call(|out| call.write("EVALSHA", &script.digest, out)).await;
         if matches!(&answer, Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
         {
             // The server has never seen it, or was told to forget. It certainly did not run.
-            answer = send(&open, &command("EVAL", script.text)).await;
+            answer = connection.call(|out| call.write("EVAL", script.text, out)).await;
         }
         let value = answer.map_err(|error| self.failed(&line, &open, error))?;
-        if let Some(reply) = Reply::to(echo.as_bytes(), value) {
+        if let Some(reply) = Reply::to(echo, value) {
             return Ok(reply);
         }
         condemn(&line, &open);
@@ -94,7 +87,8 @@ impl Transport {
     pub(crate) async fn send(&self, command: &Cmd) -> Result<Value, Fault> {
         let line = self.line()?;
         let open = self.opened(&line).await?;
-        send(&open, command).await.map_err(|error| self.failed(&line, &open, error))
+        let sent = open.connection.call(|out| out.extend(command.get_packed_command())).await;
+        sent.map_err(|error| self.failed(&line, &open, error))
     }
 
     /// Opens the connection of this runtime, if it is not open.
@@ -119,11 +113,11 @@ impl Transport {
         })?;
         let id = runtime.id();
         let mut lines = self.lines.lock();
-        if let Some(line) = lines.get(&id) {
+        if let Some((_, line)) = lines.iter().find(|(known, _)| *known == id) {
             return Ok(line.clone());
         }
         let line = Arc::new(Line::default());
-        lines.insert(id, line.clone());
+        lines.push((id, line.clone()));
         drop(lines);
         let end = EndOfRuntime { id, lines: Arc::downgrade(&self.lines) };
         let watcher = runtime.spawn(async move {
@@ -135,12 +129,17 @@ impl Transport {
     }
 
     async fn opened(&self, line: &Line) -> Result<Open, Fault> {
-        if let Some(open) = lock(&line.open).clone() {
-            return Ok(open);
+        match line.current() {
+            Some(open) => Ok(open),
+            // Rare and large: in a box of its own it does not make every call large.
+            None => Box::pin(self.open_anew(line)).await,
         }
+    }
+
+    async fn open_anew(&self, line: &Line) -> Result<Open, Fault> {
         let seen = line.attempts.load(Ordering::Acquire);
         let _alone = line.opening.lock().await;
-        if let Some(open) = lock(&line.open).clone() {
+        if let Some(open) = line.current() {
             return Ok(open);
         }
         let number = line.attempts.load(Ordering::Acquire) + 1;
@@ -149,11 +148,11 @@ impl Transport {
         {
             return Err(Fault::new(kind, what, cure));
         }
-        let opened = connect(&self.options, None).await;
+        let opened = connect(&self.options).await;
         line.attempts.store(number, Ordering::Release);
         match opened {
             Ok(connection) => {
-                let open = Open { connection, number };
+                let open = Open { connection: Arc::new(connection), number };
                 *lock(&line.last_failure) = None;
                 *lock(&line.open) = Some(open.clone());
                 Ok(open)
@@ -167,8 +166,12 @@ impl Transport {
     }
 }
 
-async fn send(open: &Open, command: &Cmd) -> Result<Value, RedisError> {
-    open.connection.clone().send_packed_command(command).await?.extract_error()
+impl Line {
+    /// The connection, if there is one that can be used.
+    fn current(&self) -> Option<Open> {
+        let open = lock(&self.open);
+        open.as_ref().filter(|open| !open.connection.is_closed()).cloned()
+    }
 }
 
 /// Nobody uses this connection any more; the next call opens another.
@@ -184,7 +187,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Lines {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Arc<Line>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Id, Arc<Line>)>> {
         lock(&self.0)
     }
 }
@@ -198,7 +201,10 @@ struct EndOfRuntime {
 impl Drop for EndOfRuntime {
     fn drop(&mut self) {
         if let Some(lines) = self.lines.upgrade() {
-            let line = lines.lock().remove(&self.id);
+            let mut lines = lines.lock();
+            let at = lines.iter().position(|(id, _)| *id == self.id);
+            let line = at.map(|at| lines.swap_remove(at));
+            drop(lines);
             drop(line);
         }
     }
@@ -206,7 +212,7 @@ impl Drop for EndOfRuntime {
 
 impl Drop for Transport {
     fn drop(&mut self) {
-        let lines: Vec<_> = self.lines.lock().drain().collect();
+        let lines = std::mem::take(&mut *self.lines.lock());
         for (_, line) in lines {
             if let Some(watcher) = lock(&line.watcher).take() {
                 watcher.abort();

@@ -16,7 +16,7 @@ use tokio::{
     task::AbortHandle,
 };
 
-use crate::{RedisOptions, connect::connect, error};
+use crate::{RedisOptions, connect::connect_to_hear, error};
 
 /// How often a silent connection is tried.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -99,7 +99,7 @@ async fn subscribe(
     channel: &str,
     sender: tokio::sync::mpsc::UnboundedSender<PushInfo>,
 ) -> Result<redis::aio::MultiplexedConnection, Fault> {
-    let mut connection = connect(options, Some(sender)).await?;
+    let mut connection = connect_to_hear(options, sender).await?;
     let subscribed = connection.subscribe(channel).await;
     subscribed.map_err(|error| error::of_command(&options.location(), error))?;
     Ok(connection)

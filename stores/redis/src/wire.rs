@@ -1,10 +1,10 @@
 //! What scripts are told and what they answer, in words of the contract.
 
-use std::{time::Duration, vec::IntoIter};
+use std::{borrow::Cow, time::Duration, vec::IntoIter};
 
 use redis::Value;
 use tenure_core::{
-    Fault, FaultKind, Token,
+    Fault, FaultKind, Owner, Token,
     proto::{
         Renewed,
         queue::{
@@ -41,24 +41,30 @@ pub(crate) enum Refused {
 type Parsed<T> = Result<T, Refused>;
 
 /// The mode as scripts write it.
-pub(crate) fn mode(mode: Mode) -> String {
+pub(crate) fn mode(mode: Mode) -> Cow<'static, str> {
     match mode {
-        Mode::Exclusive => "x".to_owned(),
-        Mode::Shared => "s".to_owned(),
-        Mode::Permits { take, of } => format!("p {take} {of}"),
+        Mode::Exclusive => "x".into(),
+        Mode::Shared => "s".into(),
+        Mode::Permits { take, of } => format!("p {take} {of}").into(),
     }
 }
 
-/// What stands before the time of a grant in the record of who has a lock alone: the owner, and an
-/// `s` for a reader.
-pub(crate) fn record_begin(owner: &str, mode: Mode) -> String {
-    let mark = if mode == Mode::Shared { "s" } else { "" };
-    format!("{owner}{mark}")
+/// What stands between owner and time in the record of who has a lock alone.
+pub(crate) fn mark(mode: Mode) -> &'static [u8] {
+    if mode == Mode::Shared { b"s" } else { b"" }
 }
 
-/// What stands behind it.
-pub(crate) fn record_end(label: &str) -> String {
-    format!(" {label}")
+/// An owner as scripts write it.
+pub(crate) type OwnerText = [u8; 32];
+
+pub(crate) fn owner(owner: &Owner) -> OwnerText {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = [0; 32];
+    for (pair, byte) in text.chunks_exact_mut(2).zip(owner.as_bytes()) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
+    text
 }
 
 /// Order and intent as scripts write them.
@@ -90,11 +96,6 @@ pub(crate) fn limits(limits: &Limits) -> String {
         limits.max_waiters,
         limits.max_holders
     )
-}
-
-/// A length in whole milliseconds, rounded up.
-pub(crate) fn millis(length: Duration) -> String {
-    ceil_millis(length).to_string()
 }
 
 impl Reply {
@@ -377,6 +378,13 @@ mod tests {
             let reply = Reply::to(b"owner", text(record)).unwrap();
             assert!(matches!(reply.answer(TTL), Err(Refused::Corrupt)), "{record}");
         }
+    }
+
+    #[test]
+    fn an_owner_is_written_as_everywhere() {
+        let bytes = std::array::from_fn(|at| u8::try_from(at * 17).unwrap());
+        let one = Owner::from_bytes(bytes);
+        assert_eq!(std::str::from_utf8(&owner(&one)).unwrap(), one.to_hex());
     }
 
     #[test]

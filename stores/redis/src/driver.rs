@@ -1,0 +1,222 @@
+//! The task of one connection: it hands out replies, writes what no call wrote by itself, and
+//! notices when no replies come.
+
+use std::{
+    future::Future,
+    io,
+    pin::Pin,
+    sync::{Arc, PoisonError},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use redis::{RedisError, Value};
+use tokio::{
+    io::{AsyncRead, ReadBuf},
+    time::{Instant, Sleep, sleep},
+};
+
+use crate::{
+    connection::{Answer, Shared, broken},
+    protocol::{self, Nonsense},
+    stream::Reader,
+};
+
+/// How much is read at a time.
+const READ: usize = 16 * 1024;
+/// A buffer that has grown beyond this is not kept.
+const KEPT: usize = 256 * 1024;
+/// How often in the time for an answer it is looked whether one came.
+const LOOKS: u32 = 8;
+
+/// A future that ends with the connection.
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    reader: Reader,
+    /// What was read and not understood yet stands before `filled`.
+    read: Vec<u8>,
+    filled: usize,
+    replies: Vec<Value>,
+    answers: Vec<Answer>,
+    /// What is being written while `writing`, and how much of it is.
+    sending: Vec<u8>,
+    sent: usize,
+    writing: bool,
+    /// The tasks that have something to send had their chance to.
+    gathered: bool,
+    patience: Duration,
+    /// Runs while somebody calls.
+    timer: Option<Pin<Box<Sleep>>>,
+    last_look: Look,
+}
+
+/// What was seen at a look.
+#[derive(Clone, Copy)]
+struct Look {
+    answered: u64,
+    idle: bool,
+    at: Instant,
+}
+
+impl Driver {
+    pub(crate) fn new(shared: Arc<Shared>, reader: Reader, patience: Duration) -> Self {
+        Self {
+            shared,
+            reader,
+            read: vec![0; READ],
+            filled: 0,
+            replies: Vec::new(),
+            answers: Vec::new(),
+            sending: Vec::new(),
+            sent: 0,
+            writing: false,
+            gathered: false,
+            patience,
+            timer: None,
+            last_look: Look { answered: 0, idle: false, at: Instant::now() },
+        }
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>) -> Poll<RedisError> {
+        loop {
+            if self.filled == self.read.len() {
+                self.read.resize(self.filled * 2, 0);
+            }
+            let mut buffer = ReadBuf::new(&mut self.read[self.filled..]);
+            match ready!(Pin::new(&mut self.reader).poll_read(cx, &mut buffer)) {
+                Err(error) => return Poll::Ready(error.into()),
+                Ok(()) if buffer.filled().is_empty() => return Poll::Ready(broken()),
+                Ok(()) => self.filled += buffer.filled().len(),
+            }
+            if self.hand_out().is_err() {
+                let what = "the server does not speak its protocol";
+                return Poll::Ready(io::Error::new(io::ErrorKind::InvalidData, what).into());
+            }
+        }
+    }
+
+    /// Gives every whole reply to the call that is next in line.
+    fn hand_out(&mut self) -> Result<(), Nonsense> {
+        let mut start = 0;
+        while let Some((value, length)) = protocol::reply(&self.read[start..self.filled])? {
+            start += length;
+            // What the server says of its own accord answers no call.
+            if !matches!(value, Value::Push { .. }) {
+                self.replies.push(value);
+            }
+        }
+        self.read.copy_within(start..self.filled, 0);
+        self.filled -= start;
+        if self.filled == 0 && self.read.len() > KEPT {
+            self.read = vec![0; READ];
+        }
+        let mut state = self.shared.lock();
+        let count = self.replies.len();
+        if count > state.waiting.len() {
+            return Err(Nonsense);
+        }
+        state.answered += u64::try_from(count).unwrap_or(u64::MAX);
+        self.answers.extend(state.waiting.drain(..count));
+        drop(state);
+        for (answer, value) in self.answers.drain(..).zip(self.replies.drain(..)) {
+            // Whoever asked may be gone.
+            let _ = answer.send(Ok(value));
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            if self.writing {
+                let mut writer = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
+                while self.sent < self.sending.len() {
+                    let written = ready!(writer.poll_write(cx, &self.sending[self.sent..]))?;
+                    if written == 0 {
+                        return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                    }
+                    self.sent += written;
+                }
+                ready!(writer.poll_flush(cx))?;
+            }
+            let mut state = self.shared.lock();
+            if std::mem::take(&mut self.writing) {
+                state.writing = false;
+                self.sending.clear();
+                self.sent = 0;
+            }
+            // A call that is writing tells when it leaves something behind.
+            if state.out.is_empty() || state.writing {
+                state.told = false;
+                return Poll::Ready(Ok(()));
+            }
+            // Others were answered together with the one who told, and are about to call too.
+            if state.waiting.len() > 1 && !std::mem::replace(&mut self.gathered, true) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            self.gathered = false;
+            state.told = false;
+            state.writing = true;
+            self.writing = true;
+            std::mem::swap(&mut self.sending, &mut state.out);
+            if state.out.capacity() > KEPT {
+                state.out = Vec::new();
+            }
+        }
+    }
+
+    /// Ready when an answer is overdue.
+    fn watch(&mut self, cx: &mut Context<'_>) -> Poll<RedisError> {
+        let tick = self.patience / LOOKS;
+        if self.timer.is_none() {
+            if !self.shared.lock().watched {
+                return Poll::Pending;
+            }
+            self.timer = Some(Box::pin(sleep(tick)));
+            self.last_look.idle = false;
+            self.last_look.at = Instant::now();
+        }
+        while let Some(timer) = &mut self.timer {
+            ready!(timer.as_mut().poll(cx));
+            let mut state = self.shared.lock();
+            let now = Instant::now();
+            let look = Look { answered: state.answered, idle: state.waiting.is_empty(), at: now };
+            let same = look.answered == self.last_look.answered && look.idle == self.last_look.idle;
+            if !same {
+                self.last_look = look;
+            } else if look.idle {
+                state.watched = false;
+                self.timer = None;
+                return Poll::Pending;
+            } else if now - self.last_look.at >= self.patience {
+                return Poll::Ready(io::Error::from(io::ErrorKind::TimedOut).into());
+            }
+            timer.as_mut().reset(now + tick);
+        }
+        Poll::Pending
+    }
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.shared.driver.register(cx.waker());
+        let error = if let Poll::Ready(error) = self.read(cx) {
+            error
+        } else if let Poll::Ready(Err(error)) = self.write(cx) {
+            error.into()
+        } else {
+            ready!(self.watch(cx))
+        };
+        self.shared.close(&error);
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Its runtime may have ended before the connection did.
+        self.shared.close(&broken());
+    }
+}
