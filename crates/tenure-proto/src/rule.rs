@@ -69,6 +69,18 @@ rules! {
     AbsentWaiterPassedOver,
     /// Repeating an acquire never extends the lease.
     RepeatNeverExtends,
+    /// The permits of a dead holder come back when its lease ends.
+    PermitsOfTheDeadComeBack,
+    /// No more permits are out than there are.
+    PermitsCounted,
+    /// No reader enters beside a writer.
+    NoReaderBesideWriter,
+    /// Who waits first in line is not overtaken by those behind it, although they would fit.
+    FirstInLineNotOvertaken,
+    /// The place of a dead waiter ends.
+    PlaceOfTheDeadEnds,
+    /// A lease that became a shared one is not handed to a task that wants it alone.
+    SharedLeaseNotHandedOver,
     /// Every local pass has a token of its own.
     PassRaisesToken,
     /// A turn inside one process is bounded while others wait.

@@ -6,6 +6,7 @@ use tenure_proto::{
     Backoff, LostReason, Timestamp, Token,
     hold::Action,
     queue::{Answer, Ask, Intent, Mode, Order},
+    rule::{Rule, kept},
 };
 
 use super::Lease;
@@ -106,7 +107,7 @@ impl Lease {
         };
         let give_up = now.saturating_add(PATIENCE).min(state.hold.deadline());
         // A shared lease is not to be handed to a task that waits for an exclusive one.
-        let lead = state.lead.take();
+        let lead = kept(Rule::SharedLeaseNotHandedOver).then(|| state.lead.take());
         drop(state);
         drop(lead);
         Ok((ask, token, give_up))

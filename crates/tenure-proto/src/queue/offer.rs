@@ -36,7 +36,10 @@ impl NameState {
                 continue;
             }
             if !room.fits_within(most, waiter.mode) {
-                return false;
+                if kept(Rule::FirstInLineNotOvertaken) {
+                    return false;
+                }
+                continue;
             }
             room.take(waiter.mode);
         }

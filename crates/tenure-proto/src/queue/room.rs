@@ -1,6 +1,7 @@
 //! Who can hold a name together.
 
 use super::Mode;
+use crate::rule::{Rule, kept};
 
 /// What of a name is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,11 +27,13 @@ impl Room {
     pub fn fits(&self, mode: Mode) -> bool {
         match mode {
             Mode::Exclusive => *self == Self::default(),
-            Mode::Shared => self.exclusive == 0 && self.permits == 0,
+            Mode::Shared => {
+                let alone = self.exclusive == 0 || !kept(Rule::NoReaderBesideWriter);
+                alone && self.permits == 0
+            }
             Mode::Permits { take, of } => {
-                self.exclusive == 0
-                    && self.shared == 0
-                    && self.permits + u64::from(take) <= u64::from(of)
+                let out = if kept(Rule::PermitsCounted) { self.permits } else { 0 };
+                self.exclusive == 0 && self.shared == 0 && out + u64::from(take) <= u64::from(of)
             }
         }
     }

@@ -3,7 +3,11 @@
 use std::{fmt, time::Duration};
 
 use super::{Contender, Mode, Place, Snapshot, Waiting};
-use crate::{Owner, Timestamp, Token, token};
+use crate::{
+    Owner, Timestamp, Token,
+    rule::{Rule, kept},
+    token,
+};
 
 /// Who asks a store on behalf of a whole process: where its wake-ups go, and what its liveness is
 /// judged by. A store gives it its meaning.
@@ -168,12 +172,15 @@ impl NameState {
     /// Removes leases and places that have ended. Every decision begins with it; a store may call it
     /// to find names that are idle.
     pub fn expire(&mut self, at: &Moment<'_>) {
-        self.holders.retain(|holder| holder.expires > at.now);
+        self.holders.retain(|holder| {
+            let permits = matches!(holder.mode, Mode::Permits { .. });
+            holder.expires > at.now || (permits && !kept(Rule::PermitsOfTheDeadComeBack))
+        });
         self.waiters.retain_mut(|waiter| {
             if matches!(waiter.presence, Presence::Offered(until) if until <= at.now) {
                 waiter.presence = Presence::Absent;
             }
-            waiter.keep_until > at.now
+            waiter.keep_until > at.now || !kept(Rule::PlaceOfTheDeadEnds)
         });
     }
 

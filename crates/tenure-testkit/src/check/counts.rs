@@ -7,6 +7,12 @@ use std::ops::AddAssign;
 pub struct Counts {
     /// Holds that began.
     pub holds: u64,
+    /// Those of them that began as a reader's.
+    pub readers: u64,
+    /// Those of them that took permits.
+    pub permits: u64,
+    /// Writers that became readers.
+    pub downgrades: u64,
     /// Holds that were passed on inside a process.
     pub passes: u64,
     /// Holds that were lost.
@@ -26,6 +32,9 @@ pub struct Counts {
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.holds += other.holds;
+        self.readers += other.readers;
+        self.permits += other.permits;
+        self.downgrades += other.downgrades;
         self.passes += other.passes;
         self.losses += other.losses;
         self.in_doubt += other.in_doubt;

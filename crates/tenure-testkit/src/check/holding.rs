@@ -1,10 +1,16 @@
 //! Holds: how they begin, what they are worth while they last, and how they end.
 
-use tenure_core::{Clock, LockName, LostReason, Store, proto::turn};
+use std::sync::Arc;
+
+use tenure_core::{
+    Clock, Guard, LockName, LostReason, Store,
+    proto::{queue::Mode, turn},
+};
 
 use super::{
     Checker, Told, Watched,
     checker::{State, TICK},
+    together::may_be_together,
     view::View,
     watched::Hold,
 };
@@ -22,13 +28,16 @@ impl Checker {
         let now = self.clock.now();
         let mut state = self.lock();
         let (name, token, process) = (watched.name.clone(), watched.token, watched.process);
+        let mode = watched.mode;
         state.history.record(now, format_args!("process {process}: holds {name} with {token}"));
         state.counts.holds += 1;
+        state.counts.readers += u64::from(mode == Mode::Shared);
+        state.counts.permits += u64::from(matches!(mode, Mode::Permits { .. }));
         let hold =
             Hold { watched, began: now, failed: false, gone: false, orphaned: false, ended: None };
         let valid = hold.valid();
         let lossless = self.lossless(&state);
-        if let Some(wrong) = state.tokens.begins(&name, token, valid && lossless) {
+        if let Some(wrong) = state.tokens.begins(&name, token, mode, valid && lossless) {
             self.broken(&mut state, "S2", wrong);
         }
         if let Some(wrong) = state.line.begins(&hold.watched, now) {
@@ -57,7 +66,7 @@ impl Checker {
         let view = View::new(&snapshot, now);
         let mut state = self.lock();
         let lossless = self.lossless(&state);
-        let mut valid = Vec::new();
+        let (mut valid, mut modes) = (Vec::new(), Vec::new());
         let mut wrong = Vec::new();
         for hold in state.holds.iter_mut().filter(|hold| hold.watched.name == *name) {
             if hold.ended.is_some() {
@@ -80,10 +89,11 @@ impl Checker {
                 wrong.extend(view.wrong(hold).map(|what| ("S3", what)));
             }
             valid.push(hold.watched.token);
+            modes.push(hold.watched.mode);
         }
-        if valid.len() > 1 {
+        if !may_be_together(&modes) {
             if lossless {
-                wrong.push(("S1", format!("{name} is held together by {valid:?}")));
+                wrong.push(("S1", format!("{name} is held together by {valid:?}, {modes:?}")));
             }
             state.counts.overlaps += 1;
         }
@@ -115,6 +125,35 @@ impl Checker {
         }
     }
 
+    /// A writer lets readers in. Until it is told what came of that, it does not act.
+    pub fn downgrades(&self, hold: usize) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        if let Some(hold) = state.holds.get_mut(hold) {
+            hold.ended = Some(now);
+        }
+    }
+
+    /// A writer goes on, as a reader or as the writer it was.
+    pub async fn goes_on(&self, hold: usize, guard: &Arc<Guard>, mode: Mode) {
+        self.change(hold, guard, mode);
+        self.look(guard.name()).await;
+    }
+
+    fn change(&self, hold: usize, guard: &Arc<Guard>, mode: Mode) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let token = guard.token();
+        state.history.record(now, format_args!("{token} goes on, {mode:?}"));
+        state.counts.downgrades += u64::from(mode == Mode::Shared);
+        let Some(hold) = state.holds.get_mut(hold) else { return };
+        let before = hold.watched.token;
+        (hold.watched.guard, hold.watched.mode, hold.ended) = (Arc::downgrade(guard), mode, None);
+        if token != before {
+            self.broken(&mut state, "S2", format!("{before} became {token} by a downgrade"));
+        }
+    }
+
     /// A hold is over. Answers whether it was valid to the end. What is left of the time that it was to last at least, nobody else has the
     /// name.
     pub fn ended(&self, hold: usize) -> bool {
@@ -123,7 +162,7 @@ impl Checker {
         let State { holds, line, .. } = &mut *state;
         let Some(hold) = holds.get_mut(hold) else { return false };
         let valid = hold.valid();
-        if valid {
+        if valid && hold.watched.mode == Mode::Exclusive {
             // A clock that runs fast counts up to 1 % less.
             let kept = hold.watched.hold_at_least * 98 / 100;
             line.kept_until(&hold.watched.name, hold.began.saturating_add(kept));

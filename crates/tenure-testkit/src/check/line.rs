@@ -1,34 +1,48 @@
 //! Promise S8 where nothing goes wrong: first come, first served, and names that stay taken for as
 //! long as was asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use tenure_core::{LockName, Timestamp};
+use tenure_core::{LockName, Timestamp, proto::queue::Mode};
 
-use super::Watched;
+use super::{Watched, together::may_be_together};
 
 /// Who waits for which name, and until when names stay taken.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     asks: u64,
-    waiting: BTreeMap<LockName, BTreeSet<u64>>,
+    waiting: BTreeMap<LockName, BTreeMap<u64, Mode>>,
     kept: BTreeMap<LockName, Timestamp>,
 }
 
 impl Line {
-    /// One more waits for a fair lock. Answers its number.
-    pub(super) fn asks(&mut self, name: &LockName) -> u64 {
+    /// One more waits in the store's line. Answers its number.
+    pub(super) fn asks(&mut self, name: &LockName, mode: Mode) -> u64 {
         self.asks += 1;
-        self.waiting.entry(name.clone()).or_default().insert(self.asks);
+        self.waiting.entry(name.clone()).or_default().insert(self.asks, mode);
         self.asks
     }
 
-    /// It waits no longer. What is wrong with that, if anything is.
-    pub(super) fn asked(&mut self, name: &LockName, number: u64, granted: bool) -> Option<String> {
+    /// It waits no longer; when it was granted, these are held without it. What is wrong with
+    /// that, if anything is: whoever still waits before it must have been let in as well, and only
+    /// not have noticed yet.
+    pub(super) fn asked(
+        &mut self,
+        name: &LockName,
+        number: u64,
+        granted_beside: Option<&Vec<Mode>>,
+    ) -> Option<String> {
         let waiting = self.waiting.get_mut(name)?;
-        waiting.remove(&number);
-        let first = waiting.first().filter(|first| granted && **first < number)?;
-        Some(format!("ask {number} for {name} was granted before ask {first}"))
+        let mode = waiting.remove(&number)?;
+        let mut together = granted_beside?.clone();
+        together.push(mode);
+        for (first, mode) in waiting.range(..number) {
+            together.push(*mode);
+            if !may_be_together(&together) {
+                return Some(format!("ask {number} for {name} was granted before ask {first}"));
+            }
+        }
+        None
     }
 
     /// Nobody else has the name before `until`.

@@ -8,6 +8,7 @@ mod history;
 mod holding;
 mod line;
 mod outcome;
+mod together;
 mod tokens;
 mod view;
 mod watched;

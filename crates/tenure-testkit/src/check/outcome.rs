@@ -4,24 +4,30 @@ use std::time::Duration;
 
 use tenure_core::{
     AcquireError, Clock, LockName, ShutdownError, Store, Timestamp, Token,
-    proto::queue::{Contender, Snapshot},
+    proto::queue::{Contender, Mode, Snapshot},
 };
 
-use super::{Checker, checker::TICK};
+use super::{
+    Checker,
+    checker::{State, TICK},
+};
 
 /// How long a release may take before it is left to the background.
 const RELEASE: Duration = Duration::from_secs(2);
 
 impl Checker {
-    /// A task asks for a fair lock, in a run in which nothing goes wrong.
-    pub fn asks_fairly(&self, name: &LockName) -> u64 {
-        self.lock().line.asks(name)
+    /// A task asks in the store's line, in a run in which nothing goes wrong.
+    pub fn asks_in_line(&self, name: &LockName, mode: Mode) -> u64 {
+        self.lock().line.asks(name, mode)
     }
 
-    /// A task that asked for a fair lock has it, or gave up.
-    pub fn asked_fairly(&self, name: &LockName, number: u64, granted: bool) {
+    /// A task that asked in the store's line has the lock, or gave up.
+    pub fn asked_in_line(&self, name: &LockName, number: u64, granted: bool) {
         let mut state = self.lock();
-        if let Some(wrong) = state.line.asked(name, number, granted) {
+        let State { holds, line, .. } = &mut *state;
+        let of_name = holds.iter().filter(|hold| hold.watched.name == *name && hold.valid());
+        let held: Vec<_> = of_name.map(|hold| hold.watched.mode).collect();
+        if let Some(wrong) = line.asked(name, number, granted.then_some(&held)) {
             self.broken(&mut state, "S8", wrong);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_core::{LockName, Timestamp, Token};
+use tenure_core::{LockName, Timestamp, Token, proto::queue::Mode};
 
 /// The tokens of all names of a run.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub(super) struct Tokens {
 struct Name {
     seen: BTreeSet<Token>,
     greatest: Option<Token>,
+    /// The greatest of those who held the name alone.
+    greatest_alone: Option<Token>,
     accepted: Option<Token>,
     /// When the store granted the lease that is being passed on, in the time of its process.
     began: BTreeMap<u64, Timestamp>,
@@ -22,13 +24,27 @@ struct Name {
 impl Tokens {
     /// A hold with `token` begins; `valid` says whether it can be counted on. What is wrong with
     /// it, if anything is.
-    pub(super) fn begins(&mut self, name: &LockName, token: Token, valid: bool) -> Option<String> {
+    pub(super) fn begins(
+        &mut self,
+        name: &LockName,
+        token: Token,
+        mode: Mode,
+        valid: bool,
+    ) -> Option<String> {
         let state = self.names.entry(name.clone()).or_default();
         if !state.seen.insert(token) {
             return Some(format!("{name} was held twice with token {token}"));
         }
-        let before = state.greatest;
-        state.greatest = before.max(Some(token));
+        // Readers are unordered among themselves, and a permit's token is no fence.
+        let before = match mode {
+            Mode::Exclusive => state.greatest,
+            Mode::Shared => state.greatest_alone,
+            Mode::Permits { .. } => None,
+        };
+        state.greatest = state.greatest.max(Some(token));
+        if mode == Mode::Exclusive {
+            state.greatest_alone = state.greatest_alone.max(Some(token));
+        }
         match before {
             Some(before) if valid && token < before => {
                 Some(format!("{name} is held with token {token} after {before}"))

@@ -2,7 +2,7 @@
 
 use std::{sync::Weak, time::Duration};
 
-use tenure_core::{Guard, LockName, LostReason, Timestamp, Token};
+use tenure_core::{Guard, LockName, LostReason, Timestamp, Token, proto::queue::Mode};
 
 use crate::sim::SimClock;
 
@@ -15,6 +15,8 @@ pub struct Watched {
     pub name: LockName,
     /// Its token.
     pub token: Token,
+    /// How it is held.
+    pub mode: Mode,
     /// The guard, for as long as it is there.
     pub guard: Weak<Guard>,
     /// The clock of its process.

@@ -55,6 +55,8 @@ kinds! {
     AcquireDropped,
     /// A release was dropped midway.
     ReleaseDropped,
+    /// A downgrade was dropped midway.
+    DowngradeDropped,
     /// Work under a guard was dropped midway.
     RunDropped,
 }

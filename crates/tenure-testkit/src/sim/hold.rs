@@ -2,9 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{Clock, Guard, ReleaseError, Timestamp};
+use tenure_core::{
+    Clock, DowngradeError, Guard, ReleaseError, Timestamp, WriteGuard, proto::queue::Mode,
+};
 
-use super::{limited::Limited, process::Post, task::Terms};
+use super::{limited::Limited, plan::Locks, process::Post, task::Terms};
 use crate::{
     Random,
     check::{Told, Watched},
@@ -21,6 +23,7 @@ pub(super) async fn hold(post: &Post, guard: Guard, terms: &Terms, random: &mut 
             process: post.number,
             name: guard.name().clone(),
             token: guard.token(),
+            mode: terms.mode,
             guard: Arc::downgrade(&guard),
             clock: post.clock.clone(),
             ttl: terms.ttl,
@@ -35,10 +38,56 @@ pub(super) async fn hold(post: &Post, guard: Guard, terms: &Terms, random: &mut 
     } else {
         stay(post, &guard, hold, terms, random).await;
     }
+    let writes = terms.mode == Mode::Exclusive && world.plan.locks == Locks::ReadWrite;
+    let mut terms = *terms;
+    let mut guard = guard;
+    if writes && random.happens(400) && guard.check().is_ok() {
+        let Some((still, mode)) = downgrade(post, guard, hold, random).await else { return };
+        (guard, terms.mode) = (still, mode);
+        stay(post, &guard, hold, &terms, random).await;
+    }
     let valid = world.check.ended(hold);
     if let Ok(guard) = Arc::try_unwrap(guard) {
-        leave(post, guard, valid, terms, random).await;
+        leave(post, guard, valid, &terms, random).await;
     }
+}
+
+/// Lets readers in. What the hold is after that, if there still is one.
+async fn downgrade(
+    post: &Post,
+    guard: Arc<Guard>,
+    hold: usize,
+    random: &mut Random,
+) -> Option<(Arc<Guard>, Mode)> {
+    let world = &post.world;
+    let note = |what: &str| world.check.note(post.number, what);
+    world.check.downgrades(hold);
+    note("lets readers in");
+    let polls = random.happens(world.plan.drops).then(|| random.below(4));
+    let writer = WriteGuard::from(Arc::into_inner(guard)?);
+    let (guard, mode) = match Limited::new(Box::pin(writer.downgrade()), polls).await {
+        None => {
+            world.tally.count(Kind::DowngradeDropped);
+            return None;
+        }
+        Some(Ok(guard)) => (guard, Mode::Shared),
+        Some(Err(DowngradeError::InDoubt { guard, .. })) => {
+            note("is in doubt about its downgrade");
+            (guard, Mode::Shared)
+        }
+        Some(Err(DowngradeError::StillWriting { guard, .. })) => {
+            note("goes on writing");
+            (guard.into(), Mode::Exclusive)
+        }
+        Some(Err(DowngradeError::Lost(lost))) => {
+            world.check.told(hold, tell(post, &lost));
+            return None;
+        }
+        Some(Err(_)) => return None,
+    };
+    let guard = Arc::new(guard);
+    world.check.goes_on(hold, &guard, mode).await;
+    Some((guard, mode))
 }
 
 /// Works step by step, watching for the loss of the hold and writing now and then.
@@ -87,6 +136,9 @@ fn write(post: &Post, guard: &Guard, terms: &Terms, random: &mut Random) {
     let (late, length) =
         (random.happens(300), random.length(Duration::ZERO, terms.ttl.min(MOST) * 2));
     let Ok(token) = guard.check() else { return };
+    if terms.mode != Mode::Exclusive {
+        return;
+    }
     let (world, name) = (post.world.clone(), guard.name().clone());
     if !late {
         world.write(&name, token);

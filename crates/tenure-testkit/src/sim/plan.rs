@@ -44,6 +44,22 @@ pub struct Plan {
     pub evictions: bool,
     /// How long leases are.
     pub leases: Leases,
+    /// What the names are used as.
+    pub locks: Locks,
+}
+
+/// The kind of lock that all names of a run are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locks {
+    /// Mutexes.
+    Mutex,
+    /// Read-write locks, with some writers that become readers.
+    ReadWrite,
+    /// Semaphores with so many permits, and now and then one more.
+    Semaphore {
+        /// How many most callers say there are.
+        permits: u32,
+    },
 }
 
 /// How long the leases of a run are.
@@ -109,7 +125,7 @@ impl Plan {
             patience: Duration::from_millis(*random.choose(&[60, 300, 1_000, 1_000_000])),
         };
         let quick = random.happens(400);
-        Self {
+        let plan = Self {
             processes: 1 + random.below(4),
             tasks: 1 + random.below(if quick { 4 } else { 2 }),
             names: 1 + random.below(2),
@@ -128,7 +144,14 @@ impl Plan {
             quick,
             evictions: !long_leases && random.happens(100),
             leases,
-        }
+            locks: Locks::Mutex,
+        };
+        let locks = match random.below(10) {
+            0..=1 => Locks::Semaphore { permits: *random.choose(&[2, 3, 5]) },
+            2..=4 => Locks::ReadWrite,
+            _ => Locks::Mutex,
+        };
+        Self { locks, ..plan }
     }
 
     /// The longest lease of a run.

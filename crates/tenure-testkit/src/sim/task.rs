@@ -2,14 +2,20 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{AcquireError, Guard, LockName, Mutex};
+use tenure_core::{AcquireError, Guard, LockName, proto::queue::Mode};
 
-use super::{hold, limited::Limited, plan::LONGEST_GRACE, process::Post};
+use super::{
+    hold,
+    limited::Limited,
+    plan::{LONGEST_GRACE, Locks},
+    process::Post,
+};
 use crate::{Random, fault::Kind};
 
 /// What a task asks for in one round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
+    pub(super) mode: Mode,
     pub(super) ttl: Duration,
     pub(super) grace: Duration,
     pub(super) max_hold: Option<Duration>,
@@ -19,13 +25,43 @@ pub(super) struct Terms {
     tries: bool,
 }
 
+/// A handle with what is asked for, whatever kind of lock it is of.
+macro_rules! with_terms {
+    ($handle:expr, $terms:expr, $label:expr) => {{
+        let mut handle = $handle.ttl($terms.ttl).label($label);
+        if !$terms.grace.is_zero() {
+            handle = handle.grace($terms.grace);
+        }
+        if let Some(max_hold) = $terms.max_hold {
+            handle = handle.max_hold(max_hold);
+        }
+        if let Some(wait) = $terms.wait {
+            handle = handle.wait(wait);
+        }
+        if let Some(length) = $terms.hold_at_least {
+            handle = handle.hold_at_least(length);
+        }
+        if $terms.fair { handle.fair() } else { handle }
+    }};
+}
+
 impl Terms {
     fn draw(post: &Post, random: &mut Random) -> Self {
         let plan = &post.world.plan;
         let millis =
             |random: &mut Random, choices: &[u64]| Duration::from_millis(*random.choose(choices));
         let ttl = millis(random, plan.leases.lengths());
+        let mode = match plan.locks {
+            Locks::Mutex => Mode::Exclusive,
+            Locks::ReadWrite if random.happens(600) => Mode::Shared,
+            Locks::ReadWrite => Mode::Exclusive,
+            Locks::Semaphore { permits } => {
+                let take = 1 + u32::try_from(random.below(permits.into())).unwrap_or(0);
+                Mode::Permits { take, of: permits + u32::from(random.happens(100)) }
+            }
+        };
         Self {
+            mode,
             ttl,
             grace: if random.happens(200) { LONGEST_GRACE } else { Duration::ZERO },
             max_hold: random.happens(150).then(|| millis(random, &[20, 150, 700, 3_000])),
@@ -36,21 +72,44 @@ impl Terms {
         }
     }
 
-    fn mutex(&self, post: &Post, name: &LockName, label: &str) -> Mutex {
-        let mut mutex = post.tenure.mutex(name.as_str()).ttl(self.ttl).label(label);
-        if !self.grace.is_zero() {
-            mutex = mutex.grace(self.grace);
+    /// Asks for the lock as its mode says.
+    async fn ask(
+        &self,
+        post: &Post,
+        name: &LockName,
+        label: &str,
+    ) -> Result<Option<Guard>, AcquireError> {
+        let (tenure, name) = (&post.tenure, name.as_str());
+        match self.mode {
+            Mode::Exclusive if post.world.plan.locks == Locks::ReadWrite => {
+                let lock = with_terms!(tenure.rwlock(name), self, label);
+                if self.tries {
+                    return Ok(lock.try_write().await?.map(Guard::from));
+                }
+                lock.write().await.map(|guard| Some(guard.into()))
+            }
+            Mode::Exclusive => {
+                let lock = with_terms!(tenure.mutex(name), self, label);
+                if self.tries { lock.try_lock().await } else { lock.lock().await.map(Some) }
+            }
+            Mode::Shared => {
+                let lock = with_terms!(tenure.rwlock(name), self, label);
+                if self.tries { lock.try_read().await } else { lock.read().await.map(Some) }
+            }
+            Mode::Permits { take, of } => {
+                let lock = with_terms!(tenure.semaphore(name, of), self, label);
+                if self.tries {
+                    return lock.try_acquire_many(take).await;
+                }
+                lock.acquire_many(take).await.map(Some)
+            }
         }
-        if let Some(max_hold) = self.max_hold {
-            mutex = mutex.max_hold(max_hold);
-        }
-        if let Some(wait) = self.wait {
-            mutex = mutex.wait(wait);
-        }
-        if let Some(length) = self.hold_at_least {
-            mutex = mutex.hold_at_least(length);
-        }
-        if self.fair { mutex.fair() } else { mutex }
+    }
+
+    /// Whether such asks are served in the order of asking.
+    fn stands_in_line(&self) -> bool {
+        let waits = !self.tries && self.wait.is_none_or(|wait| !wait.is_zero());
+        waits && (self.fair || self.mode != Mode::Exclusive)
     }
 }
 
@@ -81,19 +140,16 @@ async fn acquire(
     let world = &post.world;
     // The label says whose it is, for who looks at what the store keeps.
     let label = format!("process {}, ask {}", post.number, world.next_ask());
-    let mutex = terms.mutex(post, name, &label);
-    let asking =
-        async { if terms.tries { mutex.try_lock().await } else { mutex.lock().await.map(Some) } };
+    let asking = terms.ask(post, name, &label);
     let polls = random.happens(world.plan.drops).then(|| random.below(10));
     let note = |what: &str| world.check.note(post.number, &format!("task {index}, {name}: {what}"));
     note("asks");
-    // In a quiet run those who ask fairly and wait are served in the order of asking.
-    let waits = !terms.tries && terms.wait.is_none_or(|wait| !wait.is_zero());
-    let in_line = (world.plan.quiet && terms.fair && waits).then(|| world.check.asks_fairly(name));
-    let outcome = Limited::new(asking, polls).await;
+    let in_line = world.plan.quiet && terms.stands_in_line();
+    let in_line = in_line.then(|| world.check.asks_in_line(name, terms.mode));
+    let outcome = Limited::new(Box::pin(asking), polls).await;
     if let Some(number) = in_line {
         let granted = matches!(outcome, Some(Ok(Some(_))));
-        world.check.asked_fairly(name, number, granted);
+        world.check.asked_in_line(name, number, granted);
     }
     match outcome {
         None => {

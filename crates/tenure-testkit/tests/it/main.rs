@@ -4,6 +4,7 @@
 
 mod broken_rules;
 mod conformance_memory;
+mod downgrades;
 mod dropped_acquires;
 mod dropped_at_each_await;
 mod every_case_is_mounted;
