@@ -6,6 +6,7 @@ use tenure_testkit::server::RedisServer;
 
 use crate::{
     child::Process,
+    fenced::Fenced,
     support::{hold, lock_keys, tenure, until},
 };
 
@@ -30,12 +31,15 @@ async fn a_holder_stopped_for_longer_than_its_lease_learns_that_it_lost() {
     let server = RedisServer::start();
     let mut holder = Process::start(&["hold", &server.url(), "800"]);
     let token = holder.says_held();
+    let resource = Fenced::create(&server.folder().join("counter"));
+    let seen = resource.open(token).unwrap();
     holder.signal("-STOP");
     let tenure = tenure(&server.url());
     let next = hold(&tenure, "lock", TTL).await;
-    assert!(next.token().get() > token, "the resource can refuse the stopped one");
+    resource.open(next.token().get()).unwrap();
     holder.signal("-CONT");
     assert!(holder.asked("check").starts_with("lost"));
+    assert!(!resource.write(token, seen + 1), "what the stopped one wrote late was taken");
     // Nothing that it does now touches the next holder.
     tokio::time::sleep(TTL).await;
     next.check().unwrap();
