@@ -7,13 +7,15 @@ use std::{
 };
 
 /// Where tests live, seen from this crate.
-const TESTS: [&str; 7] = [
+const TESTS: [&str; 9] = [
     "tests",
     "../tenure-proto/tests",
     "../tenure-core/tests",
     "../tenure-testkit/src/conformance",
     "../tenure-testkit/tests",
+    "../tenure-cli/tests",
     "../../stores/embedded/tests",
+    "../../stores/redis/tests",
     "../../ladder/tests",
 ];
 
@@ -74,7 +76,7 @@ fn every_test_that_the_documentation_names_exists() {
         sources(&here(dir), &mut code);
     }
     let code = code.concat();
-    for page in ["guarantees.md", "fencing.md", "wrong-locks.md"] {
+    for page in ["guarantees.md", "fencing.md", "wrong-locks.md", "stores/redis.md"] {
         let page = fs::read_to_string(here("../../docs").join(page)).unwrap();
         let named = tests_named_in(&page);
         assert!(!named.is_empty());
@@ -82,4 +84,12 @@ fn every_test_that_the_documentation_names_exists() {
             assert!(code.contains(&format!("fn {test}(")), "no test is called {test}");
         }
     }
+}
+
+#[test]
+fn the_rights_that_the_page_on_redis_gives_are_those_that_are_tested() {
+    let page = fs::read_to_string(here("../../docs/stores/redis.md")).unwrap();
+    let tested = fs::read_to_string(here("../../docs/stores/redis.acl")).unwrap();
+    let shown = page.split("```\n").find(|block| block.starts_with("ACL SETUSER"));
+    assert_eq!(shown, Some(tested.as_str()));
 }
