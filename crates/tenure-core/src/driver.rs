@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use futures_util::future::select_all;
 use tenure_proto::{
     Timestamp,
     rule::{Rule, kept},
@@ -47,6 +48,18 @@ where
         output = one => Either::One(output),
         output = other => Either::Other(output),
     }
+}
+
+/// What the first of several futures gives that is ready; never ready if there are none.
+pub(crate) async fn any<F>(futures: Vec<F>) -> F::Output
+where
+    F: Future + Send,
+    F::Output: Send,
+{
+    if futures.is_empty() {
+        return std::future::pending().await;
+    }
+    select_all(futures.into_iter().map(Box::pin)).await.0
 }
 
 /// What [`first`] gives.

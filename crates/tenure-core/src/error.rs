@@ -131,6 +131,22 @@ pub enum AcquireError {
         /// Which lock, in which store.
         place: Place,
     },
+    /// A multi-lock of no locks, or of more than [`All::MOST`](crate::All::MOST).
+    #[error(
+        "a multi-lock of {given} locks cannot be acquired: give 1 to {}, or one lock that stands for them all",
+        tenure_proto::all::MOST
+    )]
+    Names {
+        /// How many were given.
+        given: usize,
+    },
+    /// A multi-lock that has a lock twice, through two [`Tenure`](crate::Tenure)s on one store, and
+    /// would wait for itself.
+    #[error("{place}: given twice, through two tenures of this store; use one of them for both")]
+    Twice {
+        /// Which lock, in which store.
+        place: Place,
+    },
     /// The [`Tenure`](crate::Tenure) was shut down, or its process forked.
     #[error("{place}: this tenure was shut down; open another")]
     ShutDown {
@@ -241,6 +257,29 @@ impl From<NameError> for LatchError {
     }
 }
 
+/// Which locks of an [`AllGuard`](crate::AllGuard) were not released as they should be. All others were.
+#[derive(Debug)]
+pub struct AllReleaseError {
+    /// How many locks the guard had.
+    pub parts: usize,
+    /// What went wrong, for each that it concerns; at least one.
+    pub failures: Vec<ReleaseError>,
+}
+
+impl fmt::Display for AllReleaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { parts, failures } = self;
+        write!(f, "{} of {parts} locks were not released as they should be", failures.len())?;
+        failures.iter().try_for_each(|failure| write!(f, "; {failure}"))
+    }
+}
+
+impl Error for AllReleaseError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.failures.first().map(|failure| failure as &(dyn Error + 'static))
+    }
+}
+
 /// What was left when the time for a shutdown was up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -269,6 +308,9 @@ pub enum AnyError {
     /// A downgrade was refused, or its answer never came.
     #[error("{0}")]
     Downgrade(#[source] Box<Trouble>),
+    /// Some locks of a multi-lock were not released as they should be.
+    #[error(transparent)]
+    ReleaseAll(#[from] AllReleaseError),
     /// A shutdown left something behind.
     #[error(transparent)]
     Shutdown(#[from] ShutdownError),

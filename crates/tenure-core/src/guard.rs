@@ -94,6 +94,11 @@ impl Guard {
         self.held.lease().standing(self.held.generation()).is_ok()
     }
 
+    /// The name stays taken for `length` from now on, also after a release.
+    pub(crate) fn keep_at_least(&self, length: Duration) {
+        self.held.lease().keep_at_least(self.held.generation(), length);
+    }
+
     /// Returns when the hold is lost, at its deadline at the latest; never if it is released.
     ///
     /// The future does not borrow the guard. A timer can fire late after the machine was

@@ -29,12 +29,16 @@ mod ticket;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
-pub use error::{AcquireError, AnyError, LatchError, LookError, Lost, ReleaseError, ShutdownError};
+pub use error::{
+    AcquireError, AllReleaseError, AnyError, LatchError, LookError, Lost, ReleaseError,
+    ShutdownError,
+};
 pub use fault::{Fault, FaultKind};
 pub use guard::Guard;
 pub use hints::{HintBoard, Wakeups};
 pub use kinds::{
-    DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Semaphore, WriteGuard,
+    All, AllGuard, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Semaphore,
+    WriteGuard,
 };
 pub use memory::MemoryStore;
 pub use names::{LockName, NameError};

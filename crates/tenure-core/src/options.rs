@@ -62,6 +62,21 @@ impl Options {
         Ok((Terms { ttl, grace, max_hold }, hold_at_least.unwrap_or_default()))
     }
 
+    /// These with what `over` says where it says something, and with its wait and its callback.
+    pub(crate) fn under(self, over: &Self) -> Self {
+        let over = over.clone();
+        Self {
+            ttl: over.ttl.or(self.ttl),
+            wait: over.wait,
+            max_hold: over.max_hold.or(self.max_hold),
+            hold_at_least: over.hold_at_least.or(self.hold_at_least),
+            grace: over.grace.or(self.grace),
+            label: over.label.or(self.label),
+            fair: over.fair || self.fair,
+            on_busy: over.on_busy,
+        }
+    }
+
     pub(crate) fn check(self, mode: Mode, default_label: &str) -> Result<Settings, OutOfRange> {
         let (terms, hold_at_least) = self.lengths()?;
         let mut label = self.label.unwrap_or_else(|| default_label.to_owned());

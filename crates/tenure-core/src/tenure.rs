@@ -9,7 +9,7 @@ use crate::{
     driver::before,
     engine::{self, Engine, Roster},
     error::ShutdownError,
-    kinds::{Election, Latch, Mutex, RwLock, Semaphore},
+    kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     lease::Seats,
     observe::Observer,
 };
@@ -81,6 +81,12 @@ impl Tenure {
     /// A handle on the election called `name`.
     pub fn election(&self, name: impl AsRef<str>) -> Election {
         Election::new(&self.acquirer, name.as_ref())
+    }
+
+    /// A handle on all locks called `names`, to be held together or not at all. Names that cannot be
+    /// used are an error when they are locked.
+    pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
+        All::new(&self.acquirer, names)
     }
 
     /// The store: to list, inspect or evict holders, and to ask after its health.

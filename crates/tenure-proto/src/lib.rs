@@ -16,6 +16,7 @@
 //! - **S8 Order.** First come, first served, turns bounded: [`queue`], [`turn`].
 //! - **S9 Faults are values.** Lost, unknown and busy are different answers: [`renewal`], [`queue`].
 
+pub mod all;
 pub mod backoff;
 pub mod cleanup;
 pub mod election;

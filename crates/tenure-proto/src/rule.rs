@@ -93,6 +93,10 @@ rules! {
     PartialWinGivenBack,
     /// A member that lost its memory is not counted until the longest lease has passed.
     WipedMemberKeptOut,
+    /// Whoever takes several locks takes them in the order in which everybody does.
+    EverybodySortsAlike,
+    /// Of several locks that were not all acquired, none stays held.
+    PartialWinRolledBack,
 }
 
 #[cfg(feature = "broken-rules")]

@@ -1,5 +1,6 @@
 //! The kinds of lock, one file each.
 
+mod all;
 mod election;
 mod insist;
 mod latch;
@@ -11,6 +12,7 @@ mod semaphore;
 mod target;
 mod write_guard;
 
+pub use all::{All, AllGuard, AllLock, AllTryLock};
 pub use election::{Election, Leaders, Leadership};
 pub use latch::{Latch, LatchWait};
 pub use lock::{Lock, TryLock};

@@ -47,6 +47,10 @@ impl Mutex {
         Reentrant::new(self.target.of_kind("reentrant"), self.options)
     }
 
+    pub(super) fn into_parts(self) -> (Target, Options) {
+        (self.target, self.options)
+    }
+
     /// Acquires the lock, waiting for it: await the returned value.
     ///
     /// Tasks of this process queue among themselves, and one of them in the store; they pass the

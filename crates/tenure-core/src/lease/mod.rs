@@ -148,6 +148,15 @@ impl Lease {
         }
     }
 
+    /// The name stays taken for `length` from now on, if the hold of `generation` lasts.
+    pub(crate) fn keep_at_least(&self, generation: u64, length: Duration) {
+        let now = self.context.now();
+        let mut state = self.lock();
+        if state.hold.generation() == generation {
+            state.keep_until = now.saturating_add(length);
+        }
+    }
+
     /// Returns when the hold of `generation` is lost; never if it is released or passed on.
     pub(crate) async fn lost(&self, generation: u64, token: Token) -> Lost {
         loop {

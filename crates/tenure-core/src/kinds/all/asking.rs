@@ -1,0 +1,222 @@
+//! Acquisitions of a multi-lock, before they are awaited and while they are.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use tenure_proto::{
+    Timestamp,
+    all::{MOST, in_order},
+    queue::Mode,
+    rule::{Rule, kept},
+};
+
+use super::guard::AllGuard;
+use crate::{
+    AcquireError, Busy, LockName,
+    context::Context,
+    driver::{Either, any, first},
+    guard::Guard,
+    kinds::target::Target,
+    options::{Options, setters},
+};
+
+/// Which locks are asked for, as they were given.
+#[derive(Clone)]
+pub(super) struct Asking {
+    locks: Vec<(Target, Options)>,
+    /// For all of them.
+    pub(super) options: Options,
+}
+
+/// One of them, in its place in the order.
+#[derive(Clone)]
+struct Part {
+    target: Target,
+    options: Options,
+    hold_at_least: Duration,
+}
+
+impl Asking {
+    pub(super) fn new(locks: Vec<(Target, Options)>) -> Self {
+        Self { locks, options: Options::default() }
+    }
+
+    /// The locks in the order in which everybody takes them. What is wrong with any of them is
+    /// found before the first is taken.
+    fn in_order(self) -> Result<Vec<Part>, AcquireError> {
+        let given = self.locks.len();
+        let mut known: BTreeMap<(&'static str, String, LockName), *const Context> = BTreeMap::new();
+        let mut parts = Vec::with_capacity(given);
+        for (target, options) in self.locks {
+            let mut options = options.under(&self.options);
+            let (_, hold_at_least) = options.lengths()?;
+            // What is given back because another lock is busy is free at once.
+            options.hold_at_least = None;
+            let context = target.context();
+            let store = &context.store;
+            let key = (store.kind(), store.location(), target.name().clone()?);
+            let at = Arc::as_ptr(context);
+            if *known.entry(key.clone()).or_insert(at) != at {
+                return Err(AcquireError::Twice { place: context.place(&key.2) });
+            }
+            parts.push((key, Part { target, options, hold_at_least }));
+        }
+        let parts = in_order(parts);
+        if parts.is_empty() || parts.len() > MOST {
+            return Err(AcquireError::Names { given: parts.len() });
+        }
+        Ok(parts)
+    }
+
+    /// Acquires all of them, and begins again when one is lost while another is waited for.
+    async fn lock(self) -> Result<AllGuard, AcquireError> {
+        let wait = self.options.wait;
+        let parts = self.in_order()?;
+        let Some(context) = parts.first().map(|part| part.target.context().clone()) else {
+            return Err(AcquireError::Names { given: 0 });
+        };
+        let asked = context.now();
+        let give_up = wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
+        loop {
+            let rest = || wait.map(|_| give_up.since(context.now()));
+            match lock_once(&parts, rest).await {
+                Ok(Some(guard)) => return Ok(guard),
+                Ok(None) => {}
+                Err(AcquireError::TimedOut(mut end)) => {
+                    end.waited = context.now().since(asked);
+                    return Err(AcquireError::TimedOut(end));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn try_lock(self) -> Result<Option<AllGuard>, AcquireError> {
+        let parts = self.in_order()?;
+        let mut held = Held::default();
+        for part in &parts {
+            let tried = part.target.clone().try_lock(Mode::Exclusive, part.options.clone());
+            match tried.await? {
+                Some(guard) => held.0.push(guard),
+                None => return Ok(None),
+            }
+        }
+        Ok(held.complete(&parts))
+    }
+}
+
+/// Takes all locks in their order; nothing if one was lost before all were held.
+async fn lock_once(
+    parts: &[Part],
+    rest: impl Fn() -> Option<Duration>,
+) -> Result<Option<AllGuard>, AcquireError> {
+    let mut held = Held::default();
+    for part in parts {
+        let options = Options { wait: rest(), ..part.options.clone() };
+        let lock = part.target.clone().lock(Mode::Exclusive, options);
+        match first(lock, held.lost()).await {
+            Either::One(guard) => held.0.push(guard?),
+            Either::Other(_) => return Ok(None),
+        }
+    }
+    Ok(held.complete(parts))
+}
+
+/// The locks that are held so far: dropped, they are released in the background.
+#[derive(Default)]
+struct Held(Vec<Guard>);
+
+impl Held {
+    /// Returns when one of them is lost.
+    async fn lost(&self) {
+        any(self.0.iter().map(Guard::lost).collect()).await;
+    }
+
+    /// All of them together, if none was lost in the meantime.
+    fn complete(mut self, parts: &[Part]) -> Option<AllGuard> {
+        if self.0.iter().any(|guard| !guard.is_held()) {
+            return None;
+        }
+        for (guard, part) in self.0.iter().zip(parts) {
+            guard.keep_at_least(part.hold_at_least);
+        }
+        Some(AllGuard::new(std::mem::take(&mut self.0)))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !kept(Rule::PartialWinRolledBack) {
+            std::mem::forget(std::mem::take(&mut self.0));
+        }
+    }
+}
+
+impl fmt::Debug for Asking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.locks.iter().map(|(target, _)| target)).finish()
+    }
+}
+
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// An acquisition of [`All`](super::All) that waits. Nothing happens until it is awaited.
+#[derive(Debug)]
+#[must_use = "nothing is acquired until this is awaited"]
+pub struct AllLock {
+    asking: Asking,
+}
+
+impl AllLock {
+    pub(super) fn new(asking: Asking) -> Self {
+        Self { asking }
+    }
+
+    setters!(asking.options);
+
+    /// Calls `tell` each time the store answers that one of the locks is busy, to show who holds it
+    /// and how many contenders are ahead.
+    pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
+        self.asking.options.on_busy = Some(Arc::new(tell));
+        self
+    }
+}
+
+impl IntoFuture for AllLock {
+    type Output = Result<AllGuard, AcquireError>;
+    type IntoFuture = Work<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.asking.lock())
+    }
+}
+
+/// An acquisition of [`All`](super::All) that does not wait. Nothing happens until it is awaited.
+#[derive(Debug)]
+#[must_use = "nothing is acquired until this is awaited"]
+pub struct AllTryLock {
+    asking: Asking,
+}
+
+impl AllTryLock {
+    pub(super) fn new(asking: Asking) -> Self {
+        Self { asking }
+    }
+
+    setters!(asking.options);
+}
+
+impl IntoFuture for AllTryLock {
+    type Output = Result<Option<AllGuard>, AcquireError>;
+    type IntoFuture = Work<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.asking.try_lock())
+    }
+}
