@@ -74,6 +74,7 @@ impl Options {
             label: over.label.or(self.label),
             fair: over.fair || self.fair,
             on_busy: over.on_busy,
+            ..self
         }
     }
 

@@ -36,11 +36,12 @@ mod quorum;
 
 pub use open::{OpenError, Tenure};
 pub use tenure_core::{
-    AcquireError, AnyError, Busy, Clock, DowngradeError, Election, Entropy, Fault, FaultKind,
-    Guard, HintBoard, Latch, LatchError, Leader, Leaders, Leadership, LockName, LookError, Lost,
-    LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy, Owner, ReleaseError, RwLock,
-    Scope, SeededEntropy, Semaphore, ShutdownError, Store, SystemClock, TenureBuilder, Timestamp,
-    Token, Wakeups, WriteGuard, clock, error, kinds, observe, proto, scope, store,
+    AcquireError, All, AllGuard, AllReleaseError, AnyError, Busy, Clock, DowngradeError, Election,
+    Entropy, Fault, FaultKind, Guard, HintBoard, Latch, LatchError, Leader, Leaders, Leadership,
+    LockName, LookError, Lost, LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy,
+    Owner, ReleaseError, RwLock, Scope, SeededEntropy, Semaphore, ShutdownError, Store,
+    SystemClock, TenureBuilder, Timestamp, Token, Wakeups, WriteGuard, clock, error, kinds,
+    observe, proto, scope, store,
 };
 
 /// The README's program is compiled with the tests.

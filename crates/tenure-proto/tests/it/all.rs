@@ -1,21 +1,12 @@
 //! The order in which the locks of a multi-lock are taken.
 
 use proptest::prelude::*;
-use tenure_proto::{
-    all::in_order,
-    rule::{Rule, break_rule},
-};
+use tenure_proto::all::in_order;
 
 #[test]
 fn of_locks_with_one_key_the_first_remains() {
     let locks = [("b", 1), ("a", 2), ("b", 3), ("a", 4), ("c", 5)];
     assert_eq!(in_order(locks), [2, 1, 5]);
-}
-
-#[test]
-fn without_the_rule_the_order_is_the_one_that_was_given() {
-    let _broken = break_rule(Rule::EverybodySortsAlike);
-    assert_eq!(in_order([("b", 1), ("a", 2), ("b", 3)]), [1, 2]);
 }
 
 proptest! {

@@ -4,6 +4,7 @@
 //! The same seed always gives the same run. A run that breaks a promise says which, and how to see
 //! it again.
 
+mod all;
 mod chaos;
 mod clock;
 mod hold;

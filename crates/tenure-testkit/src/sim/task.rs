@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{AcquireError, Guard, LockName, proto::queue::Mode};
+use tenure_core::{AcquireError, All, Guard, LockName, proto::queue::Mode};
 
 use super::{
-    hold,
+    all, hold,
     limited::Limited,
     plan::{LONGEST_GRACE, Locks},
     process::Post,
@@ -22,7 +22,9 @@ pub(super) struct Terms {
     wait: Option<Duration>,
     pub(super) hold_at_least: Option<Duration>,
     fair: bool,
-    tries: bool,
+    pub(super) tries: bool,
+    /// Whether all names are asked for together.
+    pub(super) together: bool,
 }
 
 /// A handle with what is asked for, whatever kind of lock it is of.
@@ -69,6 +71,7 @@ impl Terms {
             hold_at_least: random.happens(80).then(|| millis(random, &[15, 100])),
             fair: random.happens(if plan.quick { 100 } else { 300 }),
             tries: random.happens(150),
+            together: plan.locks == Locks::Mutex && plan.names > 1 && random.happens(150),
         }
     }
 
@@ -106,6 +109,11 @@ impl Terms {
         }
     }
 
+    /// All of `names` together.
+    pub(super) fn all(&self, post: &Post, names: &[LockName], label: &str) -> All {
+        with_terms!(post.tenure.all(names.iter().map(LockName::as_str)), self, label)
+    }
+
     /// Whether such asks are served in the order of asking.
     fn stands_in_line(&self) -> bool {
         let waits = !self.tries && self.wait.is_none_or(|wait| !wait.is_zero());
@@ -124,6 +132,10 @@ pub(super) async fn work(post: Arc<Post>, index: u64, mut random: Random) {
         }
         let name = random.choose(&world.names).clone();
         let terms = Terms::draw(&post, &mut random);
+        if terms.together {
+            all::round(&post, index, &terms, &mut random).await;
+            continue;
+        }
         if let Some(guard) = acquire(&post, index, &name, &terms, &mut random).await {
             hold::hold(&post, guard, &terms, &mut random).await;
         }
