@@ -96,7 +96,7 @@ rules! {
     /// Whoever takes several locks takes them in the order in which everybody does.
     EverybodySortsAlike,
     /// Of several locks that were not all acquired, none stays held.
-    PartialWinRolledBack,
+    AllOrNothing,
 }
 
 #[cfg(feature = "broken-rules")]

@@ -152,7 +152,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if !kept(Rule::PartialWinRolledBack) {
+        if !kept(Rule::AllOrNothing) {
             std::mem::forget(std::mem::take(&mut self.0));
         }
     }
