@@ -36,11 +36,14 @@
 //! tenure_testkit::conformance!(Memory::new());
 //! ```
 //!
+//! [`kinds!`] mounts what each kind of lock does there in the same way.
+//!
 //! The simulation runs whole processes over such a store: see [`sim`].
 
 pub mod check;
 pub mod conformance;
 pub mod fault;
+pub mod kinds;
 mod random;
 pub mod server;
 pub mod sim;

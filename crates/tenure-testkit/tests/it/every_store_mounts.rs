@@ -21,6 +21,13 @@ fn every_store_mounts_the_suite() {
             store.display()
         );
         assert!(
+            read("kinds.rs").contains("tenure_testkit::kinds!(")
+                && read("main.rs").contains("mod kinds;"),
+            "the store in {} does not mount the kinds: its tests/it/kinds.rs needs the line \
+             `tenure_testkit::kinds!(…);`, and its main.rs the module",
+            store.display()
+        );
+        assert!(
             read("main.rs").contains("mod conformance;"),
             "the store in {} leaves its tests/it/conformance.rs out of tests/it/main.rs",
             store.display()

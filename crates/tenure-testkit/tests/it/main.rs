@@ -9,5 +9,6 @@ mod dropped_acquires;
 mod dropped_at_each_await;
 mod every_case_is_mounted;
 mod every_store_mounts;
+mod kinds_memory;
 mod mutants;
 mod simulation;

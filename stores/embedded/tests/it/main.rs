@@ -13,6 +13,7 @@ mod engine;
 mod errors;
 mod file_systems;
 mod housekeeping;
+mod kinds;
 mod names;
 mod places;
 mod processes;

@@ -6,6 +6,7 @@ mod child;
 mod conformance;
 mod dropping;
 mod fenced;
+mod kinds;
 mod lost_data;
 mod network;
 mod places;

@@ -1,0 +1,96 @@
+//! The mutex.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tenure_core::LostReason;
+
+use super::{
+    Kind,
+    scene::{NAME, PATIENCE, SHORT, Scene, name},
+};
+
+/// The kind, which every store has.
+pub const KIND: Kind = Kind {
+    name: "mutex",
+    lacks: |_| None,
+    attempt: |tenure| {
+        let lock = tenure.mutex(NAME).lock();
+        Box::pin(async move { lock.await.err().map(|error| error.to_string()) })
+    },
+};
+
+/// S1, S2: one holds it, and the next one's token is greater.
+pub async fn one_holds_it_at_a_time(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    let guard = one.mutex(NAME).lock().await.unwrap();
+    for tenure in [&one, &other] {
+        assert!(tenure.mutex(NAME).try_lock().await.unwrap().is_none());
+    }
+    let token = guard.check().unwrap();
+    guard.release().await.unwrap();
+    let next = other.mutex(NAME).lock().wait(PATIENCE).await.unwrap();
+    assert!(next.token() > token);
+}
+
+/// Who waits gets it when it is free.
+pub async fn a_waiter_gets_it_after_a_release(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    let guard = one.mutex(NAME).lock().await.unwrap();
+    let waiter = tokio::spawn(other.mutex(NAME).lock().wait(PATIENCE).into_future());
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!waiter.is_finished());
+    guard.release().await.unwrap();
+    waiter.await.unwrap().unwrap().check().unwrap();
+}
+
+/// S5: what a dead holder leaves ends by itself.
+pub async fn a_lease_that_ends_frees_it(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    let guard = one.mutex(NAME).ttl(SHORT).lock().await.unwrap();
+    let token = guard.token();
+    let _ = guard.leave_to_expire();
+    let next = other.mutex(NAME).lock().wait(PATIENCE).await.unwrap();
+    assert!(next.token() > token);
+}
+
+/// S3: who loses it learns of it.
+pub async fn an_evicted_holder_is_told(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    let guard = one.mutex(NAME).ttl(SHORT).lock().await.unwrap();
+    other.store().evict(&name()).await.unwrap();
+    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
+    assert_eq!(lost.reason, LostReason::Taken);
+    assert!(guard.check().is_err());
+    other.mutex(NAME).lock().wait(PATIENCE).await.unwrap().check().unwrap();
+}
+
+/// S1, S2: nobody is inside with another, and tokens rise from hold to hold.
+pub async fn many_processes_exclude_each_other(scene: Scene) {
+    let processes: [_; 3] = scene.processes().await;
+    let (inside, last) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let mut tasks = Vec::new();
+    for task in 0..9 {
+        let mutex = processes[task % 3].mutex(NAME);
+        let (inside, last) = (inside.clone(), last.clone());
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..5 {
+                let guard = mutex.lock().wait(PATIENCE).await.unwrap();
+                assert!(!inside.swap(true, Ordering::SeqCst), "two are inside");
+                let token = guard.check().unwrap().get();
+                assert!(last.swap(token, Ordering::SeqCst) < token, "tokens rise");
+                tokio::task::yield_now().await;
+                inside.store(false, Ordering::SeqCst);
+                guard.release().await.unwrap();
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
