@@ -58,6 +58,8 @@ struct Asking<'a> {
     statuses: Vec<Status>,
     others_waiting: bool,
     holder: Option<Contender>,
+    /// Whether somebody let go of it, and it only stays taken.
+    kept: bool,
     retry_after: Option<Duration>,
 }
 
@@ -74,9 +76,14 @@ impl QuorumStore {
                 Outcome::Granted(answer) | Outcome::Busy(answer) => return Ok(answer),
                 Outcome::Failed(_, true) if !helped => {
                     helped = true;
-                    self.assemble().await?;
+                    self.assemble(false).await?;
                 }
-                Outcome::Failed(fault, _) => return Err(fault),
+                Outcome::Failed(fault, unmarked) => {
+                    if unmarked {
+                        self.assemble_later();
+                    }
+                    return Err(fault);
+                }
             }
         }
     }
@@ -111,6 +118,7 @@ impl QuorumStore {
             statuses: vec![Status::Silent; self.members.len()],
             others_waiting: false,
             holder: None,
+            kept: false,
             retry_after: None,
         };
         asking.count(ask, known).await
@@ -158,7 +166,7 @@ impl Asking<'_> {
                         (Vote::Granted { token, left }, Status::Did)
                     }
                     Ok(Answer::Busy { retry_after, holder, .. }) => {
-                        self.holder = self.holder.take().or(holder);
+                        self.seen(holder);
                         let soonest = self.retry_after.unwrap_or(retry_after);
                         self.retry_after = Some(soonest.min(retry_after));
                         (Vote::Busy, Status::Busy)
@@ -185,6 +193,16 @@ impl Asking<'_> {
         }
     }
 
+    /// Of several that members show, the one whose lease ends first: a member that is behind may
+    /// show more.
+    fn seen(&mut self, holder: Option<Contender>) {
+        let Some(holder) = holder else { return };
+        self.kept |= holder.lingering;
+        if self.holder.as_ref().is_none_or(|known| holder.left < known.left) {
+            self.holder = Some(holder);
+        }
+    }
+
     fn is(&mut self, member: usize, status: Status) {
         if let Some(old) = self.statuses.get_mut(member) {
             *old = status;
@@ -198,7 +216,12 @@ impl Asking<'_> {
         let (name, owner, mark) = (self.name.clone(), self.ask.owner, mark.clone());
         let charter = self.quorum.shared.charter;
         self.events.push(Box::pin(async move {
-            let raise = within(clock.clone(), limit, store.raise(&name, &owner, token));
+            let raise = async {
+                if !kept(Rule::TokenOfQuorumIsWritten) {
+                    return Ok(Raised::Raised);
+                }
+                within(clock.clone(), limit, store.raise(&name, &owner, token)).await
+            };
             let look = within(clock.clone(), limit, store.inspect(&mark));
             let (raised, seen) = futures_util::future::join(raise, look).await;
             let standing = seen.ok().map(|seen| charter.standing(&seen));
@@ -253,21 +276,27 @@ impl Asking<'_> {
                 }
             }
             if unmarked {
-                let _ = quorum.assemble().await;
+                quorum.assemble_later();
             }
         });
     }
 
     /// Others have the name. What was won of it is given back, before this is answered where that
     /// takes no longer than a member's time limit.
-    async fn outvoted(self, ask: &Ask) -> Outcome {
+    async fn outvoted(mut self, ask: &Ask) -> Outcome {
+        while let Some(Some(event)) = self.events.next().now_or_never() {
+            self.heard(event);
+        }
         let (quorum, options) = (self.quorum, &self.quorum.shared.options);
         let now = options.now();
         let waits = matches!(ask.intent, Intent::Wait { .. });
         let random = options.entropy.jitter();
         let holder = self.holder.clone();
         let soonest = self.retry_after.unwrap_or(Duration::MAX);
-        if self.may_hold_anywhere() {
+        // Of a name that only stays taken this owner may be who let go: it must not come in by another
+        // attempt. What a silent member may grant, the next ask finds there.
+        let nothing = self.kept && self.ballot.granted() == 0;
+        if !nothing && self.may_hold_anywhere() {
             self.attempt_is_over(ask.ttl);
             if kept(Rule::PartialWinGivenBack) {
                 self.give_back().await;

@@ -24,7 +24,7 @@ use crate::{
 /// How often it is tried while others do the same.
 const TRIES: u32 = 12;
 /// How long a member may take here: a new connection may have to be made.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl QuorumStore {
     /// Sees to it once that the members have marks.
@@ -32,25 +32,46 @@ impl QuorumStore {
         if self.shared.assembled.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.assemble_until(true).await
+        self.assemble(false).await
     }
 
-    /// Sees to it that each member that answers has a mark.
+    /// Sees to it that each member that answers has a mark; with `all`, also those that are slow to
+    /// answer. It goes on in the background when the caller gives up.
     ///
     /// # Errors
     /// A fault when a mark says that the member belongs to another quorum, or when others kept being
     /// in the way.
-    pub(crate) async fn assemble(&self) -> Result<(), Fault> {
-        self.assemble_until(false).await
+    pub(crate) async fn assemble(&self, all: bool) -> Result<(), Fault> {
+        let quorum = self.clone();
+        let (done, result) = tokio::sync::oneshot::channel();
+        let work = async move {
+            let _ = done.send(quorum.assemble_here(all).await);
+        };
+        if !self.shared.background.run(work) {
+            return self.assemble_here(all).await;
+        }
+        result.await.unwrap_or_else(|_| {
+            let what = "the runtime ended while the quorum was set up";
+            Err(Fault::new(FaultKind::Unreachable, what, "try again"))
+        })
     }
 
-    /// The same; with `enough` set, a majority that is counted is enough.
-    async fn assemble_until(&self, enough: bool) -> Result<(), Fault> {
+    /// The same for all of them, without waiting for it.
+    pub(crate) fn assemble_later(&self) {
+        let quorum = self.clone();
+        self.shared.background.run(async move {
+            if let Err(fault) = quorum.assemble_here(true).await {
+                tracing::warn!(store = "quorum", %fault, "a member has no mark");
+            }
+        });
+    }
+
+    async fn assemble_here(&self, all: bool) -> Result<(), Fault> {
         let _alone = self.shared.assembling.lock().await;
         let name = mark_name()?;
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(400));
         for _ in 0..TRIES {
-            let standings = self.standings(&name, enough).await?;
+            let standings = self.standings(&name, all).await?;
             let which = |wanted: &Standing| -> Vec<usize> {
                 let seen = standings.iter().enumerate();
                 seen.filter(|(_, one)| one.as_ref() == Some(wanted)).map(|(at, _)| at).collect()
@@ -59,8 +80,8 @@ impl QuorumStore {
             if !which(&Standing::Counted).is_empty() {
                 self.shared.has_counted.store(true, Ordering::Relaxed);
             }
-            let all = unmarked.len() == self.members.len();
-            let is_new = all && !self.shared.has_counted.load(Ordering::Relaxed);
+            let is_empty = unmarked.len() == self.members.len();
+            let is_new = is_empty && !self.shared.has_counted.load(Ordering::Relaxed);
             let done = if !claimed.is_empty() {
                 false
             } else if is_new {
@@ -87,24 +108,23 @@ impl QuorumStore {
     }
 
     /// What the mark of each member says; `None` where no answer came.
-    async fn standings(
-        &self,
-        name: &LockName,
-        enough: bool,
-    ) -> Result<Vec<Option<Standing>>, Fault> {
+    async fn standings(&self, name: &LockName, all: bool) -> Result<Vec<Option<Standing>>, Fault> {
         let mut marks: Vec<Option<Snapshot>> = vec![None; self.members.len()];
-        let mut counted = 0;
+        let (mut answered, mut is_new) = (0, true);
+        let needed = majority(self.members.len());
         let mut calls = self.ask_members(|member| {
             let name = name.clone();
             async move { member.inspect(&name).await }
         });
         while let Some(Told { member, answer }) = calls.next().await {
             if let (Ok(seen), Some(mark)) = (answer, marks.get_mut(member)) {
-                counted += usize::from(self.shared.charter.standing(&seen) == Standing::Counted);
+                let standing = self.shared.charter.standing(&seen);
+                is_new &= standing == Standing::Unmarked;
+                answered += 1;
                 *mark = Some(seen);
             }
-            // Whoever comes late is looked at whenever it is to be counted.
-            if enough && counted >= majority(self.members.len()) {
+            // Only who founds a quorum needs all of them.
+            if answered >= needed && !is_new && !all {
                 break;
             }
         }

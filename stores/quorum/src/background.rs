@@ -25,16 +25,17 @@ impl Background {
         Self(Arc::new(Semaphore::new(MOST)))
     }
 
-    /// Runs `work` in the runtime of the caller, unless too much goes on already.
-    pub(crate) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
+    /// Runs `work` in the runtime of the caller; `false` if too much goes on already.
+    pub(crate) fn run(&self, work: impl Future<Output = ()> + Send + 'static) -> bool {
         let (Ok(runtime), Ok(permit)) = (Handle::try_current(), self.0.clone().try_acquire_owned())
         else {
-            return;
+            return false;
         };
         runtime.spawn(async move {
             let _permit = permit;
             work.await;
         });
+        true
     }
 }
 

@@ -36,6 +36,8 @@ struct Acquisition {
     held: Option<Held>,
     /// It was released, so its owner is not to be used again.
     ended: bool,
+    /// It was released and stays taken, so that no other attempt may follow while it does.
+    kept: bool,
     pauses: Backoff,
     forget_at: Timestamp,
 }
@@ -87,14 +89,16 @@ impl Holds {
         self.update(attempt.of, now, ttl, |known| {
             known.attempt = attempt.number;
             known.held = Some(held);
-            known.ended = false;
+            (known.ended, known.kept) = (false, false);
         });
     }
 
     /// The attempt is taken back: the next ask of this acquisition is another one.
     pub(crate) fn taken_back(&self, attempt: Attempt, now: Timestamp, ttl: Duration) {
         self.update(attempt.of, now, ttl, |known| {
-            known.attempt = known.attempt.max(attempt.number + 1);
+            if !known.kept {
+                known.attempt = known.attempt.max(attempt.number + 1);
+            }
         });
     }
 
@@ -130,13 +134,13 @@ impl Holds {
     }
 
     /// The acquisition is given up: the attempt to release.
-    pub(crate) fn releasing(&self, owner: &Owner) -> Attempt {
+    pub(crate) fn releasing(&self, owner: &Owner, keep: Duration) -> Attempt {
         let mut state = self.lock();
         let Some(known) = state.known.get_mut(owner) else {
             return Attempt { of: *owner, number: 0 };
         };
         known.held = None;
-        known.ended = true;
+        (known.ended, known.kept) = (keep.is_zero(), known.kept || !keep.is_zero());
         Attempt { of: *owner, number: known.attempt }
     }
 
@@ -163,6 +167,7 @@ impl Holds {
             attempt: 0,
             held: None,
             ended: false,
+            kept: false,
             pauses: Backoff::new(PAUSES.0, PAUSES.1),
             forget_at: now,
         });

@@ -32,7 +32,7 @@ impl QuorumStore {
             return Err(too_long("a name kept after its release", keep, &self.shared.charter));
         }
         let options = &self.shared.options;
-        let owner = self.shared.holds.releasing(owner).owner();
+        let owner = self.shared.holds.releasing(owner, keep).owner();
         let mut calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
             let name = name.clone();
             async move { member.release(&name, &owner, keep).await }

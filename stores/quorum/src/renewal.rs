@@ -1,5 +1,7 @@
 //! Renewing a majority, and bringing back members that lost a hold.
 
+use std::time::Duration;
+
 use futures_util::{FutureExt, StreamExt};
 use tenure_core::{
     LockName,
@@ -67,20 +69,12 @@ impl QuorumStore {
             self.shared.background.run(async move { while reports.next().await.is_some() {} });
         }
         if unmarked {
-            let quorum = self.clone();
-            self.shared.background.run(async move {
-                let _ = quorum.assemble().await;
-            });
+            self.assemble_later();
         }
         holds.into_iter().map(|hold| self.conclude(hold)).collect()
     }
 
-    fn ask_to_renew(
-        &self,
-        holds: &[Hold],
-        mark: &LockName,
-        limit: std::time::Duration,
-    ) -> Calls<Report> {
+    fn ask_to_renew(&self, holds: &[Hold], mark: &LockName, limit: Duration) -> Calls<Report> {
         let renewals: Vec<_> = holds.iter().map(|hold| hold.renewal.clone()).collect();
         let charter = self.shared.charter;
         let each = self.members.iter().cloned().enumerate().map(|(member, store)| {
@@ -112,7 +106,7 @@ impl QuorumStore {
                 }
             }
             Renewed::Lost => {
-                self.shared.holds.releasing(&hold.attempt.of());
+                self.shared.holds.releasing(&hold.attempt.of(), Duration::ZERO);
                 // What is left of it must not stand in others' way.
                 let left = stores(|answer| matches!(answer, Renewed::Renewed { .. }));
                 for store in left {

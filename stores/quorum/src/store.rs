@@ -105,7 +105,7 @@ impl QuorumStore {
     /// Cancel-safe: nothing is held by opening a quorum.
     pub async fn open(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
         let store = Self::new(members, options)?;
-        match store.assemble().await {
+        match store.assemble(true).await {
             Err(fault) if !fault.is_passing() => Err(fault),
             Ok(()) | Err(_) => Ok(store),
         }

@@ -206,14 +206,9 @@ impl Ballot {
             .iter()
             .filter_map(|seat| match seat {
                 Seat::Confirmed { left, token } if Some(*token) == self.token => Some(*left),
-                Seat::Granted { left, .. } if !kept(Rule::TokenOfQuorumIsWritten) => Some(*left),
                 _ => None,
             })
             .collect();
-        if !kept(Rule::TokenOfQuorumIsWritten) {
-            let token = self.greatest()?;
-            return certain(counted, self.seats.len()).map(|left| Step::Won { token, left });
-        }
         let most = counted.iter().max().copied();
         let certain = certain(counted, self.seats.len())?;
         let left = if kept(Rule::LeaseOfQuorumIsTheLeast) { certain } else { most? };

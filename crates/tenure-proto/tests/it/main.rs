@@ -22,6 +22,7 @@ mod queue_histories;
 mod queue_model;
 mod queue_turns;
 mod queue_waiting;
+mod quorum;
 mod safety;
 mod time;
 mod token;

@@ -15,7 +15,13 @@ use tenure_testkit::{
     Random,
     conformance::Adapter,
     fault::{Faults, Tally, Unreliable},
+    server::RedisServer,
 };
+
+use crate::support;
+
+/// Cases ask for leases of up to twenty minutes.
+const LONGEST: Duration = Duration::from_secs(1_800);
 
 /// Stores in memory on one clock that moves by hand, some of which stop.
 #[derive(Debug)]
@@ -43,7 +49,7 @@ impl Members {
 
     fn options(&self) -> QuorumOptions {
         QuorumOptions::new()
-            .longest_lease(Duration::from_secs(1_800))
+            .longest_lease(LONGEST)
             .unwrap()
             .member_limit(Duration::from_millis(20))
             .unwrap()
@@ -79,6 +85,30 @@ impl Adapter for Members {
         }
         true
     }
+}
+
+/// Real servers.
+#[derive(Debug)]
+struct Servers(Vec<RedisServer>);
+
+#[async_trait]
+impl Adapter for Servers {
+    async fn open(&self) -> Arc<dyn Store> {
+        Arc::new(support::quorum(&self.0, LONGEST).await)
+    }
+
+    async fn lose_data(&self) -> bool {
+        for server in &self.0 {
+            server.command(&["FLUSHALL"]);
+        }
+        true
+    }
+}
+
+mod three_servers {
+    use super::{Servers, support};
+
+    tenure_testkit::conformance!(Servers(support::servers(3)));
 }
 
 mod three {

@@ -5,3 +5,7 @@
 mod conformance;
 mod kinds;
 mod locks;
+mod servers;
+mod sim;
+mod simulation;
+mod support;

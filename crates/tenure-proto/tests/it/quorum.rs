@@ -1,0 +1,238 @@
+//! What members' answers come to.
+
+use std::time::Duration;
+
+use tenure_proto::{
+    Owner, Renewed, Token,
+    queue::{Contender, Mode, Snapshot},
+    quorum::{
+        Ballot, Confirmation, Decision, RenewalTally, Step, Vote, Yesses, agreed, attempt,
+        majority,
+        mark::{Charter, LIFE, Standing},
+    },
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn token(micros: u64) -> Token {
+    Token::from_time(micros).expect("a small number")
+}
+
+fn granted(micros: u64, left: u32) -> Vote {
+    Vote::Granted { token: token(micros), left: SECOND * left }
+}
+
+/// A ballot in which these members granted these times, with the second round sent.
+fn sent(members: usize, votes: &[(usize, u64)]) -> (Ballot, Token) {
+    let mut ballot = Ballot::new(members, None);
+    for (member, micros) in votes {
+        ballot.voted(*member, granted(*micros, 30));
+    }
+    match ballot.step() {
+        Step::Confirm { token, .. } => (ballot, token),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn any_two_majorities_have_a_member_in_common() {
+    for members in 1..20 {
+        assert!(majority(members) * 2 > members);
+        assert!((majority(members) - 1) * 2 <= members);
+    }
+}
+
+#[test]
+fn nothing_is_won_before_a_majority_keeps_the_greatest_token() {
+    let (mut ballot, greatest) = sent(3, &[(0, 5), (2, 9)]);
+    assert_eq!(greatest, token(9));
+    assert_eq!(ballot.step(), Step::Wait);
+    ballot.confirmed(2, greatest, Confirmation::Confirmed);
+    assert_eq!(ballot.step(), Step::Wait);
+    ballot.confirmed(0, greatest, Confirmation::Confirmed);
+    assert_eq!(ballot.step(), Step::Won { token: greatest, left: SECOND * 30 });
+}
+
+#[test]
+fn a_member_that_is_kept_out_makes_no_majority() {
+    let (mut ballot, greatest) = sent(3, &[(0, 5), (2, 9)]);
+    ballot.confirmed(0, greatest, Confirmation::Confirmed);
+    ballot.confirmed(2, greatest, Confirmation::KeptOut);
+    assert_eq!(ballot.step(), Step::Wait);
+    ballot.voted(1, Vote::Doubt);
+    assert_eq!(ballot.step(), Step::Failed);
+    assert!(ballot.may_hold(1) && ballot.may_hold(2));
+}
+
+#[test]
+fn a_late_member_takes_the_place_of_one_that_is_kept_out() {
+    let (mut ballot, first) = sent(3, &[(0, 5), (2, 9)]);
+    ballot.confirmed(0, first, Confirmation::Confirmed);
+    ballot.confirmed(2, first, Confirmation::KeptOut);
+    // Its token is greater, so the others are told of it too.
+    ballot.voted(1, granted(11, 30));
+    let Step::Confirm { token: second, mut members } = ballot.step() else { panic!() };
+    members.sort_unstable();
+    assert_eq!((second, members), (token(11), vec![0, 1]));
+    ballot.confirmed(0, second, Confirmation::Confirmed);
+    ballot.confirmed(1, second, Confirmation::Confirmed);
+    assert!(matches!(ballot.step(), Step::Won { token, .. } if token == second));
+}
+
+#[test]
+fn what_is_certain_is_the_least_lease_of_the_majority_that_has_the_most() {
+    let mut ballot = Ballot::new(5, None);
+    for (member, left) in [(0, 9), (1, 3), (2, 7), (3, 8)] {
+        ballot.voted(member, granted(1, left));
+    }
+    let Step::Confirm { token, members } = ballot.step() else { panic!() };
+    for member in members {
+        ballot.confirmed(member, token, Confirmation::Confirmed);
+    }
+    assert_eq!(ballot.step(), Step::Won { token, left: SECOND * 7 });
+}
+
+#[test]
+fn a_repeat_answers_the_same_token_although_a_late_member_has_a_greater_one() {
+    let known = token(5);
+    let mut ballot = Ballot::new(3, Some(known));
+    ballot.voted(2, granted(9, 30));
+    ballot.voted(0, granted(5, 30));
+    assert_eq!(ballot.step(), Step::Wait);
+    ballot.voted(1, granted(5, 30));
+    assert_eq!(ballot.step(), Step::Confirm { token: known, members: vec![0, 1] });
+}
+
+#[test]
+fn a_repeat_whose_hold_ended_gets_a_greater_token() {
+    let mut ballot = Ballot::new(3, Some(token(5)));
+    for (member, micros) in [(0, 7), (1, 8), (2, 9)] {
+        ballot.voted(member, granted(micros, 30));
+    }
+    assert!(matches!(ballot.step(), Step::Confirm { token: chosen, .. } if chosen == token(9)));
+}
+
+#[test]
+fn busy_failed_and_in_doubt_are_different_ends() {
+    let end = |votes: &[Vote]| {
+        let mut ballot = Ballot::new(votes.len(), None);
+        for (member, vote) in votes.iter().enumerate() {
+            ballot.voted(member, *vote);
+        }
+        ballot.step()
+    };
+    assert_eq!(end(&[granted(1, 30), Vote::Busy, Vote::Busy]), Step::Outvoted);
+    assert_eq!(end(&[granted(1, 30), Vote::Busy, Vote::Doubt]), Step::Outvoted);
+    assert_eq!(end(&[Vote::Busy, Vote::Failed, Vote::Doubt]), Step::Failed);
+    assert_eq!(end(&[granted(1, 30), Vote::Failed, Vote::Failed]), Step::Failed);
+}
+
+#[test]
+fn a_renewal_needs_a_majority_and_a_loss_needs_one_too() {
+    let renewed = |left| Renewed::Renewed { left: SECOND * left, others_waiting: false };
+    let result = |answers: &[(Renewed, bool)]| {
+        let mut tally = RenewalTally::new(answers.len());
+        for (answer, counted) in answers {
+            tally.answered(*answer, *counted);
+        }
+        tally.result()
+    };
+    let (lost, unknown) = ((Renewed::Lost, true), (Renewed::Unknown, true));
+    assert_eq!(result(&[(renewed(9), true), (renewed(5), true), lost]), renewed(5));
+    assert_eq!(result(&[(renewed(9), true), lost, unknown]), Renewed::Unknown);
+    assert_eq!(result(&[(renewed(9), true), lost, lost]), Renewed::Lost);
+    // A memory that is new is no witness for a hold, and one against it.
+    assert_eq!(result(&[(renewed(9), true), (renewed(9), false), unknown]), Renewed::Unknown);
+    assert_eq!(result(&[(renewed(9), true), (Renewed::Lost, false), lost]), Renewed::Lost);
+    // Of four, three are needed.
+    assert_eq!(result(&[(renewed(9), true), (renewed(9), true), lost, lost]), Renewed::Lost);
+}
+
+#[test]
+fn a_release_is_decided_as_soon_as_a_majority_agrees() {
+    let mut count = Yesses::new(3);
+    count.said(true);
+    assert_eq!(count.decision(), Decision::Open);
+    count.said(false);
+    assert_eq!(count.decision(), Decision::Open);
+    count.said(true);
+    assert_eq!(count.decision(), Decision::Yes);
+}
+
+#[test]
+fn each_attempt_has_an_owner_of_its_own() {
+    let owner = Owner::from_bytes([7; 16]);
+    assert_eq!(attempt(&owner, 0), owner);
+    let others: Vec<_> = (1..100).map(|number| attempt(&owner, number)).collect();
+    for (index, one) in others.iter().enumerate() {
+        assert!(*one != owner && !others[..index].contains(one));
+    }
+}
+
+const CHARTER: Charter = Charter { members: 3, longest: Duration::from_secs(60) };
+
+fn marked(label: String, left: Duration) -> Snapshot {
+    let holder = Contender {
+        label,
+        token: None,
+        since: None,
+        left: Some(left),
+        mode: Mode::Exclusive,
+        lingering: false,
+    };
+    Snapshot { holders: vec![holder], waiters: Vec::new() }
+}
+
+#[test]
+fn a_member_counts_when_its_memory_is_older_than_the_longest_lease() {
+    let seen = |left| CHARTER.standing(&marked(CHARTER.label(9), left));
+    assert_eq!(CHARTER.standing(&Snapshot::default()), Standing::Unmarked);
+    assert!(matches!(seen(CHARTER.new_mark()), Standing::KeptOut(rest) if rest > CHARTER.longest));
+    assert!(matches!(seen(LIFE + SECOND), Standing::KeptOut(SECOND)));
+    assert_eq!(seen(LIFE), Standing::Counted);
+    assert_eq!(seen(SECOND), Standing::Claimed);
+}
+
+#[test]
+fn a_mark_of_another_quorum_is_told() {
+    for other in
+        [Charter { members: 5, ..CHARTER }, Charter { longest: CHARTER.longest * 2, ..CHARTER }]
+    {
+        let seen = CHARTER.standing(&marked(other.label(1), LIFE));
+        assert!(matches!(seen, Standing::Foreign(_)), "{seen:?}");
+    }
+    let lock = CHARTER.standing(&marked("somebody's lock".to_owned(), LIFE));
+    assert!(matches!(lock, Standing::Foreign(_)));
+}
+
+fn held(label: &str, micros: u64, left: u32) -> Snapshot {
+    let mut seen = marked(label.to_owned(), SECOND * left);
+    seen.holders[0].token = Some(token(micros));
+    seen
+}
+
+#[test]
+fn a_name_is_held_when_a_majority_says_so_or_may() {
+    let free = Snapshot::default();
+    let one = held("me", 5, 30);
+    assert_eq!(agreed(&[one.clone(), free.clone(), free.clone()], 3), free);
+    // The late member has a token of its own, and is not who is asked about.
+    let seen = agreed(&[held("me", 9, 20), one.clone(), one.clone()], 3);
+    assert_eq!(seen, one);
+    // One did not answer, and may hold it too.
+    assert_eq!(agreed(&[one.clone(), free], 3), one);
+}
+
+#[test]
+fn readers_are_told_apart() {
+    let reader = |label: &str, micros| {
+        let mut seen = held(label, micros, 30);
+        seen.holders[0].mode = Mode::Shared;
+        seen.holders.remove(0)
+    };
+    let both = |first: u64, second: u64| Snapshot {
+        holders: vec![reader("host/1", first), reader("host/1", second)],
+        waiters: Vec::new(),
+    };
+    assert_eq!(agreed(&[both(5, 6), both(5, 6), Snapshot::default()], 3), both(5, 6));
+}
