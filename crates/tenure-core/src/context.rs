@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use tenure_proto::{
-    LostReason, Owner, Timestamp, Token,
+    LostReason, OutOfRange, Owner, Timestamp, Token,
+    queue::Mode,
     rule::{Rule, kept},
 };
 
 use crate::{
     AcquireError, Clock, Entropy, Fault, LockName, Store,
+    defaults::DefaultsOf,
     engine::{Refusal, Roster, Slot},
     error::{Lost, Place},
     observe::Observer,
+    options::{Options, Settings},
 };
 
 /// One opened store with everything that its locks need.
@@ -22,7 +25,8 @@ pub(crate) struct Context {
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) observer: Observer,
-    pub(crate) label: String,
+    label: String,
+    defaults: DefaultsOf,
     process: u32,
     first_owner: std::sync::OnceLock<Owner>,
 }
@@ -33,6 +37,7 @@ impl Context {
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
         roster: Arc<Roster>,
+        defaults: DefaultsOf,
     ) -> Self {
         let process = std::process::id();
         Self {
@@ -42,6 +47,7 @@ impl Context {
             clock,
             entropy,
             roster,
+            defaults,
             process,
             first_owner: std::sync::OnceLock::new(),
         }
@@ -49,6 +55,16 @@ impl Context {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// What an acquisition of `name` works with: `options`, and defaults where they say nothing.
+    pub(crate) fn settings(
+        &self,
+        name: &LockName,
+        mode: Mode,
+        options: Options,
+    ) -> Result<Settings, OutOfRange> {
+        self.defaults.complete(name, options).check(mode, &self.label)
     }
 
     /// Which lock, in which store, for an error.

@@ -7,6 +7,7 @@ mod acquire;
 pub mod clock;
 mod contention;
 mod context;
+mod defaults;
 mod departure;
 mod driver;
 mod engine;
@@ -28,6 +29,7 @@ mod tenure;
 mod ticket;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use defaults::Defaults;
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{
     AcquireError, AllReleaseError, AnyError, LatchError, LookError, Lost, ReleaseError,

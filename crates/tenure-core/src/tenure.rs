@@ -3,9 +3,10 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use crate::{
-    Clock, Entropy, OsEntropy, Store, SystemClock,
+    Clock, Entropy, LockName, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
     context::Context,
+    defaults::{Defaults, DefaultsOf},
     driver::before,
     engine::{self, Engine, Roster},
     error::ShutdownError,
@@ -50,6 +51,7 @@ impl Tenure {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy::default()),
             max_holds: TenureBuilder::MAX_HOLDS,
+            defaults: DefaultsOf::default(),
         }
     }
 
@@ -138,6 +140,7 @@ pub struct TenureBuilder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     max_holds: usize,
+    defaults: DefaultsOf,
 }
 
 impl TenureBuilder {
@@ -160,6 +163,31 @@ impl TenureBuilder {
     /// [`TooManyHolds`](crate::AcquireError::TooManyHolds).
     pub fn max_holds(mut self, max_holds: usize) -> Self {
         self.max_holds = max_holds;
+        self
+    }
+
+    /// What locks use where neither a handle nor an acquisition says something: `find` is asked at
+    /// each acquisition, and must not block.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::{sync::Arc, time::Duration};
+    /// use tenure_core::{Defaults, MemoryStore, Tenure};
+    ///
+    /// let mut defaults = Defaults::default();
+    /// defaults.ttl = Some(Duration::from_secs(5));
+    /// let store = Arc::new(MemoryStore::new());
+    /// let tenure = Tenure::builder(store).defaults(move |_name| defaults.clone()).build();
+    /// let guard = tenure.mutex("job").lock().await?;
+    /// assert!(guard.remaining() <= Duration::from_secs(5));
+    /// # Ok::<(), tenure_core::AnyError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn defaults(
+        mut self,
+        find: impl Fn(&LockName) -> Defaults + Send + Sync + 'static,
+    ) -> Self {
+        self.defaults = DefaultsOf::new(find);
         self
     }
 
@@ -190,7 +218,7 @@ impl TenureBuilder {
             clock: self.clock.clone(),
             observer: Observer::new(self.store.kind()),
         };
-        let context = Context::new(self.store, self.clock, self.entropy, roster);
+        let context = Context::new(self.store, self.clock, self.entropy, roster, self.defaults);
         let acquirer = Acquirer { context: Arc::new(context), seats: Seats::default() };
         (Tenure { acquirer: Arc::new(acquirer) }, engine.run())
     }

@@ -48,7 +48,7 @@ impl Target {
     /// Acquires it in `mode`, waiting for it.
     pub(super) async fn lock(self, mode: Mode, options: Options) -> Result<Guard, AcquireError> {
         let name = self.name?;
-        let settings = options.check(mode, &self.acquirer.context.label)?;
+        let settings = self.acquirer.context.settings(&name, mode, options)?;
         let span = self.acquirer.context.observer.span(self.kind, &name);
         acquire::lock(&self.acquirer, &name, settings).instrument(span).await
     }
@@ -60,7 +60,7 @@ impl Target {
         options: Options,
     ) -> Result<Option<Guard>, AcquireError> {
         let name = self.name?;
-        let settings = options.check(mode, &self.acquirer.context.label)?;
+        let settings = self.acquirer.context.settings(&name, mode, options)?;
         let span = self.acquirer.context.observer.span(self.kind, &name);
         acquire::try_lock(&self.acquirer, &name, settings).instrument(span).await
     }

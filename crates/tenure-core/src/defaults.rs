@@ -1,0 +1,76 @@
+//! Settings for acquisitions that do not choose their own.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::{LockName, options::Options};
+
+/// What a lock uses where neither its handle nor its acquisition says something.
+///
+/// Each field means what the method of the same name on a handle means, such as
+/// [`Mutex::ttl`](crate::Mutex::ttl).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Defaults {
+    /// The length of the lease.
+    pub ttl: Option<Duration>,
+    /// How long to wait at most.
+    pub wait: Option<Duration>,
+    /// After how long a hold is lost although it could be renewed.
+    pub max_hold: Option<Duration>,
+    /// For how long since its grant the lock stays taken.
+    pub hold_at_least: Option<Duration>,
+    /// How much longer than the holder believes the store keeps the lease.
+    pub grace: Option<Duration>,
+    /// Who holds the lock, for people to see.
+    pub label: Option<String>,
+    /// First come, first served. A handle cannot turn it off.
+    pub fair: Option<bool>,
+}
+
+impl Defaults {
+    /// These, and `others` where these say nothing.
+    #[must_use]
+    pub fn or(self, others: Self) -> Self {
+        Self {
+            ttl: self.ttl.or(others.ttl),
+            wait: self.wait.or(others.wait),
+            max_hold: self.max_hold.or(others.max_hold),
+            hold_at_least: self.hold_at_least.or(others.hold_at_least),
+            grace: self.grace.or(others.grace),
+            label: self.label.or(others.label),
+            fair: self.fair.or(others.fair),
+        }
+    }
+}
+
+/// Finds the defaults of a lock by its name.
+#[derive(Clone, Default)]
+pub(crate) struct DefaultsOf(Option<Arc<Find>>);
+
+type Find = dyn Fn(&LockName) -> Defaults + Send + Sync;
+
+impl DefaultsOf {
+    pub(crate) fn new(find: impl Fn(&LockName) -> Defaults + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(find)))
+    }
+
+    /// `options`, and the defaults of `name` for what they leave open.
+    pub(crate) fn complete(&self, name: &LockName, mut options: Options) -> Options {
+        let Some(find) = &self.0 else { return options };
+        let defaults = find(name);
+        options.ttl = options.ttl.or(defaults.ttl);
+        options.wait = options.wait.or(defaults.wait);
+        options.max_hold = options.max_hold.or(defaults.max_hold);
+        options.hold_at_least = options.hold_at_least.or(defaults.hold_at_least);
+        options.grace = options.grace.or(defaults.grace);
+        options.label = options.label.or(defaults.label);
+        options.fair |= defaults.fair == Some(true);
+        options
+    }
+}
+
+impl fmt::Debug for DefaultsOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "by name" } else { "none" })
+    }
+}
