@@ -24,11 +24,11 @@ not found; 2 wrong usage.";
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Common {
-    /// Where the locks are kept: `file:/dir`, `redis://host`, …
+    /// Where the locks are kept: `file:/dir`, `redis://host`, …, or a name from the configuration file
     ///
     /// Without it the store comes from TENURE_STORE, then from the configuration file, and else is
     /// the embedded one in its default place.
-    #[arg(long, global = true, value_name = "URL", env = "TENURE_STORE", hide_env_values = true)]
+    #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// Say more: where the store is; twice, what tenure does
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]

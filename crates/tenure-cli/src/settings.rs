@@ -1,110 +1,22 @@
 //! What was asked for, from the command line, the environment and the configuration file, made
 //! into something that cannot be wrong.
 
-use std::{
-    env, fs, io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::time::Duration;
 
-use serde::Deserialize;
+use tenure::config::Config;
 
 use crate::{args, exit, exit::Failure};
 
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
-/// What can stand in the configuration file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct File {
-    store: Option<String>,
-    ttl: Option<Length>,
-    wait: Option<Length>,
-    grace: Option<Length>,
-    busy_exit_code: Option<u8>,
-    label: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(try_from = "String")]
-struct Length(Duration);
-
-impl TryFrom<String> for Length {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        humantime::parse_duration(&text)
-            .map(Self)
-            .map_err(|error| format!("{error}; write it like \"500ms\", \"30s\" or \"1m 30s\""))
+/// What the variables and the configuration file say, with the store that a flag chose.
+pub(crate) fn load(common: &args::Common) -> Result<Config, Failure> {
+    let mut config = Config::load().map_err(|error| Failure::Usage(error.to_string()))?;
+    if let Some(store) = common.store.as_ref().filter(|store| !store.is_empty()) {
+        config.use_store(store);
     }
-}
-
-impl File {
-    /// The first configuration file there is: the one TENURE_CONFIG names, the user's, the
-    /// system's. None at all is the same as an empty one.
-    pub(crate) fn load() -> Result<Self, Failure> {
-        if let Some(path) = given("TENURE_CONFIG") {
-            return match fs::read_to_string(&path) {
-                Ok(text) => Self::parse(Path::new(&path), &text),
-                Err(error) => Err(Failure::Usage(format!(
-                    "cannot read the configuration file {path} that TENURE_CONFIG names: {error}; \
-                     correct the variable or unset it"
-                ))),
-            };
-        }
-        for path in places() {
-            match fs::read_to_string(&path) {
-                Ok(text) => return Self::parse(&path, &text),
-                Err(error) if is_absent(&error) => {}
-                Err(error) => {
-                    return Err(Failure::Usage(format!(
-                        "cannot read the configuration file {}: {error}; make it readable or name \
-                         another with TENURE_CONFIG",
-                        path.display()
-                    )));
-                }
-            }
-        }
-        Ok(Self::default())
-    }
-
-    fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
-        toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| {
-                text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1
-            });
-            Failure::Usage(format!(
-                "{}, line {line}: {}; it may hold store, ttl, wait, grace, busy-exit-code and \
-                 label",
-                path.display(),
-                error.message()
-            ))
-        })
-    }
-
-    /// The store's URL; the empty one means the embedded store in its default place.
-    pub(crate) fn store(&self, common: &args::Common) -> String {
-        let asked = common.store.as_ref().filter(|url| !url.is_empty());
-        asked.or(self.store.as_ref()).cloned().unwrap_or_default()
-    }
-}
-
-/// A variable that is set to something.
-fn given(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-fn places() -> Vec<PathBuf> {
-    let home = || given("HOME").map(|home| Path::new(&home).join(".config"));
-    let user = given("XDG_CONFIG_HOME").map(PathBuf::from).or_else(home);
-    let mut places: Vec<_> = user.into_iter().map(|dir| dir.join("tenure/config.toml")).collect();
-    places.push("/etc/tenure/config.toml".into());
-    places
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    Ok(config)
 }
 
 /// How long to wait for a lock.
@@ -160,11 +72,13 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(run: &args::Run, file: &File) -> Result<Self, Failure> {
-        let ttl = run.ttl.or(file.ttl.map(|ttl| ttl.0)).unwrap_or(DEFAULT_TTL);
+    pub(crate) fn new(run: &args::Run, config: &Config) -> Result<Self, Failure> {
+        let defaults = config.defaults_of(&run.name);
+        let ttl = run.ttl.or(defaults.ttl).unwrap_or(DEFAULT_TTL);
+        let max_hold = run.max_hold.or(defaults.max_hold);
         // What is certain of the hold: a lease, or less if it is ended earlier.
-        let certain = run.max_hold.map_or(ttl, |longest| longest.min(ttl));
-        let grace = match run.grace.or(file.grace.map(|grace| grace.0)) {
+        let certain = max_hold.map_or(ttl, |longest| longest.min(ttl));
+        let grace = match run.grace.or(config.run().grace) {
             Some(grace) if grace > certain / 2 => {
                 return Err(Failure::Usage(format!(
                     "a grace of {} does not fit a hold of {}: between two renewals half of it may \
@@ -177,7 +91,7 @@ impl Plan {
             Some(grace) => grace,
             None => DEFAULT_GRACE.min(certain / 4),
         };
-        let wait = run.wait.or(file.wait.map(|wait| wait.0).filter(|_| !run.no_wait));
+        let wait = run.wait.or(defaults.wait);
         Ok(Self {
             kind: Kind::new(run)?,
             ttl,
@@ -187,14 +101,17 @@ impl Plan {
                 Some(wait) => Patience::For(wait),
                 None => Patience::Endless,
             },
-            max_hold: run.max_hold,
+            max_hold,
             hold_at_least: run.hold_at_least,
             kill_when_lost: run.on_lost == args::OnLost::Kill,
             grace,
             margin: kill_margin(certain),
-            busy_exit_code: run.busy_exit_code.or(file.busy_exit_code).unwrap_or(exit::BUSY),
+            busy_exit_code: run
+                .busy_exit_code
+                .or(config.run().busy_exit_code)
+                .unwrap_or(exit::BUSY),
             fair: run.fair,
-            label: run.label.clone().or_else(|| file.label.clone()),
+            label: run.label.clone(),
         })
     }
 }
@@ -206,16 +123,19 @@ fn kill_margin(certain: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::args::{Cli, Command};
     use clap::Parser;
 
     fn plan(args: &str, file: &str) -> Result<Plan, Failure> {
-        let file = File::parse(Path::new("config.toml"), file)?;
+        let file = Some((Path::new("config.toml"), file));
+        let config = Config::parse(file, |_| None).map_err(Failure::failed)?;
         let words = format!("tenure run name {args} -- true");
         match Cli::try_parse_from(words.split(' ').filter(|word| !word.is_empty())).unwrap().command
         {
-            Command::Run(run) => Plan::new(&run, &file),
+            Command::Run(run) => Plan::new(&run, &config),
             other => panic!("{other:?}"),
         }
     }
@@ -258,10 +178,9 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_the_file_is_named_with_its_line() {
-        let refused = plan("", "# mine\n\nttl = 'soon'\n").unwrap_err().to_string();
-        assert!(refused.starts_with("config.toml, line 3: "), "{refused}");
-        let refused = plan("", "timeout = '1s'").unwrap_err().to_string();
-        assert!(refused.contains("line 1: unknown field `timeout`"), "{refused}");
+    fn a_pattern_of_the_file_goes_before_what_it_says_for_all() {
+        let file = "ttl = '8s'\n[locks.'na*']\nttl = '9s'\n[locks.other]\nttl = '10s'";
+        assert_eq!(plan("", file).unwrap().ttl, Duration::from_secs(9));
+        assert_eq!(plan("", "[run]\ngrace = '2s'").unwrap().grace, Duration::from_secs(2));
     }
 }

@@ -24,22 +24,25 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `config` | yes | `Tenure::from_env()`: a store and settings from a file and from variables |
 //! | `embedded` | yes | `file:` URLs: several processes on one machine, no server |
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
 //! | `quorum` | no | `quorum:` URLs: a majority of several independent stores |
 //! | `redis-tls` | no | `rediss:` URLs: the same over TLS |
 
 pub mod blocking;
+#[cfg(feature = "config")]
+pub mod config;
 mod open;
 #[cfg(feature = "quorum")]
 mod quorum;
 
 pub use open::{OpenError, Tenure};
 pub use tenure_core::{
-    AcquireError, All, AllGuard, AllReleaseError, AnyError, Busy, Clock, DowngradeError, Election,
-    Entropy, Fault, FaultKind, Guard, HintBoard, Latch, LatchError, Leader, Leaders, Leadership,
-    LockName, LookError, Lost, LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy,
-    Owner, ReleaseError, RwLock, Scope, SeededEntropy, Semaphore, ShutdownError, Store,
+    AcquireError, All, AllGuard, AllReleaseError, AnyError, Busy, Clock, Defaults, DowngradeError,
+    Election, Entropy, Fault, FaultKind, Guard, HintBoard, Latch, LatchError, Leader, Leaders,
+    Leadership, LockName, LookError, Lost, LostReason, ManualClock, MemoryStore, Mutex, NameError,
+    OsEntropy, Owner, ReleaseError, RwLock, Scope, SeededEntropy, Semaphore, ShutdownError, Store,
     SystemClock, TenureBuilder, Timestamp, Token, Wakeups, WriteGuard, clock, error, kinds,
     observe, proto, scope, store,
 };

@@ -34,6 +34,10 @@ pub enum OpenError {
     /// The thread that waits for blocking callers cannot be started.
     #[error("tenure's thread for blocking callers cannot be started: {0}")]
     Thread(#[source] std::io::Error),
+    /// The configuration has a mistake.
+    #[cfg(feature = "config")]
+    #[error(transparent)]
+    Config(#[from] crate::config::ConfigError),
 }
 
 impl Tenure {

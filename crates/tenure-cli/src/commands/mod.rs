@@ -10,13 +10,13 @@ mod show;
 
 use std::future::Future;
 
-use tenure::{Fault, LockName, Tenure};
+use tenure::{Fault, LockName, OpenError, Tenure, config::Config};
 
 use crate::{
     args::{Cli, Command, Common},
     exit::Failure,
     output::Voice,
-    settings::File,
+    settings,
 };
 
 /// Does what was asked and answers with the exit code.
@@ -24,8 +24,8 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
     match command {
         Command::Run(args) => {
-            let file = File::load()?;
-            block_on(run::run(args, &common, &file, voice))
+            let config = settings::load(&common)?;
+            block_on(run::run(args, &config, voice))
         }
         Command::Ls(args) => with_store(&common, |tenure| ls::ls(args, tenure, voice)),
         Command::Show(args) => with_store(&common, |tenure| show::show(args, tenure, voice)),
@@ -37,8 +37,11 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
 }
 
 /// Opens the store that flags, environment and file agree on.
-async fn open(common: &Common, file: &File) -> Result<Tenure, Failure> {
-    Tenure::open(&file.store(common)).await.map_err(Failure::failed)
+async fn open(config: &Config) -> Result<Tenure, Failure> {
+    Tenure::from_config(config).await.map_err(|error| match error {
+        OpenError::Config(error) => Failure::Usage(error.to_string()),
+        other => Failure::failed(other),
+    })
 }
 
 /// A store's fault with the lock and the store it is about.
@@ -50,8 +53,8 @@ fn with_store<F: Future<Output = Result<u8, Failure>>>(
     common: &Common,
     work: impl FnOnce(Tenure) -> F,
 ) -> Result<u8, Failure> {
-    let file = File::load()?;
-    block_on(async { work(open(common, &file).await?).await })
+    let config = settings::load(common)?;
+    block_on(async { work(open(&config).await?).await })
 }
 
 fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {

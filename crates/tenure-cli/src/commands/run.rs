@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{Clock, Guard, ReleaseError, SystemClock, Tenure, proto::LostReason};
+use tenure::{Clock, Guard, ReleaseError, SystemClock, Tenure, config::Config, proto::LostReason};
 
 use crate::{
-    args::{self, Common},
+    args,
     exit::{self, Failure},
     output::{Event, Fate, Voice},
     run::{
@@ -17,23 +17,18 @@ use crate::{
         supervise::{Outcome, Supervision},
         terminal::Terminal,
     },
-    settings::{File, Plan},
+    settings::Plan,
 };
 
 /// How long an interrupted wait may take to leave the queue.
 const LEAVE: Duration = Duration::from_secs(2);
 
-pub(super) async fn run(
-    args: args::Run,
-    common: &Common,
-    file: &File,
-    voice: &Voice,
-) -> Result<u8, Failure> {
-    let plan = Plan::new(&args, file)?;
+pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Result<u8, Failure> {
+    let plan = Plan::new(&args, config)?;
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = tokio::select! {
-        tenure = super::open(common, file) => tenure?,
+        tenure = super::open(config) => tenure?,
         signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
     };
     let store = tenure.store();

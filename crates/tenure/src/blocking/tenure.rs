@@ -38,6 +38,16 @@ impl Tenure {
         Self::opened_by(crate::Tenure::open(url))
     }
 
+    /// Opens the store that the variables and the configuration file agree on, as
+    /// [`crate::Tenure::from_env`] does.
+    ///
+    /// # Errors
+    /// [`OpenError::Config`] with the file, the line and the cure, or why the store was not opened.
+    #[cfg(feature = "config")]
+    pub fn from_env() -> Result<Self, OpenError> {
+        Self::opened_by(crate::Tenure::from_env())
+    }
+
     /// Uses a store that is open already.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
 //! Locks held by real processes, in the embedded store.
 
-#![cfg(all(unix, feature = "embedded"))]
+#![cfg(all(unix, feature = "config", feature = "embedded"))]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
 mod blocking;
 mod child;
+mod config;
 mod counter;
 mod dead;
 mod docs;

@@ -1,0 +1,93 @@
+//! What is wrong with a configuration, where it stands, and what to write instead.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+/// A mistake in the configuration.
+///
+/// Its text is one line: the file and the line, or the variable; what stands there; and the cure.
+/// A store's URL is never part of it with its password.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}: {what}; {cure}")]
+pub struct ConfigError {
+    pub(super) origin: Origin,
+    pub(super) what: String,
+    pub(super) cure: String,
+}
+
+impl ConfigError {
+    /// The file with the mistake; `None` if it is elsewhere.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match &self.origin {
+            Origin::File(file) | Origin::Line(file, _) => Some(file),
+            Origin::Variable(_) | Origin::Program => None,
+        }
+    }
+
+    /// The line of the mistake, from 1 on.
+    #[must_use]
+    pub const fn line(&self) -> Option<usize> {
+        match self.origin {
+            Origin::Line(_, line) => Some(line),
+            Origin::File(_) | Origin::Variable(_) | Origin::Program => None,
+        }
+    }
+
+    /// The variable with the mistake; `None` if it is elsewhere.
+    #[must_use]
+    pub const fn variable(&self) -> Option<&'static str> {
+        match self.origin {
+            Origin::Variable(name) => Some(name),
+            Origin::File(_) | Origin::Line(..) | Origin::Program => None,
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> &str {
+        &self.cure
+    }
+}
+
+/// Where a setting stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    File(PathBuf),
+    Line(PathBuf, usize),
+    Variable(&'static str),
+    /// The program asked for it.
+    Program,
+}
+
+impl Origin {
+    pub(super) fn error(&self, Wrong { what, cure }: Wrong) -> ConfigError {
+        ConfigError { origin: self.clone(), what, cure }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => write!(f, "{}", file.display()),
+            Self::Line(file, line) => write!(f, "{}, line {line}", file.display()),
+            Self::Variable(name) => write!(f, "the variable {name}"),
+            Self::Program => f.write_str("the store that was asked for"),
+        }
+    }
+}
+
+/// A mistake, before it is known where it stands.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) what: String,
+    pub(super) cure: String,
+}
+
+impl Wrong {
+    pub(super) fn new(what: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { what: what.into(), cure: cure.into() }
+    }
+}

@@ -1,0 +1,115 @@
+//! The keys of the file.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use tenure_core::Defaults;
+use toml::de::DeValue;
+
+use super::{
+    ConfigError,
+    error::{Origin, Wrong},
+    pattern::Pattern,
+    table::{Source, Table, kind},
+    values,
+};
+
+/// What a file says.
+#[derive(Default)]
+pub(super) struct File {
+    pub(super) store: Option<(String, Origin)>,
+    pub(super) stores: BTreeMap<String, (String, Origin)>,
+    pub(super) defaults: Defaults,
+    pub(super) locks: Vec<(Pattern, Defaults)>,
+    pub(super) run: Run,
+}
+
+/// What only the command `tenure run` uses: the table `[run]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Run {
+    /// Time between SIGTERM and SIGKILL.
+    pub grace: Option<Duration>,
+    /// The exit code when the lock is busy.
+    pub busy_exit_code: Option<u8>,
+}
+
+impl File {
+    pub(super) fn parse(source: Source<'_>) -> Result<Self, ConfigError> {
+        let mut table = source.table()?;
+        let store = table.text("store")?;
+        let defaults = settings(&mut table)?;
+        let stores = table.table("stores")?.into_entries().into_iter();
+        let stores = stores.map(|entry| Ok((entry.key.clone(), entry.text()?)));
+        let stores = stores.collect::<Result<_, _>>()?;
+        let locks = table.table("locks")?.into_entries().into_iter();
+        let locks = locks.map(|entry| {
+            let pattern = Pattern::new(&entry.key);
+            let title = format!("[locks.{:?}]", entry.key);
+            let mut table = entry.table(source, title)?;
+            let defaults = settings(&mut table)?;
+            table.finish()?;
+            Ok((pattern, defaults))
+        });
+        let locks = locks.collect::<Result<_, _>>()?;
+        let run = Run::read(table.table("run")?)?;
+        table.finish()?;
+        Ok(Self { store, stores, defaults, locks, run })
+    }
+}
+
+impl Run {
+    fn read(mut table: Table<'_>) -> Result<Self, ConfigError> {
+        let run = Self {
+            grace: table.take("grace", |value| timed(&value, values::length))?,
+            busy_exit_code: table.take("busy-exit-code", |value| exit_code(&value))?,
+        };
+        table.finish()?;
+        Ok(run)
+    }
+}
+
+fn settings(table: &mut Table<'_>) -> Result<Defaults, ConfigError> {
+    let mut defaults = Defaults::default();
+    defaults.ttl = table.take("ttl", |value| timed(&value, values::ttl))?;
+    defaults.wait = table.take("wait", |value| timed(&value, values::length))?;
+    defaults.max_hold = table.take("max-hold", |value| timed(&value, values::max_hold))?;
+    defaults.hold_at_least =
+        table.take("hold-at-least", |value| timed(&value, values::hold_at_least))?;
+    defaults.grace = table.take("grace", |value| timed(&value, values::grace))?;
+    defaults.label = table.text("label")?.map(|(label, _)| label);
+    defaults.fair = table.take("fair", |value| truth(&value))?;
+    Ok(defaults)
+}
+
+fn timed(
+    value: &DeValue<'_>,
+    read: impl Fn(&str) -> Result<Duration, Wrong>,
+) -> Result<Duration, Wrong> {
+    match value {
+        DeValue::String(text) => read(text),
+        DeValue::Integer(number) => Err(values::without_unit(&number.to_string())),
+        DeValue::Float(number) => Err(values::without_unit(&number.to_string())),
+        other => {
+            let what = format!("{} is no length of time", kind(other));
+            Err(Wrong::new(what, "write it like \"500ms\", \"30s\" or \"1m 30s\""))
+        }
+    }
+}
+
+fn truth(value: &DeValue<'_>) -> Result<bool, Wrong> {
+    match value {
+        DeValue::Boolean(truth) => Ok(*truth),
+        other => {
+            let what = format!("{} is neither true nor false", kind(other));
+            Err(Wrong::new(what, "write true or false, without quotes"))
+        }
+    }
+}
+
+fn exit_code(value: &DeValue<'_>) -> Result<u8, Wrong> {
+    let number = match value {
+        DeValue::Integer(number) => u8::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
+    };
+    number.ok_or_else(|| Wrong::new("this is no exit code", "write a number from 0 to 255"))
+}

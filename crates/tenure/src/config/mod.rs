@@ -1,0 +1,225 @@
+//! The configuration of a program and of the command `tenure`: one file and a few variables, with
+//! one meaning for both.
+//!
+//! ```toml
+//! store = "redis://:${REDIS_PASSWORD}@locks.internal"
+//! ttl = "30s"
+//!
+//! [locks."order:*"]
+//! ttl = "10s"
+//! wait = "5s"
+//! ```
+//!
+//! What code says goes first, then the variables, then the file, then what is built in. Every key
+//! stands in `docs/configuration.md`.
+
+mod error;
+mod file;
+mod nearest;
+mod pattern;
+mod places;
+mod secrets;
+mod table;
+mod values;
+mod variables;
+
+use std::{collections::BTreeMap, env, fmt, path::Path};
+
+pub use error::ConfigError;
+use error::{Origin, Wrong};
+use file::File;
+pub use file::Run;
+use nearest::nearest;
+use pattern::Pattern;
+use table::Source;
+use tenure_core::{Defaults, LockName};
+use variables::Variables;
+
+use crate::{OpenError, Tenure};
+
+/// A configuration without mistakes.
+///
+/// ```
+/// use std::{path::Path, time::Duration};
+/// use tenure::{LockName, config::Config};
+///
+/// let text = "ttl = '30s'\n[locks.'order:*']\nttl = '10s'\n";
+/// let config = Config::parse(Some((Path::new("tenure.toml"), text)), |_variable| None)?;
+/// let of_lock = config.defaults_of(&LockName::new("order:7")?);
+/// assert_eq!(of_lock.ttl, Some(Duration::from_secs(10)));
+///
+/// let mistake = Config::parse(Some((Path::new("tenure.toml"), "ttl = 30\n")), |_variable| None);
+/// assert_eq!(
+///     mistake.unwrap_err().to_string(),
+///     "tenure.toml, line 1: ttl: the length of time 30 has no unit; \
+///      write \"30s\" for seconds or \"30ms\" for milliseconds",
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Config {
+    /// The URL, and where it stands.
+    store: Result<(String, Option<Origin>), ConfigError>,
+    /// As they stand in the file: what they name need not be set for a store that is not used.
+    stores: BTreeMap<String, (String, Origin)>,
+    /// What the variables say, which is for every lock.
+    forced: Defaults,
+    /// What the file says, for every lock and by name: what is closer to the name comes later.
+    defaults: Defaults,
+    locks: Vec<(Pattern, Defaults)>,
+    run: Run,
+}
+
+impl Config {
+    /// Reads the variables, and the first of these files that is there: the one that
+    /// `TENURE_CONFIG` names, `$XDG_CONFIG_HOME/tenure/config.toml` (`~/.config/…`),
+    /// `/etc/tenure/config.toml`. None at all is the same as an empty one.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the file, the line and the cure. A file that is there and cannot be
+    /// read is an error too: two callers that use different stores do not exclude each other.
+    pub fn load() -> Result<Self, ConfigError> {
+        let file = places::find(&set)?;
+        let file = file.as_ref().map(|(path, text)| (path.as_path(), text.as_str()));
+        Self::parse(file, set)
+    }
+
+    /// Reads `file`, a path with its text, and what `variables` gives for the names of variables.
+    ///
+    /// # Errors
+    /// As for [`Config::load`].
+    pub fn parse(
+        file: Option<(&Path, &str)>,
+        variables: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let file = file.map(|(file, text)| File::parse(Source { file, text })).transpose()?;
+        let File { store, stores, defaults, mut locks, run } = file.unwrap_or_default();
+        locks.sort_by_key(|(pattern, _)| pattern.fixed());
+        let mut config = Self {
+            store: Ok((String::new(), None)),
+            stores,
+            forced: variables::defaults(&variables)?,
+            defaults,
+            locks,
+            run,
+        };
+        if let Some(chosen) = variables(variables::STORE) {
+            config.store = config.find(chosen, Origin::Variable(variables::STORE), &variables);
+        } else if let Some((chosen, origin)) = store {
+            let chosen = secrets::expand(&chosen, &variables).map_err(|wrong| origin.error(wrong));
+            config.store = chosen.and_then(|chosen| config.find(chosen, origin, &variables));
+        }
+        Ok(config)
+    }
+
+    /// Uses another store: a URL, or the name of one of the table `[stores]`. For programs that let
+    /// their users choose.
+    pub fn use_store(&mut self, chosen: &str) {
+        self.store = self.find(chosen.to_owned(), Origin::Program, &set);
+    }
+
+    /// The URL of the store to use, which may hold a password; the empty one means the embedded
+    /// store in its default place.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if no store has the name that was chosen, or a variable in its URL is not set.
+    pub fn store(&self) -> Result<&str, ConfigError> {
+        self.store.as_ref().map(|(url, _)| url.as_str()).map_err(Clone::clone)
+    }
+
+    /// What the lock called `name` uses where code says nothing: what the variables say, then the
+    /// patterns that match it, those that fix more of its characters first, then the whole file.
+    #[must_use]
+    pub fn defaults_of(&self, name: &LockName) -> Defaults {
+        let closest_first = self.locks.iter().rev();
+        let matching = closest_first.filter(|(pattern, _)| pattern.matches(name.as_str()));
+        let by_name =
+            matching.fold(self.forced.clone(), |above, (_, below)| above.or(below.clone()));
+        by_name.or(self.defaults.clone())
+    }
+
+    /// What only the command `tenure run` uses.
+    #[must_use]
+    pub const fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// What `chosen`, which stands at `origin`, means: the name of a store, or a URL.
+    fn find(
+        &self,
+        chosen: String,
+        origin: Origin,
+        variables: Variables<'_>,
+    ) -> Result<(String, Option<Origin>), ConfigError> {
+        if chosen.is_empty() || chosen.contains(':') {
+            return Ok((chosen, Some(origin)));
+        }
+        if let Some((url, origin)) = self.stores.get(&chosen) {
+            let url = secrets::expand(url, variables).map_err(|wrong| origin.error(wrong))?;
+            return Ok((url, Some(origin.clone())));
+        }
+        let cure = match nearest(&chosen, self.stores.keys().map(String::as_str)) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => "write a URL like \"redis://host\", or name it under [stores]".into(),
+        };
+        Err(origin.error(Wrong::new(format!("no store is called {chosen:?}"), cure)))
+    }
+}
+
+/// A variable of this process that is set to something. Bytes that are no text make a value that
+/// is refused where it is used, rather than one that is overlooked.
+fn set(name: &str) -> Option<String> {
+    let value = env::var_os(name)?.to_string_lossy().into_owned();
+    Some(value).filter(|value| !value.is_empty())
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { forced, defaults, locks, run, .. } = self;
+        // URLs may hold passwords.
+        f.debug_struct("Config")
+            .field("forced", forced)
+            .field("defaults", defaults)
+            .field("locks", locks)
+            .field("run", run)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Tenure {
+    /// Opens the store that the variables and the configuration file agree on, and lets locks use
+    /// the settings that stand there: see [`Config::load`]. Without any it is the embedded store in
+    /// its default place.
+    ///
+    /// # Errors
+    /// [`OpenError::Config`] with the file, the line and the cure, or why the store was not opened.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: nothing is held by opening a store.
+    pub async fn from_env() -> Result<Self, OpenError> {
+        Self::from_config(&Config::load()?).await
+    }
+
+    /// Opens the store of `config`, and lets locks use the settings that stand there.
+    ///
+    /// # Errors
+    /// As for [`Tenure::from_env`].
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub async fn from_config(config: &Config) -> Result<Self, OpenError> {
+        let opened = Self::open(config.store()?).await.map_err(|error| match error {
+            OpenError::UnknownScheme { scheme, known } => match &config.store {
+                Ok((_, Some(origin))) => {
+                    let what = format!("no store is called {scheme:?}");
+                    origin.error(Wrong::new(what, format!("use one of {known}"))).into()
+                }
+                _ => OpenError::UnknownScheme { scheme, known },
+            },
+            other => other,
+        })?;
+        let config = config.clone();
+        let builder = Self::builder(opened.store().clone());
+        Ok(builder.defaults(move |name| config.defaults_of(name)).build().into())
+    }
+}

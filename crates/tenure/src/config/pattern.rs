@@ -1,0 +1,62 @@
+//! Patterns of lock names.
+
+/// A name in which each `*` stands for any characters, also for none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pattern(String);
+
+impl Pattern {
+    pub(super) fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// How many characters it fixes: of two that match, the one with more is closer to the name.
+    pub(super) fn fixed(&self) -> usize {
+        self.0.chars().filter(|character| *character != '*').count()
+    }
+
+    pub(super) fn matches(&self, name: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+            return false;
+        };
+        let Some(last) = parts.next_back() else { return rest.is_empty() };
+        for part in parts {
+            // The earliest place leaves the most for what follows.
+            let Some((_, behind)) = rest.split_once(part) else { return false };
+            rest = behind;
+        }
+        rest.ends_with(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pattern;
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, name) in [
+            ("*", ""),
+            ("*", "order:7"),
+            ("order:*", "order:"),
+            ("order:*", "order:pay:7"),
+            ("*:7", "order:pay:7"),
+            ("a*b*c", "a-b-b-c"),
+            ("a**c", "ac"),
+            ("nightly", "nightly"),
+        ] {
+            assert!(Pattern::new(pattern).matches(name), "{pattern} {name}");
+        }
+        for (pattern, name) in [
+            ("order:*", "orders"),
+            ("*:7", "order:70"),
+            ("a*b*c", "acb"),
+            ("a*a", "a"),
+            ("ab*ba", "aba"),
+            ("nightly", "nightly2"),
+            ("nightly", "night"),
+        ] {
+            assert!(!Pattern::new(pattern).matches(name), "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Reading a table of the file, key by key, so that nothing in it goes unnoticed.
+
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use super::{
+    ConfigError,
+    error::{Origin, Wrong},
+    nearest::nearest,
+};
+
+/// A file and its text, to find the line of a mistake.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'t> {
+    pub(super) file: &'t Path,
+    pub(super) text: &'t str,
+}
+
+/// A table that is being read.
+pub(super) struct Table<'t> {
+    source: Source<'t>,
+    /// How people call it, to be put behind "here" in a message; empty for the whole file.
+    title: String,
+    entries: Vec<Entry<'t>>,
+    known: Vec<&'static str>,
+}
+
+/// One line of it, in most cases.
+pub(super) struct Entry<'t> {
+    pub(super) key: String,
+    pub(super) value: DeValue<'t>,
+    pub(super) origin: Origin,
+    at: usize,
+}
+
+impl<'t> Source<'t> {
+    pub(super) fn table(self) -> Result<Table<'t>, ConfigError> {
+        let table = DeTable::parse(self.text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            // Its message, unlike its text, does not repeat the line, which may hold a password.
+            let what = format!("this is not TOML: {}", error.message());
+            self.origin(at).error(Wrong::new(what, "see https://toml.io for what it may be"))
+        })?;
+        Ok(Table::new(self, String::new(), table.into_inner()))
+    }
+
+    fn origin(self, at: usize) -> Origin {
+        let before = self.text.bytes().take(at);
+        Origin::Line(self.file.to_owned(), before.filter(|byte| *byte == b'\n').count() + 1)
+    }
+}
+
+impl<'t> Table<'t> {
+    fn new(source: Source<'t>, title: String, table: DeTable<'t>) -> Self {
+        let mut entries: Vec<_> = table
+            .into_iter()
+            .map(|(key, value)| {
+                let at = key.span().start;
+                let key = key.into_inner().into_owned();
+                Entry { key, value: value.into_inner(), origin: source.origin(at), at }
+            })
+            .collect();
+        entries.sort_by_key(|entry| entry.at);
+        Self { source, title, entries, known: Vec::new() }
+    }
+
+    /// Takes the value of `key` out, if it is there.
+    pub(super) fn take<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(DeValue<'t>) -> Result<T, Wrong>,
+    ) -> Result<Option<T>, ConfigError> {
+        let Some(Entry { value, origin, .. }) = self.entry(key) else { return Ok(None) };
+        let value = read(value).map_err(|Wrong { what, cure }| {
+            origin.error(Wrong::new(format!("{key}: {what}"), cure))
+        })?;
+        Ok(Some(value))
+    }
+
+    /// Takes the text of `key` out, and where it stands.
+    pub(super) fn text(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<(String, Origin)>, ConfigError> {
+        let Some(entry) = self.entry(key) else { return Ok(None) };
+        entry.text().map(Some)
+    }
+
+    /// Takes the table of `key` out: an empty one if it is not there.
+    pub(super) fn table(&mut self, key: &'static str) -> Result<Self, ConfigError> {
+        let empty = || Self::new(self.source, format!(" under [{key}]"), DeTable::new());
+        let nothing = empty();
+        self.entry(key).map_or(Ok(nothing), |entry| entry.table(self.source, format!("[{key}]")))
+    }
+
+    /// All that is left, in the order of the file: for tables whose keys are free.
+    pub(super) fn into_entries(self) -> Vec<Entry<'t>> {
+        self.entries
+    }
+
+    /// Refuses a key that nobody asked for.
+    pub(super) fn finish(self) -> Result<(), ConfigError> {
+        let Some(Entry { key, origin, .. }) = self.entries.first() else { return Ok(()) };
+        let what = format!("no setting{} is called {key:?}", self.title);
+        let cure = match nearest(key, self.known.iter().copied()) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => format!("it may hold {}", listed(&self.known)),
+        };
+        Err(origin.error(Wrong::new(what, cure)))
+    }
+
+    fn entry(&mut self, key: &'static str) -> Option<Entry<'t>> {
+        self.known.push(key);
+        let at = self.entries.iter().position(|entry| entry.key == key)?;
+        Some(self.entries.remove(at))
+    }
+}
+
+impl<'t> Entry<'t> {
+    /// This entry as a table, called `title` where people read it.
+    pub(super) fn table(self, source: Source<'t>, title: String) -> Result<Table<'t>, ConfigError> {
+        match self.value {
+            DeValue::Table(table) => Ok(Table::new(source, format!(" under {title}"), table)),
+            other => {
+                let what = format!("{} is {} and no table", self.key, kind(&other));
+                let cure = format!("write {title} on a line of its own, and its settings below");
+                Err(self.origin.error(Wrong::new(what, cure)))
+            }
+        }
+    }
+
+    /// This entry as text, and where it stands.
+    pub(super) fn text(self) -> Result<(String, Origin), ConfigError> {
+        match self.value {
+            DeValue::String(text) => Ok((text.into_owned(), self.origin)),
+            other => {
+                let what = format!("{} is {} and no text", self.key, kind(&other));
+                Err(self.origin.error(Wrong::new(what, "write text in quotes")))
+            }
+        }
+    }
+}
+
+/// What a value is, without saying what it holds: a URL may be in it.
+pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "text",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+fn listed(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => (*word).to_owned(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+    }
+}

@@ -1,0 +1,63 @@
+//! What the settings may be, wherever they stand.
+
+use std::time::Duration;
+
+use humantime::{DurationError as Error, format_duration, parse_duration};
+use tenure_core::proto::{Grace, OutOfRange, Ttl, time::in_range};
+
+use super::error::Wrong;
+
+const HOW: &str = "write it like \"500ms\", \"30s\" or \"1m 30s\"";
+
+/// A length of time as people write it.
+pub(super) fn length(text: &str) -> Result<Duration, Wrong> {
+    parse_duration(text).map_err(|error| match error {
+        Error::UnknownUnit { unit, .. } if unit.is_empty() => without_unit(text),
+        Error::UnknownUnit { unit, .. } => {
+            Wrong::new(format!("{text:?}: no unit is called {unit:?}"), HOW)
+        }
+        Error::Empty => Wrong::new("an empty length of time", HOW),
+        _ => Wrong::new(format!("{text:?} is no length of time"), HOW),
+    })
+}
+
+/// A bare number, which could be seconds to one reader and milliseconds to the next.
+pub(super) fn without_unit(number: &str) -> Wrong {
+    let number = number.trim();
+    Wrong::new(
+        format!("the length of time {number} has no unit"),
+        format!("write \"{number}s\" for seconds or \"{number}ms\" for milliseconds"),
+    )
+}
+
+pub(super) fn ttl(text: &str) -> Result<Duration, Wrong> {
+    Ttl::new(length(text)?).map(Ttl::get).map_err(out_of_range)
+}
+
+pub(super) fn max_hold(text: &str) -> Result<Duration, Wrong> {
+    in_range("max-hold", length(text)?, Ttl::MIN, Ttl::MAX).map_err(out_of_range)
+}
+
+pub(super) fn hold_at_least(text: &str) -> Result<Duration, Wrong> {
+    in_range("hold-at-least", length(text)?, Ttl::MIN, Ttl::MAX).map_err(out_of_range)
+}
+
+pub(super) fn grace(text: &str) -> Result<Duration, Wrong> {
+    Grace::new(length(text)?).map(Grace::get).map_err(out_of_range)
+}
+
+fn out_of_range(OutOfRange { what, given, least, most }: OutOfRange) -> Wrong {
+    let [given, least, most] = [given, least, most].map(format_duration);
+    Wrong::new(
+        format!("a {what} of {given} is out of range"),
+        format!("choose from {least} to {most}"),
+    )
+}
+
+pub(super) fn yes_or_no(text: &str) -> Result<bool, Wrong> {
+    match text {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(Wrong::new(format!("{text:?} is neither true nor false"), "write true or false")),
+    }
+}

@@ -1,0 +1,37 @@
+//! Settings in environment variables.
+
+use tenure_core::Defaults;
+
+use super::{
+    ConfigError,
+    error::{Origin, Wrong},
+    values,
+};
+
+/// Gives a variable of the environment, if it is set to something.
+pub(super) type Variables<'v> = &'v dyn Fn(&str) -> Option<String>;
+
+/// The variable that names a store.
+pub(super) const STORE: &str = "TENURE_STORE";
+
+/// What the variables say about every lock.
+pub(super) fn defaults(variables: Variables<'_>) -> Result<Defaults, ConfigError> {
+    let mut defaults = Defaults::default();
+    defaults.ttl = read(variables, "TENURE_TTL", values::ttl)?;
+    defaults.wait = read(variables, "TENURE_WAIT", values::length)?;
+    defaults.max_hold = read(variables, "TENURE_MAX_HOLD", values::max_hold)?;
+    defaults.hold_at_least = read(variables, "TENURE_HOLD_AT_LEAST", values::hold_at_least)?;
+    defaults.grace = read(variables, "TENURE_GRACE", values::grace)?;
+    defaults.label = variables("TENURE_LABEL");
+    defaults.fair = read(variables, "TENURE_FAIR", values::yes_or_no)?;
+    Ok(defaults)
+}
+
+fn read<T>(
+    variables: Variables<'_>,
+    name: &'static str,
+    value: impl Fn(&str) -> Result<T, Wrong>,
+) -> Result<Option<T>, ConfigError> {
+    let text = variables(name);
+    text.map(|text| value(&text).map_err(|wrong| Origin::Variable(name).error(wrong))).transpose()
+}

@@ -1,0 +1,206 @@
+//! The configuration: what goes before what, and each mistake with file, line and cure.
+
+use std::{fs, path::Path, time::Duration};
+
+use tempfile::tempdir;
+use tenure::{
+    LockName, OpenError, Tenure,
+    config::{Config, ConfigError},
+};
+
+const FILE: &str = "/etc/tenure/config.toml";
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    parse_with(text, &[])
+}
+
+fn parse_with(text: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    Config::parse(Some((Path::new(FILE), text)), |name| {
+        variables.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned())
+    })
+}
+
+fn ttl(config: &Config, name: &str) -> Option<u64> {
+    config.defaults_of(&LockName::new(name).unwrap()).ttl.map(|ttl| ttl.as_secs())
+}
+
+/// The mistakes that a file can have: its text, the line, what is said and the cure.
+const MISTAKES: &[(&str, usize, &str, &str)] = &[
+    ("\n\nttl = '30'", 3, "ttl: the length of time 30 has no unit", "write \"30s\""),
+    ("ttl = 30", 1, "ttl: the length of time 30 has no unit", "\"30ms\" for milliseconds"),
+    ("wait = 1.5", 1, "wait: the length of time 1.5 has no unit", "write \"1.5s\""),
+    ("wait = 'soon'", 1, "wait: \"soon\" is no length of time", "write it like \"500ms\""),
+    ("wait = '3 moons'", 1, "no unit is called \"moons\"", "\"30s\" or \"1m 30s\""),
+    ("wait = ''", 1, "wait: an empty length of time", "write it like"),
+    ("wait = true", 1, "wait: true or false is no length of time", "write it like"),
+    ("ttl = '5ms'", 1, "ttl: a ttl of 5ms is out of range", "choose from 10ms to 1day"),
+    ("max-hold = '2days'", 1, "a max-hold of 2days is out of range", "choose from 10ms to 1day"),
+    ("hold-at-least = '1ms'", 1, "a hold-at-least of 1ms is out of range", "choose from 10ms"),
+    ("grace = '2m'", 1, "grace: a grace of 2m is out of range", "choose from 0s to 1m"),
+    ("fair = 'yes'", 1, "fair: text is neither true nor false", "without quotes"),
+    ("label = 7", 1, "label is a number and no text", "write text in quotes"),
+    ("store = ['redis://:s3cret@h']", 1, "store is a list and no text", "write text in quotes"),
+    ("# ours\nstor = 'file:/x'", 2, "no setting is called \"stor\"", "did you mean store?"),
+    ("max_hold = '1m'", 1, "no setting is called \"max_hold\"", "did you mean max-hold?"),
+    ("colour = 1", 1, "no setting is called \"colour\"", "it may hold store, ttl, wait, max-hold"),
+    (
+        "[run]\n\nbusy = 7",
+        3,
+        "no setting under [run] is called \"busy\"",
+        "grace and busy-exit-code",
+    ),
+    ("[run]\nbusy-exit-code = 256", 2, "busy-exit-code: this is no exit code", "from 0 to 255"),
+    ("[run]\ngrace = 5", 2, "grace: the length of time 5 has no unit", "write \"5s\""),
+    ("locks = 'a'", 1, "locks is text and no table", "write [locks] on a line of its own"),
+    ("[locks]\n'a*' = '5s'", 2, "a* is text and no table", "write [locks.\"a*\"] on a line"),
+    (
+        "[locks.'order:*']\nttl = '9s'\ntl = '8s'",
+        3,
+        "no setting under [locks.\"order:*\"] is called \"tl\"",
+        "did you mean ttl?",
+    ),
+    ("store = 'prod'", 1, "no store is called \"prod\"", "write a URL like \"redis://host\""),
+    ("store = 'prdo'\n[stores]\nprod = 'file:/p'", 1, "no store is called \"prdo\"", "prod?"),
+    ("[stores]\nprod = 7", 2, "prod is a number and no text", "write text in quotes"),
+    ("store = 'redis://${PW@h'", 1, "a ${ without its }", "write ${NAME}"),
+    ("\nstore = 'redis://:${PW}@h'", 2, "the variable PW is not set", "set it"),
+    ("store = 'p'\n[stores]\np = 'redis://:${PW}@h'", 3, "the variable PW is not set", "set it"),
+    ("ttl = '1s'\nttl = '2s'", 2, "this is not TOML: duplicate key", "see https://toml.io"),
+    ("store = 'redis://:s3cret@h", 1, "this is not TOML", "see https://toml.io"),
+];
+
+#[test]
+fn each_mistake_is_named_with_file_line_and_cure() {
+    for (text, line, what, cure) in MISTAKES {
+        let mistake = parse(text).and_then(|config| config.store().map(str::to_owned));
+        let mistake = mistake.expect_err(text);
+        let said = mistake.to_string();
+        assert!(said.starts_with(&format!("{FILE}, line {line}: ")), "{text}: {said}");
+        assert!(said.contains(what), "{text}: {said}");
+        assert!(mistake.cure().contains(cure), "{text}: {said}");
+        assert_eq!((mistake.file(), mistake.line()), (Some(Path::new(FILE)), Some(*line)));
+        assert!(!said.contains("s3cret") && !said.contains('\n'), "{said}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_variable_is_named_with_its_cure() {
+    for (name, value, what, cure) in [
+        ("TENURE_TTL", "30", "the length of time 30 has no unit", "write \"30s\""),
+        ("TENURE_WAIT", "soon", "\"soon\" is no length of time", "write it like"),
+        ("TENURE_MAX_HOLD", "2days", "a max-hold of 2days is out of range", "choose from"),
+        ("TENURE_HOLD_AT_LEAST", "1ms", "is out of range", "choose from"),
+        ("TENURE_GRACE", "2m", "a grace of 2m is out of range", "choose from"),
+        ("TENURE_FAIR", "maybe", "\"maybe\" is neither true nor false", "write true or false"),
+        ("TENURE_STORE", "prod", "no store is called \"prod\"", "write a URL"),
+    ] {
+        let mistake = parse_with("", &[(name, value)]);
+        let mistake = mistake.and_then(|config| config.store().map(drop)).expect_err(name);
+        let said = mistake.to_string();
+        assert!(said.starts_with(&format!("the variable {name}: ")), "{said}");
+        assert!(said.contains(what) && mistake.cure().contains(cure), "{said}");
+        assert_eq!(mistake.variable(), Some(name));
+    }
+}
+
+#[tokio::test]
+async fn a_scheme_that_no_store_has_is_named_with_its_line() {
+    let config = parse("\nstore = 'reddis://host'").unwrap();
+    let Err(OpenError::Config(mistake)) = Tenure::from_config(&config).await else {
+        panic!("it was opened")
+    };
+    let said = mistake.to_string();
+    assert!(said.contains(", line 2: no store is called \"reddis\"; use one of file:"), "{said}");
+}
+
+#[test]
+fn a_variable_goes_before_the_file_and_the_file_before_nothing() {
+    let file = "store = 'file:/f'\nttl = '8s'\n[locks.a]\nttl = '9s'";
+    let config = parse(file).unwrap();
+    assert_eq!(
+        (config.store().unwrap(), ttl(&config, "a"), ttl(&config, "b")),
+        ("file:/f", Some(9), Some(8))
+    );
+    let variables = [("TENURE_STORE", "file:/v"), ("TENURE_TTL", "7s")];
+    let config = parse_with(file, &variables).unwrap();
+    assert_eq!(
+        (config.store().unwrap(), ttl(&config, "a"), ttl(&config, "b")),
+        ("file:/v", Some(7), Some(7))
+    );
+    let config = parse("").unwrap();
+    assert_eq!((config.store().unwrap(), ttl(&config, "a")), ("", None));
+}
+
+#[test]
+fn of_the_patterns_that_match_the_one_closest_to_the_name_counts() {
+    let config = parse(
+        "ttl = '1s'\nwait = '1s'\n\
+         [locks.'order:pay:*']\nttl = '4s'\n\
+         [locks.'*']\nttl = '2s'\nwait = '2s'\n\
+         [locks.'order:*']\nttl = '3s'\n\
+         [locks.'*:7']\nfair = true\n",
+    )
+    .unwrap();
+    assert_eq!(ttl(&config, "order:pay:7"), Some(4));
+    assert_eq!(ttl(&config, "order:7"), Some(3));
+    assert_eq!(ttl(&config, "job"), Some(2));
+    // What the closest leaves open comes from the next.
+    let closest = config.defaults_of(&LockName::new("order:pay:7").unwrap());
+    assert_eq!((closest.wait, closest.fair), (Some(Duration::from_secs(2)), Some(true)));
+}
+
+#[test]
+fn a_store_can_be_called_by_its_name() {
+    let file = "store = 'main'\n[stores]\nmain = 'file:/m'\nother = 'redis://:${PW}@h'\n";
+    let mut config = parse_with(file, &[]).unwrap();
+    assert_eq!(config.store().unwrap(), "file:/m");
+    let chosen = parse_with(file, &[("TENURE_STORE", "other"), ("PW", "a@b/c")]).unwrap();
+    assert_eq!(chosen.store().unwrap(), "redis://:a%40b%2Fc@h");
+    assert!(!format!("{chosen:?}").contains("a%40b"), "a password is shown");
+    config.use_store("file:/x");
+    assert_eq!(config.store().unwrap(), "file:/x");
+    config.use_store("mian");
+    let said = config.store().unwrap_err().to_string();
+    assert!(said.ends_with("no store is called \"mian\"; did you mean main?"), "{said}");
+}
+
+#[test]
+fn a_variable_can_be_a_whole_url_or_a_part_of_it() {
+    let variables = [("URL", "redis://u:p@h/1"), ("DIR", "/srv/a b")];
+    let config = parse_with("store = '${URL}'", &variables).unwrap();
+    assert_eq!(config.store().unwrap(), "redis://u:p@h/1");
+    let config = parse_with("store = 'file:${DIR}/locks'", &variables).unwrap();
+    assert_eq!(config.store().unwrap(), "file:/srv/a b/locks");
+}
+
+#[tokio::test]
+async fn locks_use_what_the_file_says() {
+    let dir = tempdir().unwrap();
+    let file = format!(
+        "store = 'file:{}'\n[locks.'short:*']\nttl = '2s'\nlabel = 'by the file'\n",
+        dir.path().join("locks").display()
+    );
+    let tenure = Tenure::from_config(&parse(&file).unwrap()).await.unwrap();
+    let guard = tenure.mutex("short:a").lock().await.unwrap();
+    assert!(guard.remaining() <= Duration::from_secs(2));
+    let seen = tenure.store().inspect(guard.name()).await.unwrap();
+    assert_eq!(seen.holders[0].label, "by the file");
+    let guard = tenure.mutex("short:b").ttl(Duration::from_secs(60)).lock().await.unwrap();
+    assert!(guard.remaining() > Duration::from_secs(2), "code goes first");
+}
+
+/// The page has one example with every key.
+#[test]
+fn the_example_of_the_page_is_a_configuration() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, behind) = page.split_once("```toml\n").unwrap();
+    let (example, _) = behind.split_once("```").unwrap();
+    let config = parse_with(example, &[("REDIS_PASSWORD", "x")]).unwrap();
+    assert_eq!(config.store().unwrap(), "redis://:x@locks.internal:6379");
+    assert_eq!(ttl(&config, "order:pay:7"), Some(10));
+    assert!(config.run().grace.is_some() && config.run().busy_exit_code.is_some());
+    let everything = config.defaults_of(&LockName::new("anything").unwrap());
+    let debug = format!("{everything:?}");
+    assert!(!debug.contains("None"), "a key is missing in the example: {debug}");
+}
