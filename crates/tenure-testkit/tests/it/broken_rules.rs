@@ -6,7 +6,9 @@ use std::{
 };
 
 use tenure_core::proto::rule::{Rule, break_rule};
-use tenure_testkit::conformance::{self, Scene, handoff, ownership, renewal, repeating, tokens};
+use tenure_testkit::conformance::{
+    self, Scene, handoff, ownership, permits, renewal, repeating, shared, tokens,
+};
 
 use crate::conformance_memory::Memory;
 
@@ -49,4 +51,20 @@ fn an_absent_waiter_that_is_waited_for_is_noticed() {
 #[test]
 fn tokens_that_die_with_the_memory_are_noticed() {
     bites(Rule::TokensOutliveMemory, tokens::tokens_rise_when_the_store_lost_its_data);
+}
+
+#[test]
+fn a_reader_beside_a_writer_is_noticed() {
+    bites(Rule::NoReaderBesideWriter, shared::a_writer_and_readers_exclude_each_other);
+}
+
+#[test]
+fn permits_that_are_not_counted_are_noticed() {
+    bites(Rule::PermitsCounted, permits::permits_are_counted);
+}
+
+#[test]
+fn who_passes_the_first_in_line_is_noticed() {
+    bites(Rule::FirstInLineNotOvertaken, shared::a_reader_does_not_pass_a_waiting_writer);
+    bites(Rule::FirstInLineNotOvertaken, permits::a_small_ask_does_not_pass_a_large_one);
 }

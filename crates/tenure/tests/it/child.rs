@@ -58,6 +58,10 @@ impl Player {
         writeln!(self.orders, "go on").unwrap();
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.process.id()).unwrap();
         kill(Pid::from_raw(pid), signal).unwrap();
@@ -120,6 +124,7 @@ fn plays_its_part() {
         match part.as_str() {
             "count" => crate::counter::count_alone(dir).await,
             "count with tasks" => crate::counter::count_with_tasks(dir).await,
+            "take permits" => crate::permits::take_permits(dir).await,
             "hold" => crate::dead::hold(dir).await,
             "hold and write late" => crate::paused::hold_and_write_late(dir).await,
             other => panic!("no part is called {other:?}"),

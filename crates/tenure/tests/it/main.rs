@@ -10,3 +10,6 @@ mod counter;
 mod dead;
 mod docs;
 mod paused;
+mod permits;
+mod readers;
+mod stores;
