@@ -9,6 +9,7 @@ mod contestant;
 mod crash;
 mod handoff;
 mod handover;
+mod kinds;
 mod memory;
 mod redis_acquire;
 mod redis_handoff;
@@ -63,6 +64,9 @@ fn main() -> Result<(), Failure> {
 fn measure(dir: &Path, shorter: usize) -> Result<Report, Failure> {
     let mut report = Report::new();
     report.add(acquire::measure(dir, 200 / shorter)?);
+    let url = format!("file:{}", dir.join("kinds").display());
+    let title = "each kind of lock, embedded: acquire and release, uncontended";
+    report.add(kinds::measure(&url, title, None, 200 / shorter)?);
     report.add(handoff::measure(dir, 500 / shorter)?);
     report.add(handover::measure(dir, 20 / shorter)?);
     report.add(crash::measure(dir, 20 / shorter)?);
@@ -74,6 +78,11 @@ fn measure(dir: &Path, shorter: usize) -> Result<Report, Failure> {
 /// The same for the lock on Redis.
 fn measure_redis(dir: &Path, shorter: usize) -> Result<Report, Failure> {
     let mut report = Report::new();
+    let server = redis_server::Server::start(dir)?;
+    let title = "each kind of lock, Redis: acquire and release, uncontended";
+    let goal = Some("read at most 1.2 times the mutex");
+    report.add(kinds::measure(&server.url(), title, goal, 100 / shorter)?);
+    drop(server);
     let figures = redis_acquire::measure(dir, 30 / shorter)?;
     for figure in figures.into_iter().chain(redis_handoff::measure(dir, 500 / shorter)?) {
         report.add(figure);

@@ -1,0 +1,78 @@
+//! Each kind of lock beside the mutex: acquire and release, with nobody else there.
+
+use std::time::Instant;
+
+use tenure::{Guard, Mutex, RwLock, Semaphore, Tenure};
+use tokio::runtime::Runtime;
+
+use crate::{Failure, contestant::runtime, report::Figure};
+
+/// Pairs that one value is the mean of.
+const BATCH: u32 = 100;
+
+/// A lock of some kind.
+enum Lock {
+    Mutex(Mutex),
+    Reader(RwLock),
+    Writer(RwLock),
+    Permit(Semaphore),
+}
+
+impl Lock {
+    async fn acquire(&self) -> Result<Guard, Failure> {
+        Ok(match self {
+            Self::Mutex(lock) => lock.lock().await?,
+            Self::Reader(lock) => lock.read().await?,
+            Self::Writer(lock) => lock.write().await?.into(),
+            Self::Permit(lock) => lock.acquire().await?,
+        })
+    }
+}
+
+pub(crate) fn measure(
+    url: &str,
+    title: &'static str,
+    goal: Option<&'static str>,
+    rounds: usize,
+) -> Result<Figure, Failure> {
+    let runtime = runtime()?;
+    let tenure = runtime.block_on(Tenure::open(url))?;
+    let mut kinds = [
+        ("mutex", Lock::Mutex(tenure.mutex("bench:mutex"))),
+        ("mutex, fair", Lock::Mutex(tenure.mutex("bench:fair").fair())),
+        ("read", Lock::Reader(tenure.rwlock("bench:read"))),
+        ("write", Lock::Writer(tenure.rwlock("bench:write"))),
+        ("one of three permits", Lock::Permit(tenure.semaphore("bench:permits", 3))),
+    ]
+    .map(|(kind, lock)| (kind, lock, Vec::new()));
+    // The first round is for connections and files.
+    for round in 0..=rounds {
+        for (_, lock, values) in &mut kinds {
+            let value = batch(&runtime, lock)?;
+            if round > 0 {
+                values.push(value);
+            }
+        }
+    }
+    let mut figure = Figure {
+        title,
+        unit: "µs per pair",
+        note: "One task, each kind with a name of its own. They take turns, 100 pairs each time.",
+        goal,
+        rows: Vec::new(),
+    };
+    for (kind, _, values) in kinds {
+        figure.row(kind, values);
+    }
+    Ok(figure)
+}
+
+fn batch(runtime: &Runtime, lock: &Lock) -> Result<f64, Failure> {
+    runtime.block_on(async {
+        let start = Instant::now();
+        for _ in 0..BATCH {
+            lock.acquire().await?.release().await?;
+        }
+        Ok(start.elapsed().as_secs_f64() * 1e6 / f64::from(BATCH))
+    })
+}
