@@ -30,22 +30,19 @@ macro_rules! scripts {
 scripts! {
     /// Asks for a name that nobody waits for, and says so when somebody does: few keys and
     /// arguments are half of what a script costs.
-    ACQUIRE_ALONE = "grant" "meet" "later";
+    ACQUIRE_ALONE = "grant" "few" "meet" "later";
     /// Releases a name that nobody waits for, and says so when somebody does.
-    RELEASE_ALONE = "release_lone" "later";
-    /// Asks for a name.
-    ACQUIRE = "grant" "meet" "crowd" "ask";
-    /// Asks for a name without the shortcut for one that nobody has: for permits, and to let go of
-    /// a hold in the same step, after which the next goes first.
-    ASK = "look" "meet" "crowd" "ask";
+    RELEASE_ALONE = "release_alone";
+    /// Asks for a name, after letting go of a hold if it is told of one.
+    ASK = "look" "meet" "crowd" "save" "ask";
     /// Gives up a hold or a place.
-    RELEASE = "release_lone" "crowd" "release";
+    RELEASE = "look" "release_lone" "crowd" "save" "release";
     /// Extends a lease.
-    RENEW = "renew_lone" "crowd" "renew";
+    RENEW = "look" "renew_lone" "crowd" "save" "renew";
     /// Writes a greater token into a hold.
-    RAISE = "raise_lone" "crowd" "raise";
+    RAISE = "look" "raise_lone" "crowd" "save" "raise";
     /// Takes a name from all who hold it.
-    EVICT = "evict_lone" "crowd" "evict";
+    EVICT = "look" "evict_lone" "crowd" "save" "evict";
     /// Shows who holds a name and who waits for it. It writes nothing.
     INSPECT = "inspect";
 }

@@ -238,9 +238,7 @@ impl RedisStore {
         if let Some(old) = old {
             call.argument(&[old]);
         }
-        let permits = matches!(ask.mode, Mode::Permits { .. });
-        let script = if old.is_some() || permits { &script::ASK } else { &script::ACQUIRE };
-        let reply = self.run(script, &owner, call).await?;
+        let reply = self.run(&script::ASK, &owner, call).await?;
         let alone = reply.is_alone();
         let answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
         if let Answer::Granted { others_waiting, .. } = answer {
@@ -259,7 +257,7 @@ impl RedisStore {
 
     async fn renew_one(&self, hold: &Renewal) -> Renewed {
         let owner = wire::owner(&hold.owner);
-        let mut call = self.call(&hold.name, &keys::OF_LOCK);
+        let mut call = self.call(&hold.name, &keys::ALL);
         call.argument(&[&owner]).number(ceil_millis(hold.ttl));
         call.argument(&[self.shared.limits.as_bytes()]);
         match self.run(&script::RENEW, &owner, call).await {
@@ -354,7 +352,7 @@ impl Store for RedisStore {
                 return released(reply);
             }
         }
-        let mut call = self.call(name, &keys::OF_LOCK);
+        let mut call = self.call(name, &keys::ALL);
         call.argument(&[&text]).number(ceil_millis(keep));
         call.argument(&[self.shared.limits.as_bytes()]);
         released(self.run(&script::RELEASE, &text, call).await?)
@@ -383,7 +381,7 @@ impl Store for RedisStore {
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         let echo = self.echo();
-        let mut call = self.call(name, &keys::OF_LOCK);
+        let mut call = self.call(name, &keys::ALL);
         call.argument(&[&echo]).argument(&[self.shared.limits.as_bytes()]);
         let reply = self.run(&script::EVICT, &echo, call).await?;
         reply.evicted().map_err(|refused| self.refused(refused))

@@ -13,7 +13,7 @@ local function repeated()
     elseif holder[1] ~= mode[1] or holder[2] ~= mode[2] then
         return {owner, 'mode'}
     end
-    local left = redis.call('ZSCORE', ends, 'h' .. owner) - now
+    local left = end_of('h' .. owner) - now
     return {owner, 'granted', holder[4], math.floor(left / 1000), others()}
 end
 
@@ -23,7 +23,7 @@ local function may_enter(taken, before)
     while true do
         local line = redis.call('ZRANGEBYSCORE', queue, '-inf', before, 'LIMIT', from, 16)
         for _, who in ipairs(line) do
-            if who ~= owner and not redis.call('ZSCORE', ends, 'o' .. who) then
+            if who ~= owner and not end_of('o' .. who) then
                 local waiter = read('w' .. who)
                 if not waiter or not fits(taken, waiter) then return false end
                 taken.n = taken.n + 1
@@ -36,9 +36,9 @@ local function may_enter(taken, before)
 end
 
 local function enters(waiter)
-    if redis.call('HEXISTS', lock, 'h' .. owner) == 1 then return false end
+    if read('h' .. owner) then return false end
     local taken = {n = room.n, x = room.x, s = room.s, p = room.p}
-    if waiter and redis.call('ZSCORE', ends, 'o' .. owner) then
+    if waiter and end_of('o' .. owner) then
         if waiter[1] == mode[1] and waiter[2] == mode[2] and waiter[3] == mode[3] then
             return true
         end
@@ -67,7 +67,8 @@ local function keep_place(waiter)
     end
     write('w' .. owner, waiter)
     redis.call('ZADD', queue, waiter[4], owner)
-    redis.call('ZADD', keeps, now + place_ttl, owner)
+    redis.call('ZADD', keeps, whole(now + place_ttl), owner)
+    kept, bare.queue, bare.keeps = now + place_ttl, true, true
     return waiter[4]
 end
 
@@ -79,22 +80,24 @@ local function busy(at)
         ahead = redis.call('ZCARD', queue)
         if redis.call('ZSCORE', queue, owner) then ahead = ahead - 1 end
     end
-    local change, holder = 0, nil
-    local soon = redis.call('ZRANGE', ends, 0, 15, 'WITHSCORES')
-    for index = 1, #soon, 2 do
-        local left = soon[index + 1] - now
-        if soon[index] ~= 'o' .. owner and change == 0 then change = left end
-        if not holder and string.sub(soon[index], 1, 1) == 'h' then
-            holder = read(soon[index])
-            holder.left = math.floor(left / 1000)
+    -- Those that end soonest are known, however many there are.
+    local change, first
+    for member, at in pairs(scores) do
+        if at and member ~= 'o' .. owner then
+            if not change or at - now < change then change = at - now end
+            local holds = string.sub(member, 1, 1) == 'h'
+            if holds and (not first or at < scores[first]) then first = member end
         end
     end
+    change = change or 0
+    local holder = first and read(first)
     local retry = math.min(change + claim * ahead, look * (ahead + 1), place_ttl / 3)
     local reply = {owner, 'busy', math.floor(retry), ahead, at and whole(at) or ''}
     if holder then
         local shown = holder[1]
         if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end
-        for _, field in ipairs({shown, holder[4], holder.left, holder[6], holder[7]}) do
+        local left = math.floor((scores[first] - now) / 1000)
+        for _, field in ipairs({shown, holder[4], left, holder[6], holder[7]}) do
             reply[#reply + 1] = field
         end
     end
@@ -104,12 +107,15 @@ end
 local function decide()
     local waiter = read('w' .. owner)
     if enters(waiter) then
-        local last = tonumber(redis.call('GET', clock) or 0) or 0
-        local grant = whole(math.max(now, last + 1))
-        redis.call('SET', clock, grant)
+        local grant = whole(now)
+        local last = tonumber(redis.call('SET', clock, grant, 'GET') or 0) or 0
+        if last >= now then
+            grant = whole(last + 1)
+            redis.call('SET', clock, grant)
+        end
         leave(owner)
         write('h' .. owner, {mode[1], mode[2], mode[3], grant, '', 0, label})
-        redis.call('ZADD', ends, now + ttl * 1000, 'h' .. owner)
+        set_end('h' .. owner, now + ttl * 1000)
         count(mode, 1)
         local reply = {owner, 'granted', grant, tonumber(ttl), others()}
         offer()
@@ -117,7 +123,7 @@ local function decide()
     end
     local at = false
     -- Who let the lock go and keeps it taken has nothing to wait for.
-    if not tries and redis.call('HEXISTS', lock, 'h' .. owner) == 0 then
+    if not tries and not read('h' .. owner) then
         local waiting = redis.call('ZCARD', keeps)
         if not waiter and waiting >= max_waiters then return {owner, 'full', waiting} end
         at = keep_place(waiter)
@@ -133,8 +139,7 @@ if reply then
 end
 if old then
     local waiting = redis.call('ZCARD', keeps)
-    if not tries and waiting >= max_waiters and redis.call('HEXISTS', lock, 'w' .. owner) == 0
-        and redis.call('HEXISTS', lock, 'w' .. old) == 0 then
+    if not tries and waiting >= max_waiters and not read('w' .. owner) and not read('w' .. old) then
         return save({owner, 'full', waiting})
     end
     let_go(old)

@@ -1,10 +1,15 @@
 -- More than one holder alone: the lock's key is a hash of records and counts, `queue` has the
 -- places of those who are present, `keeps` the ends of all places, `ends` those of holds and offers.
+-- What changes in the hash and in `ends` is written at the end, with few commands.
 local claim, place_ttl, look, max_waiters, max_holders =
     string.match(limits, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
 claim, place_ttl, look = tonumber(claim), tonumber(place_ttl), tonumber(look)
 max_waiters, max_holders = tonumber(max_waiters), tonumber(max_holders)
-local room, next_place, wakes = {n = 0, x = 0, s = 0, p = 0}, 0, {}
+local room, next_place, till, wakes = {n = 0, x = 0, s = 0, p = 0}, 0, 0, {}
+-- Records by field and ends by member as they are to be; false for what is gone.
+local records, changed, scores, moved = {}, {}, {}, {}
+-- Whether `scores` has all ends, whether places are kept, and which keys may have no ttl yet.
+local all_ends, kept, bare = true, false, {}
 
 local function whole(number)
     return string.format('%.0f', number)
@@ -16,12 +21,26 @@ local function parse(text)
 end
 
 local function read(field)
-    local record = redis.call('HGET', lock, field)
-    return record and cmsgpack.unpack(record)
+    if records[field] == nil then
+        local record = redis.call('HGET', lock, field)
+        records[field] = record and cmsgpack.unpack(record)
+    end
+    return records[field]
 end
 
 local function write(field, record)
-    redis.call('HSET', lock, field, cmsgpack.pack(record))
+    records[field], changed[field] = record, true
+end
+
+local function end_of(member)
+    if scores[member] == nil and not all_ends then
+        scores[member] = tonumber(redis.call('ZSCORE', ends, member) or nil) or false
+    end
+    return scores[member]
+end
+
+local function set_end(member, at)
+    scores[member], moved[member] = at, true
 end
 
 local function count(mode, sign)
@@ -38,41 +57,54 @@ end
 
 -- Reads what there is; false when it makes no sense, as after the eviction of one key of several.
 local function load()
-    if type(held) ~= 'table' then
+    local hash = not held
+    if hash and not counts[1] then
+        hash = redis.call('PEXPIRETIME', lock) ~= -2
+    end
+    if not hash then
+        local left
+        if held then left = redis.call('PEXPIRETIME', lock) * 1000 end
+        local mark, grant, shown = string.match(held or '', '^(s?)([^ ]*) (.*)$', 33)
+        if held and not grant then return false end
+        -- The record, or what a lock left that somebody deleted by hand or that was evicted.
+        redis.call('DEL', lock, queue, keeps, ends)
         if held then
-            local mark, grant, shown = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
-            if not grant then return false end
             local alone = {mark == 's' and 's' or 'x', 1, 0, grant, '', 0, shown}
-            local holder = 'h' .. string.sub(held, 1, 32)
-            local left = redis.call('PEXPIRETIME', lock) * 1000
-            redis.call('DEL', lock, queue, keeps, ends)
-            write(holder, alone)
-            redis.call('ZADD', ends, left, holder)
+            write('h' .. string.sub(held, 1, 32), alone)
+            set_end('h' .. string.sub(held, 1, 32), left)
             count(alone, 1)
-        else
-            -- What a lock left that somebody deleted by hand, or that was evicted.
-            redis.call('DEL', queue, keeps, ends)
         end
         return true
     end
-    local counts = redis.pcall('HMGET', lock, 'n', 'x', 's', 'p', 'next')
     for index, field in ipairs({'n', 'x', 's', 'p'}) do
         room[field] = tonumber(counts[index] or '')
         if not room[field] then return false end
     end
-    next_place = tonumber(counts[5] or '') or 0
+    next_place, till = tonumber(counts[5] or '') or 0, tonumber(counts[6] or '') or 0
+    records['h' .. owner] = counts[7] and cmsgpack.unpack(counts[7])
+    records['w' .. owner] = counts[8] and cmsgpack.unpack(counts[8])
+    local soon = redis.call('ZRANGE', ends, 0, 16, 'WITHSCORES')
+    for index = 1, #soon, 2 do scores[soon[index]] = tonumber(soon[index + 1]) end
+    all_ends = #soon < 34
+    bare.ends = #soon == 0
+    local first = redis.call('ZRANGE', keeps, 0, 0, 'WITHSCORES')
+    kept = first[2] and tonumber(first[2])
+    if all_ends then return #soon == room.n * 2 end
     return redis.call('ZCARD', ends) == room.n
 end
 
 local function withdraw(who, waiter)
-    if redis.call('ZREM', ends, 'o' .. who) == 1 then count(waiter, -1) end
+    if end_of('o' .. who) then
+        set_end('o' .. who, false)
+        count(waiter, -1)
+    end
 end
 
 local function leave(who)
     local waiter = read('w' .. who)
     if not waiter then return false end
     withdraw(who, waiter)
-    redis.call('HDEL', lock, 'w' .. who)
+    write('w' .. who, false)
     redis.call('ZREM', keeps, who)
     redis.call('ZREM', queue, who)
     return true
@@ -81,24 +113,30 @@ end
 local function let_go(who)
     local holder = read('h' .. who)
     if not holder or holder[6] == 1 then return false end
-    redis.call('HDEL', lock, 'h' .. who)
-    redis.call('ZREM', ends, 'h' .. who)
+    write('h' .. who, false)
+    set_end('h' .. who, false)
     count(holder, -1)
     return true
 end
 
 local function expire()
-    for _, member in ipairs(redis.call('ZRANGEBYSCORE', ends, '-inf', now)) do
+    local over = {}
+    for member, at in pairs(scores) do
+        if at and at <= now then over[#over + 1] = member end
+    end
+    if #over > 0 and not all_ends then over = redis.call('ZRANGEBYSCORE', ends, '-inf', now) end
+    for _, member in ipairs(over) do
         local kind, who = string.sub(member, 1, 1), string.sub(member, 2)
-        redis.call('ZREM', ends, member)
+        set_end(member, false)
         if kind == 'h' then
             count(read(member), -1)
-            redis.call('HDEL', lock, member)
+            write(member, false)
         else
             count(read('w' .. who), -1)
             redis.call('ZREM', queue, who)
         end
     end
+    if not kept or kept > now then return end
     for _, who in ipairs(redis.call('ZRANGEBYSCORE', keeps, '-inf', now)) do
         leave(who)
         redis.call('ZREM', keeps, who)
@@ -106,20 +144,20 @@ local function expire()
 end
 
 local function offer()
-    local from = 0
+    local from, step = 0, 1
     while room.x == 0 do
-        local line = redis.call('ZRANGE', queue, from, from + 15)
+        local line = redis.call('ZRANGE', queue, from, from + step - 1)
         for _, who in ipairs(line) do
-            if not redis.call('ZSCORE', ends, 'o' .. who) then
+            if not end_of('o' .. who) then
                 local waiter = read('w' .. who)
                 if not waiter or not fits(room, waiter) then return end
                 count(waiter, 1)
-                redis.call('ZADD', ends, now + claim, 'o' .. who)
+                set_end('o' .. who, now + claim)
                 wakes[#wakes + 1] = {waiter[5], who}
             end
         end
-        if #line < 16 then return end
-        from = from + 16
+        if #line < step then return end
+        from, step = from + step, 16
     end
 end
 
@@ -127,28 +165,15 @@ local function others()
     return redis.call('ZCARD', queue) > 0 and 1 or 0
 end
 
-local function latest(key)
-    return tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2] or 0)
-end
-
--- Writes the counts, lets every key end with the last thing in it, and sends the hints.
-local function save(reply)
-    local last = math.max(latest(ends), latest(keeps))
-    if last == 0 then
-        redis.call('DEL', lock, queue, keeps, ends)
-    else
-        redis.call('HSET', lock, 'n', room.n, 'x', room.x, 's', room.s, 'p', room.p,
-            'next', next_place)
-        local at = math.ceil(last / 1000)
-        for _, key in ipairs({lock, queue, keeps, ends}) do
-            redis.call('PEXPIREAT', key, at)
-        end
+-- Until when the keys are needed. Every place ends within a place ttl.
+local function needed()
+    local last = kept and now + place_ttl or 0
+    if not all_ends then
+        local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')
+        last = math.max(last, tonumber(latest[2] or 0))
     end
-    for _, wake in ipairs(wakes) do
-        redis.pcall('PUBLISH', wake[1], wake[2])
+    for _, at in pairs(scores) do
+        if at and at > last then last = at end
     end
-    return reply
+    return last
 end
-
-if not load() then return {owner, 'corrupt'} end
-expire()

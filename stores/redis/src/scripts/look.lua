@@ -1,2 +1,13 @@
+local lock, clock, queue, keeps, ends = unpack(KEYS)
+local owner = string.sub(ARGV[1], 1, 32)
 local time = redis.call('TIME')
-local held = redis.pcall('GET', KEYS[1])
+local now = time[1] * 1000000 + time[2]
+-- Either the counts of a lock that several have or want, or the record of who has it alone.
+local held
+local counts = redis.pcall('HMGET', lock, 'n', 'x', 's', 'p', 'next', 'till',
+    'h' .. owner, 'w' .. owner)
+if counts.err then
+    if string.sub(counts.err, 1, 9) ~= 'WRONGTYPE' then return counts end
+    held = redis.pcall('GET', lock)
+    if type(held) ~= 'string' then return {owner, 'corrupt'} end
+end

@@ -1,12 +1,7 @@
-local lock, clock, queue, keeps, ends = unpack(KEYS)
-local owner, ttl, label = string.sub(ARGV[1], 1, 32), ARGV[2], string.sub(ARGV[3], 2)
+local ttl, label = ARGV[2], string.sub(ARGV[3], 2)
 local how, ask, place, channel, limits, old = unpack(ARGV, 4, 9)
 if not ask then ask = string.sub(ARGV[1], 33) == 's' and 's' or 'x' end
-local now = time[1] * 1000000 + time[2]
-if type(held) == 'table' and string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
-    return held
-end
-if type(held) == 'string' then
+if held then
     local whose, mode = string.sub(held, 1, 32), 'x'
     local mark, grant, shown = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
     if mark == 's' then mode = 's' end

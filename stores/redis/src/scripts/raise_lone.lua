@@ -1,9 +1,4 @@
-local owner, token, micros, limits = unpack(ARGV)
-local lock, clock, queue, keeps, ends = unpack(KEYS)
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local held = redis.pcall('GET', lock)
-if not held then return {owner, 'not-held'} end
+local token, micros, limits = ARGV[2], ARGV[3], ARGV[4]
 
 -- What to write for a grant with the greater token; nil when it has a greater one.
 local function raised(grant)
@@ -15,13 +10,11 @@ local function raised(grant)
     return since .. '/' .. token
 end
 
-if type(held) == 'string' then
+if held then
     if string.sub(held, 1, 32) ~= owner then return {owner, 'not-held'} end
     local mark, grant, label = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
     local after = raised(grant)
     if not after then return {owner, 'stale'} end
     redis.call('SET', lock, owner .. mark .. after .. ' ' .. label, 'KEEPTTL')
     return {owner, 'raised'}
-elseif string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
-    return held
 end

@@ -6,7 +6,7 @@ else
     if holder and holder[6] == 0 then
         holder[6] = 1
         write('h' .. owner, holder)
-        redis.call('ZADD', ends, now + keep * 1000, 'h' .. owner)
+        set_end('h' .. owner, now + keep * 1000)
         done = true
     end
 end

@@ -3,10 +3,7 @@ if not holder or holder[6] == 1 then
     offer()
     return save({owner, 'lost'})
 end
-local until_now = tonumber(redis.call('ZSCORE', ends, 'h' .. owner))
-local upto = math.max(until_now, now + ttl * 1000)
--- A server out of memory refuses the second of these unless the script has written before.
-redis.call('PEXPIREAT', lock, math.ceil(math.max(upto, latest(ends), latest(keeps)) / 1000))
-redis.call('ZADD', ends, upto, 'h' .. owner)
+local upto = math.max(end_of('h' .. owner), now + ttl * 1000)
+set_end('h' .. owner, upto)
 offer()
-return save({owner, 'renewed', math.floor((upto - now) / 1000), others()})
+return save({owner, 'renewed', math.floor((upto - now) / 1000), others()}, true)

@@ -1,8 +1,5 @@
-local owner, ttl, limits = unpack(ARGV)
-local lock, queue, keeps, ends = unpack(KEYS)
-local held = redis.pcall('GET', lock)
-if not held then return {owner, 'lost'} end
-if type(held) == 'string' then
+local ttl, limits = ARGV[2], ARGV[3]
+if held then
     if string.sub(held, 1, 32) ~= owner then return {owner, 'lost'} end
     local left = redis.call('PTTL', lock)
     if left >= 0 and left < tonumber(ttl) then
@@ -10,8 +7,4 @@ if type(held) == 'string' then
         left = tonumber(ttl)
     end
     return {owner, 'renewed', left, 0}
-elseif string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
-    return held
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
