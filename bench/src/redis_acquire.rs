@@ -6,6 +6,10 @@ use std::{
     time::Instant,
 };
 
+use nix::sys::{
+    resource::{UsageWho, getrusage},
+    time::TimeVal,
+};
 use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, aio::MultiplexedConnection};
 use tenure::Tenure;
 use tokio::runtime::Runtime;
@@ -24,9 +28,17 @@ const BATCH: usize = 4_000;
 #[derive(Clone, Copy, Debug)]
 enum Who {
     Tenure,
+    Reader,
     Fenced,
     Unfenced,
 }
+
+const ALL: [(Who, &str); 4] = [
+    (Who::Fenced, "by hand, with a fence"),
+    (Who::Tenure, "tenure"),
+    (Who::Reader, "tenure, a lone reader"),
+    (Who::Unfenced, "by hand, without a fence"),
+];
 
 /// Connections and scripts of all contestants.
 #[derive(Clone)]
@@ -43,15 +55,67 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Vec<Figure>, Failure>
     let runtime = runtime()?;
     let contestants = runtime.block_on(open(&server.url()))?;
     let titles = [
-        (1, "Redis: acquire and release, 1 task", "at most 1.15 times the fenced pair"),
-        (16, "Redis: acquire and release, 16 tasks", "near the fenced pair"),
-        (256, "Redis: acquire and release, 256 tasks", "0.9 of the fenced pair's throughput"),
+        (
+            1,
+            "Redis: acquire and release, 1 task",
+            "Redis: CPU of a pair, 1 task",
+            "at most 1.15 times the fenced pair, readers at most 1.2 times tenure",
+        ),
+        (
+            16,
+            "Redis: acquire and release, 16 tasks",
+            "Redis: CPU of a pair, 16 tasks",
+            "near the fenced pair",
+        ),
+        (
+            256,
+            "Redis: acquire and release, 256 tasks",
+            "Redis: CPU of a pair, 256 tasks",
+            "at most 1.11 times the fenced pair: 0.9 of its throughput",
+        ),
     ];
     let mut figures = Vec::new();
-    for (tasks, title, goal) in titles {
-        figures.push(figure(&runtime, &contestants, tasks, title, goal, rounds)?);
+    for (tasks, title, cpu_title, goal) in titles {
+        let values = values(&runtime, &contestants, &server, tasks, rounds)?;
+        let mut time = Figure {
+            title,
+            unit: "µs per pair, all tasks together",
+            note: "Each task has a name of its own; those by hand go over one connection of \
+                   redis-rs.",
+            goal: Some(goal),
+            rows: Vec::new(),
+        };
+        let mut cpu = Figure {
+            title: cpu_title,
+            unit: "µs of CPU per pair",
+            note: "What bounds the figure above: one task waits for both and for being woken, many \
+                   tasks for the busier one.",
+            goal: None,
+            rows: Vec::new(),
+        };
+        for ((_, name), values) in ALL.into_iter().zip(values) {
+            time.row(name, values.time);
+            cpu.row(format!("{name}: client"), values.client);
+            cpu.row(format!("{name}: server"), values.server);
+        }
+        figures.extend([time, cpu]);
     }
     Ok(figures)
+}
+
+/// What each round of one contestant took, per pair.
+#[derive(Default)]
+struct Values {
+    time: Vec<f64>,
+    client: Vec<f64>,
+    server: Vec<f64>,
+}
+
+/// Microseconds of CPU that this process has used.
+fn cpu() -> Result<f64, Failure> {
+    let used = getrusage(UsageWho::RUSAGE_SELF)?;
+    let micros = |time: TimeVal| time.tv_sec() as f64 * 1e6 + time.tv_usec() as f64;
+    Ok(micros(used.user_time()) + micros(used.system_time()))
 }
 
 async fn open(url: &str) -> Result<Contestants, Failure> {
@@ -67,30 +131,21 @@ async fn open(url: &str) -> Result<Contestants, Failure> {
     Ok(Contestants { tenure: Tenure::open(url).await?, connection, fenced, delete })
 }
 
-fn figure(
+fn values(
     runtime: &Runtime,
     contestants: &Contestants,
+    server: &Server,
     tasks: usize,
-    title: &'static str,
-    goal: &'static str,
     rounds: usize,
-) -> Result<Figure, Failure> {
-    let mut figure = Figure {
-        title,
-        unit: "µs per pair, all tasks together",
-        note: "Each task has a name of its own; all go over one connection of redis-rs.",
-        goal: Some(goal),
-        rows: Vec::new(),
-    };
-    let who = [Who::Fenced, Who::Tenure, Who::Unfenced];
-    let mut values = who.map(|_| Vec::new());
+) -> Result<[Values; 4], Failure> {
+    let mut all = ALL.map(|_| Values::default());
     let batch = if tasks == 1 { BATCH / 8 } else { BATCH };
     for round in 0..=rounds {
-        for (who, values) in who.iter().zip(&mut values) {
-            let start = Instant::now();
+        for ((who, _), values) in ALL.into_iter().zip(&mut all) {
+            let (start, client, served) = (Instant::now(), cpu()?, server.cpu());
             let mut running = tokio::task::JoinSet::new();
             for task in 0..tasks {
-                let (contestants, who) = (contestants.clone(), *who);
+                let contestants = contestants.clone();
                 running.spawn_on(pairs(contestants, who, task, batch / tasks), runtime.handle());
             }
             runtime.block_on(async {
@@ -101,28 +156,31 @@ fn figure(
             })?;
             // The first round is for connections and scripts.
             if round > 0 {
-                let pairs = batch / tasks * tasks;
-                values.push(start.elapsed().as_secs_f64() * 1e6 / pairs as f64);
+                let per_pair = |micros: f64| micros / (batch / tasks * tasks) as f64;
+                values.time.push(per_pair(start.elapsed().as_secs_f64() * 1e6));
+                values.client.push(per_pair(cpu()? - client));
+                values.server.push(per_pair(server.cpu() - served));
             }
         }
     }
-    let names = ["by hand, with a fence", "tenure", "by hand, without a fence"];
-    for (name, values) in names.into_iter().zip(values) {
-        figure.row(name, values);
-    }
-    Ok(figure)
+    Ok(all)
 }
 
 async fn pairs(all: Contestants, who: Who, task: usize, pairs: usize) -> Result<(), Failure> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut connection = all.connection;
     let mutex = all.tenure.mutex(format!("bench:{task}"));
+    let rwlock = all.tenure.rwlock(format!("bench:{task}"));
     let (lock, fence) = (format!("hand:{task}"), format!("fence:{task}"));
     for _ in 0..pairs {
         let owner = format!("{:032x}", NEXT.fetch_add(1, Ordering::Relaxed));
         match who {
             Who::Tenure => {
                 mutex.lock().await?.release().await?;
+                continue;
+            }
+            Who::Reader => {
+                rwlock.read().await?.release().await?;
                 continue;
             }
             Who::Fenced => {

@@ -49,13 +49,15 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Vec<Figure>, Failure>
         figures.push(figure);
         let mut calls = Figure {
             title: calls_title,
-            unit: "calls, or grants",
-            note: "Clients send scripts and nothing else; grants show how even the order is.",
+            unit: "calls, µs, or grants",
+            note: "Clients send scripts and nothing else; the server's time in them bounds how \
+                   short a hand-off can get. Grants show how even the order is.",
             goal: Some("at most 3 commands sent by clients"),
             rows: Vec::new(),
         };
         calls.row("scripts sent", vec![run.scripts]);
         calls.row("commands inside of them", vec![run.inside]);
+        calls.row("µs the server spends in them", vec![run.micros]);
         calls.row("grants per waiter", run.grants);
         figures.push(calls);
     }
@@ -66,6 +68,7 @@ struct Crowd {
     latencies: Vec<f64>,
     scripts: f64,
     inside: f64,
+    micros: f64,
     grants: Vec<f64>,
 }
 
@@ -111,7 +114,8 @@ fn crowd(server: &Server, waiters: usize, rounds: usize) -> Result<Crowd, Failur
     let latency = |pair: &[(u64, u64)]| pair[1].0.saturating_sub(pair[0].1) as f64 / 1e3;
     let latencies: Vec<_> = holds.windows(2).map(latency).collect();
     let per = |calls: u64| calls as f64 / holds.len().max(1) as f64;
-    Ok(Crowd { latencies, scripts: per(calls.scripts), inside: per(calls.inside), grants })
+    let (scripts, inside, micros) = (per(calls.scripts), per(calls.inside), per(calls.micros));
+    Ok(Crowd { latencies, scripts, inside, micros, grants })
 }
 
 fn messages(server: &Server, rounds: usize) -> Result<Vec<f64>, Failure> {

@@ -45,6 +45,13 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    /// Microseconds of CPU that it has used for commands, where the system tells.
+    pub(crate) fn cpu(&self) -> f64 {
+        let told = std::fs::read_to_string(format!("/proc/{}/schedstat", self.process.id()));
+        let nanos = told.ok().and_then(|told| told.split(' ').next()?.parse::<f64>().ok());
+        nanos.map_or(f64::NAN, |nanos| nanos / 1e3)
+    }
+
     /// How often each command was called since the last time, by clients and inside of scripts.
     pub(crate) fn calls(&self) -> Result<Calls, Failure> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
@@ -60,9 +67,14 @@ impl Server {
             else {
                 continue;
             };
-            let count: u64 = rest.split(',').next().unwrap_or_default().parse()?;
+            let mut figures = rest.split(',');
+            let count: u64 = figures.next().unwrap_or_default().parse()?;
+            let micros = figures.next().and_then(|micros| micros.strip_prefix("usec="));
             match command {
-                "evalsha" => calls.scripts += count,
+                "evalsha" => {
+                    calls.scripts += count;
+                    calls.micros += micros.unwrap_or_default().parse::<u64>()?;
+                }
                 "info" | "config|resetstat" => {}
                 _ => calls.inside += count,
             }
@@ -78,6 +90,8 @@ pub(crate) struct Calls {
     pub(crate) scripts: u64,
     /// Commands inside of scripts.
     pub(crate) inside: u64,
+    /// How long the scripts took, in microseconds.
+    pub(crate) micros: u64,
 }
 
 impl Drop for Server {

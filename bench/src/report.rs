@@ -31,6 +31,8 @@ pub(crate) struct Row {
     pub(crate) median: f64,
     /// One in ten was greater.
     pub(crate) p90: f64,
+    /// One in a hundred was greater.
+    pub(crate) p99: f64,
     /// The greatest value.
     pub(crate) max: f64,
     /// Its median as a multiple of the first row's.
@@ -47,19 +49,19 @@ impl Figure {
         let value = |part| at(part).copied().unwrap_or(f64::NAN);
         let median = value(50);
         let first = self.rows.first().map_or(median, |row| row.median);
-        let (p90, max) = (value(90), value(100));
-        self.rows.push(Row { who: who.into(), median, p90, max, ratio: median / first });
+        let (p90, p99, max) = (value(90), value(99), value(100));
+        self.rows.push(Row { who: who.into(), median, p90, p99, max, ratio: median / first });
     }
 
     fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-        table.set_header(["", "median", "p90", "max", "ratio"]);
+        table.set_header(["", "median", "p90", "p99", "max", "ratio"]);
         for row in &self.rows {
             let number = |value: f64| format!("{value:.*}", if value < 100.0 { 2 } else { 0 });
-            let numbers = [row.median, row.p90, row.max].map(number);
-            let [median, p90, max] = numbers;
-            table.add_row([row.who.clone(), median, p90, max, format!("{:.2}", row.ratio)]);
+            let [median, p90, p99, max] = [row.median, row.p90, row.p99, row.max].map(number);
+            let ratio = format!("{:.2}", row.ratio);
+            table.add_row([row.who.clone(), median, p90, p99, max, ratio]);
         }
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
