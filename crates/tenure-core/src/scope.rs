@@ -69,7 +69,14 @@ pub async fn scope<W: Future>(work: W) -> W::Output {
 /// # }).unwrap();
 /// ```
 #[derive(Clone, Default)]
-pub struct Scope(Arc<Mutex<BTreeMap<Key, Entry>>>);
+pub struct Scope(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    entries: Mutex<BTreeMap<Key, Entry>>,
+    /// The scope that this one is nested in.
+    outer: Option<Scope>,
+}
 
 /// One lock: its name, and the address of what all locks of its [`Tenure`](crate::Tenure) share,
 /// which lives as long as an entry for it.
@@ -111,6 +118,15 @@ impl Scope {
         Self::default()
     }
 
+    /// A scope of its own that also enters what this one holds.
+    ///
+    /// What it acquires itself is its own: two scopes nested in one exclude each other, and the
+    /// outer one is excluded too. It is what a function called from another one wants.
+    #[must_use]
+    pub fn nested(&self) -> Self {
+        Self(Arc::new(Inner { entries: Mutex::default(), outer: Some(self.clone()) }))
+    }
+
     /// The scope that the caller runs in, if any: to carry it into a spawned task, or to another
     /// thread.
     #[must_use]
@@ -126,6 +142,11 @@ impl Scope {
         CURRENT.scope(self, work)
     }
 
+    /// Calls `work` in this scope, on this thread.
+    pub fn run_blocking<O>(self, work: impl FnOnce() -> O) -> O {
+        CURRENT.sync_scope(self, work)
+    }
+
     /// How many locks it holds or is about to acquire.
     #[must_use]
     pub fn holds(&self) -> usize {
@@ -138,12 +159,22 @@ impl Scope {
         CURRENT.try_with(|scope| scope.enter(key)).ok().flatten()
     }
 
-    /// The hold of a lock, if this scope has it and may count on it at this very moment.
+    /// The hold of a lock, if this scope or one around it has it and may count on it at this very
+    /// moment.
     #[inline]
     pub(crate) fn enter(&self, key: &Key) -> Option<Arc<SharedHold>> {
+        let mut scope = self;
+        loop {
+            if let Some(hold) = scope.own(key).filter(|hold| hold.guard.is_held()) {
+                return Some(hold);
+            }
+            scope = scope.0.outer.as_ref()?;
+        }
+    }
+
+    fn own(&self, key: &Key) -> Option<Arc<SharedHold>> {
         // The hold may end where it is dropped, which takes the lock again: it is free by then.
-        let hold = self.lock().get(key)?.hold.upgrade()?;
-        hold.guard.is_held().then_some(hold)
+        self.lock().get(key)?.hold.upgrade()
     }
 
     /// Makes or keeps the entry of a lock that is about to be acquired.
@@ -159,7 +190,7 @@ impl Scope {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

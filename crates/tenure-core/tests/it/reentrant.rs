@@ -300,3 +300,33 @@ async fn tasks_that_share_a_scope_never_find_it_half_let_go() {
     assert_eq!(scope.holds(), 0);
     assert!(tenure.mutex("a").lock().wait(SOON).await.is_ok());
 }
+
+#[tokio::test]
+async fn a_nested_scope_enters_what_is_held_around_it_and_keeps_the_rest_to_itself() {
+    let (tenure, _) = tenure();
+    let (outer_lock, inner_lock) = (tenure.mutex("a").reentrant(), tenure.mutex("b").reentrant());
+    let outer = Scope::new();
+    let (one, other) = (outer.nested(), outer.nested().nested());
+    let held = outer_lock.within(&outer).lock().await.unwrap();
+    for scope in [&one, &other] {
+        let guard = outer_lock.within(scope).lock().await.unwrap();
+        assert_eq!(guard.token(), held.token());
+    }
+    let own = inner_lock.within(&one).lock().await.unwrap();
+    for scope in [&other, &outer] {
+        assert!(inner_lock.within(scope).try_lock().await.unwrap().is_none());
+    }
+    assert_eq!((one.holds(), other.holds(), outer.holds()), (1, 0, 1));
+    drop((held, own));
+}
+
+#[tokio::test]
+async fn a_scope_is_there_on_a_blocking_thread_while_it_runs() {
+    let (tenure, _) = tenure();
+    let lock = tenure.mutex("a").reentrant();
+    let scope = Scope::new();
+    let held = lock.within(&scope).lock().await.unwrap();
+    let again = scope.clone().run_blocking(|| lock.within(&Scope::current().unwrap()));
+    assert_eq!(again.lock().await.unwrap().token(), held.token());
+    assert!(Scope::current().is_none());
+}
