@@ -26,6 +26,7 @@
 //! |---|---|---|
 //! | `config` | yes | `Tenure::from_env()`: a store and settings from a file and from variables |
 //! | `embedded` | yes | `file:` URLs: several processes on one machine, no server |
+//! | `macros` | yes | the attribute [`#[locked]`](macro@locked) |
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
 //! | `quorum` | no | `quorum:` URLs: a majority of several independent stores |
 //! | `redis-tls` | no | `rediss:` URLs: the same over TLS |
@@ -33,10 +34,15 @@
 pub mod blocking;
 #[cfg(feature = "config")]
 pub mod config;
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod locked;
 mod open;
 #[cfg(feature = "quorum")]
 mod quorum;
 
+#[cfg(feature = "macros")]
+pub use locked::{Current, DefaultIsSet, LockedError, current, set_default};
 pub use open::{OpenError, Tenure};
 pub use tenure_core::{
     AcquireError, All, AllGuard, AllReleaseError, AnyError, Busy, Clock, Defaults, DowngradeError,
@@ -46,6 +52,8 @@ pub use tenure_core::{
     SystemClock, TenureBuilder, Timestamp, Token, Wakeups, WriteGuard, clock, error, kinds,
     observe, proto, scope, store,
 };
+#[cfg(feature = "macros")]
+pub use tenure_macros::locked;
 
 /// The README's program is compiled with the tests.
 #[cfg(doctest)]

@@ -38,3 +38,5 @@ mod waiting;
 pub use guard::Guard;
 pub use mutex::Mutex;
 pub use tenure::Tenure;
+#[cfg(feature = "macros")]
+pub(crate) use thread::wait_for;

@@ -107,6 +107,19 @@ impl Thread {
     }
 }
 
+/// Blocks the caller until `future` is done.
+///
+/// # Errors
+/// When there is no thread that could wait for it.
+#[cfg(feature = "macros")]
+pub(crate) fn wait_for<F>(future: F) -> io::Result<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    Thread::get()?.wait_for(future).ok_or_else(forked)
+}
+
 /// Why there is no thread in a forked child.
 pub(super) fn forked() -> io::Error {
     io::Error::other("this process was forked from one that used tenure; `exec` after a fork")

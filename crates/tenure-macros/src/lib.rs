@@ -1,0 +1,29 @@
+//! The attribute `#[locked]` of tenure. Users reach it as `tenure::locked`.
+
+mod args;
+mod expand;
+mod function;
+mod key;
+mod length;
+
+use proc_macro::TokenStream;
+use quote::quote;
+
+use self::function::Function;
+
+#[doc = include_str!("locked.md")]
+#[proc_macro_attribute]
+pub fn locked(args: TokenStream, item: TokenStream) -> TokenStream {
+    let item = proc_macro2::TokenStream::from(item);
+    let expanded = syn::parse(args).and_then(|args| {
+        let function = Function::parse(item.clone())?;
+        expand::expand(&args, function)
+    });
+    expanded
+        .unwrap_or_else(|error| {
+            // With the function, so that there is one error for one mistake.
+            let error = error.into_compile_error();
+            quote!(#error #item)
+        })
+        .into()
+}

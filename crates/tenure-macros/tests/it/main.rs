@@ -1,0 +1,16 @@
+//! Locked functions of every shape, and what the compiler says of mistakes.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod async_fn;
+mod blocking_fn;
+mod busy;
+mod keys;
+mod kinds;
+mod leaving;
+mod losing;
+mod mistakes;
+mod nesting;
+mod scene;
+mod shapes;
+mod stores;

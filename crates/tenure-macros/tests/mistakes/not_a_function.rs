@@ -1,0 +1,6 @@
+use tenure::locked;
+
+#[locked(name = "pay")]
+struct Pay;
+
+fn main() {}

@@ -1,0 +1,6 @@
+use tenure::locked;
+
+#[locked(name = "pay")]
+async fn pay(_amount: u64) {}
+
+fn main() {}

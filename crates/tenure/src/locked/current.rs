@@ -1,0 +1,128 @@
+//! The hold of the locked function that the caller runs in.
+
+use std::{
+    fmt,
+    ops::Deref,
+    sync::{Arc, Weak},
+};
+
+use tenure_core::{
+    Guard, LockName, Lost, LostReason, Tenure, Token, error::Place, kinds::ReentrantGuard,
+};
+
+use super::plan::store_of;
+
+tokio::task_local! {
+    static CURRENT: Current;
+}
+
+/// The hold of the innermost [`#[locked]`](crate::locked) function that the caller runs in; `None`
+/// outside of one, and in a task that it spawned.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # let store = tenure::Tenure::open("memory:").await?;
+/// #[tenure::locked(key = "order:{order}", store = store)]
+/// async fn pay(store: &tenure::Tenure, order: u64) -> Result<(), tenure::AnyError> {
+///     if let Some(hold) = tenure::current() {
+///         println!("paying under token {}", hold.check()?);
+///     }
+///     Ok(())
+/// }
+/// pay(&store, 42).await?;
+/// assert!(tenure::current().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[must_use]
+pub fn current() -> Option<Current> {
+    CURRENT.try_with(Current::clone).ok()
+}
+
+/// The hold of a locked function, for the function itself to see. It does not prolong the hold.
+#[derive(Clone)]
+pub struct Current {
+    hold: Weak<Hold>,
+    tenure: Tenure,
+    name: LockName,
+    token: Token,
+}
+
+impl Current {
+    pub(super) fn new(hold: &Arc<Hold>, tenure: Tenure) -> Self {
+        let (name, token) = (hold.name().clone(), hold.token());
+        Self { hold: Arc::downgrade(hold), tenure, name, token }
+    }
+
+    /// The lock's name.
+    #[must_use]
+    pub fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// The fencing token of the hold: hand it to what the lock protects.
+    #[must_use]
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// The token, if the hold may be counted on at this very moment (promise S3).
+    ///
+    /// # Errors
+    /// [`Lost`] when it may not, and when the function is over.
+    pub fn check(&self) -> Result<Token, Lost> {
+        match self.hold.upgrade() {
+            Some(hold) => hold.check(),
+            None => {
+                let place = Place { name: self.name.clone(), store: store_of(&self.tenure) };
+                Err(Lost { place, token: self.token, reason: LostReason::Taken })
+            }
+        }
+    }
+
+    /// Runs `work` as the body of a locked function.
+    pub(super) fn inside<W: Future>(self, work: W) -> impl Future<Output = W::Output> {
+        CURRENT.scope(self, work)
+    }
+
+    /// As [`Current::inside`], on this thread.
+    pub(super) fn inside_blocking<O>(self, work: impl FnOnce() -> O) -> O {
+        CURRENT.sync_scope(self, work)
+    }
+}
+
+impl fmt::Debug for Current {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, token, .. } = self;
+        f.debug_struct("Current").field("name", name).field("token", token).finish_non_exhaustive()
+    }
+}
+
+/// A guard of any kind of lock.
+#[derive(Debug)]
+pub(super) enum Hold {
+    Plain(Guard),
+    Reentrant(ReentrantGuard),
+}
+
+impl Hold {
+    /// Releases it and returns when the store has said so.
+    pub(super) async fn release(self) {
+        // The work was done under the lock, and what is left of the release goes on by itself.
+        let _ = match self {
+            Self::Plain(guard) => guard.release().await,
+            Self::Reentrant(guard) => guard.release().await,
+        };
+    }
+}
+
+impl Deref for Hold {
+    type Target = Guard;
+
+    fn deref(&self) -> &Guard {
+        match self {
+            Self::Plain(guard) => guard,
+            Self::Reentrant(guard) => guard,
+        }
+    }
+}

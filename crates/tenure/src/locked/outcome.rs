@@ -1,0 +1,64 @@
+//! What a locked function can give back.
+
+use super::LockedError;
+
+/// What can say that a lock was not acquired or was lost: every `Result<_, E>` with an `E` made
+/// [`From`] a [`LockedError`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say that the lock was not acquired",
+    label = "give back `Result<_, E>` with an `E: From<tenure::LockedError>`",
+    note = "a #[locked] function fails when its lock cannot be acquired or is lost"
+)]
+pub trait CanFail {
+    /// What is given back instead of the function's own.
+    fn failed(error: LockedError) -> Self;
+}
+
+impl<T, E: FromLocked> CanFail for Result<T, E> {
+    fn failed(error: LockedError) -> Self {
+        Err(E::from_locked(error))
+    }
+}
+
+/// What can say that the work was left to somebody else: `Result<Option<_>, E>` and
+/// `Result<(), E>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say that the work was skipped",
+    label = "give back `Result<Option<_>, E>` or `Result<(), E>`, or leave out `on_busy = skip`",
+    note = "a busy lock is skipped, but a store that cannot be asked or a lock that is lost still \
+            is an error"
+)]
+pub trait CanSkip: CanFail {
+    /// What is given back when somebody else has the lock.
+    fn skipped() -> Self;
+}
+
+impl<T, E: FromLocked> CanSkip for Result<Option<T>, E> {
+    fn skipped() -> Self {
+        Ok(None)
+    }
+}
+
+impl<E: FromLocked> CanSkip for Result<(), E> {
+    fn skipped() -> Self {
+        Ok(())
+    }
+}
+
+/// An error that has room for a [`LockedError`]. Implemented for all that are [`From`] it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot say that the lock was not acquired",
+    label = "implement `From<tenure::LockedError>` for `{Self}`",
+    note = "with thiserror: a variant `Locked(#[from] tenure::LockedError)`"
+)]
+pub trait FromLocked {
+    /// The error that says so.
+    fn from_locked(error: LockedError) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: From<LockedError>> FromLocked for E {
+    fn from_locked(error: LockedError) -> Self {
+        error.into()
+    }
+}

@@ -1,0 +1,232 @@
+//! What a locked function asks for, as the attribute writes it.
+
+use std::{borrow::Cow, io, time::Duration};
+
+use tenure_core::{
+    AcquireError, Fault, FaultKind, LockName, Mutex, RwLock, Scope, Semaphore, Tenure,
+    error::{Place, Trouble},
+    kinds::Reentrant,
+};
+
+use super::{current::Hold, default};
+
+/// Which kind of lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The mutex that nested calls enter again.
+    Reentrant,
+    /// The plain mutex.
+    Mutex,
+    /// Shared with other readers.
+    Read,
+    /// Kept from readers and other writers.
+    Write,
+    /// One permit of so many.
+    Semaphore(u32),
+}
+
+/// One acquisition for a locked function.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is acquired until it is run"]
+pub struct Plan {
+    kind: Kind,
+    name: Cow<'static, str>,
+    tenure: Option<Tenure>,
+    settings: Settings,
+}
+
+/// A lock that was acquired, and what its function runs in.
+pub(super) struct Acquired {
+    pub(super) hold: Hold,
+    pub(super) tenure: Tenure,
+    pub(super) scope: Scope,
+}
+
+/// Settings as the attribute says them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Settings {
+    ttl: Option<Duration>,
+    wait: Option<Duration>,
+    max_hold: Option<Duration>,
+    hold_at_least: Option<Duration>,
+    grace: Option<Duration>,
+    label: Option<&'static str>,
+    fair: bool,
+}
+
+/// The handle with all settings that were given.
+macro_rules! with_settings {
+    ($handle:expr, $settings:expr) => {{
+        let (mut handle, settings) = ($handle, $settings);
+        if let Some(ttl) = settings.ttl {
+            handle = handle.ttl(ttl);
+        }
+        if let Some(wait) = settings.wait {
+            handle = handle.wait(wait);
+        }
+        if let Some(max_hold) = settings.max_hold {
+            handle = handle.max_hold(max_hold);
+        }
+        if let Some(hold_at_least) = settings.hold_at_least {
+            handle = handle.hold_at_least(hold_at_least);
+        }
+        if let Some(grace) = settings.grace {
+            handle = handle.grace(grace);
+        }
+        if let Some(label) = settings.label {
+            handle = handle.label(label);
+        }
+        if settings.fair { handle.fair() } else { handle }
+    }};
+}
+
+/// A lock of any kind, for one scope.
+enum Handle {
+    Reentrant(Reentrant),
+    Mutex(Mutex),
+    Read(RwLock),
+    Write(RwLock),
+    Semaphore(Semaphore),
+}
+
+impl Plan {
+    /// A lock of the default store.
+    pub fn new(kind: Kind, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, name: name.into(), tenure: None, settings: Settings::default() }
+    }
+
+    /// Uses another store than the default one.
+    pub fn store(mut self, tenure: &Tenure) -> Self {
+        self.tenure = Some(tenure.clone());
+        self
+    }
+
+    /// See [`Mutex::ttl`](crate::Mutex::ttl).
+    pub const fn ttl(mut self, ttl: Duration) -> Self {
+        self.settings.ttl = Some(ttl);
+        self
+    }
+
+    /// See [`Mutex::wait`](crate::Mutex::wait).
+    pub const fn wait(mut self, wait: Duration) -> Self {
+        self.settings.wait = Some(wait);
+        self
+    }
+
+    /// See [`Mutex::max_hold`](crate::Mutex::max_hold).
+    pub const fn max_hold(mut self, max_hold: Duration) -> Self {
+        self.settings.max_hold = Some(max_hold);
+        self
+    }
+
+    /// See [`Mutex::hold_at_least`](crate::Mutex::hold_at_least).
+    pub const fn hold_at_least(mut self, hold_at_least: Duration) -> Self {
+        self.settings.hold_at_least = Some(hold_at_least);
+        self
+    }
+
+    /// See [`Mutex::grace`](crate::Mutex::grace).
+    pub const fn grace(mut self, grace: Duration) -> Self {
+        self.settings.grace = Some(grace);
+        self
+    }
+
+    /// See [`Mutex::label`](crate::Mutex::label).
+    pub const fn label(mut self, label: &'static str) -> Self {
+        self.settings.label = Some(label);
+        self
+    }
+
+    /// See [`Mutex::fair`](crate::Mutex::fair).
+    pub const fn fair(mut self) -> Self {
+        self.settings.fair = true;
+        self
+    }
+
+    /// Acquires the lock for `scope`, waiting for it.
+    pub(super) async fn lock(self, scope: Scope) -> Result<Acquired, AcquireError> {
+        let tenure = self.tenure()?;
+        let hold = match self.handle(tenure, &scope) {
+            Handle::Reentrant(mutex) => Hold::Reentrant(mutex.lock().await?),
+            Handle::Mutex(mutex) => Hold::Plain(mutex.lock().await?),
+            Handle::Read(lock) => Hold::Plain(lock.read().await?),
+            Handle::Write(lock) => Hold::Plain(lock.write().await?.into()),
+            Handle::Semaphore(semaphore) => Hold::Plain(semaphore.acquire().await?),
+        };
+        Ok(Acquired { hold, tenure: tenure.clone(), scope })
+    }
+
+    /// Acquires the lock for `scope`, unless it is busy for as long as the plan waits: without a
+    /// wait not at all.
+    pub(super) async fn lock_or_skip(self, scope: Scope) -> Result<Option<Acquired>, AcquireError> {
+        if self.settings.wait.is_some() {
+            return match self.lock(scope).await {
+                Ok(acquired) => Ok(Some(acquired)),
+                Err(AcquireError::TimedOut(_)) => Ok(None),
+                Err(error) => Err(error),
+            };
+        }
+        let tenure = self.tenure()?;
+        let hold = match self.handle(tenure, &scope) {
+            Handle::Reentrant(mutex) => mutex.try_lock().await?.map(Hold::Reentrant),
+            Handle::Mutex(mutex) => mutex.try_lock().await?.map(Hold::Plain),
+            Handle::Read(lock) => lock.try_read().await?.map(Hold::Plain),
+            Handle::Write(lock) => lock.try_write().await?.map(|guard| Hold::Plain(guard.into())),
+            Handle::Semaphore(semaphore) => semaphore.try_acquire().await?.map(Hold::Plain),
+        };
+        Ok(hold.map(|hold| Acquired { hold, tenure: tenure.clone(), scope }))
+    }
+
+    fn handle(&self, tenure: &Tenure, scope: &Scope) -> Handle {
+        let (name, settings) = (&*self.name, self.settings);
+        match self.kind {
+            Kind::Reentrant => {
+                let mutex = with_settings!(tenure.mutex(name).reentrant(), settings);
+                Handle::Reentrant(mutex.within(scope))
+            }
+            Kind::Mutex => Handle::Mutex(with_settings!(tenure.mutex(name), settings)),
+            Kind::Read => Handle::Read(with_settings!(tenure.rwlock(name), settings)),
+            Kind::Write => Handle::Write(with_settings!(tenure.rwlock(name), settings)),
+            Kind::Semaphore(permits) => {
+                Handle::Semaphore(with_settings!(tenure.semaphore(name, permits), settings))
+            }
+        }
+    }
+
+    fn tenure(&self) -> Result<&Tenure, AcquireError> {
+        // The default leads to what `tenure_core` calls a `Tenure`.
+        let tenure = self.tenure.as_ref().or_else(|| default::get().map(|tenure| &**tenure));
+        tenure.ok_or_else(|| {
+            let what = "this #[locked] function names no store, and there is no default";
+            let cure = "call tenure::set_default(…) at the start of main, or write store = …";
+            self.misconfigured("no store".to_owned(), what, cure)
+        })
+    }
+
+    /// The error of a process that has no thread to wait on.
+    pub(super) fn cannot_block(&self, error: &io::Error) -> AcquireError {
+        let store = match self.tenure() {
+            Ok(tenure) => store_of(tenure),
+            Err(error) => return error,
+        };
+        let what = format!("the thread that waits for blocking callers cannot be started: {error}");
+        self.misconfigured(store, &what, "see how many threads this process may have")
+    }
+
+    fn misconfigured(&self, store: String, what: &str, cure: &str) -> AcquireError {
+        match LockName::new(&self.name) {
+            Ok(name) => {
+                let fault = Fault::new(FaultKind::Misconfigured, what, cure);
+                let trouble = Trouble { place: Place { name, store }, fault };
+                AcquireError::Misconfigured(Box::new(trouble))
+            }
+            Err(error) => error.into(),
+        }
+    }
+}
+
+/// Where a store is, for errors.
+pub(super) fn store_of(tenure: &Tenure) -> String {
+    format!("{}:{}", tenure.store().kind(), tenure.store().location())
+}

@@ -1,0 +1,105 @@
+//! Running the body of a locked function, and nothing of it without the lock.
+
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
+
+use tenure_core::{AcquireError, Lost, Scope};
+
+use super::{CanFail, CanSkip, LockedError, Plan, current::Current, plan::Acquired};
+use crate::blocking;
+
+/// Runs `body` under the lock, or gives back the error.
+pub async fn or_fail<B>(plan: Plan, body: B) -> B::Output
+where
+    B: Future,
+    B::Output: CanFail,
+{
+    match plan.lock(scope()).await {
+        Ok(acquired) => run(acquired, body).await.unwrap_or_else(failed),
+        Err(error) => failed(error),
+    }
+}
+
+/// Runs `body` under the lock, or not at all if somebody else has it.
+pub async fn or_skip<B>(plan: Plan, body: B) -> B::Output
+where
+    B: Future,
+    B::Output: CanSkip,
+{
+    match plan.lock_or_skip(scope()).await {
+        Ok(Some(acquired)) => run(acquired, body).await.unwrap_or_else(failed),
+        Ok(None) => CanSkip::skipped(),
+        Err(error) => failed(error),
+    }
+}
+
+/// As [`or_fail`], on the thread of the caller.
+pub fn or_fail_blocking<O: CanFail>(plan: Plan, body: impl FnOnce() -> O) -> O {
+    match wait_for(&plan, plan.clone().lock(scope())) {
+        Ok(acquired) => run_blocking(acquired, body).unwrap_or_else(failed),
+        Err(error) => failed(error),
+    }
+}
+
+/// As [`or_skip`], on the thread of the caller.
+pub fn or_skip_blocking<O: CanSkip>(plan: Plan, body: impl FnOnce() -> O) -> O {
+    match wait_for(&plan, plan.clone().lock_or_skip(scope())) {
+        Ok(Some(acquired)) => run_blocking(acquired, body).unwrap_or_else(failed),
+        Ok(None) => CanSkip::skipped(),
+        Err(error) => failed(error),
+    }
+}
+
+fn failed<O: CanFail>(error: impl Into<LockedError>) -> O {
+    O::failed(error.into())
+}
+
+/// A scope of its own for each call, that knows what its callers hold: so a call enters the lock of
+/// a call around it, and two calls side by side exclude each other.
+fn scope() -> Scope {
+    Scope::current().map_or_else(Scope::new, |outer| outer.nested())
+}
+
+/// Polls `body` for as long as the hold lasts, and lets the lock go when it is done.
+async fn run<B: Future>(acquired: Acquired, body: B) -> Result<B::Output, Lost> {
+    let Acquired { hold, tenure, scope } = acquired;
+    let hold = Arc::new(hold);
+    let output = {
+        let current = Current::new(&hold, tenure);
+        let (mut lost, mut work) = (pin!(hold.lost()), pin!(scope.run(current.inside(body))));
+        poll_fn(|context| match lost.as_mut().poll(context) {
+            Poll::Ready(lost) => Poll::Ready(Err(lost)),
+            Poll::Pending => work.as_mut().poll(context).map(Ok),
+        })
+        .await?
+    };
+    hold.check()?;
+    if let Some(hold) = Arc::into_inner(hold) {
+        hold.release().await;
+    }
+    Ok(output)
+}
+
+/// Calls `body`, and lets the lock go when it is done.
+fn run_blocking<O>(acquired: Acquired, body: impl FnOnce() -> O) -> Result<O, Lost> {
+    let Acquired { hold, tenure, scope } = acquired;
+    let hold = Arc::new(hold);
+    let current = Current::new(&hold, tenure);
+    let output = scope.run_blocking(|| current.inside_blocking(body));
+    hold.check()?;
+    if let Some(hold) = Arc::into_inner(hold) {
+        // Where it cannot be waited for it was dropped, which releases too.
+        let _ = blocking::wait_for(hold.release());
+    }
+    Ok(output)
+}
+
+/// Blocks until the lock is acquired or not.
+fn wait_for<T: Send>(
+    plan: &Plan,
+    acquiring: impl Future<Output = Result<T, AcquireError>> + Send + 'static,
+) -> Result<T, AcquireError> {
+    match blocking::wait_for(acquiring) {
+        Ok(acquired) => acquired,
+        Err(error) => Err(plan.cannot_block(&error)),
+    }
+}
