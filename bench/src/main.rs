@@ -10,6 +10,7 @@ mod crash;
 mod handoff;
 mod handover;
 mod kinds;
+mod locked;
 mod memory;
 mod redis_acquire;
 mod redis_handoff;
@@ -71,6 +72,7 @@ fn measure(dir: &Path, shorter: usize) -> Result<Report, Failure> {
     report.add(handover::measure(dir, 20 / shorter)?);
     report.add(crash::measure(dir, 20 / shorter)?);
     report.add(reentry::measure(200 / shorter)?);
+    report.add(locked::measure(200 / shorter)?);
     report.add(memory::measure(dir)?);
     Ok(report)
 }
