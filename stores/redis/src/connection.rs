@@ -69,16 +69,35 @@ impl Connection {
     /// Sends the command that `write` writes, and waits for its reply.
     ///
     /// # Cancel safety
-    /// When this is dropped, the command is sent all the same and its reply goes nowhere.
+    /// When this is dropped, the command is sent all the same, now if it was not yet, and its reply
+    /// goes nowhere.
     pub(crate) async fn call(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Value, RedisError> {
         let (sender, answer) = oneshot::channel();
         self.shared.send(write, sender);
-        answer.await.unwrap_or_else(|_| Err(broken()))?.extract_error()
+        let mut call = UnderWay { shared: &self.shared, answered: false };
+        let answer = answer.await;
+        call.answered = true;
+        answer.unwrap_or_else(|_| Err(broken()))?.extract_error()
     }
 
     /// Whether nothing can be sent any more.
     pub(crate) fn is_closed(&self) -> bool {
         self.shared.lock().closed
+    }
+}
+
+/// A call whose answer has not come.
+struct UnderWay<'a> {
+    shared: &'a Shared,
+    answered: bool,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        // Else what takes this call back, over another connection, might overtake it.
+        if !self.answered {
+            self.shared.flush();
+        }
     }
 }
 
@@ -108,6 +127,20 @@ impl Shared {
             drop(state);
         }
         if wake {
+            self.driver.wake();
+        }
+    }
+
+    /// Writes what has gathered, unless somebody is writing.
+    fn flush(&self) {
+        let mut state = self.lock();
+        if state.closed || state.writing || state.out.is_empty() {
+            return;
+        }
+        state.writing = true;
+        let out = std::mem::take(&mut state.out);
+        drop(state);
+        if self.write_now(out) {
             self.driver.wake();
         }
     }
