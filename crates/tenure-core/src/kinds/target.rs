@@ -10,7 +10,7 @@ use crate::{
     acquire::{self, Acquirer},
     context::Context,
     guard::Guard,
-    options::Options,
+    options::{Options, Settings},
 };
 
 /// One lock of one kind. A name that cannot be used becomes an error when the lock is acquired.
@@ -47,10 +47,31 @@ impl Target {
 
     /// Acquires it in `mode`, waiting for it.
     pub(super) async fn lock(self, mode: Mode, options: Options) -> Result<Guard, AcquireError> {
+        let settings = self.settings(mode, options)?;
+        self.lock_with(settings).await
+    }
+
+    /// What an acquisition of it works with.
+    pub(super) fn settings(&self, mode: Mode, options: Options) -> Result<Settings, AcquireError> {
+        let name = self.name.as_ref().map_err(NameError::clone)?;
+        Ok(self.acquirer.context.settings(name, mode, options)?)
+    }
+
+    /// Acquires it with settings of its own making, waiting for it.
+    pub(super) async fn lock_with(self, settings: Settings) -> Result<Guard, AcquireError> {
         let name = self.name?;
-        let settings = self.acquirer.context.settings(&name, mode, options)?;
         let span = self.acquirer.context.observer.span(self.kind, &name);
         acquire::lock(&self.acquirer, &name, settings).instrument(span).await
+    }
+
+    /// Acquires it with settings of its own making, if nobody is in the way.
+    pub(super) async fn try_lock_with(
+        self,
+        settings: Settings,
+    ) -> Result<Option<Guard>, AcquireError> {
+        let name = self.name?;
+        let span = self.acquirer.context.observer.span(self.kind, &name);
+        acquire::try_lock(&self.acquirer, &name, settings).instrument(span).await
     }
 
     /// Acquires it in `mode` if nobody is in the way.
@@ -59,10 +80,8 @@ impl Target {
         mode: Mode,
         options: Options,
     ) -> Result<Option<Guard>, AcquireError> {
-        let name = self.name?;
-        let settings = self.acquirer.context.settings(&name, mode, options)?;
-        let span = self.acquirer.context.observer.span(self.kind, &name);
-        acquire::try_lock(&self.acquirer, &name, settings).instrument(span).await
+        let settings = self.settings(mode, options)?;
+        self.try_lock_with(settings).await
     }
 }
 

@@ -9,7 +9,8 @@ use std::{
 };
 
 use tenure_core::{
-    AcquireError, All, LockName, MemoryStore, ReleaseError, Store, Tenure, proto::queue::Snapshot,
+    AcquireError, All, Defaults, LockName, MemoryStore, ReleaseError, Store, Tenure,
+    proto::queue::Snapshot,
 };
 use tokio::task::JoinSet;
 
@@ -259,4 +260,23 @@ async fn those_who_lock_the_same_names_in_other_orders_never_wait_in_a_circle() 
     }
     // Each name is in three of the four sets that each of four clients locks 50 times.
     assert_eq!(counters.each_ref().map(|count| count.load(Ordering::Relaxed)), [600; 3]);
+}
+
+#[tokio::test]
+async fn defaults_of_its_names_hold_for_all_together() {
+    let store = MemoryStore::new();
+    let defaults = |name: &LockName| {
+        let mut defaults = Defaults::default();
+        defaults.hold_at_least = Some(Duration::from_secs(60));
+        defaults.wait = (name.as_str() == "a").then_some(Duration::from_millis(40));
+        defaults
+    };
+    let tenure = Tenure::builder(Arc::new(store.clone())).defaults(defaults).build();
+    let busy = Tenure::new(Arc::new(store.clone())).mutex("b").lock().await.unwrap();
+    let error = tenure.all(["a", "b"]).lock().await.unwrap_err();
+    assert!(matches!(error, AcquireError::TimedOut(_)), "{error}");
+    is_free(&store, "a").await;
+    drop(busy);
+    tenure.all(["a", "b"]).lock().wait(SOON).await.unwrap().release().await.unwrap();
+    assert!(kept(&store, "a").await.holders[0].lingering);
 }

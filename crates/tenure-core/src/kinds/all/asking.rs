@@ -23,7 +23,7 @@ use crate::{
     driver::{Either, any, first},
     guard::Guard,
     kinds::target::Target,
-    options::{Options, setters},
+    options::{Options, Settings, setters},
 };
 
 /// Which locks are asked for, as they were given.
@@ -38,7 +38,7 @@ pub(super) struct Asking {
 #[derive(Clone)]
 struct Part {
     target: Target,
-    options: Options,
+    settings: Settings,
     hold_at_least: Duration,
 }
 
@@ -54,10 +54,10 @@ impl Asking {
         let mut known: BTreeMap<(&'static str, String, LockName), *const Context> = BTreeMap::new();
         let mut parts = Vec::with_capacity(given);
         for (target, options) in self.locks {
-            let mut options = options.under(&self.options);
-            let (_, hold_at_least) = options.lengths()?;
+            let options = options.under(&self.options);
+            let mut settings = target.settings(Mode::Exclusive, options)?;
             // What is given back because another lock is busy is free at once.
-            options.hold_at_least = None;
+            let hold_at_least = std::mem::take(&mut settings.hold_at_least);
             let context = target.context();
             let store = &context.store;
             let key = (store.kind(), store.location(), target.name().clone()?);
@@ -65,7 +65,7 @@ impl Asking {
             if *known.entry(key.clone()).or_insert(at) != at {
                 return Err(AcquireError::Twice { place: context.place(&key.2) });
             }
-            parts.push((key, Part { target, options, hold_at_least }));
+            parts.push((key, Part { target, settings, hold_at_least }));
         }
         let parts = in_order(parts);
         if parts.is_empty() || parts.len() > MOST {
@@ -76,8 +76,9 @@ impl Asking {
 
     /// Acquires all of them, and begins again when one is lost while another is waited for.
     async fn lock(self) -> Result<AllGuard, AcquireError> {
-        let wait = self.options.wait;
         let parts = self.in_order()?;
+        // Where the caller says nothing, the shortest that any of the names has by default.
+        let wait = parts.iter().filter_map(|part| part.settings.wait).min();
         let Some(context) = parts.first().map(|part| part.target.context().clone()) else {
             return Err(AcquireError::Names { given: 0 });
         };
@@ -101,8 +102,7 @@ impl Asking {
         let parts = self.in_order()?;
         let mut held = Held::default();
         for part in &parts {
-            let tried = part.target.clone().try_lock(Mode::Exclusive, part.options.clone());
-            match tried.await? {
+            match part.target.clone().try_lock_with(part.settings.clone()).await? {
                 Some(guard) => held.0.push(guard),
                 None => return Ok(None),
             }
@@ -118,8 +118,8 @@ async fn lock_once(
 ) -> Result<Option<AllGuard>, AcquireError> {
     let mut held = Held::default();
     for part in parts {
-        let options = Options { wait: rest(), ..part.options.clone() };
-        let lock = part.target.clone().lock(Mode::Exclusive, options);
+        let settings = Settings { wait: rest(), ..part.settings.clone() };
+        let lock = part.target.clone().lock_with(settings);
         match first(lock, held.lost()).await {
             Either::One(guard) => held.0.push(guard?),
             Either::Other(_) => return Ok(None),

@@ -84,10 +84,11 @@ impl Attempt {
 
     async fn lock(self) -> Locked {
         let stay = self.stay()?;
-        let (target, mut options) = (&self.asked.target, self.asked.options.clone());
+        let target = &self.asked.target;
+        let mut settings = target.settings(Mode::Exclusive, self.asked.options.clone())?;
         let context = target.context();
         let asked = context.now();
-        let give_up = options.wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
+        let give_up = settings.wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
         // Whoever passes asks the store, or finds that another future of the scope has done so.
         let gate = stay.gate();
         let Some(passed) = before(&*context.clock, give_up, gate.lock()).await else {
@@ -96,8 +97,8 @@ impl Attempt {
         if let Some(hold) = stay.enter() {
             return Ok(self.entered(hold));
         }
-        options.wait = options.wait.map(|_| give_up.since(context.now()));
-        let guard = target.clone().lock(Mode::Exclusive, options).await?;
+        settings.wait = settings.wait.map(|_| give_up.since(context.now()));
+        let guard = target.clone().lock_with(settings).await?;
         let hold = stay.hold(guard);
         drop(passed);
         Ok(ReentrantGuard::new(hold))
