@@ -62,8 +62,17 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct Run {
     /// The lock's name: 1 to 512 bytes of text without control characters
-    #[arg(value_parser = name)]
-    pub(crate) name: LockName,
+    #[arg(value_parser = name, required_unless_present = "all")]
+    pub(crate) name: Option<LockName>,
+    /// Hold all of these locks together, or none
+    #[arg(
+        long,
+        value_name = "A,B,…",
+        value_delimiter = ',',
+        value_parser = name,
+        conflicts_with_all = ["name", "shared", "permits"]
+    )]
+    pub(crate) all: Vec<LockName>,
     /// Share the lock with others that say so too: a reader. Without it the command is alone
     #[arg(long, conflicts_with = "permits")]
     pub(crate) shared: bool,
@@ -111,6 +120,13 @@ pub(crate) struct Run {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+impl Run {
+    /// The names of the locks that the command runs under, as they were given.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &LockName> {
+        self.name.iter().chain(&self.all)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

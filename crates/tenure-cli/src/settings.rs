@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tenure::config::Config;
+use tenure::{Defaults, config::Config};
 
 use crate::{args, exit, exit::Failure};
 
@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Reader,
     /// With so many of a semaphore's permits.
     Permits { take: u32, of: u32 },
+    /// Alone, in several locks together.
+    All,
 }
 
 impl Kind {
@@ -49,6 +51,7 @@ impl Kind {
                 "{take} of {of} permits can never be had; take at most {of}"
             ))),
             Some(of) => Ok(Self::Permits { take, of }),
+            None if !run.all.is_empty() => Ok(Self::All),
             None if run.shared => Ok(Self::Reader),
             None => Ok(Self::Mutex),
         }
@@ -73,9 +76,11 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new(run: &args::Run, config: &Config) -> Result<Self, Failure> {
-        let defaults = config.defaults_of(&run.name);
-        let ttl = run.ttl.or(defaults.ttl).unwrap_or(DEFAULT_TTL);
-        let max_hold = run.max_hold.or(defaults.max_hold);
+        // Of several locks the one with the shortest time says what is certain of all.
+        let defaults: Vec<_> = run.names().map(|name| config.defaults_of(name)).collect();
+        let shortest = |of: fn(&Defaults) -> Option<Duration>| defaults.iter().filter_map(of).min();
+        let ttl = run.ttl.or(shortest(|of| of.ttl)).unwrap_or(DEFAULT_TTL);
+        let max_hold = run.max_hold.or(shortest(|of| of.max_hold));
         // What is certain of the hold: a lease, or less if it is ended earlier.
         let certain = max_hold.map_or(ttl, |longest| longest.min(ttl));
         let grace = match run.grace.or(config.run().grace) {
@@ -91,7 +96,7 @@ impl Plan {
             Some(grace) => grace,
             None => DEFAULT_GRACE.min(certain / 4),
         };
-        let wait = run.wait.or(defaults.wait);
+        let wait = run.wait.or(shortest(|of| of.wait));
         Ok(Self {
             kind: Kind::new(run)?,
             ttl,

@@ -2,16 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{Clock, Guard, ReleaseError, SystemClock, Tenure, config::Config, proto::LostReason};
+use tenure::{Clock, LockName, SystemClock, Tenure, config::Config, proto::LostReason};
 
 use crate::{
     args,
     exit::{self, Failure},
     output::{Event, Fate, Voice},
     run::{
-        acquire::acquire,
+        acquire::{acquire, together},
         child::{Child, Launch},
         guardian::vigil::{Cause, Terms},
+        held::{Held, NotReleased},
         protocol::{Ended, How},
         signals::{ENDING, Signals, TELLING},
         supervise::{Outcome, Supervision},
@@ -35,14 +36,15 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
     voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
 
     let asked = Instant::now();
-    let guard = tokio::select! {
-        guard = acquire(&tenure, &args.name, &plan, voice) => guard,
+    let names: Vec<&LockName> = args.names().collect();
+    let held = tokio::select! {
+        held = acquire(&tenure, &names, &plan, voice) => held,
         signal = signals.next() => Err(Failure::Interrupted { signal: signal as i32 }),
     };
-    let done = match guard {
-        Ok(guard) => {
+    let done = match held {
+        Ok(held) => {
             let waited = asked.elapsed();
-            under_lock(guard, args, &tenure, &plan, signals, voice, waited).await
+            under_lock(held, &args, &tenure, &plan, signals, voice, waited).await
         }
         Err(failure) => Err(failure),
     };
@@ -55,8 +57,8 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
 
 /// Runs the command and releases the lock when nothing of it is left.
 async fn under_lock(
-    guard: Guard,
-    args: args::Run,
+    held: Held,
+    args: &args::Run,
     tenure: &Tenure,
     plan: &Plan,
     mut signals: Signals,
@@ -64,15 +66,15 @@ async fn under_lock(
     waited: Duration,
 ) -> Result<u8, Failure> {
     let began = SystemClock.now();
-    let name = args.name.as_str();
-    voice.event(&Event::Acquired { name, token: guard.token(), waited });
+    let name = &together(args.names());
+    for (name, token) in held.tokens() {
+        voice.event(&Event::Acquired { name, token, waited });
+    }
     signals.listen(&TELLING).map_err(Failure::failed)?;
     let terminal = Terminal::open();
-    let environment = vec![
-        ("TENURE_NAME", name.to_owned()),
-        ("TENURE_TOKEN", guard.token().to_string()),
-        ("TENURE_STORE_KIND", tenure.store().kind().to_owned()),
-    ];
+    let mut environment = tokens(args, &held);
+    environment.push(("TENURE_NAME".to_owned(), name.clone()));
+    environment.push(("TENURE_STORE_KIND".to_owned(), tenure.store().kind().to_owned()));
     let terms =
         Terms { grace: plan.grace, margin: plan.margin, kill_when_lost: plan.kill_when_lost };
     let launch = Launch {
@@ -82,14 +84,15 @@ async fn under_lock(
         foreground: terminal.as_ref().is_some_and(Terminal::is_ours),
         liveness: tenure.store().liveness(),
         terms,
-        deadline: guard.deadline(),
+        deadline: held.deadline(),
     };
     let mut child = Child::start(launch).await.map_err(|error| {
         Failure::Failed(format!("cannot start the guardian of the command: {error}"))
     })?;
     let terminal = terminal.as_ref();
     let supervision = Supervision {
-        guard: &guard,
+        held: &held,
+        name,
         child: &mut child,
         signals: &mut signals,
         terminal,
@@ -103,24 +106,35 @@ async fn under_lock(
     }
     let outcome = outcome?;
     child.dismiss();
-    finish(guard, outcome, voice).await
+    finish(held, name, outcome, voice).await
 }
 
-/// Releases the lock and finds the exit code.
-async fn finish(guard: Guard, outcome: Outcome, voice: &Voice) -> Result<u8, Failure> {
+/// The tokens for the command, in the order in which the names were given.
+fn tokens(args: &args::Run, held: &Held) -> Vec<(String, String)> {
+    let known = held.tokens();
+    let token = |name: &LockName| known.iter().find(|(known, _)| *known == name.as_str());
+    let tokens: Vec<_> =
+        args.names().filter_map(token).map(|(_, token)| token.to_string()).collect();
+    let mut environment = vec![("TENURE_TOKEN".to_owned(), tokens.join(","))];
+    if !args.all.is_empty() {
+        let numbered = tokens.into_iter().zip(1..);
+        environment.extend(numbered.map(|(token, at)| (format!("TENURE_TOKEN_{at}"), token)));
+    }
+    environment
+}
+
+/// Releases the locks and finds the exit code.
+async fn finish(held: Held, name: &str, outcome: Outcome, voice: &Voice) -> Result<u8, Failure> {
     let Outcome { ended, lost: seen } = outcome;
     let signal = match ended.how {
         How::Signal(number) => Some(number),
         How::Code(_) => None,
     };
-    let name = guard.name().clone();
-    let name = name.as_str();
-    let in_time = ended.at < guard.deadline().as_nanos();
-    let release = guard.release().await;
-    let lost = match &release {
-        Err(ReleaseError::Lost(late)) => Some(late.reason),
-        _ => seen,
-    };
+    let in_time = ended.at < held.deadline().as_nanos();
+    let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
+    let release = held.release().await;
+    let late = release.as_ref().err().and_then(|not| not.lost);
+    let lost = late.or(seen);
     let is_lost = is_lost(ended, lost, in_time);
     if is_lost && seen.is_none() {
         let reason = lost.unwrap_or(LostReason::Deadline);
@@ -130,9 +144,9 @@ async fn finish(guard: Guard, outcome: Outcome, voice: &Voice) -> Result<u8, Fai
     let code = if is_lost { exit::LOST } else { ended.how.code() };
     voice.event(&Event::Ended { name, code, signal });
     match release {
-        Ok(()) => voice.event(&Event::Released { name }),
-        Err(ReleaseError::Lost(_)) => {}
-        Err(error) => voice.event(&Event::ReleaseFailed { name, why: &error.to_string() }),
+        Ok(()) => released.iter().for_each(|name| voice.event(&Event::Released { name })),
+        Err(NotReleased { why, .. }) if why.is_empty() => {}
+        Err(NotReleased { why, .. }) => voice.event(&Event::ReleaseFailed { name, why: &why }),
     }
     Ok(code)
 }

@@ -1,8 +1,8 @@
 //! Acquiring the lock that a command runs under.
 
-use tenure::{AcquireError, Guard, LockName, Tenure};
+use tenure::{AcquireError, LockName, Tenure};
 
-use super::waiting::Waiting;
+use super::{held::Held, waiting::Waiting};
 use crate::{
     exit::Failure,
     output::{Voice, human},
@@ -26,53 +26,98 @@ macro_rules! as_planned {
     }};
 }
 
-/// Acquires the lock as planned.
+/// Acquires what the command runs under, as planned.
 pub(crate) async fn acquire(
+    tenure: &Tenure,
+    names: &[&LockName],
+    plan: &Plan,
+    voice: &Voice,
+) -> Result<Held, Failure> {
+    let busy = |what| Failure::Busy { what, code: plan.busy_exit_code };
+    let held = match (plan.kind, names) {
+        (Kind::All, _) => all(tenure, names, plan, voice).await,
+        (_, [name]) => one(tenure, name, plan, voice).await,
+        _ => return Err(Failure::Usage("one name is needed".to_owned())),
+    };
+    match held.map_err(|error| refused(error, busy))? {
+        Some(held) => Ok(held),
+        None => Err(busy(who_has_one(tenure, names).await)),
+    }
+}
+
+/// One lock; nothing if it is busy and not waited for.
+async fn one(
     tenure: &Tenure,
     name: &LockName,
     plan: &Plan,
     voice: &Voice,
-) -> Result<Guard, Failure> {
-    let busy = |what| Failure::Busy { what, code: plan.busy_exit_code };
+) -> Result<Option<Held>, AcquireError> {
+    let name = name.as_str();
+    let (mutex, rwlock) = (tenure.mutex(name), tenure.rwlock(name));
     if plan.patience == Patience::None {
         let trying = match plan.kind {
-            Kind::Mutex => tenure.mutex(name.as_str()).try_lock(),
-            Kind::Reader => tenure.rwlock(name.as_str()).try_read(),
-            Kind::Permits { take, of } => {
-                tenure.semaphore(name.as_str(), of).try_acquire_many(take)
-            }
+            Kind::Mutex | Kind::All => mutex.try_lock(),
+            Kind::Reader => rwlock.try_read(),
+            Kind::Permits { take, of } => tenure.semaphore(name, of).try_acquire_many(take),
         };
-        let guard = as_planned!(trying, plan).await.map_err(|error| refused(error, busy))?;
-        return match guard {
-            Some(guard) => Ok(guard),
-            None => Err(busy(who_has_it(tenure, name).await)),
-        };
+        return Ok(as_planned!(trying, plan).await?.map(Held::One));
     }
     let locking = match plan.kind {
-        Kind::Mutex => tenure.mutex(name.as_str()).lock(),
-        Kind::Reader => tenure.rwlock(name.as_str()).read(),
-        Kind::Permits { take, of } => tenure.semaphore(name.as_str(), of).acquire_many(take),
+        Kind::Mutex | Kind::All => mutex.lock(),
+        Kind::Reader => rwlock.read(),
+        Kind::Permits { take, of } => tenure.semaphore(name, of).acquire_many(take),
     };
-    let waiting = Waiting::new(voice, name.as_str());
+    let waiting = Waiting::new(voice, name);
     let mut lock = as_planned!(locking, plan).on_busy(move |seen| waiting.busy(seen));
     if let Patience::For(wait) = plan.patience {
         lock = lock.wait(wait);
     }
-    lock.await.map_err(|error| refused(error, busy))
+    lock.await.map(|guard| Some(Held::One(guard)))
+}
+
+/// All locks together; nothing if one is busy and not waited for.
+async fn all(
+    tenure: &Tenure,
+    names: &[&LockName],
+    plan: &Plan,
+    voice: &Voice,
+) -> Result<Option<Held>, AcquireError> {
+    let all = tenure.all(names.iter().map(|name| name.as_str()));
+    if plan.patience == Patience::None {
+        return Ok(as_planned!(all.try_lock(), plan).await?.map(Held::All));
+    }
+    let waiting = Waiting::new(voice, &together(names.iter().copied()));
+    let mut lock = as_planned!(all.lock(), plan).on_busy(move |seen| waiting.busy(seen));
+    if let Patience::For(wait) = plan.patience {
+        lock = lock.wait(wait);
+    }
+    lock.await.map(|guard| Some(Held::All(guard)))
+}
+
+/// What several locks are called where one name is expected.
+pub(crate) fn together<'a>(names: impl Iterator<Item = &'a LockName>) -> String {
+    names.map(LockName::as_str).collect::<Vec<_>>().join(",")
 }
 
 fn refused(error: AcquireError, busy: impl FnOnce(String) -> Failure) -> Failure {
     match error {
         AcquireError::TimedOut(_) => busy(error.to_string()),
-        AcquireError::Setting(_) | AcquireError::Name(_) => Failure::Usage(error.to_string()),
+        AcquireError::Setting(_) | AcquireError::Name(_) | AcquireError::Names { .. } => {
+            Failure::Usage(error.to_string())
+        }
         _ => Failure::failed(error),
     }
 }
 
-/// Why the lock was not free, as far as can be told a moment later.
-async fn who_has_it(tenure: &Tenure, name: &LockName) -> String {
-    let seen = tenure.store().inspect(name).await.unwrap_or_default();
-    let who = seen.holders.first().map(|holder| human::holder(holder, human::now()));
-    let who = who.unwrap_or_else(|| "others come first".into());
-    format!("lock {name:?} in {} is busy: {who}", tenure.store().location())
+/// Why one of the locks was not free, as far as can be told a moment later.
+async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> String {
+    let location = tenure.store().location();
+    for name in names {
+        let seen = tenure.store().inspect(name).await.unwrap_or_default();
+        if let Some(holder) = seen.holders.first() {
+            let who = human::holder(holder, human::now());
+            return format!("lock {name:?} in {location} is busy: {who}");
+        }
+    }
+    format!("lock {:?} in {location} is busy: others come first", together(names.iter().copied()))
 }

@@ -32,7 +32,7 @@ pub(crate) struct Launch<'a> {
     /// The command and its arguments.
     pub(crate) command: Vec<OsString>,
     /// What is added to its environment.
-    pub(crate) environment: Vec<(&'static str, String)>,
+    pub(crate) environment: Vec<(String, String)>,
     /// Whether it gets the terminal.
     pub(crate) foreground: bool,
     /// What keeps the hold alive in the store's eyes.

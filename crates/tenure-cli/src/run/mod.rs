@@ -12,6 +12,7 @@ pub(crate) mod child;
 mod command;
 mod descriptors;
 pub(crate) mod guardian;
+pub(crate) mod held;
 pub(crate) mod protocol;
 pub(crate) mod signals;
 pub(crate) mod supervise;

@@ -1,16 +1,17 @@
 //! Holding the lock while the command runs.
 
-use std::{pin::pin, time::Duration};
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tenure::{
-    Clock, Guard, SystemClock,
+    Clock, SystemClock,
     proto::{LostReason, Timestamp},
 };
 
 use super::{
     child::Child,
     guardian::vigil::Cause,
+    held::Held,
     protocol::{Ended, How, Order, Report},
     signals::Signals,
     terminal::{Terminal, stop_here},
@@ -29,7 +30,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// A command that runs under a lock, and all that concerns it.
 #[derive(Debug)]
 pub(crate) struct Supervision<'a> {
-    pub(crate) guard: &'a Guard,
+    /// What it runs under, and the name of that.
+    pub(crate) held: &'a Held,
+    pub(crate) name: &'a str,
     pub(crate) child: &'a mut Child,
     pub(crate) signals: &'a mut Signals,
     pub(crate) terminal: Option<&'a Terminal>,
@@ -51,12 +54,12 @@ impl Supervision<'_> {
     /// Returns when nothing of the command's group is left.
     pub(crate) async fn run(mut self) -> Result<Outcome, Failure> {
         let clock = SystemClock;
-        let mut loss = pin!(self.guard.lost());
+        let mut loss = self.held.lost();
         let mut lost = None;
-        let mut deadline = self.guard.deadline();
+        let mut deadline = self.held.deadline();
         loop {
-            if self.guard.deadline() != deadline && lost.is_none() {
-                deadline = self.guard.deadline();
+            if self.held.deadline() != deadline && lost.is_none() {
+                deadline = self.held.deadline();
                 self.tell(&Order::Renewed(deadline.as_nanos())).await?;
             }
             let end_begins = deadline.saturating_sub(self.plan.grace.max(self.plan.margin));
@@ -112,8 +115,7 @@ impl Supervision<'_> {
             return Ok(());
         };
         terminal.take_back_from(group);
-        let name = self.guard.name().as_str();
-        self.voice.event(&Event::Stopped { name, left: self.guard.remaining() });
+        self.voice.event(&Event::Stopped { name: self.name, left: self.held.remaining() });
         stop_here();
         self.go_on().await
     }
@@ -150,7 +152,7 @@ impl Supervision<'_> {
 
     fn say_lost(&self, reason: Option<LostReason>) {
         if let Some(reason) = reason {
-            let name = self.guard.name().as_str();
+            let name = self.name;
             let fate = if self.plan.kill_when_lost { Fate::Killed } else { Fate::RunsOn };
             self.voice.event(&Event::Lost { name, reason, fate });
         }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
+mod all;
 mod counter;
 mod exit_codes;
 mod guardian;

@@ -1,0 +1,78 @@
+//! What a command runs under: one lock, or several together.
+
+use std::{pin::Pin, time::Duration};
+
+use tenure::{AllGuard, Guard, Lost, LostReason, ReleaseError, Timestamp, Token};
+
+/// The guard of one lock or of several.
+#[derive(Debug)]
+pub(crate) enum Held {
+    One(Guard),
+    All(AllGuard),
+}
+
+/// Why a release did not go as it should.
+#[derive(Debug)]
+pub(crate) struct NotReleased {
+    /// Why a lock had been lost before, if one had.
+    pub(crate) lost: Option<LostReason>,
+    /// What else went wrong, in words; empty if nothing else did.
+    pub(crate) why: String,
+}
+
+impl Held {
+    /// Each name with its token.
+    pub(crate) fn tokens(&self) -> Vec<(&str, Token)> {
+        match self {
+            Self::One(guard) => vec![(guard.name().as_str(), guard.token())],
+            Self::All(guard) => {
+                guard.tokens().map(|(name, token)| (name.as_str(), token)).collect()
+            }
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Timestamp {
+        match self {
+            Self::One(guard) => guard.deadline(),
+            Self::All(guard) => guard.deadline(),
+        }
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        match self {
+            Self::One(guard) => guard.remaining(),
+            Self::All(guard) => guard.remaining(),
+        }
+    }
+
+    pub(crate) fn lost(&self) -> Pin<Box<dyn Future<Output = Lost> + Send>> {
+        match self {
+            Self::One(guard) => Box::pin(guard.lost()),
+            Self::All(guard) => Box::pin(guard.lost()),
+        }
+    }
+
+    pub(crate) async fn release(self) -> Result<(), NotReleased> {
+        let failures = match self {
+            Self::One(guard) => guard.release().await.err().into_iter().collect(),
+            Self::All(guard) => match guard.release().await {
+                Ok(()) => Vec::new(),
+                Err(error) => error.failures,
+            },
+        };
+        if failures.is_empty() {
+            return Ok(());
+        }
+        let mut not = NotReleased { lost: None, why: String::new() };
+        for failure in failures {
+            match failure {
+                ReleaseError::Lost(lost) => not.lost = not.lost.or(Some(lost.reason)),
+                other => {
+                    let gap = if not.why.is_empty() { "" } else { "; " };
+                    not.why += &format!("{gap}{other}");
+                }
+            }
+        }
+        Err(not)
+    }
+}
