@@ -34,9 +34,9 @@ scripts! {
     /// Releases a name that nobody waits for, and says so when somebody does.
     RELEASE_ALONE = "release_alone";
     /// Asks for a name, after letting go of a hold if it is told of one.
-    ASK = "look" "meet" "crowd" "save" "ask";
+    ASK = "look" "meet" "claim" "crowd" "save" "ask";
     /// Gives up a hold or a place.
-    RELEASE = "look" "release_lone" "crowd" "save" "release";
+    RELEASE = "look" "release_lone" "pass" "crowd" "save" "release";
     /// Extends a lease.
     RENEW = "look" "renew_lone" "crowd" "save" "renew";
     /// Writes a greater token into a hold.

@@ -1,0 +1,30 @@
+-- The usual claim: the lock is offered to this waiter alone, and it wants it as it did before.
+if ask == 'x' and not old and counts[1] == '1' and counts[2] == '1' and counts[8] and not counts[7]
+    and cmsgpack.unpack(counts[8])[1] == 'x' then
+    local offers = redis.call('ZRANGE', ends, 0, 1, 'WITHSCORES')
+    local kept = redis.call('ZRANGE', keeps, 0, 0, 'WITHSCORES')
+    if #offers == 2 and offers[1] == 'o' .. owner and tonumber(offers[2]) > now
+        and kept[2] and tonumber(kept[2]) > now then
+        local fresh = string.format('%.0f', now)
+        local last = tonumber(redis.call('SET', clock, fresh, 'GET') or 0) or 0
+        if last >= now then
+            fresh = string.format('%.0f', last + 1)
+            redis.call('SET', clock, fresh)
+        end
+        local upto = now + ttl * 1000
+        local till = math.max(tonumber(counts[6] or 0), upto)
+        redis.call('HSET', lock, 'h' .. owner, cmsgpack.pack({'x', 1, 0, fresh, '', 0, label}),
+            'till', string.format('%.0f', till))
+        redis.call('HDEL', lock, 'w' .. owner)
+        redis.call('ZADD', ends, upto, 'h' .. owner)
+        redis.call('ZREM', ends, 'o' .. owner)
+        redis.call('ZREM', keeps, owner)
+        redis.call('ZREM', queue, owner)
+        if till == upto then
+            redis.call('PEXPIREAT', lock, math.ceil(till / 1000))
+            redis.call('PEXPIREAT', ends, math.ceil(till / 1000))
+        end
+        local others = redis.call('ZCARD', queue) > 0 and 1 or 0
+        return {owner, 'granted', fresh, tonumber(ttl), others}
+    end
+end
