@@ -9,11 +9,14 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed},
     },
-    task::Poll,
-    time::Duration,
+    task::{Context, Poll, Waker},
+    time::{Duration, Instant},
 };
 
-use tenure_core::{AcquireError, Tenure, proto::queue::Snapshot};
+use tenure_core::{
+    AcquireError, Owner, Store, Tenure,
+    proto::queue::{Ask, Intent, Mode, Order, Snapshot},
+};
 use tenure_redis::{RedisOptions, RedisStore};
 use tenure_testkit::{
     Random,
@@ -161,6 +164,36 @@ async fn an_acquire_dropped_anywhere_leaves_nothing() {
         lock_keys(&server).is_empty() && seen == Snapshot::default()
     })
     .await;
+}
+
+/// Else what takes it back, over another connection, would overtake it.
+#[tokio::test]
+async fn an_acquire_that_is_dropped_is_on_its_way_at_once() {
+    let server = RedisServer::start();
+    let store = crate::support::store(&server.url());
+    let ask = |byte| Ask {
+        owner: Owner::from_bytes([byte; 16]),
+        mode: Mode::Exclusive,
+        order: Order::Fifo,
+        intent: Intent::Try,
+        ttl: LONG,
+        label: String::new(),
+    };
+    let names = ["warm", "one", "other"].map(crate::support::name);
+    store.acquire(&names[0], &ask(1)).await.unwrap();
+    // The first is written by itself, and the second waits for others to be written with.
+    let (one, other) = (ask(2), ask(3));
+    let (mut one, mut other) = (store.acquire(&names[1], &one), store.acquire(&names[2], &other));
+    let mut nobody = Context::from_waker(Waker::noop());
+    assert!(one.as_mut().poll(&mut nobody).is_pending());
+    assert!(other.as_mut().poll(&mut nobody).is_pending());
+    drop(other);
+    // Nothing else runs on this thread meanwhile.
+    let began = Instant::now();
+    while !lock_keys(&server).iter().any(|key| key.ends_with("lock:other")) {
+        assert!(began.elapsed() < PATIENCE, "it was not sent");
+    }
+    drop(one);
 }
 
 /// What is left when nobody is there to take anything back.
