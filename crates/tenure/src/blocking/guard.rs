@@ -5,7 +5,9 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{LockName, Lost, LostReason, ReleaseError, Timestamp, Token, error::Place};
+use tenure_core::{
+    DowngradeError, LockName, Lost, LostReason, ReleaseError, Timestamp, Token, error::Place,
+};
 use tokio::task::AbortHandle;
 
 use super::thread::Thread;
@@ -115,11 +117,16 @@ impl Guard {
         let Self { guard, thread, watchers } = self;
         drop(watchers);
         let (name, token) = (guard.name().clone(), guard.token());
-        thread.wait_for(guard.release()).unwrap_or_else(|| {
-            // A forked child never held it.
-            let place = Place { name, store: "the parent process".to_owned() };
-            Err(Lost { place, token, reason: LostReason::Taken }.into())
-        })
+        thread.wait_for(guard.release()).unwrap_or_else(|| Err(of_parent(name, token).into()))
+    }
+
+    /// The hold of a writer becomes that of a reader. Who is told of a loss stays the same.
+    pub(super) fn downgrade(self) -> Result<Self, DowngradeError> {
+        let Self { guard, thread, watchers } = self;
+        let (name, token) = (guard.name().clone(), guard.token());
+        let downgraded = thread.wait_for(crate::WriteGuard::from(guard).downgrade());
+        let guard = downgraded.unwrap_or_else(|| Err(of_parent(name, token).into()))?;
+        Ok(Self { guard, thread, watchers })
     }
 
     /// Stops renewing without releasing: the lock stays taken until its lease ends. Says how much
@@ -128,4 +135,10 @@ impl Guard {
     pub fn leave_to_expire(self) -> Duration {
         self.guard.leave_to_expire()
     }
+}
+
+/// What a forked child is told of a hold, which was never its own.
+fn of_parent(name: LockName, token: Token) -> Lost {
+    let place = Place { name, store: "the parent process".to_owned() };
+    Lost { place, token, reason: LostReason::Taken }
 }

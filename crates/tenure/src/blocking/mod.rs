@@ -1,7 +1,7 @@
 //! The same locks for programs without `async`.
 //!
 //! Everything has the name that it has outside this module, and the methods that are awaited there
-//! block here until they are done.
+//! block here until they are done. The reentrant mutex is missing, as a scope belongs to tasks.
 //!
 //! ```
 //! # let url = "memory:";
@@ -28,15 +28,25 @@
 //! then, as for a future that is dropped. And a thread cannot be stopped when its lock is lost: look
 //! at [`Guard::check`] before each effect that matters, or be told by [`Guard::on_lost`].
 
+mod all;
+mod election;
 mod guard;
+mod latch;
 mod mutex;
+mod rwlock;
+mod semaphore;
 mod settings;
 mod tenure;
 mod thread;
 mod waiting;
 
+pub use all::{All, AllGuard};
+pub use election::{Election, Leadership};
 pub use guard::Guard;
+pub use latch::Latch;
 pub use mutex::Mutex;
+pub use rwlock::{RwLock, WriteGuard};
+pub use semaphore::Semaphore;
 pub use tenure::Tenure;
 #[cfg(feature = "macros")]
 pub(crate) use thread::wait_for;

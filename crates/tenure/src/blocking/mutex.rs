@@ -28,6 +28,10 @@ impl Mutex {
         Self { home, handle }
     }
 
+    pub(super) fn into_async(self) -> crate::Mutex {
+        self.handle
+    }
+
     setters!();
 
     /// Acquires the lock, and blocks until it has it.

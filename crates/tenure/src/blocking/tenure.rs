@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{ShutdownError, Store};
 
 use super::{
-    Mutex,
+    All, Election, Latch, Mutex, RwLock, Semaphore,
     thread::{Thread, forked},
     waiting::Home,
 };
@@ -76,6 +76,44 @@ impl Tenure {
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
         let name = name.as_ref();
         Mutex::new(self.home(name), self.tenure.mutex(name))
+    }
+
+    /// A handle on the read-write lock called `name`.
+    pub fn rwlock(&self, name: impl AsRef<str>) -> RwLock {
+        let name = name.as_ref();
+        RwLock::new(self.home(name), self.tenure.rwlock(name))
+    }
+
+    /// A handle on the semaphore called `name`, which has so many permits: everybody says the same
+    /// number.
+    pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Semaphore {
+        let name = name.as_ref();
+        Semaphore::new(self.home(name), self.tenure.semaphore(name, permits))
+    }
+
+    /// A handle on the latch called `name`, which opens when `count` have arrived.
+    pub fn latch(&self, name: impl AsRef<str>, count: u32) -> Latch {
+        let name = name.as_ref();
+        Latch::new(self.home(name), self.tenure.latch(name, count))
+    }
+
+    /// A handle on the election called `name`.
+    pub fn election(&self, name: impl AsRef<str>) -> Election {
+        let name = name.as_ref();
+        Election::new(self.home(name), self.tenure.election(name))
+    }
+
+    /// A handle on all mutexes of these names together: all of them are held, or none.
+    pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
+        let names: Vec<_> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
+        All::new(self.home(&names.join(", ")), self.tenure.all(&names))
+    }
+
+    /// A handle on these mutexes together, which may have settings of their own and lie in
+    /// different stores: see [`crate::All::of`].
+    pub fn all_of(&self, mutexes: impl IntoIterator<Item = Mutex>) -> All {
+        let mutexes = mutexes.into_iter().map(Mutex::into_async);
+        All::new(self.home("several locks"), crate::All::of(mutexes))
     }
 
     /// Refuses further acquisitions, and blocks until all guards and waits are gone and the store

@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use tenure_core::{AcquireError, LockName, error::Place};
+use tenure_core::{
+    AcquireError, Fault, FaultKind, LockName, LookError, NameError,
+    error::{Place, Trouble},
+};
 
 use super::{guard::Guard, thread::Thread};
 
@@ -23,11 +26,10 @@ impl Home {
     pub(super) fn acquire<L, G>(&self, lock: L) -> Result<Guard, AcquireError>
     where
         L: IntoFuture<Output = Result<G, AcquireError>>,
-        L::IntoFuture: Future + Send + 'static,
-        G: Into<tenure_core::Guard> + Send,
+        L::IntoFuture: Send + 'static,
+        G: Into<crate::Guard> + Send,
     {
-        let acquired = self.thread.wait_for(lock.into_future());
-        let guard = acquired.unwrap_or_else(|| Err(self.shut_down()))?;
+        let guard = self.wait(lock.into_future())?;
         Ok(Guard::new(guard.into(), self.thread))
     }
 
@@ -35,22 +37,46 @@ impl Home {
     pub(super) fn try_acquire<L, G>(&self, lock: L) -> Result<Option<Guard>, AcquireError>
     where
         L: IntoFuture<Output = Result<Option<G>, AcquireError>>,
-        L::IntoFuture: Future + Send + 'static,
-        G: Into<tenure_core::Guard> + Send,
+        L::IntoFuture: Send + 'static,
+        G: Into<crate::Guard> + Send,
     {
-        let acquired = self.thread.wait_for(lock.into_future());
-        let guard = acquired.unwrap_or_else(|| Err(self.shut_down()))?;
+        let guard = self.wait(lock.into_future())?;
         Ok(guard.map(|guard| Guard::new(guard.into(), self.thread)))
     }
 
-    /// What a forked child is told.
-    fn shut_down(&self) -> AcquireError {
+    /// Blocks until an acquisition is over.
+    pub(super) fn wait<T: Send>(
+        &self,
+        acquiring: impl Future<Output = Result<T, AcquireError>> + Send + 'static,
+    ) -> Result<T, AcquireError> {
+        self.thread.wait_for(acquiring).unwrap_or_else(|| {
+            Err(match self.place() {
+                Ok(place) => AcquireError::ShutDown { place },
+                Err(error) => error.into(),
+            })
+        })
+    }
+
+    /// Blocks until the store has said or done something that is no acquisition.
+    pub(super) fn look<T: Send, E: From<LookError> + Send>(
+        &self,
+        looking: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E> {
+        self.thread.wait_for(looking).unwrap_or_else(|| {
+            let fault = |place| {
+                let what = "this process was forked from the one that opened the store";
+                let fault = Fault::new(FaultKind::Unsupported, what, "open it again after `exec`");
+                LookError::Store(Box::new(Trouble { place, fault }))
+            };
+            Err(self.place().map_or_else(LookError::from, fault).into())
+        })
+    }
+
+    /// Which lock, in which store, for what a forked child is told.
+    fn place(&self) -> Result<Place, NameError> {
         let store = self.tenure.store();
         let store = format!("{}:{}", store.kind(), store.location());
-        match LockName::new(&self.name) {
-            Ok(name) => AcquireError::ShutDown { place: Place { name, store } },
-            Err(error) => error.into(),
-        }
+        Ok(Place { name: LockName::new(&self.name)?, store })
     }
 }
 

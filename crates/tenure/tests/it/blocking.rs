@@ -221,3 +221,90 @@ fn a_wrong_name_and_a_wrong_url_are_errors() {
     assert!(matches!(tenure.mutex("").lock(), Err(AcquireError::Name(_))));
     assert!(Tenure::open("nowhere:").is_err());
 }
+
+#[test]
+fn readers_share_and_a_writer_becomes_one_of_them() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let lock = tenure.rwlock("settings").ttl(Duration::from_millis(300)).wait(PATIENCE);
+    let writer = lock.write().unwrap();
+    assert!(lock.try_read().unwrap().is_none(), "somebody reads beside a writer");
+    let (tell, told) = mpsc::channel();
+    writer.on_lost(move |lost| tell.send(lost.reason).unwrap());
+    let token = writer.token();
+    let reader = writer.downgrade().unwrap();
+    assert_eq!(reader.token(), token);
+    let other = lock.read().unwrap();
+    assert!(lock.try_write().unwrap().is_none(), "somebody writes beside readers");
+    // Who wanted to be told of a loss still is.
+    take_away(&tenure, &reader);
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), LostReason::Taken);
+    drop((reader, other));
+    lock.write().unwrap().release().unwrap();
+    assert_all_released(&tenure);
+}
+
+#[test]
+fn a_semaphore_hands_out_as_many_permits_as_it_has() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let permits = tenure.semaphore("printers", 3).wait(PATIENCE);
+    let two = permits.acquire_many(2).unwrap();
+    let one = permits.acquire().unwrap();
+    assert!(permits.try_acquire().unwrap().is_none());
+    two.release().unwrap();
+    permits.try_acquire_many(2).unwrap().expect("two were given back").release().unwrap();
+    one.release().unwrap();
+    assert_all_released(&tenure);
+}
+
+#[test]
+fn a_thread_that_waits_at_a_latch_goes_on_when_all_have_arrived() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let latch = tenure.latch("ready", 2);
+    assert_eq!(latch.arrive("one").unwrap(), 1);
+    assert!(latch.wait_within(Duration::from_millis(20)).is_err());
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| latch.wait_within(PATIENCE));
+        assert_eq!(latch.arrive("other").unwrap(), 0);
+        waiter.join().unwrap().unwrap();
+    });
+    assert_eq!(latch.arrived().unwrap().len(), 2);
+    latch.reset().unwrap();
+    assert_eq!(latch.remaining().unwrap(), 2);
+}
+
+#[test]
+fn a_leader_leads_until_it_resigns() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let office = tenure.election("scheduler").wait(PATIENCE);
+    let first = office.campaign().unwrap();
+    assert!(office.try_campaign().unwrap().is_none());
+    assert_eq!(office.leader().unwrap().unwrap().term, first.term());
+    let term = first.term();
+    first.resign().unwrap();
+    let second = office.campaign().unwrap();
+    assert!(second.term() > term);
+    second.resign().unwrap();
+    assert!(office.leader().unwrap().is_none());
+    assert_all_released(&tenure);
+}
+
+#[test]
+fn several_locks_are_held_together_also_from_opposite_sides() {
+    let tenure = Tenure::open("memory:").unwrap();
+    thread::scope(|scope| {
+        for names in [["a", "b"], ["b", "a"]] {
+            let tenure = &tenure;
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    let both = tenure.all(names).wait(PATIENCE).lock().unwrap();
+                    both.check().unwrap();
+                    both.release().unwrap();
+                }
+            });
+        }
+    });
+    let a = tenure.mutex("a").lock().unwrap();
+    assert!(tenure.all_of([tenure.mutex("b"), tenure.mutex("a")]).try_lock().unwrap().is_none());
+    a.release().unwrap();
+    assert_all_released(&tenure);
+}

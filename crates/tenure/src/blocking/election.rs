@@ -1,0 +1,87 @@
+//! The election: candidates, of whom one leads.
+
+use std::ops::Deref;
+
+use tenure_core::{AcquireError, Leader, LookError, ReleaseError, Token};
+
+use super::{guard::Guard, settings::setters, waiting::Home};
+
+/// An office that one candidate at a time holds: [`crate::Election`] for blocking callers.
+///
+/// ```
+/// use tenure::blocking::Tenure;
+///
+/// let office = Tenure::open("memory:")?.election("scheduler").label("host-1");
+/// let leadership = office.campaign()?;
+/// assert_eq!(office.leader()?.unwrap().term, leadership.term());
+/// leadership.resign()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a handle does nothing until somebody campaigns or looks"]
+pub struct Election {
+    home: Home,
+    handle: crate::Election,
+}
+
+impl Election {
+    pub(super) fn new(home: Home, handle: crate::Election) -> Self {
+        Self { home, handle }
+    }
+
+    setters!();
+
+    /// Blocks until this candidate leads.
+    ///
+    /// # Errors
+    /// As for [`Mutex::lock`](super::Mutex::lock).
+    pub fn campaign(&self) -> Result<Leadership, AcquireError> {
+        self.home.acquire(self.handle.campaign()).map(Leadership)
+    }
+
+    /// Leads if nobody else does or comes first.
+    ///
+    /// # Errors
+    /// As for [`Mutex::try_lock`](super::Mutex::try_lock).
+    pub fn try_campaign(&self) -> Result<Option<Leadership>, AcquireError> {
+        Ok(self.home.try_acquire(self.handle.try_campaign())?.map(Leadership))
+    }
+
+    /// Who leads, as the store shows it.
+    ///
+    /// # Errors
+    /// [`LookError`] if the name cannot be used or the store does not say.
+    pub fn leader(&self) -> Result<Option<Leader>, LookError> {
+        let handle = self.handle.clone();
+        self.home.look(async move { handle.leader().await })
+    }
+}
+
+/// One term in office: a [`Guard`], whose token is the term.
+#[derive(Debug)]
+#[must_use = "a leader resigns as soon as this is dropped"]
+pub struct Leadership(Guard);
+
+impl Leadership {
+    /// The number of this term: greater than that of every term before it, so it fences.
+    #[must_use]
+    pub fn term(&self) -> Token {
+        self.0.token()
+    }
+
+    /// Ends the term and returns when the store has said so.
+    ///
+    /// # Errors
+    /// As for [`Guard::release`].
+    pub fn resign(self) -> Result<(), ReleaseError> {
+        self.0.release()
+    }
+}
+
+impl Deref for Leadership {
+    type Target = Guard;
+
+    fn deref(&self) -> &Guard {
+        &self.0
+    }
+}

@@ -1,0 +1,89 @@
+//! The count-down latch: it opens when all have arrived.
+
+use std::{future::IntoFuture, time::Duration};
+
+use tenure_core::LatchError;
+
+use super::waiting::Home;
+
+/// A latch that opens when so many have arrived: [`crate::Latch`] for blocking callers.
+///
+/// ```
+/// use tenure::blocking::Tenure;
+///
+/// let ready = Tenure::open("memory:")?.latch("ready", 2);
+/// assert_eq!(ready.arrive("one")?, 1);
+/// assert_eq!(ready.arrive("other")?, 0);
+/// ready.wait()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a handle does nothing until somebody arrives or waits"]
+pub struct Latch {
+    home: Home,
+    handle: crate::Latch,
+}
+
+impl Latch {
+    pub(super) fn new(home: Home, handle: crate::Latch) -> Self {
+        Self { home, handle }
+    }
+
+    /// For how long an arrival counts: [`crate::Latch::keep`].
+    pub fn keep(mut self, keep: Duration) -> Self {
+        self.handle = self.handle.keep(keep);
+        self
+    }
+
+    /// Lets `who` arrive, who counts once; answers how many have not.
+    ///
+    /// # Errors
+    /// As for [`crate::Latch::arrive`].
+    pub fn arrive(&self, who: impl Into<String>) -> Result<u32, LatchError> {
+        let (handle, who) = (self.handle.clone(), who.into());
+        self.home.look(async move { handle.arrive(&who).await })
+    }
+
+    /// Blocks until all have arrived, for ever if they do not.
+    ///
+    /// # Errors
+    /// As for [`crate::Latch::wait`].
+    pub fn wait(&self) -> Result<(), LatchError> {
+        self.home.look(self.handle.wait().into_future())
+    }
+
+    /// Blocks until all have arrived, for `within` at most.
+    ///
+    /// # Errors
+    /// As for [`Latch::wait`], and [`LatchError::TimedOut`].
+    pub fn wait_within(&self, within: Duration) -> Result<(), LatchError> {
+        self.home.look(self.handle.wait().within(within).into_future())
+    }
+
+    /// How many have not arrived.
+    ///
+    /// # Errors
+    /// As for [`crate::Latch::remaining`].
+    pub fn remaining(&self) -> Result<u32, LatchError> {
+        let handle = self.handle.clone();
+        self.home.look(async move { handle.remaining().await })
+    }
+
+    /// Who has arrived.
+    ///
+    /// # Errors
+    /// As for [`crate::Latch::arrived`].
+    pub fn arrived(&self) -> Result<Vec<String>, LatchError> {
+        let handle = self.handle.clone();
+        self.home.look(async move { handle.arrived().await })
+    }
+
+    /// Forgets all arrivals.
+    ///
+    /// # Errors
+    /// As for [`crate::Latch::reset`].
+    pub fn reset(&self) -> Result<(), LatchError> {
+        let handle = self.handle.clone();
+        self.home.look(async move { handle.reset().await })
+    }
+}

@@ -1,0 +1,70 @@
+//! The semaphore: so many at a time.
+
+use tenure_core::AcquireError;
+
+use super::{guard::Guard, settings::setters, waiting::Home};
+
+/// A lock that hands out so many permits: [`crate::Semaphore`] for blocking callers.
+///
+/// ```
+/// use tenure::blocking::Tenure;
+///
+/// let printers = Tenure::open("memory:")?.semaphore("printers", 2);
+/// let (one, other) = (printers.acquire()?, printers.acquire()?);
+/// assert!(printers.try_acquire()?.is_none());
+/// drop((one, other));
+/// printers.acquire_many(2)?.release()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a handle does nothing until permits are acquired"]
+pub struct Semaphore {
+    home: Home,
+    handle: crate::Semaphore,
+}
+
+impl Semaphore {
+    pub(super) fn new(home: Home, handle: crate::Semaphore) -> Self {
+        Self { home, handle }
+    }
+
+    setters!();
+
+    /// How many permits there are.
+    #[must_use]
+    pub const fn permits(&self) -> u32 {
+        self.handle.permits()
+    }
+
+    /// Blocks until one permit is had.
+    ///
+    /// # Errors
+    /// As for [`Semaphore::acquire_many`].
+    pub fn acquire(&self) -> Result<Guard, AcquireError> {
+        self.acquire_many(1)
+    }
+
+    /// Blocks until `take` permits are had, all at once.
+    ///
+    /// # Errors
+    /// As for [`Mutex::lock`](super::Mutex::lock); taking more permits than there are is one.
+    pub fn acquire_many(&self, take: u32) -> Result<Guard, AcquireError> {
+        self.home.acquire(self.handle.acquire_many(take))
+    }
+
+    /// Takes one permit if it is free.
+    ///
+    /// # Errors
+    /// As for [`Semaphore::try_acquire_many`].
+    pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
+        self.try_acquire_many(1)
+    }
+
+    /// Takes `take` permits if they are free and nobody comes first.
+    ///
+    /// # Errors
+    /// As for [`Mutex::try_lock`](super::Mutex::try_lock).
+    pub fn try_acquire_many(&self, take: u32) -> Result<Option<Guard>, AcquireError> {
+        self.home.try_acquire(self.handle.try_acquire_many(take))
+    }
+}
