@@ -1,7 +1,7 @@
-//! What each kind of lock does on each store: cases over a [`Tenure`](tenure_core::Tenure), as its
-//! users have it.
+//! What each kind of lock does on each store: cases over a [`Tenure`], as its users have
+//! it.
 //!
-//! The [contract's suite](crate::conformance) shows what a store answers; this one shows what
+//! The [contract's suite](mod@crate::conformance) shows what a store answers; this one shows what
 //! becomes of it. Each kind is a file. On a store that lacks what a kind needs, its cases show that
 //! it is refused with a clear error instead.
 //!
