@@ -14,6 +14,7 @@ mod locked;
 mod memory;
 mod redis_acquire;
 mod redis_handoff;
+mod redis_quorum;
 mod redis_server;
 mod reentry;
 mod report;
@@ -89,5 +90,6 @@ fn measure_redis(dir: &Path, shorter: usize) -> Result<Report, Failure> {
     for figure in figures.into_iter().chain(redis_handoff::measure(dir, 500 / shorter)?) {
         report.add(figure);
     }
+    report.add(redis_quorum::measure(dir, 50 / shorter)?);
     Ok(report)
 }

@@ -14,7 +14,6 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    background::TakingBack,
     error::{Status, need_somebody, no_majority},
     holds::{Attempt, Held},
     members::{Calls, Told, ask_all, mark_name, within},
@@ -33,7 +32,7 @@ pub(crate) enum Event {
 
 impl Event {
     /// Whether it shows a member that is to be given a mark.
-    fn shows_no_mark(&self) -> bool {
+    pub(crate) fn shows_no_mark(&self) -> bool {
         matches!(self, Self::Confirmed { standing: Some(Standing::Unmarked), .. })
     }
 }
@@ -47,15 +46,15 @@ enum Outcome {
 }
 
 /// One ask of all members, while it goes on.
-struct Asking<'a> {
-    quorum: &'a QuorumStore,
-    name: &'a LockName,
-    ask: Ask,
-    attempt: Attempt,
-    ballot: Ballot,
-    events: Calls<Event>,
-    limit: Duration,
-    statuses: Vec<Status>,
+pub(crate) struct Asking<'a> {
+    pub(crate) quorum: &'a QuorumStore,
+    pub(crate) name: &'a LockName,
+    pub(crate) ask: Ask,
+    pub(crate) attempt: Attempt,
+    pub(crate) ballot: Ballot,
+    pub(crate) events: Calls<Event>,
+    pub(crate) limit: Duration,
+    pub(crate) statuses: Vec<Status>,
     others_waiting: bool,
     holder: Option<Contender>,
     /// Whether somebody let go of it, and it only stays taken.
@@ -210,7 +209,7 @@ impl Asking<'_> {
     }
 
     /// Sends the second round to one member: it writes the token, and its mark is looked at.
-    fn confirm(&self, member: usize, token: Token, mark: &LockName) {
+    pub(crate) fn confirm(&self, member: usize, token: Token, mark: &LockName) {
         let Some(store) = self.quorum.members.get(member).cloned() else { return };
         let (clock, limit) = (self.quorum.shared.options.clock.clone(), self.limit);
         let (name, owner, mark) = (self.name.clone(), self.ask.owner, mark.clone());
@@ -232,53 +231,6 @@ impl Asking<'_> {
             };
             Event::Confirmed { member, token, confirmation, standing }
         }));
-    }
-
-    /// Whoever grants it after the majority did holds it too, and writes the token.
-    fn let_late_ones_join(mut self, token: Token, mark: &LockName) {
-        let mut unmarked = false;
-        while let Some(Some(event)) = self.events.next().now_or_never() {
-            unmarked |= event.shows_no_mark();
-            if let Event::Voted(Told { member, answer: Ok(Answer::Granted { .. }) }) = event {
-                self.confirm(member, token, mark);
-            }
-        }
-        if self.events.is_empty() && !unmarked {
-            return;
-        }
-        let shared = self.quorum.shared.clone();
-        let quorum = self.quorum.clone();
-        let members = self.quorum.members.clone();
-        let (mut events, attempt) = (self.events, self.attempt);
-        let taking_back = taking_back(self.quorum, self.name, &self.ask, self.limit);
-        let background = shared.background.clone();
-        background.run(async move {
-            while let Some(event) = events.next().await {
-                unmarked |= event.shows_no_mark();
-                let Event::Voted(Told { member, answer }) = event else { continue };
-                let Some(store) = members.get(member).cloned() else { continue };
-                let in_doubt = match answer {
-                    Ok(Answer::Granted { .. }) => {
-                        let (name, owner) = (&taking_back.name, &taking_back.owner);
-                        let clock = taking_back.clock.clone();
-                        let raise = store.raise(name, owner, token);
-                        // Its own token may be greater, which is as good.
-                        let _ = within(clock, taking_back.limit, raise).await;
-                        false
-                    }
-                    Err(fault) if fault.kind() == FaultKind::InDoubt => true,
-                    Ok(Answer::Busy { .. }) | Err(_) => continue,
-                };
-                // The hold may have ended before it came to this member.
-                if !shared.holds.is_held(attempt) {
-                    let work = taking_back.clone().from(store, in_doubt);
-                    shared.background.run(work);
-                }
-            }
-            if unmarked {
-                quorum.assemble_later();
-            }
-        });
     }
 
     /// Others have the name. What was won of it is given back, before this is answered where that
@@ -305,58 +257,6 @@ impl Asking<'_> {
         let pause = quorum.shared.holds.pause(&ask.owner, now, random, waits);
         let retry_after = pause.min(soonest.max(SHORTEST_RETRY));
         Outcome::Busy(Answer::Busy { retry_after, ahead: 0, holder, place: None })
-    }
-
-    async fn give_back(self) {
-        let quorum = self.quorum;
-        let taking_back = taking_back(quorum, self.name, &self.ask, self.limit);
-        let (granted, doubtful): (Vec<_>, Vec<_>) = quorum
-            .members
-            .iter()
-            .enumerate()
-            .filter(|(member, _)| self.ballot.may_hold(*member))
-            .map(|(member, store)| (store.clone(), self.statuses.get(member).cloned()))
-            .partition(|(_, status)| {
-                !matches!(status, Some(Status::Failed { .. } | Status::Silent))
-            });
-        let (done, answered) = tokio::sync::oneshot::channel::<()>();
-        let mut events = self.events;
-        let members = quorum.members.clone();
-        let background = quorum.shared.background.clone();
-        let surely = taking_back.clone();
-        // It goes on when this call is dropped.
-        quorum.shared.background.run(async move {
-            let releases = granted.into_iter().map(|(store, _)| surely.clone().from(store, false));
-            futures_util::future::join_all(releases).await;
-            drop(done);
-        });
-        for (store, status) in doubtful {
-            if matches!(status, Some(Status::Failed { .. })) {
-                background.run(taking_back.clone().from(store, true));
-            }
-        }
-        let late = taking_back.clone();
-        if !events.is_empty() {
-            let more = background.clone();
-            background.run(async move {
-                while let Some(event) = events.next().await {
-                    let Event::Voted(Told { member, answer }) = event else { continue };
-                    let in_doubt = match answer {
-                        Ok(Answer::Granted { .. }) => false,
-                        Err(fault) if fault.kind() == FaultKind::InDoubt => true,
-                        Ok(Answer::Busy { .. }) | Err(_) => continue,
-                    };
-                    if let Some(store) = members.get(member).cloned() {
-                        more.run(late.clone().from(store, in_doubt));
-                    }
-                }
-            });
-        }
-        let wait = async move {
-            let _ = answered.await;
-            Ok(())
-        };
-        let _ = within(taking_back.clock.clone(), taking_back.limit, wait).await;
     }
 
     /// No majority answered. What a minority granted stays, for the next ask of this acquisition or
@@ -396,18 +296,3 @@ impl Asking<'_> {
 
 /// The shortest time after which a waiter is told to ask again.
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
-
-pub(crate) fn taking_back(
-    quorum: &QuorumStore,
-    name: &LockName,
-    ask: &Ask,
-    limit: Duration,
-) -> TakingBack {
-    TakingBack {
-        clock: quorum.shared.options.clock.clone(),
-        limit,
-        name: name.clone(),
-        owner: ask.owner,
-        ttl: ask.ttl,
-    }
-}

@@ -159,12 +159,15 @@ impl QuorumStore {
             if one.is_none() {
                 continue;
             }
-            let place = |at: usize| self.shared.places.get(at).map_or("", String::as_str);
-            let what = format!("{} and {} are one store", place(first), place(index));
-            let cure = "name each store once, by one address";
-            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            return Err(self.one_store(first, index));
         }
         Ok(())
+    }
+
+    fn one_store(&self, first: usize, second: usize) -> Fault {
+        let place = |at: usize| self.shared.places.get(at).map_or("", String::as_str);
+        let what = format!("{} and {} are one store", place(first), place(second));
+        Fault::new(FaultKind::Misconfigured, what, "name each store once, by one address")
     }
 
     fn ask_members<T, F>(&self, call: impl Fn(Member) -> F) -> Calls<Told<T>>
@@ -205,9 +208,14 @@ impl QuorumStore {
             let (name, clock) = (name.clone(), clock.clone());
             async move { within(clock, PATIENCE, member.acquire(&name, &claim)).await }
         });
-        let mut doubt = false;
+        let (mut doubt, mut twice) = (false, None);
         for Told { member, answer } in calls.collect::<Vec<_>>().await {
             doubt |= answer.is_err();
+            if let Ok(Answer::Busy { holder: Some(holder), .. }) = &answer
+                && let Some(other) = claims.iter().position(|claim| claim.label == holder.label)
+            {
+                twice = Some((other.min(member), other.max(member)));
+            }
             if let (Ok(Answer::Granted { .. }), Some(granted)) = (answer, granted.get_mut(member)) {
                 *granted = true;
             }
@@ -228,6 +236,9 @@ impl QuorumStore {
             }
         });
         let answers = calls.collect::<Vec<_>>().await;
+        if let Some((first, second)) = twice {
+            return Err(self.one_store(first, second));
+        }
         let founded = answers.iter().filter(|told| matches!(told.answer, Ok(true))).count();
         Ok(founded == self.members.len())
     }

@@ -14,6 +14,7 @@ mod background;
 mod error;
 mod health;
 mod holds;
+mod late;
 mod listing;
 mod members;
 mod options;

@@ -11,5 +11,7 @@ mod dead;
 mod docs;
 mod paused;
 mod permits;
+#[cfg(feature = "quorum")]
+mod quorum;
 mod readers;
 mod stores;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_core::{MemoryStore, Store, Tenure};
+use tenure_core::{FaultKind, MemoryStore, Store, Tenure};
 use tenure_quorum::{QuorumOptions, QuorumStore};
 
 fn members(count: usize) -> Vec<Arc<dyn Store>> {
@@ -20,4 +20,34 @@ async fn a_mutex_is_held_by_one_at_a_time_and_its_tokens_rise() {
     first.release().await.unwrap();
     let second = mutex.try_lock().await.unwrap().unwrap();
     assert!(second.token() > token);
+}
+
+#[tokio::test]
+async fn one_store_under_two_addresses_is_refused() {
+    let same = MemoryStore::new();
+    let mut members = members(1);
+    members.extend([same.clone(), same].map(|store| Arc::new(store) as Arc<dyn Store>));
+    // When the quorum is founded, and when it is found.
+    for _ in 0..2 {
+        let fault = QuorumStore::open(members.clone(), QuorumOptions::new()).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert!(fault.what().contains("one store"), "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn fewer_than_three_members_are_refused() {
+    for count in 0..3 {
+        let fault = QuorumStore::new(members(count), QuorumOptions::new()).unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn a_lease_longer_than_all_agreed_on_is_refused() {
+    let store = QuorumStore::open(members(3), QuorumOptions::new()).await.unwrap();
+    let tenure = Tenure::new(Arc::new(store));
+    let long = std::time::Duration::from_secs(600);
+    let error = tenure.mutex("order").ttl(long).try_lock().await.unwrap_err();
+    assert!(error.to_string().contains("longest_lease"), "{error}");
 }

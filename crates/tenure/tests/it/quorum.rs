@@ -1,0 +1,46 @@
+//! Quorums by their URLs, of stores on this machine.
+
+use std::path::Path;
+
+use tenure::{FaultKind, OpenError, Tenure};
+
+fn members(dir: &Path) -> Vec<String> {
+    ["a", "b", "c"].map(|member| format!("file:{}", dir.join(member).display())).to_vec()
+}
+
+#[tokio::test]
+async fn two_clients_of_a_quorum_exclude_each_other_and_its_tokens_rise() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = Tenure::quorum(members(dir.path())).await.unwrap();
+    // In another order it is the same quorum.
+    let url: Vec<_> = members(dir.path()).into_iter().rev().collect();
+    let other = Tenure::open(format!("quorum:{}", url.join(","))).await.unwrap();
+    let held = one.mutex("order").lock().await.unwrap();
+    assert!(other.mutex("order").try_lock().await.unwrap().is_none());
+    let token = held.token();
+    held.release().await.unwrap();
+    let next = other.mutex("order").lock().await.unwrap();
+    assert!(next.token() > token);
+    next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn clients_that_do_not_agree_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    Tenure::quorum(members(dir.path())).await.unwrap();
+    let list = members(dir.path()).join(",");
+    let twice = format!("quorum:{list},file:{}", dir.path().join("a").display());
+    let more = format!(
+        "quorum:{list},file:{},file:{}",
+        dir.path().join("d").display(),
+        dir.path().join("e").display()
+    );
+    for url in [format!("quorum:{list},longest_lease=90s"), twice, more] {
+        match Tenure::open(&url).await {
+            Err(OpenError::Store { fault, .. }) => {
+                assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What is still to come of an ask that is answered: late grants, and members from which something
+//! is to be taken back.
+
+use futures_util::{FutureExt, StreamExt};
+use tenure_core::{Fault, FaultKind, LockName, Token, proto::queue::Answer};
+
+use crate::{
+    acquire::{Asking, Event},
+    background::TakingBack,
+    error::Status,
+    members::{Told, within},
+};
+
+impl Asking<'_> {
+    /// Whoever grants it after the majority did holds it too, and writes the token.
+    pub(crate) fn let_late_ones_join(mut self, token: Token, mark: &LockName) {
+        let mut unmarked = false;
+        while let Some(Some(event)) = self.events.next().now_or_never() {
+            unmarked |= event.shows_no_mark();
+            if let Event::Voted(Told { member, answer: Ok(Answer::Granted { .. }) }) = event {
+                self.confirm(member, token, mark);
+            }
+        }
+        if self.events.is_empty() && !unmarked {
+            return;
+        }
+        let taking_back = self.taking_back();
+        let (quorum, mut events, attempt) = (self.quorum.clone(), self.events, self.attempt);
+        self.quorum.shared.background.run(async move {
+            while let Some(event) = events.next().await {
+                unmarked |= event.shows_no_mark();
+                let Some((member, in_doubt)) = event.may_hold() else { continue };
+                let Some(store) = quorum.members.get(member).cloned() else { continue };
+                if !in_doubt {
+                    let (name, owner) = (&taking_back.name, &taking_back.owner);
+                    let raise = store.raise(name, owner, token);
+                    // Its own token may be greater, which is as good.
+                    let _ = within(taking_back.clock.clone(), taking_back.limit, raise).await;
+                }
+                // The hold may have ended before it came to this member.
+                if !quorum.shared.holds.is_held(attempt) {
+                    quorum.shared.background.run(taking_back.clone().from(store, in_doubt));
+                }
+            }
+            if unmarked {
+                quorum.assemble_later();
+            }
+        });
+    }
+
+    /// Gives back what was won without a majority, and what silent members may still grant. Waits
+    /// for the former, no longer than a member may take.
+    pub(crate) async fn give_back(self) {
+        let taking_back = self.taking_back();
+        let (quorum, mut events) = (self.quorum.clone(), self.events);
+        let mut surely = Vec::new();
+        let mut perhaps = Vec::new();
+        let members = quorum.members.iter().cloned().zip(&self.statuses).enumerate();
+        for (_, (store, status)) in members.filter(|(at, _)| self.ballot.may_hold(*at)) {
+            match status {
+                // Its answer is among the events that are still to come.
+                Status::Silent => {}
+                Status::Failed { .. } => perhaps.push(store),
+                _ => surely.push(taking_back.clone().from(store, false)),
+            }
+        }
+        let (done, answered) = tokio::sync::oneshot::channel::<()>();
+        let (clock, limit) = (taking_back.clock.clone(), taking_back.limit);
+        // It goes on when this call is dropped.
+        let background = quorum.shared.background.clone();
+        background.run(async move {
+            futures_util::future::join_all(surely).await;
+            drop(done);
+            for store in perhaps {
+                quorum.shared.background.run(taking_back.clone().from(store, true));
+            }
+            while let Some(event) = events.next().await {
+                let Some((member, in_doubt)) = event.may_hold() else { continue };
+                if let Some(store) = quorum.members.get(member).cloned() {
+                    quorum.shared.background.run(taking_back.clone().from(store, in_doubt));
+                }
+            }
+        });
+        let wait = async move {
+            let _ = answered.await;
+            Ok::<_, Fault>(())
+        };
+        let _ = within(clock, limit, wait).await;
+    }
+
+    fn taking_back(&self) -> TakingBack {
+        TakingBack {
+            clock: self.quorum.shared.options.clock.clone(),
+            limit: self.limit,
+            name: self.name.clone(),
+            owner: self.ask.owner,
+            ttl: self.ask.ttl,
+        }
+    }
+}
+
+impl Event {
+    /// The member that holds the name by this, or may, and whether it only may.
+    fn may_hold(&self) -> Option<(usize, bool)> {
+        let Self::Voted(Told { member, answer }) = self else { return None };
+        match answer {
+            Ok(Answer::Granted { .. }) => Some((*member, false)),
+            Err(fault) if fault.kind() == FaultKind::InDoubt => Some((*member, true)),
+            Ok(Answer::Busy { .. }) | Err(_) => None,
+        }
+    }
+}
