@@ -6,14 +6,13 @@ use futures_util::StreamExt;
 use tenure_core::{
     Fault, FaultKind, LockName,
     proto::{
-        Backoff, Renewed,
-        queue::{Answer, Ask, Intent, Mode, Order, Snapshot},
+        Backoff,
+        queue::{Answer, Ask, Intent, Mode, Order, Released, Snapshot},
         quorum::{
             majority,
             mark::{self, Standing},
         },
     },
-    store::Renewal,
 };
 
 use crate::{
@@ -178,8 +177,8 @@ impl QuorumStore {
         ask_all(&self.members, &self.shared.options.clock, PATIENCE, call)
     }
 
-    /// A mark for each member, not set yet.
-    fn marks(&self, ttl: Duration) -> Result<Vec<Ask>, Fault> {
+    /// A claim for each member, not sent yet.
+    fn marks(&self) -> Result<Vec<Ask>, Fault> {
         let entropy = &self.shared.options.entropy;
         let mark = |_| {
             let owner = entropy.owner()?;
@@ -190,7 +189,7 @@ impl QuorumStore {
                 mode: Mode::Exclusive,
                 order: Order::Barging,
                 intent: Intent::Try,
-                ttl,
+                ttl: mark::CLAIM,
                 label: self.shared.charter.label(serial),
             })
         };
@@ -200,7 +199,7 @@ impl QuorumStore {
     /// Gives marks that count at once to all members of a new quorum; `false` if others did the
     /// same at the same time.
     async fn found(&self, name: &LockName) -> Result<bool, Fault> {
-        let claims = self.marks(mark::CLAIM)?;
+        let claims = self.marks()?;
         let everybody: Vec<_> = (0..claims.len()).collect();
         let mut granted = vec![false; claims.len()];
         let clock = self.shared.options.clock.clone();
@@ -221,35 +220,37 @@ impl QuorumStore {
             }
         }
         let all = !doubt && granted.iter().all(|granted| *granted);
+        let keep = if all { mark::LIFE } else { Duration::ZERO };
         let calls: Calls<_> = self.with_marks(&claims, &everybody, |member, claim| {
             let (name, clock) = (name.clone(), clock.clone());
             async move {
-                if !all {
-                    let release = member.release(&name, &claim.owner, Duration::ZERO);
-                    return within(clock, PATIENCE, release).await.map(|_| false);
-                }
-                let renewal = Renewal { name, owner: claim.owner, ttl: mark::LIFE };
-                let renewals = [renewal];
-                let renew = async { Ok(member.renew(&renewals).await) };
-                let answers = within(clock, PATIENCE, renew).await?;
-                Ok(matches!(answers.first(), Some(Renewed::Renewed { .. })))
+                let release = member.release(&name, &claim.owner, keep);
+                within(clock, PATIENCE, release).await
             }
         });
         let answers = calls.collect::<Vec<_>>().await;
         if let Some((first, second)) = twice {
             return Err(self.one_store(first, second));
         }
-        let founded = answers.iter().filter(|told| matches!(told.answer, Ok(true))).count();
-        Ok(founded == self.members.len())
+        let kept = |told: &&Told<_>| matches!(told.answer, Ok(Released::Released));
+        Ok(all && answers.iter().filter(kept).count() == self.members.len())
     }
 
     /// Gives marks that count later to members that have none.
     async fn mark_as_new(&self, name: &LockName, unmarked: &[usize]) -> Result<(), Fault> {
-        let marks = self.marks(self.shared.charter.new_mark())?;
+        let marks = self.marks()?;
+        let keep = self.shared.charter.new_mark();
         let clock = self.shared.options.clock.clone();
         let calls: Calls<_> = self.with_marks(&marks, unmarked, |member, mark| {
             let (name, clock) = (name.clone(), clock.clone());
-            async move { within(clock, PATIENCE, member.acquire(&name, &mark)).await }
+            async move {
+                let claim = within(clock.clone(), PATIENCE, member.acquire(&name, &mark));
+                if let Answer::Granted { .. } = claim.await? {
+                    let release = member.release(&name, &mark.owner, keep);
+                    within(clock, PATIENCE, release).await?;
+                }
+                Ok(())
+            }
         });
         // Whoever is not marked by this will be found without a mark again.
         let _ = calls.collect::<Vec<_>>().await;

@@ -74,7 +74,7 @@ impl QuorumStore {
     ///
     /// # Errors
     /// A fault when there are fewer than three members, one is there twice, or one cannot raise
-    /// tokens or keeps no lease for each hold.
+    /// tokens, keep a name after its release, or keep a lease for each hold.
     pub fn new(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
         let places: Vec<_> =
             members.iter().map(|one| format!("{}:{}", one.kind(), one.location())).collect();
@@ -160,8 +160,8 @@ fn check(members: &[Member], places: &[String]) -> Result<(), Fault> {
             return wrong(format!("{place} is named twice"), "name each store once");
         }
         let can = member.capabilities();
-        if !can.raise || can.lease != LeaseScope::Hold {
-            let what = format!("{place} cannot be a member: it writes no tokens into holds");
+        if !can.raise || !can.lingers || can.lease != LeaseScope::Hold {
+            let what = format!("{place} cannot be a member: it raises no tokens or keeps no names");
             return wrong(what, "choose stores that can raise tokens, or use it alone");
         }
     }
@@ -177,7 +177,7 @@ fn capabilities(members: &[Member]) -> Capabilities {
         handoff: false,
         pass_bits: all(|can| can.pass_bits),
         lease: LeaseScope::Hold,
-        lingers: all(|can| can.lingers),
+        lingers: true,
         late_calls: !all(|can| !can.late_calls),
         notices_death: false,
         raise: false,

@@ -2,13 +2,14 @@
 //!
 //! A member that restarts empty has forgotten who holds what. If it could be counted at once, it
 //! would grant a name that a majority without it, and one with it, hold at a time. So each member
-//! keeps a mark: a hold of a reserved name whose lease is far longer than any lock's. What remains
-//! of that lease is the age of the member's memory, told by the member's own clock:
+//! keeps a mark: a reserved name that was released and stays taken for far longer than any lock,
+//! whatever becomes of the process that set it. What remains of that time is the age of the member's
+//! memory, told by the member's own clock:
 //!
 //! - no mark: the memory is new. A mark is set that counts only after the longest lease has passed;
 //! - a new quorum, of which no member has a mark, is founded: each member is claimed for a moment,
-//!   and if all of them were, each claim is lengthened to a mark that counts at once. The
-//!   lengthening is a renewal, so it does nothing to a member that was emptied in between.
+//!   and if all of them were, each claim is let go in such a way that it stays as a mark that counts
+//!   at once. A member that was emptied in between has no claim to let go, and gets no mark.
 //!
 //! A mark that is found after a grant shows that the memory which granted it reaches back far
 //! enough, also to a process that never saw the member before.
@@ -26,7 +27,7 @@ pub const NAME: &str = "tenure:quorum";
 
 /// How long a mark that counts lasts: a hundred years.
 pub const LIFE: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-/// How long the claim lasts by which a member is founded.
+/// How long the claim lasts of which a mark is made.
 pub const CLAIM: Duration = Duration::from_secs(3);
 
 /// What all clients of a quorum must agree on.
@@ -47,14 +48,14 @@ pub enum Standing {
     KeptOut(Duration),
     /// It has no mark.
     Unmarked,
-    /// Somebody founds it at this moment.
+    /// Somebody makes its mark at this moment.
     Claimed,
     /// It belongs to a quorum with other rules, by the words of its mark.
     Foreign(String),
 }
 
 impl Charter {
-    /// The lease of the mark of a member whose memory is new: it counts when no lease is left that
+    /// How long the mark lasts of a member whose memory is new: it counts when no lease is left that
     /// it may have forgotten, by whichever of the clocks.
     #[must_use]
     pub fn new_mark(&self) -> Duration {
@@ -82,10 +83,11 @@ impl Charter {
             return Standing::Foreign(mark.label.clone());
         }
         match mark.left {
+            _ if !mark.lingering => Standing::Claimed,
             Some(left) if left > LIFE => Standing::KeptOut(left - LIFE),
-            // A claim is never nearly as long; what has run down so far may be anything.
-            Some(left) if left > LIFE / 2 => Standing::Counted,
-            Some(_) | None => Standing::Claimed,
+            Some(_) => Standing::Counted,
+            // A member that cannot tell its age is not counted.
+            None => Standing::KeptOut(self.longest),
         }
     }
 }

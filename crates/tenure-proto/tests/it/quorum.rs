@@ -178,7 +178,7 @@ fn marked(label: String, left: Duration) -> Snapshot {
         since: None,
         left: Some(left),
         mode: Mode::Exclusive,
-        lingering: false,
+        lingering: true,
     };
     Snapshot { holders: vec![holder], waiters: Vec::new() }
 }
@@ -190,7 +190,10 @@ fn a_member_counts_when_its_memory_is_older_than_the_longest_lease() {
     assert!(matches!(seen(CHARTER.new_mark()), Standing::KeptOut(rest) if rest > CHARTER.longest));
     assert!(matches!(seen(LIFE + SECOND), Standing::KeptOut(SECOND)));
     assert_eq!(seen(LIFE), Standing::Counted);
-    assert_eq!(seen(SECOND), Standing::Claimed);
+    assert_eq!(seen(SECOND), Standing::Counted);
+    let mut claim = marked(CHARTER.label(9), SECOND);
+    claim.holders[0].lingering = false;
+    assert_eq!(CHARTER.standing(&claim), Standing::Claimed);
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Plan {
             chaos: random.length(Duration::from_millis(500), Duration::from_secs(5)),
             faults,
             late_calls: !quiet && random.happens(500),
-            skew: *random.choose(&[0, 1_000, 20_000]),
+            skew: *random.choose(&[0, 20_000, 300_000]),
             rate: *random.choose(&[0, 0, 8_000]),
             wipes: random.happens(500),
             outages: !quiet && random.happens(400),
