@@ -45,6 +45,8 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Run a command while holding a lock
     Run(Run),
+    /// Run a command while leading, and again whenever it is elected
+    Elect(Elect),
     /// List the locks in use
     Ls(Ls),
     /// Show who holds a lock and who waits for it
@@ -87,6 +89,31 @@ pub(crate) struct Run {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) take: Option<u32>,
+    /// Keep the lock taken for at least this long, even if the command ends earlier
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) hold_at_least: Option<Duration>,
+    /// What to do when the lock is going to be lost
+    #[arg(long, value_name = "WHAT", default_value = "kill")]
+    pub(crate) on_lost: OnLost,
+    /// First come, first served, also among the waiters of one process
+    #[arg(long)]
+    pub(crate) fair: bool,
+    #[command(flatten)]
+    pub(crate) hold: Hold,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Elect {
+    /// The election's name: 1 to 512 bytes of text without control characters
+    #[arg(value_parser = name)]
+    pub(crate) name: LockName,
+    #[command(flatten)]
+    pub(crate) hold: Hold,
+}
+
+/// What is asked for each hold under which a command runs, and the command.
+#[derive(Args, Debug)]
+pub(crate) struct Hold {
     /// Length of the lease, which is renewed while the command runs [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
@@ -99,21 +126,12 @@ pub(crate) struct Run {
     /// End the command when it has held the lock this long
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) max_hold: Option<Duration>,
-    /// Keep the lock taken for at least this long, even if the command ends earlier
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) hold_at_least: Option<Duration>,
-    /// What to do when the lock is going to be lost
-    #[arg(long, value_name = "WHAT", default_value = "kill")]
-    pub(crate) on_lost: OnLost,
     /// Time between SIGTERM and SIGKILL, at most half the ttl [default: 5s or a quarter of the ttl]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
     /// Exit code when the lock is busy [default: 124]
     #[arg(long, value_name = "N")]
     pub(crate) busy_exit_code: Option<u8>,
-    /// First come, first served, also among the waiters of one process
-    #[arg(long)]
-    pub(crate) fair: bool,
     /// Who this is, for people who look at the lock [default: host/pid]
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,

@@ -32,6 +32,9 @@ pub(crate) enum Failure {
     /// A signal came before the command was started.
     #[error("interrupted while waiting for the lock")]
     Interrupted { signal: i32 },
+    /// The store did not answer, which may pass.
+    #[error("{0}")]
+    Away(String),
     /// The store, the system or a guardian let tenure down.
     #[error("{0}")]
     Failed(String),
@@ -47,7 +50,7 @@ impl Failure {
             Self::Usage(_) => USAGE,
             Self::Busy { code, .. } => *code,
             Self::Interrupted { signal } => by_signal(*signal),
-            Self::Failed(_) => FAILED,
+            Self::Away(_) | Self::Failed(_) => FAILED,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tenure::{Defaults, config::Config};
+use tenure::{Defaults, LockName, config::Config};
 
 use crate::{args, exit, exit::Failure};
 
@@ -41,6 +41,8 @@ pub(crate) enum Kind {
     Permits { take: u32, of: u32 },
     /// Alone, in several locks together.
     All,
+    /// Leading, in the order of asking.
+    Candidate,
 }
 
 impl Kind {
@@ -75,15 +77,33 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(run: &args::Run, config: &Config) -> Result<Self, Failure> {
+    pub(crate) fn to_run(run: &args::Run, config: &Config) -> Result<Self, Failure> {
+        Ok(Self {
+            kind: Kind::new(run)?,
+            hold_at_least: run.hold_at_least,
+            kill_when_lost: run.on_lost == args::OnLost::Kill,
+            fair: run.fair,
+            ..Self::new(run.names(), &run.hold, config)?
+        })
+    }
+
+    pub(crate) fn to_lead(elect: &args::Elect, config: &Config) -> Result<Self, Failure> {
+        Self::new([&elect.name], &elect.hold, config)
+    }
+
+    fn new<'a>(
+        names: impl IntoIterator<Item = &'a LockName>,
+        hold: &args::Hold,
+        config: &Config,
+    ) -> Result<Self, Failure> {
         // Of several locks the one with the shortest time says what is certain of all.
-        let defaults: Vec<_> = run.names().map(|name| config.defaults_of(name)).collect();
+        let defaults: Vec<_> = names.into_iter().map(|name| config.defaults_of(name)).collect();
         let shortest = |of: fn(&Defaults) -> Option<Duration>| defaults.iter().filter_map(of).min();
-        let ttl = run.ttl.or(shortest(|of| of.ttl)).unwrap_or(DEFAULT_TTL);
-        let max_hold = run.max_hold.or(shortest(|of| of.max_hold));
+        let ttl = hold.ttl.or(shortest(|of| of.ttl)).unwrap_or(DEFAULT_TTL);
+        let max_hold = hold.max_hold.or(shortest(|of| of.max_hold));
         // What is certain of the hold: a lease, or less if it is ended earlier.
         let certain = max_hold.map_or(ttl, |longest| longest.min(ttl));
-        let grace = match run.grace.or(config.run().grace) {
+        let grace = match hold.grace.or(config.run().grace) {
             Some(grace) if grace > certain / 2 => {
                 return Err(Failure::Usage(format!(
                     "a grace of {} does not fit a hold of {}: between two renewals half of it may \
@@ -96,27 +116,27 @@ impl Plan {
             Some(grace) => grace,
             None => DEFAULT_GRACE.min(certain / 4),
         };
-        let wait = run.wait.or(shortest(|of| of.wait));
+        let wait = hold.wait.or(shortest(|of| of.wait));
         Ok(Self {
-            kind: Kind::new(run)?,
+            kind: Kind::Candidate,
             ttl,
             patience: match wait {
-                _ if run.no_wait => Patience::None,
+                _ if hold.no_wait => Patience::None,
                 Some(Duration::ZERO) => Patience::None,
                 Some(wait) => Patience::For(wait),
                 None => Patience::Endless,
             },
             max_hold,
-            hold_at_least: run.hold_at_least,
-            kill_when_lost: run.on_lost == args::OnLost::Kill,
+            hold_at_least: None,
+            kill_when_lost: true,
             grace,
             margin: kill_margin(certain),
-            busy_exit_code: run
+            busy_exit_code: hold
                 .busy_exit_code
                 .or(config.run().busy_exit_code)
                 .unwrap_or(exit::BUSY),
-            fair: run.fair,
-            label: run.label.clone(),
+            fair: false,
+            label: hold.label.clone(),
         })
     }
 }
@@ -140,7 +160,7 @@ mod tests {
         let words = format!("tenure run name {args} -- true");
         match Cli::try_parse_from(words.split(' ').filter(|word| !word.is_empty())).unwrap().command
         {
-            Command::Run(run) => Plan::new(&run, &config),
+            Command::Run(run) => Plan::to_run(&run, &config),
             other => panic!("{other:?}"),
         }
     }

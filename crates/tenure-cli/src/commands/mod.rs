@@ -3,6 +3,7 @@
 mod break_;
 mod completions;
 mod doctor;
+mod elect;
 mod ls;
 mod man;
 mod run;
@@ -26,6 +27,10 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
         Command::Run(args) => {
             let config = settings::load(&common)?;
             block_on(run::run(args, &config, voice))
+        }
+        Command::Elect(args) => {
+            let config = settings::load(&common)?;
+            block_on(elect::elect(args, &config, voice))
         }
         Command::Ls(args) => with_store(&common, |tenure| ls::ls(args, tenure, voice)),
         Command::Show(args) => with_store(&common, |tenure| show::show(args, tenure, voice)),

@@ -126,6 +126,9 @@ fn sentence(event: &Event<'_>) -> String {
         }
         Event::Released { name } => format!("released {name}"),
         Event::ReleaseFailed { name, why } => format!("{name} may stay taken for a while: {why}"),
+        Event::CampaignFailed { name, why } => {
+            format!("no answer to the campaign for {name}, which goes on: {why}")
+        }
     }
 }
 

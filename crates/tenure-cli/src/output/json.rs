@@ -40,6 +40,9 @@ pub(crate) fn event(event: &Event<'_>) -> String {
         Event::ReleaseFailed { name, why } => {
             json!({ "event": "release_failed", "name": name, "message": why })
         }
+        Event::CampaignFailed { name, why } => {
+            json!({ "event": "campaign_failed", "name": name, "message": why })
+        }
     };
     value.to_string()
 }
@@ -49,7 +52,7 @@ pub(crate) fn failure(failure: &Failure) -> String {
         Failure::Usage(_) => "usage",
         Failure::Busy { .. } => "busy",
         Failure::Interrupted { .. } => "interrupted",
-        Failure::Failed(_) => "error",
+        Failure::Away(_) | Failure::Failed(_) => "error",
     };
     json!({ "event": kind, "message": failure.to_string(), "exit_code": failure.code() })
         .to_string()

@@ -32,6 +32,7 @@ pub(crate) enum Event<'a> {
     Ended { name: &'a str, code: u8, signal: Option<i32> },
     Released { name: &'a str },
     ReleaseFailed { name: &'a str, why: &'a str },
+    CampaignFailed { name: &'a str, why: &'a str },
 }
 
 /// What becomes of the command of a lost lock.
@@ -85,7 +86,9 @@ impl Voice {
     fn wants(&self, event: &Event<'_>) -> bool {
         match event {
             Event::Lost { .. } => true,
-            Event::Stopped { .. } | Event::ReleaseFailed { .. } => !self.quiet,
+            Event::Stopped { .. } | Event::ReleaseFailed { .. } | Event::CampaignFailed { .. } => {
+                !self.quiet
+            }
             Event::Store { .. }
             | Event::Waiting { .. }
             | Event::Acquired { .. }

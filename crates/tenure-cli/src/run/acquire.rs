@@ -1,6 +1,6 @@
 //! Acquiring the lock that a command runs under.
 
-use tenure::{AcquireError, LockName, Tenure};
+use tenure::{AcquireError, Guard, LockName, Tenure};
 
 use super::{held::Held, waiting::Waiting};
 use crate::{
@@ -36,6 +36,7 @@ pub(crate) async fn acquire(
     let busy = |what| Failure::Busy { what, code: plan.busy_exit_code };
     let held = match (plan.kind, names) {
         (Kind::All, _) => all(tenure, names, plan, voice).await,
+        (Kind::Candidate, [name]) => candidate(tenure, name, plan, voice).await,
         (_, [name]) => one(tenure, name, plan, voice).await,
         _ => return Err(Failure::Usage("one name is needed".to_owned())),
     };
@@ -56,14 +57,14 @@ async fn one(
     let (mutex, rwlock) = (tenure.mutex(name), tenure.rwlock(name));
     if plan.patience == Patience::None {
         let trying = match plan.kind {
-            Kind::Mutex | Kind::All => mutex.try_lock(),
+            Kind::Mutex | Kind::All | Kind::Candidate => mutex.try_lock(),
             Kind::Reader => rwlock.try_read(),
             Kind::Permits { take, of } => tenure.semaphore(name, of).try_acquire_many(take),
         };
         return Ok(as_planned!(trying, plan).await?.map(Held::One));
     }
     let locking = match plan.kind {
-        Kind::Mutex | Kind::All => mutex.lock(),
+        Kind::Mutex | Kind::All | Kind::Candidate => mutex.lock(),
         Kind::Reader => rwlock.read(),
         Kind::Permits { take, of } => tenure.semaphore(name, of).acquire_many(take),
     };
@@ -94,6 +95,26 @@ async fn all(
     lock.await.map(|guard| Some(Held::All(guard)))
 }
 
+/// The lead of an election; nothing if somebody else has it and it is not waited for.
+async fn candidate(
+    tenure: &Tenure,
+    name: &LockName,
+    plan: &Plan,
+    voice: &Voice,
+) -> Result<Option<Held>, AcquireError> {
+    let election = as_planned!(tenure.election(name.as_str()), plan);
+    if plan.patience == Patience::None {
+        let lead = election.try_campaign().await?;
+        return Ok(lead.map(|lead| Held::One(Guard::from(lead))));
+    }
+    let waiting = Waiting::new(voice, name.as_str());
+    let mut campaign = election.campaign().on_busy(move |seen| waiting.busy(seen));
+    if let Patience::For(wait) = plan.patience {
+        campaign = campaign.wait(wait);
+    }
+    Ok(Some(Held::One(Guard::from(campaign.await?))))
+}
+
 /// What several locks are called where one name is expected.
 pub(crate) fn together<'a>(names: impl Iterator<Item = &'a LockName>) -> String {
     names.map(LockName::as_str).collect::<Vec<_>>().join(",")
@@ -105,6 +126,7 @@ fn refused(error: AcquireError, busy: impl FnOnce(String) -> Failure) -> Failure
         AcquireError::Setting(_) | AcquireError::Name(_) | AcquireError::Names { .. } => {
             Failure::Usage(error.to_string())
         }
+        AcquireError::InDoubt(_) | AcquireError::Unreachable(_) => Failure::Away(error.to_string()),
         _ => Failure::failed(error),
     }
 }

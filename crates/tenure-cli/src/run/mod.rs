@@ -17,6 +17,7 @@ pub(crate) mod protocol;
 pub(crate) mod signals;
 pub(crate) mod supervise;
 pub(crate) mod terminal;
+pub(crate) mod under_lock;
 pub(crate) mod waiting;
 
 use std::{env, process::ExitCode};

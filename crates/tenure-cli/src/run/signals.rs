@@ -12,6 +12,8 @@ use tokio::signal::unix::{self, SignalKind};
 /// What ends a program that does not care about it, and is asked for by people.
 pub(crate) const ENDING: [Signal; 4] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// What of these says that the command is to end, and not to read its settings again.
+pub(crate) const FINAL: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT];
 /// What else a command may want to hear.
 pub(crate) const TELLING: [Signal; 4] =
     [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH, Signal::SIGCONT];
@@ -26,7 +28,8 @@ impl Signals {
     pub(crate) fn listen(&mut self, wanted: &[Signal]) -> io::Result<()> {
         let ignored = ignored();
         for &wanted in wanted {
-            if ignored & (1 << (wanted as i32 - 1)) == 0 {
+            let listens = self.0.iter().any(|(signal, _)| *signal == wanted);
+            if !listens && ignored & (1 << (wanted as i32 - 1)) == 0 {
                 let stream = unix::signal(SignalKind::from_raw(wanted as i32))?;
                 self.0.push((wanted, stream));
             }
@@ -37,6 +40,16 @@ impl Signals {
     /// The next one. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Signal {
         std::future::poll_fn(|cx| self.poll(cx)).await
+    }
+
+    /// The next one that ends what waits for a lock. Cancel-safe.
+    pub(crate) async fn next_ending(&mut self) -> Signal {
+        loop {
+            let signal = self.next().await;
+            if ENDING.contains(&signal) {
+                return signal;
+            }
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Signal> {

@@ -13,7 +13,7 @@ use super::{
     guardian::vigil::Cause,
     held::Held,
     protocol::{Ended, How, Order, Report},
-    signals::Signals,
+    signals::{FINAL, Signals},
     terminal::{Terminal, stop_here},
 };
 use crate::{
@@ -40,6 +40,8 @@ pub(crate) struct Supervision<'a> {
     pub(crate) voice: &'a Voice,
     /// When the lock was acquired.
     pub(crate) began: Timestamp,
+    /// Whether tenure was told to end the command.
+    pub(crate) told_to_end: bool,
 }
 
 /// What came of it.
@@ -48,6 +50,8 @@ pub(crate) struct Outcome {
     pub(crate) ended: Ended,
     /// Why the lock was lost, if it was seen to be.
     pub(crate) lost: Option<LostReason>,
+    /// Whether tenure was told to end the command.
+    pub(crate) told_to_end: bool,
 }
 
 impl Supervision<'_> {
@@ -69,7 +73,7 @@ impl Supervision<'_> {
             if self.plan.kill_when_lost {
                 if clock.now() >= overdue {
                     let ended = self.end_overdue().await;
-                    return Ok(Outcome { ended, lost });
+                    return Ok(self.outcome(ended, lost));
                 }
                 if clock.now() >= end_begins && lost.is_none() {
                     lost = Some(self.why_ending(deadline));
@@ -84,7 +88,7 @@ impl Supervision<'_> {
                     Some(Report::NotStarted(error)) => return Err(Failure::Failed(format!(
                         "cannot start a process for the command: {error}"
                     ))),
-                    Some(Report::Ended(ended)) => return Ok(Outcome { ended, lost }),
+                    Some(Report::Ended(ended)) => return Ok(self.outcome(ended, lost)),
                     None => return Err(self.replace_guardian().await),
                 },
                 signal = self.signals.next() => self.pass_on(signal).await?,
@@ -100,8 +104,13 @@ impl Supervision<'_> {
         }
     }
 
+    fn outcome(&self, ended: Ended, lost: Option<LostReason>) -> Outcome {
+        Outcome { ended, lost, told_to_end: self.told_to_end }
+    }
+
     /// Passes a signal on to the command.
     async fn pass_on(&mut self, signal: Signal) -> Result<(), Failure> {
+        self.told_to_end |= FINAL.contains(&signal);
         if signal == Signal::SIGCONT {
             return self.go_on().await;
         }

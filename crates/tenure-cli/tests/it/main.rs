@@ -4,6 +4,7 @@
 
 mod all;
 mod counter;
+mod elect;
 mod exit_codes;
 mod guardian;
 mod kinds;

@@ -62,14 +62,23 @@ impl Scene {
 
     /// `tenure run OPTIONS -- sh -c SCRIPT`, which goes on.
     pub(crate) fn start(&self, options: &str, script: &str) -> Running {
-        let mut command = self.run_command(options, script);
+        self.start_as("run", options, script)
+    }
+
+    /// `tenure SUBCOMMAND OPTIONS -- sh -c SCRIPT`, which goes on.
+    pub(crate) fn start_as(&self, subcommand: &str, options: &str, script: &str) -> Running {
+        let mut command = self.command(subcommand, options, script);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Running::start(&mut command)
     }
 
     pub(crate) fn run_command(&self, options: &str, script: &str) -> Command {
+        self.command("run", options, script)
+    }
+
+    fn command(&self, subcommand: &str, options: &str, script: &str) -> Command {
         let words = options.split_whitespace();
-        self.tenure(["run"].into_iter().chain(words).chain(["--", "sh", "-c", script]))
+        self.tenure([subcommand].into_iter().chain(words).chain(["--", "sh", "-c", script]))
     }
 
     /// The text of a file as soon as it ends with a line feed.

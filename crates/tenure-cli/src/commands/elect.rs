@@ -1,0 +1,98 @@
+//! `tenure elect`: a command that runs wherever this candidate leads.
+
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
+
+use tenure::{Tenure, config::Config};
+
+use super::run::LEAVE;
+use crate::{
+    args,
+    exit::Failure,
+    output::{Event, Voice},
+    run::{
+        acquire::acquire,
+        held::Held,
+        signals::{ENDING, Signals},
+        under_lock::UnderLock,
+    },
+    settings::{Patience, Plan},
+};
+
+/// Between a campaign that found no answer and the next: each has tried for a whole ttl.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) async fn elect(
+    args: args::Elect,
+    config: &Config,
+    voice: &Voice,
+) -> Result<u8, Failure> {
+    let plan = Plan::to_lead(&args, config)?;
+    let mut signals = Signals::default();
+    signals.listen(&ENDING).map_err(Failure::failed)?;
+    let tenure = unless_ended(&mut signals, super::open(config)).await?;
+    let store = tenure.store();
+    voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
+
+    let done = lead(&args, &plan, &tenure, &mut signals, voice).await;
+    if done.is_err() {
+        // What was begun is taken back before the process is gone, not one ttl later.
+        let _ = tenure.shutdown(LEAVE).await;
+    }
+    done
+}
+
+/// Campaigns and runs the command, until it ends for another reason than the lead.
+async fn lead(
+    args: &args::Elect,
+    plan: &Plan,
+    tenure: &Tenure,
+    signals: &mut Signals,
+    voice: &Voice,
+) -> Result<u8, Failure> {
+    let name = args.name.as_str();
+    // A store that was never there is a mistake, one that went away comes back.
+    let look = async { tenure.election(name).leader().await.map_err(Failure::failed) };
+    unless_ended(signals, look).await?;
+    let names = [&args.name];
+    let under_lock = UnderLock { names: &names, command: &args.hold.command, tenure, plan, voice };
+    loop {
+        let asked = Instant::now();
+        let held = unless_ended(signals, campaign(args, plan, tenure, voice)).await?;
+        let done = under_lock.run(held, signals, asked.elapsed()).await?;
+        if !done.for_the_lock {
+            return Ok(done.code);
+        }
+    }
+}
+
+/// Waits to be elected, also while the store is away.
+async fn campaign(
+    args: &args::Elect,
+    plan: &Plan,
+    tenure: &Tenure,
+    voice: &Voice,
+) -> Result<Held, Failure> {
+    loop {
+        match acquire(tenure, &[&args.name], plan, voice).await {
+            Err(Failure::Away(why)) if plan.patience != Patience::None => {
+                voice.event(&Event::CampaignFailed { name: args.name.as_str(), why: &why });
+            }
+            outcome => return outcome,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// What `work` gives, unless a signal that ends tenure comes first.
+async fn unless_ended<T>(
+    signals: &mut Signals,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        done = work => done,
+        signal = signals.next_ending() => Err(Failure::Interrupted { signal: signal as i32 }),
+    }
+}

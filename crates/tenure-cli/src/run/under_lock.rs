@@ -1,0 +1,150 @@
+//! A command from the grant of its lock to the release.
+
+use std::{ffi::OsString, time::Duration};
+
+use tenure::{Clock, LockName, SystemClock, Tenure, proto::LostReason};
+
+use super::{
+    acquire::together,
+    child::{Child, Launch},
+    guardian::vigil::{Cause, Terms},
+    held::{Held, NotReleased},
+    protocol::{Ended, How},
+    signals::{Signals, TELLING},
+    supervise::{Outcome, Supervision},
+    terminal::Terminal,
+};
+use crate::{
+    exit::{self, Failure},
+    output::{Event, Fate, Voice},
+    settings::{Kind, Plan},
+};
+
+/// What is to be run under which locks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnderLock<'a> {
+    pub(crate) names: &'a [&'a LockName],
+    pub(crate) command: &'a [OsString],
+    pub(crate) tenure: &'a Tenure,
+    pub(crate) plan: &'a Plan,
+    pub(crate) voice: &'a Voice,
+}
+
+/// How it ended. Nothing of the command is left, and the lock was released.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    /// The exit code that tells of it.
+    pub(crate) code: u8,
+    /// Whether the command was ended for the sake of the lock alone.
+    pub(crate) for_the_lock: bool,
+}
+
+impl UnderLock<'_> {
+    /// Runs the command and releases the lock when nothing of it is left.
+    pub(crate) async fn run(
+        self,
+        held: Held,
+        signals: &mut Signals,
+        waited: Duration,
+    ) -> Result<Done, Failure> {
+        let Self { command, tenure, plan, voice, .. } = self;
+        let began = SystemClock.now();
+        let name = &together(self.names.iter().copied());
+        for (name, token) in held.tokens() {
+            voice.event(&Event::Acquired { name, token, waited });
+        }
+        signals.listen(&TELLING).map_err(Failure::failed)?;
+        let terminal = Terminal::open();
+        let mut environment = self.tokens(&held);
+        environment.push(("TENURE_NAME".to_owned(), name.clone()));
+        environment.push(("TENURE_STORE_KIND".to_owned(), tenure.store().kind().to_owned()));
+        let terms =
+            Terms { grace: plan.grace, margin: plan.margin, kill_when_lost: plan.kill_when_lost };
+        let launch = Launch {
+            name,
+            command: command.to_vec(),
+            environment,
+            foreground: terminal.as_ref().is_some_and(Terminal::is_ours),
+            liveness: tenure.store().liveness(),
+            terms,
+            deadline: held.deadline(),
+        };
+        let mut child = Child::start(launch).await.map_err(|error| {
+            Failure::Failed(format!("cannot start the guardian of the command: {error}"))
+        })?;
+        let terminal = terminal.as_ref();
+        let supervision = Supervision {
+            held: &held,
+            name,
+            child: &mut child,
+            signals,
+            terminal,
+            plan,
+            voice,
+            began,
+            told_to_end: false,
+        };
+        let outcome = supervision.run().await;
+        if let (Some(terminal), Some(group)) = (terminal, child.group()) {
+            terminal.take_back_from(group);
+        }
+        let outcome = outcome?;
+        child.dismiss();
+        finish(held, name, outcome, voice).await
+    }
+
+    /// The tokens for the command, in the order in which the names were given.
+    fn tokens(&self, held: &Held) -> Vec<(String, String)> {
+        let known = held.tokens();
+        let token = |name: &&LockName| known.iter().find(|(known, _)| *known == name.as_str());
+        let tokens: Vec<_> =
+            self.names.iter().filter_map(token).map(|(_, token)| token.to_string()).collect();
+        let mut environment = vec![("TENURE_TOKEN".to_owned(), tokens.join(","))];
+        if self.plan.kind == Kind::All {
+            let numbered = tokens.into_iter().zip(1..);
+            environment.extend(numbered.map(|(token, at)| (format!("TENURE_TOKEN_{at}"), token)));
+        }
+        environment
+    }
+}
+
+/// Releases the locks and finds the exit code.
+async fn finish(held: Held, name: &str, outcome: Outcome, voice: &Voice) -> Result<Done, Failure> {
+    let Outcome { ended, lost: seen, told_to_end } = outcome;
+    let signal = match ended.how {
+        How::Signal(number) => Some(number),
+        How::Code(_) => None,
+    };
+    let in_time = ended.at < held.deadline().as_nanos();
+    let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
+    let release = held.release().await;
+    let late = release.as_ref().err().and_then(|not| not.lost);
+    let lost = late.or(seen);
+    let is_lost = is_lost(ended, lost, in_time);
+    if is_lost && seen.is_none() {
+        let reason = lost.unwrap_or(LostReason::Deadline);
+        let fate = if ended.cause == Cause::Itself { Fate::Ended } else { Fate::Killed };
+        voice.event(&Event::Lost { name, reason, fate });
+    }
+    let code = if is_lost { exit::LOST } else { ended.how.code() };
+    voice.event(&Event::Ended { name, code, signal });
+    match release {
+        Ok(()) => released.iter().for_each(|name| voice.event(&Event::Released { name })),
+        Err(NotReleased { why, .. }) if why.is_empty() => {}
+        Err(NotReleased { why, .. }) => voice.event(&Event::ReleaseFailed { name, why: &why }),
+    }
+    Ok(Done { code, for_the_lock: ended.cause != Cause::Itself && !told_to_end })
+}
+
+/// Whether the command may have run for a time without the lock, or was ended for its sake.
+///
+/// A lease that ran out only after all of the command was gone, while tenure was stopped, takes
+/// nothing away from what the command did.
+fn is_lost(ended: Ended, lost: Option<LostReason>, in_time: bool) -> bool {
+    match (ended.cause, lost) {
+        (Cause::Lost | Cause::Orphaned, _) => true,
+        (Cause::Itself, None) => false,
+        (Cause::Itself, Some(LostReason::Taken)) => true,
+        (Cause::Itself, Some(_)) => !in_time,
+    }
+}
