@@ -11,7 +11,7 @@ mod show;
 
 use std::future::Future;
 
-use tenure::{Fault, LockName, OpenError, Tenure, config::Config};
+use tenure::{Fault, LockName, Tenure, config::Config};
 
 use crate::{
     args::{Cli, Command, Common},
@@ -43,10 +43,9 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
 
 /// Opens the store that flags, environment and file agree on.
 async fn open(config: &Config) -> Result<Tenure, Failure> {
-    Tenure::from_config(config).await.map_err(|error| match error {
-        OpenError::Config(error) => Failure::Usage(error.to_string()),
-        other => Failure::failed(other),
-    })
+    // A name that no store has is wrong usage; a store that cannot be opened is not.
+    config.store().map_err(|error| Failure::Usage(error.to_string()))?;
+    Tenure::from_config(config).await.map_err(Failure::failed)
 }
 
 /// A store's fault with the lock and the store it is about.
