@@ -13,6 +13,7 @@
 mod record;
 mod scene;
 
+pub mod all;
 pub mod election;
 pub mod fair;
 pub mod latch;
@@ -110,6 +111,11 @@ macro_rules! kinds {
                 many_are_taken_at_once_or_none
                 permits_of_the_dead_come_back
                 the_number_can_change_while_it_is_used
+            }
+            all {
+                all_are_held_or_none
+                orders_that_cross_do_not_block_each_other
+                one_lost_part_loses_the_whole
             }
             latch {
                 it_opens_when_all_have_arrived
