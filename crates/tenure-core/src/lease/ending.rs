@@ -27,7 +27,9 @@ impl Lease {
     pub(crate) fn end(self: &Arc<Self>, generation: u64) -> Ended {
         let now = self.context.now();
         let mut state = self.lock();
-        if state.hold.generation() != generation || state.hold.ended() {
+        let over = state.hold.generation() != generation || state.hold.ended();
+        // A forked copy holds nothing: the lease is its parent's to end.
+        if over || self.context.forked() {
             let lost = self.context.lost(&self.name, state.token, LostReason::Taken);
             return Ended::Lost(lost);
         }
