@@ -20,6 +20,9 @@ use crate::{
     stream::{Reader, Writer},
 };
 
+/// A server that leaves so many calls unanswered is not asked more: further ones fail at once.
+const MOST_WAITING: usize = 65_536;
+
 pub(crate) type Answer = oneshot::Sender<Result<Value, RedisError>>;
 
 /// A connection; dropping it closes it.
@@ -110,7 +113,7 @@ impl Drop for Connection {
 impl Shared {
     fn send(&self, write: impl FnOnce(&mut Vec<u8>), sender: Answer) {
         let mut state = self.lock();
-        if state.closed {
+        if state.closed || state.waiting.len() >= MOST_WAITING {
             return;
         }
         let idle = state.waiting.is_empty() && state.out.is_empty() && !state.writing;
@@ -196,5 +199,31 @@ pub(crate) fn broken() -> RedisError {
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection").field("closed", &self.is_closed()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_never_answers_is_asked_only_so_often() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (reader, writer) = stream.into_split();
+        let patience = Duration::from_secs(60);
+        let connection = Connection::start(Box::new(reader), Writer::Tcp(writer), patience);
+        let send = || {
+            let (sender, answer) = oneshot::channel();
+            connection.shared.send(|out| out.push(b'x'), sender);
+            answer
+        };
+        let mut answers: Vec<_> = (0..MOST_WAITING).map(|_| send()).collect();
+        let open = oneshot::error::TryRecvError::Empty;
+        assert!(answers.iter_mut().all(|answer| answer.try_recv().err() == Some(open.clone())));
+        let refused = send().try_recv().err();
+        assert_eq!(refused, Some(oneshot::error::TryRecvError::Closed));
     }
 }
