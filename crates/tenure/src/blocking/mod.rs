@@ -1,7 +1,7 @@
 //! The same locks for programs without `async`.
 //!
 //! Everything has the name that it has outside this module, and the methods that are awaited there
-//! block here until they are done. The reentrant mutex is missing, as a scope belongs to tasks.
+//! block here until they are done.
 //!
 //! ```
 //! # let url = "memory:";
@@ -33,6 +33,7 @@ mod election;
 mod guard;
 mod latch;
 mod mutex;
+mod reentrant;
 mod rwlock;
 mod semaphore;
 mod settings;
@@ -45,6 +46,7 @@ pub use election::{Election, Leadership};
 pub use guard::Guard;
 pub use latch::Latch;
 pub use mutex::Mutex;
+pub use reentrant::{Reentrant, ReentrantGuard, scope};
 pub use rwlock::{RwLock, WriteGuard};
 pub use semaphore::Semaphore;
 pub use tenure::Tenure;

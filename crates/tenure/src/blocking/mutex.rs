@@ -2,7 +2,7 @@
 
 use tenure_core::AcquireError;
 
-use super::{guard::Guard, settings::setters, waiting::Home};
+use super::{Reentrant, guard::Guard, settings::setters, waiting::Home};
 
 /// A lock that at most one guard holds at a time: [`crate::Mutex`] for blocking callers.
 ///
@@ -33,6 +33,11 @@ impl Mutex {
     }
 
     setters!();
+
+    /// The same lock, which a [`Scope`](crate::Scope) that holds it enters again.
+    pub fn reentrant(self) -> Reentrant {
+        Reentrant::new(self.home, self.handle.reentrant())
+    }
 
     /// Acquires the lock, and blocks until it has it.
     ///

@@ -13,7 +13,7 @@ use std::{
 use tempfile::tempdir;
 use tenure::{
     AcquireError, LostReason, ReleaseError,
-    blocking::{Guard, Tenure},
+    blocking::{Guard, Tenure, scope},
 };
 
 use crate::child::PATIENCE;
@@ -306,5 +306,30 @@ fn several_locks_are_held_together_also_from_opposite_sides() {
     let a = tenure.mutex("a").lock().unwrap();
     assert!(tenure.all_of([tenure.mutex("b"), tenure.mutex("a")]).try_lock().unwrap().is_none());
     a.release().unwrap();
+    assert_all_released(&tenure);
+}
+
+#[test]
+fn a_scope_enters_its_lock_again_also_after_waiting_for_it() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let ledger = tenure.mutex("ledger").wait(PATIENCE).reentrant();
+    assert!(matches!(ledger.lock(), Err(AcquireError::NoScope { .. })));
+    let other = tenure.mutex("ledger").lock().unwrap();
+    let (asked, told) = mpsc::channel();
+    let waiting = thread::spawn(move || {
+        scope(|| {
+            assert!(ledger.try_lock().unwrap().is_none(), "two hold it");
+            asked.send(()).unwrap();
+            let outer = ledger.lock().unwrap();
+            let inner = ledger.try_lock().unwrap().expect("the scope holds it");
+            assert_eq!((inner.token(), inner.depth()), (outer.check().unwrap(), 2));
+            outer.release().unwrap();
+            assert_eq!(inner.check().unwrap(), inner.token());
+            inner.release().unwrap();
+        });
+    });
+    told.recv().unwrap();
+    other.release().unwrap();
+    waiting.join().unwrap();
     assert_all_released(&tenure);
 }
