@@ -23,6 +23,9 @@ use crate::{
 /// A server that leaves so many calls unanswered is not asked more: further ones fail at once.
 const MOST_WAITING: usize = 65_536;
 
+/// Is told what the server says of its own accord, on the task of the connection.
+pub(crate) type Hear = Box<dyn Fn(&[Value]) + Send>;
+
 pub(crate) type Answer = oneshot::Sender<Result<Value, RedisError>>;
 
 /// A connection; dropping it closes it.
@@ -59,13 +62,18 @@ pub(crate) struct State {
 impl Connection {
     /// Drives a connection in the runtime of the caller. When no answer comes for as long as
     /// `patience`, it is closed.
-    pub(crate) fn start(reader: Reader, writer: Writer, patience: Duration) -> Self {
+    pub(crate) fn start(
+        reader: Reader,
+        writer: Writer,
+        patience: Duration,
+        hear: Option<Hear>,
+    ) -> Self {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             writer: Mutex::new(writer),
             driver: AtomicWaker::new(),
         });
-        let driver = Driver::new(shared.clone(), reader, patience);
+        let driver = Driver::new(shared.clone(), reader, patience, hear);
         Self { shared, driver: tokio::spawn(driver).abort_handle() }
     }
 
@@ -214,7 +222,7 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (reader, writer) = stream.into_split();
         let patience = Duration::from_secs(60);
-        let connection = Connection::start(Box::new(reader), Writer::Tcp(writer), patience);
+        let connection = Connection::start(Box::new(reader), Writer::Tcp(writer), patience, None);
         let send = || {
             let (sender, answer) = oneshot::channel();
             connection.shared.send(|out| out.push(b'x'), sender);

@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
-use redis::{RedisError, Value};
+use redis::{PushKind, RedisError, Value};
 use tokio::{
     io::{AsyncRead, ReadBuf},
     time::{Instant, Sleep, sleep},
 };
 
 use crate::{
-    connection::{Answer, Shared, broken},
+    connection::{Answer, Hear, Shared, broken},
     protocol::{self, Nonsense},
     stream::Reader,
 };
@@ -45,6 +45,7 @@ pub(crate) struct Driver {
     /// The tasks that have something to send had their chance to.
     gathered: bool,
     patience: Duration,
+    hear: Option<Hear>,
     /// Runs while somebody calls.
     timer: Option<Pin<Box<Sleep>>>,
     last_look: Look,
@@ -59,7 +60,12 @@ struct Look {
 }
 
 impl Driver {
-    pub(crate) fn new(shared: Arc<Shared>, reader: Reader, patience: Duration) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        reader: Reader,
+        patience: Duration,
+        hear: Option<Hear>,
+    ) -> Self {
         Self {
             shared,
             reader,
@@ -72,6 +78,7 @@ impl Driver {
             writing: false,
             gathered: false,
             patience,
+            hear,
             timer: None,
             last_look: Look { answered: 0, idle: false, at: Instant::now() },
         }
@@ -100,9 +107,15 @@ impl Driver {
         let mut start = 0;
         while let Some((value, length)) = protocol::reply(&self.read[start..self.filled])? {
             start += length;
-            // What the server says of its own accord answers no call.
-            if !matches!(value, Value::Push { .. }) {
-                self.replies.push(value);
+            match value {
+                // What the server says of its own accord answers no call.
+                Value::Push { kind: PushKind::Message, data } => {
+                    if let Some(hear) = &self.hear {
+                        hear(&data);
+                    }
+                }
+                Value::Push { .. } => {}
+                reply => self.replies.push(reply),
             }
         }
         self.read.copy_within(start..self.filled, 0);

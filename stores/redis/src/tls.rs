@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use redis::{Client, ConnectionInfo, RedisError};
+use redis::RedisError;
 use tenure_core::{Fault, FaultKind};
 
 use crate::RedisOptions;
@@ -90,7 +90,7 @@ fn pem(setting: &str, path: &str, kind: &str) -> Result<Vec<u8>, Fault> {
 mod with_rustls {
     use std::{error::Error, io, sync::Arc};
 
-    use redis::{ClientTlsConfig, ErrorKind, TlsCertificates};
+    use redis::ErrorKind;
     use rustls::{
         AlertDescription, ClientConfig, Error as TlsError, RootCertStore,
         crypto::CryptoProvider,
@@ -99,24 +99,7 @@ mod with_rustls {
     use tokio::net::TcpStream;
     use tokio_rustls::{TlsConnector, client::TlsStream};
 
-    use super::{Certificates, Client, ConnectionInfo, RedisError};
-
-    pub(crate) fn client(
-        info: ConnectionInfo,
-        certificates: &Certificates,
-    ) -> Result<Client, RedisError> {
-        // The library takes the provider of the process; without any, rustls would panic.
-        if CryptoProvider::get_default().is_none() {
-            let _ = rustls::crypto::ring::default_provider().install_default();
-        }
-        let own = certificates.own.as_ref();
-        let client_tls = own.map(|(certificate, key)| ClientTlsConfig {
-            client_cert: certificate.clone(),
-            client_key: key.clone(),
-        });
-        let root_cert = certificates.roots.clone();
-        Client::build_with_tls(info, TlsCertificates { client_tls, root_cert })
-    }
+    use super::{Certificates, RedisError};
 
     /// Speaks TLS with `host` over a connection to it.
     pub(crate) async fn connect(
@@ -197,12 +180,7 @@ mod with_rustls {
 }
 
 #[cfg(feature = "tls")]
-pub(crate) use with_rustls::{client, connect, trouble};
-
-#[cfg(not(feature = "tls"))]
-pub(crate) fn client(_: ConnectionInfo, certificates: &Certificates) -> Result<Client, RedisError> {
-    Err(unknown(certificates))
-}
+pub(crate) use with_rustls::{connect, trouble};
 
 /// This build knows no TLS.
 #[cfg(not(feature = "tls"))]

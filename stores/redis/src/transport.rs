@@ -148,7 +148,7 @@ impl Transport {
         {
             return Err(Fault::new(kind, what, cure));
         }
-        let opened = connect(&self.options).await;
+        let opened = connect(&self.options, None).await;
         line.attempts.store(number, Ordering::Release);
         match opened {
             Ok(connection) => {

@@ -4,19 +4,16 @@
 //! every (re)connection everybody looks: what was said before is not known.
 
 use std::{
+    convert::Infallible,
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
-use redis::{PushInfo, PushKind, Value};
+use redis::Value;
 use tenure_core::{Fault, HintBoard, proto::Owner};
-use tokio::{
-    runtime::Handle,
-    sync::mpsc::{UnboundedReceiver, unbounded_channel},
-    task::AbortHandle,
-};
+use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
-use crate::{RedisOptions, connect::connect_to_hear, error};
+use crate::{RedisOptions, connect::connect, connection::Connection, error};
 
 /// How often a silent connection is tried.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -78,12 +75,11 @@ impl Drop for EndOfTask {
 async fn watch(options: &RedisOptions, channel: &str, board: &HintBoard) {
     let mut pause = PAUSES.0;
     loop {
-        let (sender, mut pushed) = unbounded_channel();
-        match subscribe(options, channel, sender).await {
-            Ok(mut connection) => {
+        match subscribe(options, channel, board).await {
+            Ok((connection, ended)) => {
                 pause = PAUSES.0;
                 board.wake_all();
-                hear(&mut connection, &mut pushed, board).await;
+                stay(&connection, ended).await;
             }
             Err(fault) => {
                 tracing::debug!(store = "redis", %fault, "no hints: waiters look by themselves");
@@ -94,40 +90,47 @@ async fn watch(options: &RedisOptions, channel: &str, board: &HintBoard) {
     }
 }
 
+/// Resolves when the connection has ended.
+type Ended = oneshot::Receiver<Infallible>;
+
 async fn subscribe(
     options: &RedisOptions,
     channel: &str,
-    sender: tokio::sync::mpsc::UnboundedSender<PushInfo>,
-) -> Result<redis::aio::MultiplexedConnection, Fault> {
-    let mut connection = connect_to_hear(options, sender).await?;
-    let subscribed = connection.subscribe(channel).await;
-    subscribed.map_err(|error| error::of_command(&options.location(), error))?;
-    Ok(connection)
+    board: &HintBoard,
+) -> Result<(Connection, Ended), Fault> {
+    let (open, ended) = oneshot::channel();
+    let board = board.clone();
+    let hear = move |data: &[Value]| {
+        // Dropped with the connection, and nothing is ever sent.
+        let _open: &oneshot::Sender<Infallible> = &open;
+        if let Some(owner) = data.get(1).and_then(owner) {
+            board.wake(&owner);
+        }
+    };
+    let connection = connect(options, Some(Box::new(hear))).await?;
+    let subscribe = redis::cmd("SUBSCRIBE").arg(channel).get_packed_command();
+    // A subscription is told of, not answered; what is answered is the command behind it, unless
+    // the subscription is refused.
+    let subscribed = connection.call(|out| {
+        out.extend(subscribe);
+        out.extend(ping());
+    });
+    let failed = |error| error::of_command(&options.location(), error);
+    subscribed.await.map_err(failed)?;
+    Ok((connection, ended))
 }
 
-/// Passes hints on until the connection breaks.
-async fn hear(
-    connection: &mut redis::aio::MultiplexedConnection,
-    pushed: &mut UnboundedReceiver<PushInfo>,
-    board: &HintBoard,
-) {
-    loop {
-        match tokio::time::timeout(HEARTBEAT, pushed.recv()).await {
-            Ok(Some(PushInfo { kind: PushKind::Message, data })) => {
-                if let Some(owner) = data.get(1).and_then(owner) {
-                    board.wake(&owner);
-                }
-            }
-            Ok(Some(PushInfo { kind: PushKind::Disconnection, .. }) | None) => return,
-            Ok(Some(_)) => {}
-            Err(_) => {
-                let answer: Result<(), _> = redis::cmd("PING").query_async(connection).await;
-                if answer.is_err() {
-                    return;
-                }
-            }
+/// Returns when the connection has ended, or is silent when it should not be.
+async fn stay(connection: &Connection, mut ended: Ended) {
+    while tokio::time::timeout(HEARTBEAT, &mut ended).await.is_err() {
+        if connection.call(|out| out.extend(ping())).await.is_err() {
+            return;
         }
     }
+}
+
+fn ping() -> Vec<u8> {
+    redis::cmd("PING").get_packed_command()
 }
 
 fn owner(value: &Value) -> Option<Owner> {
