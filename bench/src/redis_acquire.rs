@@ -81,7 +81,8 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Vec<Figure>, Failure>
             title,
             unit: "µs per pair, all tasks together",
             note: "Each task has a name of its own; those by hand go over one connection of \
-                   redis-rs.",
+                   redis-rs. With one task, waking another core can cost more than all the rest: \
+                   `taskset -c 0 scripts/bench --redis` compares on one.",
             goal: Some(goal),
             rows: Vec::new(),
         };
