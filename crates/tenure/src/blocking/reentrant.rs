@@ -30,7 +30,8 @@ pub fn scope<O>(work: impl FnOnce() -> O) -> O {
 ///     let inner = ledger.lock()?; // entered: no store is asked
 ///     assert_eq!(inner.token(), outer.token());
 ///     inner.release()?;
-///     outer.release()
+///     outer.release()?;
+///     Ok::<_, tenure::AnyError>(())
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
