@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::StreamExt;
 use tenure_core::{AcquireError, Leader, LookError, MemoryStore, ReleaseError, Store, Tenure};
 
-use crate::{on_manual_clock, settle, unsure::Unsure};
+use crate::{flawed::Flawed, on_manual_clock, settle};
 
 fn tenure() -> (Tenure, MemoryStore) {
     let store = MemoryStore::new();
@@ -138,7 +138,7 @@ async fn a_name_kept_after_a_resignation_is_led_by_nobody() {
 
 #[tokio::test]
 async fn without_a_queue_there_are_elections_but_no_fair_ones() {
-    let store = Unsure::new(MemoryStore::new()).without(|can| can.fifo = false);
+    let store = Flawed::new(MemoryStore::new()).without(|can| can.fifo = false);
     let tenure = Tenure::new(Arc::new(store));
     let election = tenure.election("chief");
     election.campaign().await.unwrap().resign().await.unwrap();
@@ -157,7 +157,7 @@ async fn a_name_that_cannot_be_used_is_an_error_for_candidates_and_observers() {
 
 #[tokio::test]
 async fn passing_faults_of_the_store_are_no_news() {
-    let store = Unsure::new(MemoryStore::new());
+    let store = Flawed::new(MemoryStore::new());
     let tenure = Tenure::new(Arc::new(store.clone()));
     let mut leaders = tenure.election("chief").leaders();
     store.lose_answers(3);

@@ -10,7 +10,7 @@ use tenure_core::{
     },
 };
 
-use crate::{on_manual_clock, settle, unsure::Unsure};
+use crate::{flawed::Flawed, on_manual_clock, settle};
 
 fn tenure() -> (Tenure, MemoryStore) {
     let store = MemoryStore::new();
@@ -84,7 +84,7 @@ async fn a_process_that_dies_on_the_way_has_not_arrived_and_can_arrive_again() {
 
 #[tokio::test]
 async fn lost_and_repeated_answers_change_no_count() {
-    let store = Unsure::new(MemoryStore::new());
+    let store = Flawed::new(MemoryStore::new());
     let tenure =
         Tenure::builder(Arc::new(store.clone())).entropy(Arc::new(SeededEntropy::new(1))).build();
     let latch = tenure.latch("start", 10);
@@ -218,7 +218,7 @@ async fn a_store_that_cannot_keep_arrivals_refuses_the_latch() {
     type Lacks = fn(&mut tenure_core::store::Capabilities);
     let lacks: [Lacks; 2] = [|can| can.shared = false, |can| can.lingers = false];
     for lacks in lacks {
-        let tenure = Tenure::new(Arc::new(Unsure::new(MemoryStore::new()).without(lacks)));
+        let tenure = Tenure::new(Arc::new(Flawed::new(MemoryStore::new()).without(lacks)));
         let latch = tenure.latch("start", 1);
         for refused in [latch.arrive("a").await.map(drop), latch.wait().await] {
             let refused = refused.unwrap_err().to_string();

@@ -5,6 +5,7 @@
 mod all;
 mod defaults;
 mod election;
+mod flawed;
 mod handover;
 mod latch;
 mod memory;
@@ -14,7 +15,6 @@ mod reentrant;
 mod rwlock;
 mod semaphore;
 mod unsupported;
-mod unsure;
 
 use std::sync::Arc;
 

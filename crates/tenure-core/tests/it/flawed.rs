@@ -1,4 +1,4 @@
-//! A memory store whose answers get lost.
+//! A memory store that can do less, or whose answers get lost.
 
 use std::{
     sync::{
@@ -13,21 +13,22 @@ use tenure_core::{
     Fault, FaultKind, LockName, MemoryStore, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Contender, Raised, Released, Snapshot},
+        queue::{Answer, Ask, Contender, Mode, Raised, Released, Snapshot},
     },
     store::{Capabilities, Finding, Listing, Renewal},
 };
 
-/// Does what it is asked, and answers only every other time while answers are to be lost.
+/// Does what it says it can, and answers only every other time while answers are to be lost. It
+/// panics when it is asked for anything else.
 #[derive(Clone, Debug)]
-pub(crate) struct Unsure {
+pub(crate) struct Flawed {
     store: MemoryStore,
     can: Arc<Capabilities>,
     calls: Arc<AtomicU32>,
     lost: Arc<AtomicU32>,
 }
 
-impl Unsure {
+impl Flawed {
     pub(crate) fn new(store: MemoryStore) -> Self {
         let can = Arc::new(store.capabilities().clone());
         Self { store, can, calls: Arc::default(), lost: Arc::default() }
@@ -56,9 +57,9 @@ impl Unsure {
 }
 
 #[async_trait]
-impl Store for Unsure {
+impl Store for Flawed {
     fn kind(&self) -> &'static str {
-        "unsure"
+        "flawed"
     }
 
     fn location(&self) -> String {
@@ -78,6 +79,12 @@ impl Store for Unsure {
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        let able = match ask.mode {
+            Mode::Exclusive => true,
+            Mode::Shared => self.can.shared,
+            Mode::Permits { .. } => self.can.permits,
+        };
+        assert!(able, "asked for what it cannot do: {:?}", ask.mode);
         self.answer(self.store.acquire(name, ask).await)
     }
 
