@@ -5,6 +5,7 @@
 
 use crate::{
     Owner,
+    fingerprint::fingerprint,
     queue::{Ask, Mode, Snapshot},
 };
 
@@ -22,14 +23,8 @@ use crate::{
 /// ```
 #[must_use]
 pub fn owner_of(latch: &str, arrival: &str) -> Owner {
-    // FNV-1a of 128 bits.
-    let parts = [b"tenure latch", latch.as_bytes(), arrival.as_bytes()];
-    let hash = parts.join(&0).into_iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, step);
+    let hash = fingerprint(&[b"tenure latch", latch.as_bytes(), arrival.as_bytes()]);
     Owner::from_bytes(hash.to_be_bytes())
-}
-
-fn step(hash: u128, byte: u8) -> u128 {
-    (hash ^ u128::from(byte)).wrapping_mul((1 << 88) + 0x13b)
 }
 
 /// Why an arrival's name was refused.

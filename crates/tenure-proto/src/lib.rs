@@ -20,6 +20,7 @@ pub mod all;
 pub mod backoff;
 pub mod cleanup;
 pub mod election;
+mod fingerprint;
 pub mod hold;
 pub mod latch;
 pub mod lease;

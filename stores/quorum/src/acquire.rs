@@ -6,7 +6,7 @@ use futures_util::{FutureExt, StreamExt};
 use tenure_core::{
     Fault, FaultKind, LockName, Token,
     proto::{
-        queue::{Answer, Ask, Contender, Intent, Order, Raised},
+        queue::{Answer, Ask, Contender, Intent, Mode, Order, Raised},
         quorum::{Ballot, Confirmation, Step, Vote, mark::Standing},
         rule::{Rule, kept},
     },
@@ -15,13 +15,18 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     error::{Status, need_somebody, no_majority},
+    gate::Looks,
     holds::{Attempt, Held},
-    members::{Calls, Told, ask_all, mark_name, within},
+    members::{Call, Calls, Told, mark_name, within},
 };
 
 /// An answer to one of the two rounds.
 pub(crate) enum Event {
     Voted(Told<Answer>),
+    /// A writer comes first at this member.
+    Closed {
+        member: usize,
+    },
     Confirmed {
         member: usize,
         token: Token,
@@ -57,6 +62,10 @@ pub(crate) struct Asking<'a> {
     pub(crate) statuses: Vec<Status>,
     others_waiting: bool,
     holder: Option<Contender>,
+    /// Of a reader: what it has seen of the gate.
+    looks: Option<Looks>,
+    /// Whether readers are in a writer's way.
+    behind_readers: bool,
     /// Whether somebody let go of it, and it only stays taken.
     kept: bool,
     retry_after: Option<Duration>,
@@ -96,16 +105,26 @@ impl QuorumStore {
             ..ask.clone()
         };
         let limit = self.shared.options.limit(ask.ttl);
-        let (asked_name, clock) = (name.clone(), &self.shared.options.clock);
-        let sent = asked.clone();
-        let events = ask_all(&self.members, clock, limit, move |member| {
-            let (name, ask) = (asked_name.clone(), sent.clone());
-            async move { member.acquire(&name, &ask).await }
+        let reader = ask.mode == Mode::Shared && known.is_none();
+        let looks = match reader.then(|| self.shared.holds.looks(&ask.owner)) {
+            Some(None) => Some(Looks::new(name, self.members.len())?),
+            seen => seen.flatten(),
+        };
+        let events = self.members.iter().cloned().enumerate().map(|(member, store)| {
+            let (name, ask, looks) = (name.clone(), asked.clone(), looks.clone());
+            let asks = async move {
+                match looks {
+                    Some(looks) => looks.ask(member, &store, &name, &ask).await,
+                    None => store.acquire(&name, &ask).await.map(Some),
+                }
+            };
+            let asks = within(self.shared.options.clock.clone(), limit, asks);
+            Box::pin(asks.map(move |answer| match answer.transpose() {
+                Some(answer) => Event::Voted(Told { member, answer }),
+                None => Event::Closed { member },
+            })) as Call<_>
         });
-        let events = events
-            .into_iter()
-            .map(|vote| Box::pin(vote.map(Event::Voted)) as crate::members::Call<_>)
-            .collect();
+        let events = events.collect();
         let asking = Asking {
             quorum: self,
             name,
@@ -117,6 +136,8 @@ impl QuorumStore {
             statuses: vec![Status::Silent; self.members.len()],
             others_waiting: false,
             holder: None,
+            looks,
+            behind_readers: false,
             kept: false,
             retry_after: None,
         };
@@ -145,6 +166,7 @@ impl Asking<'_> {
                         self.quorum.shared.options.now(),
                         ask.ttl,
                     );
+                    self.quorum.strike(self.name, &ask.owner);
                     let others_waiting = self.others_waiting;
                     self.let_late_ones_join(token, &mark);
                     return Ok(Outcome::Granted(Answer::Granted { token, left, others_waiting }));
@@ -178,6 +200,10 @@ impl Asking<'_> {
                 self.ballot.voted(member, vote);
                 self.is(member, status);
             }
+            Event::Closed { member } => {
+                self.ballot.voted(member, Vote::Closed);
+                self.is(member, Status::Busy);
+            }
             Event::Confirmed { member, token, confirmation, standing } => {
                 self.ballot.confirmed(member, token, confirmation);
                 match (confirmation, standing) {
@@ -197,6 +223,7 @@ impl Asking<'_> {
     fn seen(&mut self, holder: Option<Contender>) {
         let Some(holder) = holder else { return };
         self.kept |= holder.lingering;
+        self.behind_readers |= holder.mode == Mode::Shared && !holder.lingering;
         if self.holder.as_ref().is_none_or(|known| holder.left < known.left) {
             self.holder = Some(holder);
         }
@@ -239,11 +266,12 @@ impl Asking<'_> {
         while let Some(Some(event)) = self.events.next().now_or_never() {
             self.heard(event);
         }
-        let (quorum, options) = (self.quorum, &self.quorum.shared.options);
+        let (quorum, name, options) = (self.quorum, self.name, &self.quorum.shared.options);
         let now = options.now();
         let waits = matches!(ask.intent, Intent::Wait { .. });
         let random = options.entropy.jitter();
-        let holder = self.holder.clone();
+        let (holder, looks) = (self.holder.clone(), self.looks.clone());
+        let (exclusive, behind_readers) = (self.ask.mode == Mode::Exclusive, self.behind_readers);
         let soonest = self.retry_after.unwrap_or(Duration::MAX);
         // Of a name that only stays taken this owner may be who let go: it must not come in by another
         // attempt. What a silent member may grant, the next ask finds there.
@@ -255,6 +283,13 @@ impl Asking<'_> {
             }
         }
         let pause = quorum.shared.holds.pause(&ask.owner, now, random, waits);
+        if waits && exclusive {
+            if behind_readers || quorum.shared.holds.has_signed(&ask.owner) {
+                quorum.sign(name, ask);
+            }
+        } else if let (true, Some(looks)) = (waits, looks) {
+            quorum.shared.holds.looked(&ask.owner, looks);
+        }
         let retry_after = pause.min(soonest.max(SHORTEST_RETRY));
         Outcome::Busy(Answer::Busy { retry_after, ahead: 0, holder, place: None })
     }

@@ -12,6 +12,8 @@ use tenure_core::proto::{
     quorum::attempt,
 };
 
+use crate::gate::Looks;
+
 /// For how much longer than its lease an acquisition is remembered: releases are repeated.
 const AFTER: Duration = Duration::from_secs(30);
 /// The pauses of one that waits.
@@ -39,6 +41,10 @@ struct Acquisition {
     /// It was released and stays taken, so that no other attempt may follow while it does.
     kept: bool,
     pauses: Backoff,
+    /// It waits for readers, and signed so that later ones wait for it.
+    signed: bool,
+    /// What it has seen of the gate, if it is a reader that waits.
+    looks: Option<Looks>,
     forget_at: Timestamp,
 }
 
@@ -118,6 +124,36 @@ impl Holds {
         pause
     }
 
+    /// The gate is signed for this writer, if it is known to wait.
+    pub(crate) fn signed(&self, owner: &Owner) {
+        if let Some(known) = self.lock().known.get_mut(owner) {
+            known.signed = true;
+        }
+    }
+
+    /// Whether the gate is signed for this writer.
+    pub(crate) fn has_signed(&self, owner: &Owner) -> bool {
+        self.lock().known.get(owner).is_some_and(|known| known.signed)
+    }
+
+    /// What this writer signed is struck out; whether it had signed.
+    pub(crate) fn struck(&self, owner: &Owner) -> bool {
+        let mut state = self.lock();
+        state.known.get_mut(owner).is_some_and(|known| std::mem::take(&mut known.signed))
+    }
+
+    /// What this reader has seen of the gate, if it is known to wait.
+    pub(crate) fn looks(&self, owner: &Owner) -> Option<Looks> {
+        self.lock().known.get(owner)?.looks.clone()
+    }
+
+    /// The reader has seen this, and waits.
+    pub(crate) fn looked(&self, owner: &Owner, looks: Looks) {
+        if let Some(known) = self.lock().known.get_mut(owner) {
+            known.looks = Some(looks);
+        }
+    }
+
     /// The hold was renewed, or is to be: the attempt that it is, and what it was granted as.
     pub(crate) fn renewing(
         &self,
@@ -169,6 +205,8 @@ impl Holds {
             ended: false,
             kept: false,
             pauses: Backoff::new(PAUSES.0, PAUSES.1),
+            signed: false,
+            looks: None,
             forget_at: now,
         });
         known.forget_at = known.forget_at.max(now.saturating_add(ttl).saturating_add(AFTER));

@@ -102,7 +102,11 @@ impl Asking<'_> {
 impl Event {
     /// The member that holds the name by this, or may, and whether it only may.
     fn may_hold(&self) -> Option<(usize, bool)> {
-        let Self::Voted(Told { member, answer }) = self else { return None };
+        let (member, answer) = match self {
+            Self::Voted(Told { member, answer }) => (member, answer),
+            Self::Closed { member } => return Some((*member, false)),
+            Self::Confirmed { .. } => return None,
+        };
         match answer {
             Ok(Answer::Granted { .. }) => Some((*member, false)),
             Err(fault) if fault.kind() == FaultKind::InDoubt => Some((*member, true)),

@@ -12,6 +12,7 @@ mod acquire;
 mod assembly;
 mod background;
 mod error;
+mod gate;
 mod health;
 mod holds;
 mod late;

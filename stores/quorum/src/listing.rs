@@ -7,7 +7,7 @@ use tenure_core::{
     Fault, FaultKind, LockName,
     proto::{
         queue::{Contender, Snapshot},
-        quorum::{agreed, agreed_holders, majority, mark},
+        quorum::{agreed, agreed_holders, majority},
     },
     store::Listing,
 };
@@ -16,7 +16,7 @@ use crate::{
     QuorumStore,
     error::{Status, no_majority},
     members::{Calls, Told, ask_all},
-    store::refuse_mark,
+    store::{is_reserved, refuse_reserved},
 };
 
 /// How long a member may take to list its names.
@@ -50,7 +50,7 @@ impl QuorumStore {
         }
         let mut result = Listing { names: Vec::new(), more: end.is_some() };
         for (name, mut snapshots) in seen {
-            if name.as_str() == mark::NAME || end.is_some_and(|end| name > end) {
+            if is_reserved(name) || end.is_some_and(|end| name > end) {
                 continue;
             }
             snapshots.resize(listings.len(), Snapshot::default());
@@ -68,7 +68,7 @@ impl QuorumStore {
     }
 
     pub(crate) async fn evict_everywhere(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        refuse_mark(name)?;
+        refuse_reserved(name)?;
         let options = &self.shared.options;
         let calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
             let name = name.clone();

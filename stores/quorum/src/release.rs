@@ -15,7 +15,7 @@ use crate::{
     QuorumStore,
     error::{Status, no_majority, too_long},
     members::{Told, ask_all},
-    store::refuse_mark,
+    store::refuse_reserved,
 };
 
 impl QuorumStore {
@@ -27,10 +27,11 @@ impl QuorumStore {
         owner: &Owner,
         keep: Duration,
     ) -> Result<Released, Fault> {
-        refuse_mark(name)?;
+        refuse_reserved(name)?;
         if keep > self.shared.charter.longest {
             return Err(too_long("a name kept after its release", keep, &self.shared.charter));
         }
+        self.strike(name, owner);
         let options = &self.shared.options;
         let owner = self.shared.holds.releasing(owner, keep).owner();
         let mut calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {

@@ -12,7 +12,7 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot},
-        quorum::{FEWEST_MEMBERS, mark},
+        quorum::{FEWEST_MEMBERS, gate, mark},
     },
     store::{Capabilities, Finding, LeaseScope, Listing, Renewal},
 };
@@ -113,7 +113,7 @@ impl QuorumStore {
 
     /// Refuses what a quorum cannot do.
     fn admit(&self, name: &LockName, ask: &Ask) -> Result<(), Fault> {
-        refuse_mark(name)?;
+        refuse_reserved(name)?;
         if let Mode::Permits { .. } = ask.mode {
             return Err(unsupported(
                 "a quorum has no permits: three members of two permits each would admit three",
@@ -136,13 +136,17 @@ impl QuorumStore {
     }
 }
 
-/// The name of the marks is nobody's to lock.
-pub(crate) fn refuse_mark(name: &LockName) -> Result<(), Fault> {
-    if name.as_str() == mark::NAME {
-        let what = "this name is kept for the marks of the quorum's members";
+/// The names of marks and gates are nobody's to lock.
+pub(crate) fn refuse_reserved(name: &LockName) -> Result<(), Fault> {
+    if is_reserved(name) {
+        let what = "this name is kept for what the quorum itself notes at its members";
         return Err(Fault::new(FaultKind::Misconfigured, what, "choose another name"));
     }
     Ok(())
+}
+
+pub(crate) fn is_reserved(name: &LockName) -> bool {
+    name.as_str() == mark::NAME || name.as_str().starts_with(gate::PREFIX)
 }
 
 fn check(members: &[Member], places: &[String]) -> Result<(), Fault> {

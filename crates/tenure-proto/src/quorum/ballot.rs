@@ -20,6 +20,9 @@ pub enum Vote {
     },
     /// Somebody else holds it there.
     Busy,
+    /// A writer comes first by the member's [gate](super::gate). It may hold the name for this
+    /// acquisition all the same.
+    Closed,
     /// It failed, and certainly keeps nothing of this ask.
     Failed,
     /// It did not answer, so it may hold the name.
@@ -80,6 +83,7 @@ enum Seat {
     /// Granted, but not to be counted.
     Uncounted,
     Busy,
+    Closed,
     Failed,
     Doubt,
 }
@@ -127,6 +131,7 @@ impl Ballot {
         *seat = match vote {
             Vote::Granted { token, left } => Seat::Granted { token, left, sent: None },
             Vote::Busy => Seat::Busy,
+            Vote::Closed => Seat::Closed,
             Vote::Failed => Seat::Failed,
             Vote::Doubt => Seat::Doubt,
         };
@@ -156,7 +161,7 @@ impl Ballot {
             matches!(seat, Seat::Asked | Seat::Granted { .. } | Seat::Confirmed { .. })
         });
         if hopeful < needed {
-            let others = self.count(|seat| *seat == Seat::Busy);
+            let others = self.count(|seat| matches!(seat, Seat::Busy | Seat::Closed));
             let failed =
                 self.count(|seat| matches!(seat, Seat::Failed | Seat::Doubt | Seat::Uncounted));
             let by_others = others > 0 && failed <= self.seats.len() - needed;
@@ -188,11 +193,14 @@ impl Ballot {
         !matches!(self.seats.get(member), None | Some(Seat::Busy | Seat::Failed))
     }
 
-    /// How many of the members granted it, counted or not.
+    /// How many of the members granted it or may have, counted or not.
     #[must_use]
     pub fn granted(&self) -> usize {
         self.count(|seat| {
-            matches!(seat, Seat::Granted { .. } | Seat::Confirmed { .. } | Seat::Uncounted)
+            matches!(
+                seat,
+                Seat::Granted { .. } | Seat::Confirmed { .. } | Seat::Uncounted | Seat::Closed
+            )
         })
     }
 
@@ -218,7 +226,12 @@ impl Ballot {
     fn tokens(&self) -> impl Iterator<Item = Token> {
         self.seats.iter().filter_map(|seat| match seat {
             Seat::Granted { token, .. } | Seat::Confirmed { token, .. } => Some(*token),
-            Seat::Asked | Seat::Uncounted | Seat::Busy | Seat::Failed | Seat::Doubt => None,
+            Seat::Asked
+            | Seat::Uncounted
+            | Seat::Busy
+            | Seat::Closed
+            | Seat::Failed
+            | Seat::Doubt => None,
         })
     }
 
@@ -259,7 +272,12 @@ impl Seat {
         match self {
             Self::Granted { sent, .. } => sent.is_some() && *sent == token,
             Self::Confirmed { token: confirmed, .. } => Some(*confirmed) == token,
-            Self::Asked | Self::Uncounted | Self::Busy | Self::Failed | Self::Doubt => false,
+            Self::Asked
+            | Self::Uncounted
+            | Self::Busy
+            | Self::Closed
+            | Self::Failed
+            | Self::Doubt => false,
         }
     }
 }

@@ -3,9 +3,11 @@
 //! A name is held when a majority of the members hold it. Any two majorities have a member in
 //! common, which is where exclusion (S1) and the order of tokens (S2) come from: [`Ballot`] counts
 //! an acquire, [`RenewalTally`] a renewal, [`Yesses`] a release. [`mark`] tells which members may be
-//! counted at all: not those that lost their memory a short while ago.
+//! counted at all: not those that lost their memory a short while ago. [`gate`] keeps readers from
+//! starving a writer.
 
 mod ballot;
+pub mod gate;
 pub mod mark;
 mod merge;
 mod owner;

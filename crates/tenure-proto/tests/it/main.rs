@@ -9,6 +9,7 @@ mod broken_rules;
 mod cleanup;
 mod durations;
 mod election;
+mod gate;
 mod hold;
 mod hold_histories;
 mod latch;

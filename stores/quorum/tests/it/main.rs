@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod conformance;
+mod gate;
 mod kinds;
 mod locks;
 mod servers;
