@@ -2,7 +2,8 @@
 
 use crate::{
     Token,
-    queue::{Mode, Snapshot},
+    queue::{Contender, Mode, Snapshot},
+    rule::{Rule, kept},
 };
 
 /// Who leads, as the store tells it at one moment.
@@ -20,8 +21,9 @@ pub struct Leader {
 /// Who leads. A name that is only kept taken after a resignation is led by nobody.
 #[must_use]
 pub fn leader(seen: &Snapshot) -> Option<Leader> {
-    let mut holders = seen.holders.iter();
-    let holder = holders.find(|holder| holder.mode == Mode::Exclusive && !holder.lingering)?;
+    let leads = |holder: &&Contender| !holder.lingering || !kept(Rule::ResignedLeadsNoMore);
+    let mut holders = seen.holders.iter().filter(|holder| holder.mode == Mode::Exclusive);
+    let holder = holders.find(leads)?;
     Some(Leader { label: holder.label.clone(), term: holder.token?, since: holder.since })
 }
 
@@ -38,6 +40,10 @@ impl Observed {
     #[must_use]
     pub fn is_news(&mut self, found: Option<&Leader>) -> bool {
         let found = Some(found.map(|leader| leader.term));
-        std::mem::replace(&mut self.told, found) != found
+        let led = |told: Option<Option<Token>>| told.flatten().is_some();
+        if led(self.told) && led(found) && !kept(Rule::NextTermIsNews) {
+            return false;
+        }
+        std::mem::replace(&mut self.told, found) != found || !kept(Rule::NewsToldOnce)
     }
 }

@@ -5,7 +5,10 @@
 
 use std::time::Duration;
 
-use crate::Backoff;
+use crate::{
+    Backoff, Ttl,
+    rule::{Rule, kept},
+};
 
 /// The pauses between two looks.
 ///
@@ -38,6 +41,9 @@ impl Look {
     /// pauses short again. `random` is uniform over all of `u64`.
     #[must_use = "the pause is for the caller to keep"]
     pub fn next(&mut self, changed: bool, random: u64) -> Duration {
+        if !kept(Rule::WatcherLooksAgain) {
+            return Ttl::MAX;
+        }
         if changed {
             self.backoff.reset();
         }

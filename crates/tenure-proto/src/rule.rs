@@ -77,6 +77,8 @@ rules! {
     NoReaderBesideWriter,
     /// Who waits first in line is not overtaken by those behind it, although they would fit.
     FirstInLineNotOvertaken,
+    /// Whoever wants a name alone waits until nobody has it.
+    ExclusiveEntersAlone,
     /// The place of a dead waiter ends.
     PlaceOfTheDeadEnds,
     /// A lease that became a shared one is not handed to a task that wants it alone.
@@ -97,6 +99,18 @@ rules! {
     EverybodySortsAlike,
     /// Of several locks that were not all acquired, none stays held.
     AllOrNothing,
+    /// Each term of an election is one of the store's: none is passed on inside a process.
+    TermNotHandedOver,
+    /// A name that is only kept taken after a resignation is led by nobody.
+    ResignedLeadsNoMore,
+    /// Another term is news, also when nobody was seen to resign.
+    NextTermIsNews,
+    /// What an observer was told is no news again.
+    NewsToldOnce,
+    /// Whoever only watches a name looks again, however little changes.
+    WatcherLooksAgain,
+    /// A fault that passes is ridden out by who looks at a name.
+    PassingFaultsRiddenOut,
 }
 
 #[cfg(feature = "broken-rules")]

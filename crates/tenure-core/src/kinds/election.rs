@@ -7,6 +7,7 @@ use tenure_proto::{
     Look, Timestamp, Token,
     election::{self, Leader, Observed},
     queue::Mode,
+    rule::{Rule, kept},
 };
 
 use super::{
@@ -52,7 +53,8 @@ pub struct Election {
 impl Election {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str) -> Self {
         // Within one process, too, each term is one of the store's: observers see no other.
-        let options = Options { apart: true, ..Options::default() };
+        let apart = kept(Rule::TermNotHandedOver);
+        let options = Options { apart, ..Options::default() };
         Self { target: Target::new(acquirer, name, "election"), options }
     }
 

@@ -2,7 +2,10 @@
 
 use std::{future::Future, time::Duration};
 
-use tenure_proto::{Backoff, Timestamp};
+use tenure_proto::{
+    Backoff, Timestamp,
+    rule::{Rule, kept},
+};
 
 use crate::{Fault, FaultKind, LockName, context::Context, driver::before, error::LookError};
 
@@ -38,7 +41,8 @@ where
             ),
         };
         let again = context.now().saturating_add(backoff.next(context.entropy.jitter()));
-        if !fault.is_passing() || again >= until {
+        let passing = fault.is_passing() && kept(Rule::PassingFaultsRiddenOut);
+        if !passing || again >= until {
             return Err(LookError::store(context.place(name), fault));
         }
         context.clock.sleep_until(again).await;

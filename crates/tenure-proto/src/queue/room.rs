@@ -26,7 +26,7 @@ impl Room {
     #[must_use]
     pub fn fits(&self, mode: Mode) -> bool {
         match mode {
-            Mode::Exclusive => *self == Self::default(),
+            Mode::Exclusive => *self == Self::default() || !kept(Rule::ExclusiveEntersAlone),
             Mode::Shared => {
                 let alone = self.exclusive == 0 || !kept(Rule::NoReaderBesideWriter);
                 alone && self.permits == 0

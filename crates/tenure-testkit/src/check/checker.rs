@@ -8,7 +8,10 @@ use std::{
 use tenure_core::{Clock, MemoryStore, Timestamp};
 use tokio::sync::Notify;
 
-use super::{Counts, Violation, history::History, line::Line, tokens::Tokens, watched::Hold};
+use super::{
+    Counts, Violation, election::Observers, history::History, line::Line, tokens::Tokens,
+    watched::Hold,
+};
 use crate::sim::SimClock;
 
 /// What may lie between a moment and its being noticed: timers of the simulation fire at whole
@@ -32,6 +35,7 @@ pub(super) struct State {
     pub(super) tokens: Tokens,
     pub(super) counts: Counts,
     pub(super) line: Line,
+    pub(super) observers: Observers,
     pub(super) data_lost: bool,
     /// When leases were last lost with the data or taken away.
     pub(super) leases_gone: Option<Timestamp>,
@@ -52,6 +56,7 @@ impl Checker {
             tokens: Tokens::default(),
             counts: Counts::default(),
             line: Line::default(),
+            observers: Observers::default(),
             data_lost: false,
             leases_gone: None,
         };

@@ -11,6 +11,10 @@ pub struct Counts {
     pub readers: u64,
     /// Those of them that took permits.
     pub permits: u64,
+    /// News of who leads that an observer was told.
+    pub news: u64,
+    /// Times that somebody asked who leads.
+    pub looks: u64,
     /// Writers that became readers.
     pub downgrades: u64,
     /// Holds that were passed on inside a process.
@@ -34,6 +38,8 @@ impl AddAssign for Counts {
         self.holds += other.holds;
         self.readers += other.readers;
         self.permits += other.permits;
+        self.news += other.news;
+        self.looks += other.looks;
         self.downgrades += other.downgrades;
         self.passes += other.passes;
         self.losses += other.losses;

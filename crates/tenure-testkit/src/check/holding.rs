@@ -33,8 +33,15 @@ impl Checker {
         state.counts.holds += 1;
         state.counts.readers += u64::from(mode == Mode::Shared);
         state.counts.permits += u64::from(matches!(mode, Mode::Permits { .. }));
-        let hold =
-            Hold { watched, began: now, failed: false, gone: false, orphaned: false, ended: None };
+        let hold = Hold {
+            watched,
+            began: now,
+            failed: false,
+            gone: false,
+            orphaned: false,
+            ended: None,
+            released: None,
+        };
         let valid = hold.valid();
         let lossless = self.lossless(&state);
         if let Some(wrong) = state.tokens.begins(&name, token, mode, valid && lossless) {
@@ -169,6 +176,14 @@ impl Checker {
         }
         hold.ended = Some(now);
         valid
+    }
+
+    /// The release of a hold was confirmed.
+    pub fn released(&self, hold: usize) {
+        let now = self.clock.now();
+        if let Some(hold) = self.lock().holds.get_mut(hold) {
+            hold.released = Some(now);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod checker;
 mod counts;
+mod election;
 mod history;
 mod holding;
 mod line;

@@ -59,6 +59,8 @@ pub(super) struct Hold {
     pub(super) orphaned: bool,
     /// When it was over, in true time, as far as was seen.
     pub(super) ended: Option<Timestamp>,
+    /// When a release of it was confirmed, in true time.
+    pub(super) released: Option<Timestamp>,
 }
 
 impl Hold {

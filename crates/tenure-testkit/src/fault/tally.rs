@@ -53,6 +53,8 @@ kinds! {
     WallSetBack,
     /// An acquire was dropped midway.
     AcquireDropped,
+    /// A look at who leads was dropped midway.
+    LookDropped,
     /// A release was dropped midway.
     ReleaseDropped,
     /// A downgrade was dropped midway.

@@ -60,7 +60,7 @@ pub(super) async fn rage(world: &Arc<World>, processes: &mut Vec<Process>, rando
     world.calm_down();
     for process in processes {
         process.resume();
-        process.set_faults(Faults { patience: world.plan.faults.patience, ..Faults::default() });
+        process.set_faults(world.plan.calm());
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) async fn hold(post: &Post, guard: Guard, terms: &Terms, random: &mut 
     }
     let valid = world.check.ended(hold);
     if let Ok(guard) = Arc::try_unwrap(guard) {
-        leave(post, guard, valid, &terms, random).await;
+        leave(post, guard, (hold, valid), &terms, random).await;
     }
 }
 
@@ -170,7 +170,13 @@ async fn run(post: &Post, guard: &Guard, hold: usize, random: &mut Random) {
     }
 }
 
-async fn leave(post: &Post, guard: Guard, valid: bool, terms: &Terms, random: &mut Random) {
+async fn leave(
+    post: &Post,
+    guard: Guard,
+    (hold, valid): (usize, bool),
+    terms: &Terms,
+    random: &mut Random,
+) {
     let world = &post.world;
     let note = |what: &str| world.check.note(post.number, what);
     match random.below(10) {
@@ -181,7 +187,10 @@ async fn leave(post: &Post, guard: Guard, valid: bool, terms: &Terms, random: &m
             let (token, deadline) = (guard.token(), post.clock.true_at(guard.deadline()));
             match Limited::new(guard.release(), polls).await {
                 None => world.tally.count(Kind::ReleaseDropped),
-                Some(Ok(())) => note("has released"),
+                Some(Ok(())) => {
+                    note("has released");
+                    world.check.released(hold);
+                }
                 Some(Err(ReleaseError::InDoubt(_))) => note("is in doubt about its release"),
                 Some(Err(_)) => {
                     note("had lost before it released");

@@ -7,6 +7,7 @@
 mod all;
 mod chaos;
 mod clock;
+mod election;
 mod hold;
 mod limited;
 mod pausable;

@@ -60,6 +60,8 @@ pub enum Locks {
         /// How many most callers say there are.
         permits: u32,
     },
+    /// Elections, with observers in every process.
+    Election,
 }
 
 /// How long the leases of a run are.
@@ -94,7 +96,7 @@ impl Plan {
 
     fn without_trouble(self) -> Self {
         Self {
-            faults: Faults { patience: self.faults.patience, ..Faults::default() },
+            faults: self.calm(),
             drops: 0,
             pauses: false,
             crashes: false,
@@ -151,7 +153,23 @@ impl Plan {
             2..=4 => Locks::ReadWrite,
             _ => Locks::Mutex,
         };
-        Self { locks, ..plan }
+        let locks = match random.below(100) {
+            0..=5 => Locks::Election,
+            _ => locks,
+        };
+        let plan = Self { locks, ..plan };
+        if locks == Locks::Election {
+            // Observers see terms that nobody received, so promise S2 would ask of a store that
+            // loses its data that its time of day was never set back.
+            return Self { wall_steps: plan.wall_steps && !plan.data_loss, ..plan };
+        }
+        plan
+    }
+
+    /// Calls of which none goes wrong.
+    #[must_use]
+    pub fn calm(&self) -> Faults {
+        Faults { patience: self.faults.patience, ..Faults::default() }
     }
 
     /// The longest lease of a run.

@@ -12,8 +12,9 @@ use tenure_core::{Clock, SeededEntropy, Tenure, Timestamp};
 use tokio::task::JoinHandle;
 
 use super::{
-    SimClock,
+    SimClock, election,
     pausable::{Pausable, Power},
+    plan::Locks,
     task,
     world::World,
 };
@@ -30,6 +31,7 @@ pub(super) struct Post {
     pub(super) tenure: Tenure,
     pub(super) clock: SimClock,
     network: Unreliable,
+    power: Power,
     resumed: AtomicU64,
 }
 
@@ -44,6 +46,11 @@ impl Post {
         Timestamp::from_nanos(self.resumed.load(Ordering::Relaxed))
     }
 
+    /// Runs `work` as a task of the process.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        tokio::spawn(Pausable::new(&self.power, work))
+    }
+
     /// Returns after `length` on the process's clock.
     pub(super) async fn sleep(&self, length: Duration) {
         self.clock.sleep_until(self.clock.now().saturating_add(length)).await;
@@ -55,7 +62,6 @@ impl Post {
 pub(super) struct Process {
     pub(super) post: Arc<Post>,
     pub(super) tasks: Vec<JoinHandle<()>>,
-    power: Power,
 }
 
 impl Process {
@@ -75,7 +81,7 @@ impl Process {
         let network = connect(
             Arc::new(world.store.clone()),
             Arc::new(world.clock.clone()),
-            if world.calm() { Faults::default() } else { plan.faults },
+            if world.calm() { plan.calm() } else { plan.faults },
             random.split(),
             world.tally.clone(),
         );
@@ -85,37 +91,39 @@ impl Process {
             .build_inline();
         let resumed = AtomicU64::new(world.now().as_nanos());
         let world = world.clone();
-        let post = Arc::new(Post { number, world, tenure, clock, network, resumed });
         let power = Power::default();
-        tokio::spawn(Pausable::new(&power, engine));
+        let post = Arc::new(Post { number, world, tenure, clock, network, power, resumed });
+        post.spawn(engine);
         let tasks = (0..post.world.plan.tasks)
-            .map(|index| {
-                let work = task::work(post.clone(), index, random.split());
-                tokio::spawn(Pausable::new(&power, work))
-            })
+            .map(|index| post.spawn(task::work(post.clone(), index, random.split())))
             .collect();
-        Self { post, tasks, power }
+        if post.world.plan.locks == Locks::Election {
+            for name in &post.world.names {
+                post.spawn(election::follow(post.clone(), name.clone(), random.split()));
+            }
+        }
+        Self { post, tasks }
     }
 
     pub(super) fn pause(&self) {
         self.post.world.check.note(self.post.number, "stands still");
-        self.power.pause();
+        self.post.power.pause();
     }
 
     pub(super) fn resume(&self) {
         self.post.world.check.note(self.post.number, "goes on");
         self.post.resumed.store(self.post.world.now().as_nanos(), Ordering::Relaxed);
-        self.power.resume();
+        self.post.power.resume();
     }
 
     pub(super) fn crash(&self) {
         self.post.world.check.note(self.post.number, "ends without a word");
         self.post.network.cut();
-        self.power.end();
+        self.post.power.end();
     }
 
     pub(super) fn has_crashed(&self) -> bool {
-        self.power.is_ended()
+        self.post.power.is_ended()
     }
 
     pub(super) fn set_faults(&self, faults: Faults) {

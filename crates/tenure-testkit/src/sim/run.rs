@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{Clock, Store};
 use tokio::runtime::Builder;
 
-use super::{Plan, chaos, process::Process, world::World};
+use super::{Plan, chaos, election, plan::Locks, process::Process, world::World};
 use crate::{
     Random,
     check::{Counts, Violation},
@@ -89,6 +89,9 @@ async fn course(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut R
     for name in &world.names {
         let left = world.store.inspect(name).await.unwrap_or_default();
         world.check.nothing_left(name, &left);
+    }
+    if world.plan.locks == Locks::Election {
+        election::finale(world, processes, random).await;
     }
     for process in processes.iter().filter(|process| !process.has_crashed()) {
         if let Err(error) = process.post.tenure.shutdown(world.plan.longest_lease()).await {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{AcquireError, All, Guard, LockName, proto::queue::Mode};
 
 use super::{
-    all, hold,
+    all, election, hold,
     limited::Limited,
     plan::{LONGEST_GRACE, Locks},
     process::Post,
@@ -19,9 +19,9 @@ pub(super) struct Terms {
     pub(super) ttl: Duration,
     pub(super) grace: Duration,
     pub(super) max_hold: Option<Duration>,
-    wait: Option<Duration>,
+    pub(super) wait: Option<Duration>,
     pub(super) hold_at_least: Option<Duration>,
-    fair: bool,
+    pub(super) fair: bool,
     pub(super) tries: bool,
     /// Whether all names are asked for together.
     pub(super) together: bool,
@@ -47,6 +47,8 @@ macro_rules! with_terms {
     }};
 }
 
+pub(super) use with_terms;
+
 impl Terms {
     fn draw(post: &Post, random: &mut Random) -> Self {
         let plan = &post.world.plan;
@@ -54,7 +56,7 @@ impl Terms {
             |random: &mut Random, choices: &[u64]| Duration::from_millis(*random.choose(choices));
         let ttl = millis(random, plan.leases.lengths());
         let mode = match plan.locks {
-            Locks::Mutex => Mode::Exclusive,
+            Locks::Mutex | Locks::Election => Mode::Exclusive,
             Locks::ReadWrite if random.happens(600) => Mode::Shared,
             Locks::ReadWrite => Mode::Exclusive,
             Locks::Semaphore { permits } => {
@@ -114,10 +116,10 @@ impl Terms {
         with_terms!(post.tenure.all(names.iter().map(LockName::as_str)), self, label)
     }
 
-    /// Whether such asks are served in the order of asking.
-    fn stands_in_line(&self) -> bool {
+    /// Whether such asks for `locks` are served in the order of asking.
+    fn stands_in_line(&self, locks: Locks) -> bool {
         let waits = !self.tries && self.wait.is_none_or(|wait| !wait.is_zero());
-        waits && (self.fair || self.mode != Mode::Exclusive)
+        waits && (self.fair || self.mode != Mode::Exclusive || locks == Locks::Election)
     }
 }
 
@@ -132,31 +134,51 @@ pub(super) async fn work(post: Arc<Post>, index: u64, mut random: Random) {
         }
         let name = random.choose(&world.names).clone();
         let terms = Terms::draw(&post, &mut random);
+        if world.plan.locks == Locks::Election {
+            election::round(&post, index, &name, &terms, &mut random).await;
+            continue;
+        }
         if terms.together {
             all::round(&post, index, &terms, &mut random).await;
             continue;
         }
-        if let Some(guard) = acquire(&post, index, &name, &terms, &mut random).await {
+        let ask = Asked::new(&post, index, &name);
+        let asking = terms.ask(&post, &name, &ask.label);
+        if let Some(guard) = acquire(&post, &ask, &terms, asking, &mut random).await {
             hold::hold(&post, guard, &terms, &mut random).await;
         }
     }
 }
 
-async fn acquire(
+/// Which ask it is.
+#[derive(Debug)]
+pub(super) struct Asked {
+    task: u64,
+    pub(super) name: LockName,
+    /// Says whose it is, for who looks at what the store keeps.
+    pub(super) label: String,
+}
+
+impl Asked {
+    pub(super) fn new(post: &Post, task: u64, name: &LockName) -> Self {
+        let label = format!("process {}, ask {}", post.number, post.world.next_ask());
+        Self { task, name: name.clone(), label }
+    }
+}
+
+/// Waits for what `asking` comes to, or drops it on the way.
+pub(super) async fn acquire<G>(
     post: &Post,
-    index: u64,
-    name: &LockName,
+    Asked { task, name, label }: &Asked,
     terms: &Terms,
+    asking: impl Future<Output = Result<Option<G>, AcquireError>>,
     random: &mut Random,
-) -> Option<Guard> {
+) -> Option<G> {
     let world = &post.world;
-    // The label says whose it is, for who looks at what the store keeps.
-    let label = format!("process {}, ask {}", post.number, world.next_ask());
-    let asking = terms.ask(post, name, &label);
     let polls = random.happens(world.plan.drops).then(|| random.below(10));
-    let note = |what: &str| world.check.note(post.number, &format!("task {index}, {name}: {what}"));
+    let note = |what: &str| world.check.note(post.number, &format!("task {task}, {name}: {what}"));
     note("asks");
-    let in_line = world.plan.quiet && terms.stands_in_line();
+    let in_line = world.plan.quiet && terms.stands_in_line(world.plan.locks);
     let in_line = in_line.then(|| world.check.asks_in_line(name, terms.mode));
     let outcome = Limited::new(Box::pin(asking), polls).await;
     if let Some(number) = in_line {
@@ -172,14 +194,14 @@ async fn acquire(
         Some(Ok(Some(guard))) => Some(guard),
         Some(Ok(None)) => {
             note("finds it taken");
-            world.check.denied(name, &label, !world.plan.late_calls).await;
+            world.check.denied(name, label, !world.plan.late_calls).await;
             None
         }
         Some(Err(error)) => {
             note(what(&error));
             world.check.refused(&error);
             if matches!(error, AcquireError::TimedOut(_)) {
-                world.check.denied(name, &label, !world.plan.late_calls).await;
+                world.check.denied(name, label, !world.plan.late_calls).await;
             }
             None
         }
