@@ -15,14 +15,14 @@ use tenure_proto::{
     Owner, Renewed, Token,
     queue::{
         Answer, Ask, Client, Contender, Limits, Moment, NameState, QueueError, Raised, Released,
-        Snapshot, Wake,
+        Snapshot, Together, Wake, acquire_together,
     },
     rule::{Rule, kept},
 };
 
 use crate::{
     Clock, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
-    store::{Capabilities, Finding, LeaseScope, Listing, Renewal, Store, Weight},
+    store::{Capabilities, Finding, LeaseScope, Listing, Renewal, Store, Weight, check_together},
 };
 
 const LIMITS: Limits = Limits {
@@ -44,6 +44,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     late_calls: false,
     notices_death: false,
     raise: true,
+    together: true,
     place_ttl: LIMITS.place_ttl,
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,
@@ -82,6 +83,12 @@ struct Names {
 }
 
 impl Names {
+    fn take(&mut self, name: &LockName) -> NameState {
+        let last_time = self.last_time;
+        let fresh = || NameState { last_time, ..NameState::default() };
+        self.in_use.remove(name).unwrap_or_else(fresh)
+    }
+
     fn put(&mut self, name: &LockName, state: NameState, at: &Moment<'_>) {
         if state.is_idle() {
             self.last_time = self.last_time.max(state.last_time);
@@ -130,25 +137,29 @@ impl MemoryStore {
         name: &LockName,
         decision: impl FnOnce(&mut NameState, &Moment<'_>) -> (T, Vec<Wake>),
     ) -> T {
-        let at = Moment {
+        let at = self.moment();
+        let mut names = self.lock();
+        let mut state = names.take(name);
+        let (answer, wake) = decision(&mut state, &at);
+        names.put(name, state, &at);
+        drop(names);
+        self.wake(wake);
+        answer
+    }
+
+    fn moment(&self) -> Moment<'static> {
+        Moment {
             now: self.clock.now(),
             wall: if kept(Rule::TokensOutliveMemory) { self.clock.wall() } else { 0 },
             limits: &LIMITS,
             alive: &|_| true,
-        };
-        let mut names = self.lock();
-        let last_time = names.last_time;
-        let mut state = names
-            .in_use
-            .remove(name)
-            .unwrap_or_else(|| NameState { last_time, ..NameState::default() });
-        let (answer, wake) = decision(&mut state, &at);
-        names.put(name, state, &at);
-        drop(names);
+        }
+    }
+
+    fn wake(&self, wake: Vec<Wake>) {
         for wake in wake {
             self.hints.wake(&wake.owner);
         }
-        answer
     }
 }
 
@@ -211,6 +222,21 @@ impl Store for MemoryStore {
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         let client = Client::default();
         Ok(self.decide(name, |state, at| refusable(state.acquire(ask, client, at)))?)
+    }
+
+    async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        check_together(asks)?;
+        let at = self.moment();
+        let mut names = self.lock();
+        let mut states: Vec<_> = asks.iter().map(|(name, ask)| (names.take(name), ask)).collect();
+        let decided = acquire_together(&mut states, Client::default(), &at);
+        for ((name, _), (state, _)) in asks.iter().zip(states) {
+            names.put(name, state, &at);
+        }
+        drop(names);
+        let (answer, wake) = decided?;
+        self.wake(wake);
+        Ok(answer)
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {

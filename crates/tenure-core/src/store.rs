@@ -39,16 +39,22 @@
 //!     there may block that thread.
 //! 13. **Capabilities are values.** What a store cannot do it declares, and answers
 //!     [`Unsupported`](crate::FaultKind::Unsupported) when it is asked all the same.
+//! 14. **Together or not at all.** [`Store::acquire_together`] grants each of several names as a
+//!     try would, or none, in one step that no other call sees a part of. It keeps no place, passes
+//!     nobody whom a try would not pass, and repeating it is as harmless as clause 1 says.
+//!     [`Apart`](Together::Apart) means that these names have to be asked for one by one; any answer
+//!     but a grant, and any fault that is not in doubt, leaves each name as it was.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_proto::{
     Owner, Renewed, Token,
-    queue::{Answer, Ask, Contender, Raised, Released, Snapshot},
+    all::MOST,
+    queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
 };
 
-use crate::{Fault, LockName, Wakeups};
+use crate::{Fault, FaultKind, LockName, Wakeups};
 
 /// What a store can do. The conformance suite holds it to every word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +82,8 @@ pub struct Capabilities {
     pub notices_death: bool,
     /// Whether [`Store::raise`] works.
     pub raise: bool,
+    /// Whether [`Store::acquire_together`] works.
+    pub together: bool,
     /// How long a place in the queue is kept without being asked for again.
     pub place_ttl: Duration,
     /// How long a waiter has to claim what it is offered.
@@ -165,6 +173,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Asks for a name (clauses 1, 2, 3, 8, 9).
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault>;
 
+    /// Asks for several names in one step (clause 14): one to [`MOST`], each once, each with an
+    /// owner of its own. Whether an ask waits is not heeded.
+    async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault>;
+
     /// Renews holds and answers for each of them, in their order and as many (clause 5).
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed>;
 
@@ -198,4 +210,31 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// it in another process makes that process's life count too.
     #[cfg(unix)]
     fn liveness(&self) -> Option<std::os::fd::OwnedFd>;
+}
+
+/// Refuses what no store grants together: no names, more than [`MOST`], or one of them twice.
+///
+/// # Errors
+/// A fault of kind [`Misconfigured`](FaultKind::Misconfigured), which had no effect.
+pub fn check_together(asks: &[(LockName, Ask)]) -> Result<(), Fault> {
+    let names: BTreeSet<_> = asks.iter().map(|(name, _)| name).collect();
+    let what = if !(1..=MOST).contains(&asks.len()) {
+        format!("{} names cannot be asked for in one step", asks.len())
+    } else if names.len() < asks.len() {
+        "a name is there twice among those asked for in one step".to_owned()
+    } else {
+        return Ok(());
+    };
+    let cure = format!("ask for 1 to {MOST} names, each once");
+    Err(Fault::new(FaultKind::Misconfigured, what, cure))
+}
+
+/// What a store answers that declares no [`Capabilities::together`].
+#[must_use]
+pub fn not_together() -> Fault {
+    Fault::new(
+        FaultKind::Unsupported,
+        "this store does not grant several names in one step",
+        "ask for them one by one",
+    )
 }

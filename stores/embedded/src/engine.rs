@@ -7,9 +7,9 @@ use tenure_core::{
     Fault, FaultKind, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
-        queue::{Answer, Ask, Contender, Raised, Released, Snapshot},
+        queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
     },
-    store::{Capabilities, Finding, Listing, Renewal},
+    store::{Capabilities, Finding, Listing, Renewal, not_together},
 };
 
 use crate::{
@@ -81,6 +81,10 @@ impl Store for EngineView {
             inner.decide_blocking(&name, &store::acquire(inner, &ask), given_up)
         })
         .await
+    }
+
+    async fn acquire_together(&self, _: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        Err(not_together())
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {

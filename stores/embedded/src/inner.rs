@@ -41,6 +41,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     late_calls: false,
     notices_death: true,
     raise: true,
+    together: false,
     place_ttl: LIMITS.place_ttl,
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,

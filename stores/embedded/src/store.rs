@@ -7,9 +7,9 @@ use tenure_core::{
     Fault, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
-        queue::{Answer, Ask, Contender, Moment, NameState, Raised, Released, Snapshot},
+        queue::{Answer, Ask, Contender, Moment, NameState, Raised, Released, Snapshot, Together},
     },
-    store::{Capabilities, Finding, Listing, Renewal},
+    store::{Capabilities, Finding, Listing, Renewal, not_together},
 };
 
 use crate::{
@@ -171,6 +171,10 @@ impl Store for EmbeddedStore {
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         self.0.decide(name, acquire(&self.0, ask)).await
+    }
+
+    async fn acquire_together(&self, _: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        Err(not_together())
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {

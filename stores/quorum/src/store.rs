@@ -11,10 +11,10 @@ use tenure_core::{
     Fault, FaultKind, HintBoard, LockName, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot},
+        queue::{Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot, Together},
         quorum::{FEWEST_MEMBERS, gate, mark},
     },
-    store::{Capabilities, Finding, LeaseScope, Listing, Renewal},
+    store::{Capabilities, Finding, LeaseScope, Listing, Renewal, not_together},
 };
 
 use crate::{
@@ -185,6 +185,7 @@ fn capabilities(members: &[Member]) -> Capabilities {
         late_calls: !all(|can| !can.late_calls),
         notices_death: false,
         raise: false,
+        together: false,
         place_ttl: Duration::ZERO,
         claim_window: Duration::ZERO,
         max_waiters: 0,
@@ -224,6 +225,10 @@ impl Store for QuorumStore {
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         self.admit(name, ask)?;
         self.acquire_by_majority(name, ask).await
+    }
+
+    async fn acquire_together(&self, _: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        Err(not_together())
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {

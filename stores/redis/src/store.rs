@@ -18,11 +18,11 @@ use tenure_core::{
         Renewed,
         queue::{
             Answer, Ask, Client, Contender, Intent, Limits, Mode, QueueError, Raised, Released,
-            Snapshot,
+            Snapshot, Together,
         },
         time::ceil_millis,
     },
-    store::{Capabilities, Finding, LeaseScope, Listing, Renewal},
+    store::{Capabilities, Finding, LeaseScope, Listing, Renewal, not_together},
 };
 
 use crate::{
@@ -288,6 +288,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         late_calls: true,
         notices_death: false,
         raise: true,
+        together: false,
         place_ttl: limits.place_ttl,
         claim_window: limits.claim_window,
         max_waiters: limits.max_waiters,
@@ -329,6 +330,10 @@ impl Store for RedisStore {
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         self.ask(name, ask, None).await
+    }
+
+    async fn acquire_together(&self, _: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        Err(not_together())
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {

@@ -13,7 +13,7 @@ use tenure_core::{
     Fault, FaultKind, LockName, MemoryStore, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Contender, Mode, Raised, Released, Snapshot},
+        queue::{Answer, Ask, Contender, Mode, Raised, Released, Snapshot, Together},
     },
     store::{Capabilities, Finding, Listing, Renewal},
 };
@@ -86,6 +86,11 @@ impl Store for Flawed {
         };
         assert!(able, "asked for what it cannot do: {:?}", ask.mode);
         self.answer(self.store.acquire(name, ask).await)
+    }
+
+    async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        assert!(self.can.together, "asked for what it cannot do");
+        self.answer(self.store.acquire_together(asks).await)
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {

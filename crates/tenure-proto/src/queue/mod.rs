@@ -10,8 +10,10 @@ mod offer;
 mod release;
 mod room;
 mod state;
+mod together;
 
 pub use ask::{Answer, Ask, Contender, Intent, Mode, Order, Place, Snapshot, Waiting};
 pub use release::{Raised, Released};
 pub use room::Room;
 pub use state::{Client, Holder, Limits, Moment, NameState, Presence, QueueError, Waiter, Wake};
+pub use together::{Grant, Together, acquire_together};

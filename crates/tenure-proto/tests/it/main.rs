@@ -21,6 +21,7 @@ mod queue;
 mod queue_checks;
 mod queue_histories;
 mod queue_model;
+mod queue_together;
 mod queue_turns;
 mod queue_waiting;
 mod quorum;

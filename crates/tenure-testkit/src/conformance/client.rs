@@ -6,7 +6,10 @@ use tenure_core::{
     Fault, FaultKind, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
-        queue::{Answer, Ask, Contender, Intent, Mode, Order, Place, Raised, Released, Snapshot},
+        queue::{
+            Answer, Ask, Contender, Intent, Mode, Order, Place, Raised, Released, Snapshot,
+            Together,
+        },
     },
     store::{Capabilities, Finding, Listing, Renewal},
 };
@@ -114,6 +117,15 @@ impl Client {
     /// The store's fault, unless it is of the kind that passes.
     pub async fn ask(&self, ask: &Ask) -> Result<Answer, Fault> {
         self.patiently(|| self.store.acquire(&self.name, ask)).await.0
+    }
+
+    /// Asks for several names in one step, whatever the name of this client is, and answers with any
+    /// lasting fault.
+    ///
+    /// # Errors
+    /// The store's fault, unless it is of the kind that passes.
+    pub async fn ask_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        self.patiently(|| self.store.acquire_together(asks)).await.0
     }
 
     /// Asks, and must be granted the name.

@@ -28,6 +28,7 @@ pub mod renewal;
 pub mod repeating;
 pub mod runtimes;
 pub mod shared;
+pub mod together;
 pub mod tokens;
 pub mod try_and_wait;
 pub mod turn;
@@ -197,6 +198,19 @@ macro_rules! conformance {
                 a_store_says_what_and_where_it_is
                 every_client_declares_the_same
                 lengths_declared_are_usable
+            }
+            together {
+                free_names_are_granted_together
+                one_busy_name_leaves_the_others_free
+                repeating_a_joint_ask_is_harmless
+                tokens_rise_through_joint_grants
+                a_joint_ask_passes_nobody
+                each_joint_hold_is_a_hold_like_any_other
+                names_whose_leases_ended_are_granted_together
+                what_is_refused_for_one_is_granted_for_none
+                readers_and_writers_are_asked_for_together
+                names_that_make_no_sense_together_are_refused
+                joint_asks_that_cross_all_end
             }
             many_clients {
                 contenders_exclude_each_other

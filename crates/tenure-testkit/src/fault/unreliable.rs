@@ -7,7 +7,7 @@ use tenure_core::{
     Clock, Fault, HintBoard, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Timestamp, Token,
-        queue::{Answer, Ask, Contender, Raised, Released, Snapshot},
+        queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
     },
     store::{Capabilities, Finding, Listing, Renewal},
 };
@@ -143,6 +143,15 @@ impl Store for Unreliable {
         self.carry(move |store| {
             let (name, ask) = (name.clone(), ask.clone());
             Box::pin(async move { store.acquire(&name, &ask).await })
+        })
+        .await
+    }
+
+    async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        let asks = asks.to_vec();
+        self.carry(move |store| {
+            let asks = asks.clone();
+            Box::pin(async move { store.acquire_together(&asks).await })
         })
         .await
     }
