@@ -147,9 +147,11 @@ impl Roster {
         self.changed.notify_one();
     }
 
+    /// Whether nothing is on the agenda and nothing can come there any more: a wait that is still
+    /// under way may yet have to be renewed, or taken back.
     pub(crate) fn is_finished(&self) -> bool {
         let state = self.lock();
-        state.closed && state.agenda.is_empty()
+        state.closed && state.slots == 0 && state.agenda.is_empty()
     }
 
     /// How many slots are taken by holds and waiters, and by clean-ups never answered yet.
@@ -207,9 +209,13 @@ impl Drop for Slot {
         state.slots -= 1;
         state.settled -= usize::from(self.settled);
         let quiet = state.slots == state.settled;
+        let finished = state.closed && state.slots == 0;
         drop(state);
         if quiet {
             self.roster.quiet.notify_waiters();
+        }
+        if finished {
+            self.roster.changed.notify_one();
         }
     }
 }

@@ -14,6 +14,7 @@ mod observe;
 mod reentrant;
 mod rwlock;
 mod semaphore;
+mod shutdown;
 mod unsupported;
 
 use std::sync::Arc;

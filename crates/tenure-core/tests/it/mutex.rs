@@ -167,17 +167,3 @@ async fn a_lock_left_to_expire_stays_taken_and_is_not_renewed() {
     clock.advance(Duration::from_millis(500));
     assert!(mutex.try_lock().await.unwrap().is_some());
 }
-
-#[tokio::test]
-async fn no_more_holds_than_allowed_and_none_after_a_shutdown() {
-    let store = Arc::new(MemoryStore::new());
-    let tenure = Tenure::builder(store).max_holds(1).build();
-    let guard = tenure.mutex("a").lock().await.unwrap();
-    let full = tenure.mutex("b").lock().await.unwrap_err();
-    assert!(matches!(full, AcquireError::TooManyHolds { limit: 1, .. }), "{full}");
-    let left = tenure.shutdown(Duration::from_millis(10)).await.unwrap_err();
-    assert_eq!((left.open, left.unsettled), (1, 0));
-    drop(guard);
-    tenure.shutdown(Duration::from_secs(5)).await.unwrap();
-    assert!(matches!(tenure.mutex("b").lock().await, Err(AcquireError::ShutDown { .. })));
-}
