@@ -85,9 +85,10 @@ impl From<WriteGuard> for Guard {
 }
 
 /// Why a writer did not become a reader, and what it has instead. Dropping the error releases it.
+///
+/// There is no fourth case: it has nothing, or writes, or reads.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DowngradeError {
+pub enum DowngradeError<W = WriteGuard, R = Guard> {
     /// The hold is over: others may have written since.
     #[error(transparent)]
     Lost(#[from] Lost),
@@ -95,7 +96,7 @@ pub enum DowngradeError {
     #[error("{trouble}")]
     StillWriting {
         /// The exclusive hold.
-        guard: WriteGuard,
+        guard: W,
         /// Why it was not done.
         #[source]
         trouble: Box<Trouble>,
@@ -104,16 +105,16 @@ pub enum DowngradeError {
     #[error("{trouble}")]
     InDoubt {
         /// What is certain: no writer has the lock, and this hold lasts.
-        guard: Guard,
+        guard: R,
         /// Why it is uncertain.
         #[source]
         trouble: Box<Trouble>,
     },
 }
 
-impl From<DowngradeError> for AnyError {
+impl<W, R> From<DowngradeError<W, R>> for AnyError {
     /// Releases what the error holds.
-    fn from(error: DowngradeError) -> Self {
+    fn from(error: DowngradeError<W, R>) -> Self {
         match error {
             DowngradeError::Lost(lost) => Self::Lost(lost),
             DowngradeError::StillWriting { trouble, .. }

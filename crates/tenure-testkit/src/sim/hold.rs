@@ -84,7 +84,6 @@ async fn downgrade(
             world.check.told(hold, tell(post, &lost));
             return None;
         }
-        Some(Err(_)) => return None,
     };
     let guard = Arc::new(guard);
     world.check.goes_on(hold, &guard, mode).await;

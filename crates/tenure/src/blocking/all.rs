@@ -1,10 +1,16 @@
 //! Several locks, held together.
 
-use std::{future::IntoFuture, ops::Deref};
+use std::{future::IntoFuture, ops::Deref, time::Duration};
 
 use tenure_core::{AcquireError, AllGuard as Parts, AllReleaseError};
 
-use super::{settings::setters, thread::Thread, waiting::Home};
+use super::{
+    guard::Guard,
+    settings::setters,
+    thread::Thread,
+    waiting::Home,
+    watch::{Watch, losses, of_parent},
+};
 
 /// Several mutexes, of which all or none are held: [`crate::All`] for blocking callers.
 ///
@@ -36,8 +42,8 @@ impl All {
     /// # Errors
     /// As for [`Mutex::lock`](super::Mutex::lock); the error names the lock that stood in the way.
     pub fn lock(&self) -> Result<AllGuard, AcquireError> {
-        let parts = self.home.wait(self.handle.lock().into_future())?;
-        Ok(AllGuard { parts, thread: self.home.thread })
+        let parts = self.home.lock(self.handle.lock())?;
+        Ok(AllGuard::new(parts, self.home.thread))
     }
 
     /// Acquires all of them if all are free.
@@ -46,26 +52,53 @@ impl All {
     /// As for [`Mutex::try_lock`](super::Mutex::try_lock).
     pub fn try_lock(&self) -> Result<Option<AllGuard>, AcquireError> {
         let parts = self.home.wait(self.handle.try_lock().into_future())?;
-        Ok(parts.map(|parts| AllGuard { parts, thread: self.home.thread }))
+        Ok(parts.map(|parts| AllGuard::new(parts, self.home.thread)))
     }
 }
 
-/// Several locks, held together: all that [`crate::AllGuard`] says, and a release that blocks.
+/// Several locks, held together: all that [`crate::AllGuard`] says, and what blocks.
 #[derive(Debug)]
 #[must_use = "the locks are released as soon as their guard is dropped"]
 pub struct AllGuard {
-    parts: Parts,
-    thread: &'static Thread,
+    guard: Parts,
+    watch: Watch,
 }
 
 impl AllGuard {
+    fn new(guard: Parts, thread: &'static Thread) -> Self {
+        Self { guard, watch: Watch::new(thread) }
+    }
+
+    losses!();
+
+    /// The guards of the single locks, each to be released by itself from now on. Who is told of a
+    /// loss has to be said anew.
+    #[must_use = "the locks are released as soon as their guards are dropped"]
+    pub fn into_parts(self) -> Vec<Guard> {
+        let Self { guard, watch } = self;
+        let thread = watch.end();
+        guard.into_parts().into_iter().map(|part| Guard::new(part, thread)).collect()
+    }
+
     /// Releases all of them and returns when every store has answered.
     ///
     /// # Errors
     /// As for [`crate::AllGuard::release`].
     pub fn release(self) -> Result<(), AllReleaseError> {
-        // What a forked child has a copy of is its parent's to release.
-        self.thread.wait_for(self.parts.release()).unwrap_or(Ok(()))
+        let Self { guard, watch } = self;
+        let thread = watch.end();
+        let tokens: Vec<_> = guard.tokens().map(|(name, token)| (name.clone(), token)).collect();
+        thread.wait_for(guard.release()).unwrap_or_else(|| {
+            let parts = tokens.len();
+            let of_parent = |(name, token)| of_parent(name, token).into();
+            Err(AllReleaseError { parts, failures: tokens.into_iter().map(of_parent).collect() })
+        })
+    }
+
+    /// Stops renewing all of them without releasing any: [`crate::AllGuard::leave_to_expire`].
+    #[must_use = "it says for how long the locks may still be counted on"]
+    pub fn leave_to_expire(self) -> Duration {
+        self.guard.leave_to_expire()
     }
 }
 
@@ -73,6 +106,6 @@ impl Deref for AllGuard {
     type Target = Parts;
 
     fn deref(&self) -> &Parts {
-        &self.parts
+        &self.guard
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use tenure_core::{AcquireError, Leader, LookError, ReleaseError, Token};
 
-use super::{guard::Guard, settings::setters, waiting::Home};
+use super::{Leaders, guard::Guard, settings::setters, waiting::Home};
 
 /// An office that one candidate at a time holds: [`crate::Election`] for blocking callers.
 ///
@@ -55,6 +55,11 @@ impl Election {
         let handle = self.handle.clone();
         self.home.look(async move { handle.leader().await })
     }
+
+    /// Who leads, and from then on every change that is seen.
+    pub fn leaders(&self) -> Leaders {
+        Leaders::new(self.home.clone(), self.handle.leaders())
+    }
 }
 
 /// One term in office: a [`Guard`], whose token is the term.
@@ -83,5 +88,11 @@ impl Deref for Leadership {
 
     fn deref(&self) -> &Guard {
         &self.0
+    }
+}
+
+impl From<Leadership> for Guard {
+    fn from(leadership: Leadership) -> Self {
+        leadership.0
     }
 }

@@ -25,14 +25,18 @@
 //! # What cannot be done
 //!
 //! A blocking wait cannot be dropped midway. Bound it with `wait(…)`; everything is taken back
-//! then, as for a future that is dropped. And a thread cannot be stopped when its lock is lost: look
-//! at [`Guard::check`] before each effect that matters, or be told by [`Guard::on_lost`].
+//! then, as for a future that is dropped. And a thread cannot be stopped when its lock is lost, so
+//! there is no `run`: look at [`Guard::check`] before each effect that matters, or be told by
+//! [`Guard::on_lost`]. A [`crate::TenureBuilder`] is as good here as there: hand what it builds to
+//! [`Tenure::from_async`].
 
 mod all;
 mod election;
 mod guard;
 mod latch;
+mod leaders;
 mod mutex;
+mod news;
 mod reentrant;
 mod rwlock;
 mod semaphore;
@@ -40,15 +44,19 @@ mod settings;
 mod tenure;
 mod thread;
 mod waiting;
+mod watch;
+mod write_guard;
 
 pub use all::{All, AllGuard};
 pub use election::{Election, Leadership};
 pub use guard::Guard;
 pub use latch::Latch;
+pub use leaders::Leaders;
 pub use mutex::Mutex;
 pub use reentrant::{Reentrant, ReentrantGuard, scope};
-pub use rwlock::{RwLock, WriteGuard};
+pub use rwlock::RwLock;
 pub use semaphore::Semaphore;
 pub use tenure::Tenure;
 #[cfg(feature = "macros")]
 pub(crate) use thread::wait_for;
+pub use write_guard::{DowngradeError, WriteGuard};

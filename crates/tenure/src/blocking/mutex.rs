@@ -10,7 +10,10 @@ use super::{Reentrant, guard::Guard, settings::setters, waiting::Home};
 /// use std::time::Duration;
 /// use tenure::blocking::Tenure;
 ///
-/// let nightly = Tenure::open("memory:")?.mutex("nightly").wait(Duration::from_secs(5));
+/// let nightly = Tenure::open("memory:")?
+///     .mutex("nightly")
+///     .wait(Duration::from_secs(5))
+///     .on_busy(|busy| eprintln!("waiting, {} ahead", busy.ahead));
 /// let guard = nightly.lock()?;
 /// assert!(nightly.try_lock()?.is_none());
 /// guard.release()?;

@@ -1,13 +1,14 @@
 //! The reentrant mutex: a scope that holds it enters again without asking the store.
 
-use std::{future::IntoFuture, time::Duration};
+use std::future::IntoFuture;
 
-use tenure_core::{
-    AcquireError, LockName, Lost, LostReason, ReleaseError, Scope, Timestamp, Token, error::Place,
-    kinds,
+use tenure_core::{AcquireError, ReleaseError, Scope, kinds};
+
+use super::{
+    settings::setters,
+    waiting::Home,
+    watch::{Watch, answers, of_parent},
 };
-
-use super::{settings::setters, thread::Thread, waiting::Home};
 
 /// Calls `work` in a [`Scope`] of its own, on this thread, so that reentrant locks know it:
 /// [`crate::scope`] for blocking callers.
@@ -60,7 +61,7 @@ impl Reentrant {
     /// [`AcquireError::NoScope`] where there is no scope, else as for
     /// [`Mutex::lock`](super::Mutex::lock).
     pub fn lock(&self) -> Result<ReentrantGuard, AcquireError> {
-        let guard = self.home.wait(self.handle.lock().into_future())?;
+        let guard = self.home.lock(self.handle.lock())?;
         Ok(self.guarded(guard))
     }
 
@@ -75,7 +76,7 @@ impl Reentrant {
     }
 
     fn guarded(&self, guard: kinds::ReentrantGuard) -> ReentrantGuard {
-        ReentrantGuard { guard, thread: self.home.thread }
+        ReentrantGuard { guard, watch: Watch::new(self.home.thread) }
     }
 }
 
@@ -85,53 +86,16 @@ impl Reentrant {
 #[must_use = "the lock is released as soon as its last guard is dropped"]
 pub struct ReentrantGuard {
     guard: kinds::ReentrantGuard,
-    thread: &'static Thread,
+    watch: Watch,
 }
 
 impl ReentrantGuard {
-    /// The lock's name.
-    #[must_use]
-    pub fn name(&self) -> &LockName {
-        self.guard.name()
-    }
-
-    /// The fencing token, the same for all guards of one hold (promise S2).
-    #[must_use]
-    pub fn token(&self) -> Token {
-        self.guard.token()
-    }
-
-    /// Until when this hold may be counted on, on the clock of its `Tenure`. Renewals move it.
-    #[must_use]
-    pub fn deadline(&self) -> Timestamp {
-        self.guard.deadline()
-    }
-
-    /// How long this hold may still be counted on if it is not renewed.
-    #[must_use]
-    pub fn remaining(&self) -> Duration {
-        self.guard.remaining()
-    }
+    answers!();
 
     /// How many guards share this hold, this one included.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.guard.depth()
-    }
-
-    /// The token, if the hold may be counted on at this very moment (promise S3).
-    ///
-    /// # Errors
-    /// [`Lost`] from the deadline on, and as soon as the store said that the lease is gone. Never
-    /// `Ok` again after that.
-    pub fn check(&self) -> Result<Token, Lost> {
-        self.guard.check()
-    }
-
-    /// Blocks until the hold is lost, or for `at_most`; `None` if it still lasts then.
-    #[must_use = "it says whether the hold was lost"]
-    pub fn wait_lost(&self, at_most: Duration) -> Option<Lost> {
-        self.thread.wait_at_most(at_most, self.guard.lost()).or_else(|| self.check().err())
     }
 
     /// Gives up this guard. If it is the last of its hold, releases the lock and returns when the
@@ -141,12 +105,9 @@ impl ReentrantGuard {
     /// As for [`Guard::release`](super::Guard::release). A guard that is not the last says
     /// [`ReleaseError::Lost`] too when the hold was lost.
     pub fn release(self) -> Result<(), ReleaseError> {
-        let Self { guard, thread } = self;
+        let Self { guard, watch } = self;
+        let thread = watch.end();
         let (name, token) = (guard.name().clone(), guard.token());
-        thread.wait_for(guard.release()).unwrap_or_else(|| {
-            // A forked child never held it.
-            let place = Place { name, store: "the parent process".to_owned() };
-            Err(Lost { place, token, reason: LostReason::Taken }.into())
-        })
+        thread.wait_for(guard.release()).unwrap_or_else(|| Err(of_parent(name, token).into()))
     }
 }

@@ -50,6 +50,19 @@ macro_rules! setters {
             self.handle = self.handle.fair();
             self
         }
+
+        /// Calls `tell` when the store answers that the lock is busy, with who holds it and how many
+        /// contenders are ahead, while this handle or a clone of it waits for the lock.
+        ///
+        /// It is called on the thread that waits, so it may block, and take other locks. Meanwhile
+        /// the wait goes on by itself, and of the answers that come in only the latest is told.
+        pub fn on_busy(
+            mut self,
+            tell: impl Fn(&tenure_core::Busy) + Send + Sync + 'static,
+        ) -> Self {
+            self.home.on_busy = Some(std::sync::Arc::new(tell));
+            self
+        }
     };
 }
 

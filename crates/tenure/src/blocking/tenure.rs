@@ -48,6 +48,26 @@ impl Tenure {
         Self::opened_by(crate::Tenure::from_env())
     }
 
+    /// Opens the store of `config`, as [`crate::Tenure::from_config`] does.
+    ///
+    /// # Errors
+    /// As for [`Tenure::from_env`].
+    #[cfg(feature = "config")]
+    pub fn from_config(config: &crate::config::Config) -> Result<Self, OpenError> {
+        let config = config.clone();
+        Self::opened_by(async move { crate::Tenure::from_config(&config).await })
+    }
+
+    /// Opens a quorum of the independent stores at these URLs, as [`crate::Tenure::quorum`] does.
+    ///
+    /// # Errors
+    /// As for [`Tenure::open`].
+    #[cfg(feature = "quorum")]
+    pub fn quorum<U: AsRef<str>>(urls: impl IntoIterator<Item = U>) -> Result<Self, OpenError> {
+        let urls: Vec<_> = urls.into_iter().map(|url| url.as_ref().to_owned()).collect();
+        Self::opened_by(crate::Tenure::quorum(urls))
+    }
+
     /// Uses a store that is open already.
     ///
     /// # Errors
@@ -138,6 +158,7 @@ impl Tenure {
     }
 
     fn home(&self, name: &str) -> Home {
-        Home { tenure: self.tenure.clone(), thread: self.thread, name: name.into() }
+        let tenure = self.tenure.clone();
+        Home { tenure, thread: self.thread, name: name.into(), on_busy: None }
     }
 }

@@ -18,10 +18,13 @@ use std::{
 };
 
 use futures_util::FutureExt;
+use tenure_core::Busy;
 use tokio::{
     runtime::{Builder, Handle, RuntimeFlavor, worker_index},
     task::{AbortHandle, block_in_place},
 };
+
+use super::news::{Message, Post, channel};
 
 static THREAD: OnceLock<Thread> = OnceLock::new();
 
@@ -78,16 +81,50 @@ impl Thread {
         if let Poll::Ready(output) = self.poll_once(future.as_mut()) {
             return Some(output);
         }
-        let (done, outcome) = sync_channel(1);
-        let task = self.runtime.spawn(async move {
-            let output = AssertUnwindSafe(future).catch_unwind().await;
-            // A caller that waited no longer does not want it.
-            let _ = done.send(output);
-        });
-        let output = park(|| receive(&outcome, limit));
-        if output.is_none() {
-            task.abort();
+        let (sender, outcome) = sync_channel(1);
+        // A caller that waited no longer does not want it.
+        let done = move |outcome| drop(sender.send(outcome));
+        self.finish(future, done, || receive(&outcome, limit))
+    }
+
+    /// As [`Thread::wait_for`], and calls `tell` in the caller with what the future leaves in the
+    /// `Post` that it is made with.
+    pub(super) fn wait_telling<F>(
+        &self,
+        tell: &dyn Fn(&Busy),
+        asking: impl FnOnce(Post) -> F,
+    ) -> Option<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send,
+    {
+        if self.is_gone() {
+            return None;
         }
+        let (post, sender, inbox) = channel();
+        let mut future = Box::pin(asking(post));
+        if let Poll::Ready(output) = self.poll_once(future.as_mut()) {
+            return Some(output);
+        }
+        let done = move |outcome| drop(sender.send(Message::Outcome(outcome)));
+        self.finish(future, done, || inbox.receive(tell))
+    }
+
+    /// Lets our thread finish `future`, and the caller wait for that in `receive`. However the
+    /// caller leaves, the future does not outlive the wait.
+    fn finish<F>(
+        &self,
+        future: Pin<Box<F>>,
+        done: impl FnOnce(Outcome<F>) + Send + 'static,
+        receive: impl FnOnce() -> Option<Outcome<F>>,
+    ) -> Option<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send,
+    {
+        let task = async move { done(AssertUnwindSafe(future).catch_unwind().await) };
+        let _task = Task(self.spawn(task));
+        let output = park(receive);
         output.map(|output| output.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
@@ -104,6 +141,18 @@ impl Thread {
 
     fn is_gone(&self) -> bool {
         self.process != std::process::id()
+    }
+}
+
+/// What a future gave, or its panic.
+type Outcome<F> = std::thread::Result<<F as Future>::Output>;
+
+/// A future on our thread, which ends with this if it is not done.
+struct Task(AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

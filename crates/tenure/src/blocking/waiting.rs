@@ -7,11 +7,12 @@ use std::{
 };
 
 use tenure_core::{
-    AcquireError, Fault, FaultKind, LockName, LookError, NameError,
+    AcquireError, Busy, Fault, FaultKind, LockName, LookError, NameError,
     error::{Place, Trouble},
+    kinds::{AllLock, Lock, ReentrantLock},
 };
 
-use super::{guard::Guard, thread::Thread};
+use super::{guard::Guard, news::Post, thread::Thread};
 
 /// Where a handle comes from: what it needs to block, and to say so if it cannot.
 #[derive(Clone)]
@@ -19,18 +20,34 @@ pub(super) struct Home {
     pub(super) tenure: crate::Tenure,
     pub(super) thread: &'static Thread,
     pub(super) name: Arc<str>,
+    /// Who wants to know that the lock is busy.
+    pub(super) on_busy: Option<OnBusy>,
 }
+
+/// A callback for [`Busy`] answers.
+pub(super) type OnBusy = Arc<dyn Fn(&Busy) + Send + Sync>;
 
 impl Home {
     /// Blocks until the lock is acquired.
     pub(super) fn acquire<L, G>(&self, lock: L) -> Result<Guard, AcquireError>
     where
-        L: IntoFuture<Output = Result<G, AcquireError>>,
+        L: Telling<Output = Result<G, AcquireError>>,
         L::IntoFuture: Send + 'static,
         G: Into<crate::Guard> + Send,
     {
-        let guard = self.wait(lock.into_future())?;
-        Ok(Guard::new(guard.into(), self.thread))
+        Ok(Guard::new(self.lock(lock)?.into(), self.thread))
+    }
+
+    /// Blocks until what is asked for is acquired, and tells meanwhile that it is busy.
+    pub(super) fn lock<L, T>(&self, lock: L) -> Result<T, AcquireError>
+    where
+        L: Telling<Output = Result<T, AcquireError>>,
+        L::IntoFuture: Send + 'static,
+        T: Send,
+    {
+        let Some(tell) = &self.on_busy else { return self.wait(lock.into_future()) };
+        let telling = |post: Post| lock.telling(post).into_future();
+        self.acquired(self.thread.wait_telling(&**tell, telling))
     }
 
     /// Blocks until it is known whether the lock is acquired.
@@ -49,7 +66,12 @@ impl Home {
         &self,
         acquiring: impl Future<Output = Result<T, AcquireError>> + Send + 'static,
     ) -> Result<T, AcquireError> {
-        self.thread.wait_for(acquiring).unwrap_or_else(|| {
+        self.acquired(self.thread.wait_for(acquiring))
+    }
+
+    /// What was acquired, if there was a thread to wait for it.
+    fn acquired<T>(&self, outcome: Option<Result<T, AcquireError>>) -> Result<T, AcquireError> {
+        outcome.unwrap_or_else(|| {
             Err(match self.place() {
                 Ok(place) => AcquireError::ShutDown { place },
                 Err(error) => error.into(),
@@ -77,6 +99,33 @@ impl Home {
         let store = self.tenure.store();
         let store = format!("{}:{}", store.kind(), store.location());
         Ok(Place { name: LockName::new(&self.name)?, store })
+    }
+}
+
+/// An acquisition that waits, and says meanwhile that it does.
+pub(super) trait Telling: IntoFuture + Sized {
+    /// The same, with somebody to tell.
+    fn telling(self, post: Post) -> Self;
+}
+
+impl<G> Telling for Lock<G>
+where
+    Self: IntoFuture,
+{
+    fn telling(self, post: Post) -> Self {
+        self.on_busy(post)
+    }
+}
+
+impl Telling for AllLock {
+    fn telling(self, post: Post) -> Self {
+        self.on_busy(post)
+    }
+}
+
+impl Telling for ReentrantLock {
+    fn telling(self, post: Post) -> Self {
+        self.on_busy(post)
     }
 }
 

@@ -4,17 +4,13 @@ use std::{
     sync::{
         Arc, Barrier,
         atomic::{AtomicU32, Ordering},
-        mpsc,
     },
     thread,
     time::Duration,
 };
 
 use tempfile::tempdir;
-use tenure::{
-    AcquireError, LostReason, ReleaseError,
-    blocking::{Guard, Tenure, scope},
-};
+use tenure::{AcquireError, blocking::Tenure};
 
 use crate::child::PATIENCE;
 
@@ -33,7 +29,7 @@ fn hold_twice(tenure: &Tenure, name: &str) {
 }
 
 /// That nothing is held or waited for any more.
-fn assert_all_released(tenure: &Tenure) {
+pub(crate) fn assert_all_released(tenure: &Tenure) {
     tenure.shutdown(PATIENCE).unwrap();
 }
 
@@ -182,154 +178,9 @@ fn a_wait_ends_when_it_was_told_to() {
     assert_all_released(&tenure);
 }
 
-/// Takes the lock away from `guard`, as an operator would.
-fn take_away(tenure: &Tenure, guard: &Guard) {
-    let (store, name) = (tenure.as_async().store().clone(), guard.name().clone());
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(store.evict(&name)).unwrap();
-}
-
-#[test]
-fn a_blocking_holder_is_told_of_its_loss() {
-    let tenure = Tenure::open("memory:").unwrap();
-    let guard = tenure.mutex("job").ttl(Duration::from_millis(300)).lock().unwrap();
-    assert!(guard.wait_lost(Duration::ZERO).is_none());
-    let (tell, told) = mpsc::channel();
-    guard.on_lost(move |lost| tell.send(lost.reason).unwrap());
-    take_away(&tenure, &guard);
-    assert_eq!(guard.wait_lost(PATIENCE).unwrap().reason, LostReason::Taken);
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), LostReason::Taken);
-    assert!(guard.check().is_err());
-    assert!(matches!(guard.release(), Err(ReleaseError::Lost(_))));
-}
-
-#[test]
-fn a_holder_that_released_is_told_of_no_loss() {
-    let tenure = Tenure::open("memory:").unwrap();
-    let guard = tenure.mutex("job").lock().unwrap();
-    let (tell, told) = mpsc::channel::<LostReason>();
-    guard.on_lost(move |lost| tell.send(lost.reason).unwrap());
-    guard.release().unwrap();
-    // Its sender is gone: nobody is left who could call.
-    assert_eq!(told.recv_timeout(PATIENCE), Err(mpsc::RecvTimeoutError::Disconnected));
-    assert_all_released(&tenure);
-}
-
 #[test]
 fn a_wrong_name_and_a_wrong_url_are_errors() {
     let tenure = Tenure::open("memory:").unwrap();
     assert!(matches!(tenure.mutex("").lock(), Err(AcquireError::Name(_))));
     assert!(Tenure::open("nowhere:").is_err());
-}
-
-#[test]
-fn readers_share_and_a_writer_becomes_one_of_them() {
-    let tenure = Tenure::open("memory:").unwrap();
-    let lock = tenure.rwlock("settings").ttl(Duration::from_millis(300)).wait(PATIENCE);
-    let writer = lock.write().unwrap();
-    assert!(lock.try_read().unwrap().is_none(), "somebody reads beside a writer");
-    let (tell, told) = mpsc::channel();
-    writer.on_lost(move |lost| tell.send(lost.reason).unwrap());
-    let token = writer.token();
-    let reader = writer.downgrade().unwrap();
-    assert_eq!(reader.token(), token);
-    let other = lock.read().unwrap();
-    assert!(lock.try_write().unwrap().is_none(), "somebody writes beside readers");
-    // Who wanted to be told of a loss still is.
-    take_away(&tenure, &reader);
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), LostReason::Taken);
-    drop((reader, other));
-    lock.write().unwrap().release().unwrap();
-    assert_all_released(&tenure);
-}
-
-#[test]
-fn a_semaphore_hands_out_as_many_permits_as_it_has() {
-    let tenure = Tenure::open("memory:").unwrap();
-    let permits = tenure.semaphore("printers", 3).wait(PATIENCE);
-    let two = permits.acquire_many(2).unwrap();
-    let one = permits.acquire().unwrap();
-    assert!(permits.try_acquire().unwrap().is_none());
-    two.release().unwrap();
-    permits.try_acquire_many(2).unwrap().expect("two were given back").release().unwrap();
-    one.release().unwrap();
-    assert_all_released(&tenure);
-}
-
-#[test]
-fn a_thread_that_waits_at_a_latch_goes_on_when_all_have_arrived() {
-    let tenure = Tenure::open("memory:").unwrap();
-    let latch = tenure.latch("ready", 2);
-    assert_eq!(latch.arrive("one").unwrap(), 1);
-    assert!(latch.wait_within(Duration::from_millis(20)).is_err());
-    thread::scope(|scope| {
-        let waiter = scope.spawn(|| latch.wait_within(PATIENCE));
-        assert_eq!(latch.arrive("other").unwrap(), 0);
-        waiter.join().unwrap().unwrap();
-    });
-    assert_eq!(latch.arrived().unwrap().len(), 2);
-    latch.reset().unwrap();
-    assert_eq!(latch.remaining().unwrap(), 2);
-}
-
-#[test]
-fn a_leader_leads_until_it_resigns() {
-    let tenure = Tenure::open("memory:").unwrap();
-    let office = tenure.election("scheduler").wait(PATIENCE);
-    let first = office.campaign().unwrap();
-    assert!(office.try_campaign().unwrap().is_none());
-    assert_eq!(office.leader().unwrap().unwrap().term, first.term());
-    let term = first.term();
-    first.resign().unwrap();
-    let second = office.campaign().unwrap();
-    assert!(second.term() > term);
-    second.resign().unwrap();
-    assert!(office.leader().unwrap().is_none());
-    assert_all_released(&tenure);
-}
-
-#[test]
-fn several_locks_are_held_together_also_from_opposite_sides() {
-    let tenure = Tenure::open("memory:").unwrap();
-    thread::scope(|scope| {
-        for names in [["a", "b"], ["b", "a"]] {
-            let tenure = &tenure;
-            scope.spawn(move || {
-                for _ in 0..50 {
-                    let both = tenure.all(names).wait(PATIENCE).lock().unwrap();
-                    both.check().unwrap();
-                    both.release().unwrap();
-                }
-            });
-        }
-    });
-    let a = tenure.mutex("a").lock().unwrap();
-    assert!(tenure.all_of([tenure.mutex("b"), tenure.mutex("a")]).try_lock().unwrap().is_none());
-    a.release().unwrap();
-    assert_all_released(&tenure);
-}
-
-#[test]
-fn a_scope_enters_its_lock_again_also_after_waiting_for_it() {
-    let tenure = Tenure::open("memory:").unwrap();
-    let ledger = tenure.mutex("ledger").wait(PATIENCE).reentrant();
-    assert!(matches!(ledger.lock(), Err(AcquireError::NoScope { .. })));
-    let other = tenure.mutex("ledger").lock().unwrap();
-    let (asked, told) = mpsc::channel();
-    let waiting = thread::spawn(move || {
-        scope(|| {
-            assert!(ledger.try_lock().unwrap().is_none(), "two hold it");
-            asked.send(()).unwrap();
-            let outer = ledger.lock().unwrap();
-            let inner = ledger.try_lock().unwrap().expect("the scope holds it");
-            assert_eq!((inner.token(), inner.depth()), (outer.check().unwrap(), 2));
-            outer.release().unwrap();
-            assert_eq!(inner.check().unwrap(), inner.token());
-            inner.release().unwrap();
-        });
-    });
-    told.recv().unwrap();
-    other.release().unwrap();
-    waiting.join().unwrap();
-    assert_all_released(&tenure);
 }

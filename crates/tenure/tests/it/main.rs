@@ -4,6 +4,9 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
 mod blocking;
+mod blocking_kinds;
+mod blocking_losses;
+mod blocking_news;
 mod child;
 mod config;
 mod counter;

@@ -1,0 +1,75 @@
+//! Who leads, again and again: the observer's side of an election.
+
+use std::time::Duration;
+
+use tenure_core::{Leader, LookError};
+
+use super::waiting::Home;
+
+/// Who leads now, and then every change that is seen: [`crate::Leaders`] for blocking callers.
+///
+/// It looks while somebody waits in it, and not between. How late its news can be,
+/// [`crate::Leaders`] says; terms that began and ended between two looks are not seen. Nothing is
+/// kept or done between two calls, so dropping it leaves nothing behind.
+///
+/// # Its end
+/// As an iterator it has no end: leave the loop, or use [`Leaders::next_within`] and look at what
+/// else may end it between two calls. An error is no end either, and the next call goes on. Only in
+/// a forked child does it end, after one error, since nothing can be waited for there.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure::blocking::Tenure;
+///
+/// let office = Tenure::open("memory:")?.election("scheduler").label("host-1");
+/// let _leadership = office.campaign()?;
+/// let mut leaders = office.leaders();
+/// let first = leaders.next().expect("it has no end")?;
+/// assert_eq!(first.expect("somebody leads").label, "host-1");
+/// assert!(leaders.next_within(Duration::from_millis(50)).is_none()); // nothing new
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "it looks only while it is asked for news"]
+pub struct Leaders {
+    home: Home,
+    /// Nothing in a forked child.
+    leaders: Option<crate::Leaders>,
+}
+
+impl Leaders {
+    pub(super) fn new(home: Home, leaders: crate::Leaders) -> Self {
+        Self { home, leaders: Some(leaders) }
+    }
+
+    /// Blocks until there is news, for `at_most`; `None` if there is none by then. That should be
+    /// longer than a call to the store takes. No news is lost: the next call tells what it finds.
+    ///
+    /// # Errors
+    /// [`LookError`] if the name cannot be used, or the store could not be asked for 30 s.
+    #[must_use = "it says who leads"]
+    pub fn next_within(&mut self, at_most: Duration) -> Option<Result<Option<Leader>, LookError>> {
+        let mut leaders = self.leaders.take()?;
+        let looking = async move {
+            // The bound is inside, where news and the end of the wait cannot miss each other.
+            let news = tokio::time::timeout(at_most, leaders.next()).await.ok();
+            Ok::<_, LookError>((leaders, news))
+        };
+        match self.home.look(looking) {
+            Ok((leaders, news)) => {
+                self.leaders = Some(leaders);
+                news
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+impl Iterator for Leaders {
+    type Item = Result<Option<Leader>, LookError>;
+
+    /// Blocks until there is news.
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_within(Duration::MAX)
+    }
+}

@@ -1,0 +1,127 @@
+//! What every guard is asked, and who is told when its hold is lost.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use tenure_core::{LockName, Lost, LostReason, Token, error::Place};
+use tokio::task::AbortHandle;
+
+use super::thread::Thread;
+
+/// What waits on behalf of a guard, for as long as there is something to lose.
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub(super) thread: &'static Thread,
+    watchers: Mutex<Vec<AbortHandle>>,
+}
+
+impl Watch {
+    pub(super) fn new(thread: &'static Thread) -> Self {
+        Self { thread, watchers: Mutex::default() }
+    }
+
+    /// Nobody is told any more. Gives the thread that can wait for the end of the hold.
+    pub(super) fn end(self) -> &'static Thread {
+        self.thread
+    }
+
+    /// Blocks until the hold is lost, or for `at_most`.
+    pub(super) fn wait_lost(
+        &self,
+        at_most: Duration,
+        lost: impl Future<Output = Lost> + Send + 'static,
+    ) -> Option<Lost> {
+        self.thread.wait_at_most(at_most, lost)
+    }
+
+    /// Calls `tell` once when the hold is lost, as long as the watch goes on.
+    pub(super) fn on_lost(
+        &self,
+        lost: impl Future<Output = Lost> + Send + 'static,
+        tell: impl FnOnce(Lost) + Send + 'static,
+    ) {
+        let watcher = self.thread.spawn(async move {
+            let lost = lost.await;
+            // It is not waited for: the guard's end shall not cut it short.
+            drop(tokio::task::spawn_blocking(move || tell(lost)));
+        });
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let watchers = self.watchers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        watchers.drain(..).for_each(|watcher| watcher.abort());
+    }
+}
+
+/// What a forked child is told of a hold, which was never its own.
+pub(super) fn of_parent(name: LockName, token: Token) -> Lost {
+    let place = Place { name, store: "the parent process".to_owned() };
+    Lost { place, token, reason: LostReason::Taken }
+}
+
+/// The questions to a loss that every guard answers, whatever it holds.
+macro_rules! losses {
+    () => {
+        /// Blocks until the hold is lost, or for `at_most`; `None` if it still lasts then.
+        #[must_use = "it says whether the hold was lost"]
+        pub fn wait_lost(&self, at_most: std::time::Duration) -> Option<tenure_core::Lost> {
+            self.watch.wait_lost(at_most, self.guard.lost()).or_else(|| self.guard.check().err())
+        }
+
+        /// Calls `tell` once when the hold is lost; never after this guard was released or dropped.
+        ///
+        /// `tell` runs on a thread of its own and may block. It is called a moment after the loss,
+        /// so it can stop work but not replace `check`.
+        pub fn on_lost(&self, tell: impl FnOnce(tenure_core::Lost) + Send + 'static) {
+            self.watch.on_lost(self.guard.lost(), tell);
+        }
+    };
+}
+
+/// What the guard of one lock answers.
+macro_rules! answers {
+    () => {
+        /// The lock's name.
+        #[must_use]
+        pub fn name(&self) -> &tenure_core::LockName {
+            self.guard.name()
+        }
+
+        /// The fencing token of this hold: greater than that of every exclusive hold of this lock
+        /// before it (promise S2). What it means for readers and permits, their kinds say.
+        #[must_use]
+        pub fn token(&self) -> tenure_core::Token {
+            self.guard.token()
+        }
+
+        /// Until when this hold may be counted on, on the clock of its `Tenure`. Renewals move it.
+        #[must_use]
+        pub fn deadline(&self) -> tenure_core::Timestamp {
+            self.guard.deadline()
+        }
+
+        /// How long this hold may still be counted on if it is not renewed.
+        #[must_use]
+        pub fn remaining(&self) -> std::time::Duration {
+            self.guard.remaining()
+        }
+
+        /// The token, if the hold may be counted on at this very moment (promise S3).
+        ///
+        /// # Errors
+        /// [`Lost`](tenure_core::Lost) from the deadline on, and as soon as the store said that the
+        /// lease is gone. Never `Ok` again after that.
+        pub fn check(&self) -> Result<tenure_core::Token, tenure_core::Lost> {
+            self.guard.check()
+        }
+
+        $crate::blocking::watch::losses!();
+    };
+}
+
+pub(super) use {answers, losses};
