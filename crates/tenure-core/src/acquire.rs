@@ -92,7 +92,11 @@ pub(crate) async fn try_lock(
 }
 
 /// Room in the roster for an acquisition that the store can carry out.
-fn admit(context: &Context, name: &LockName, settings: &Settings) -> Result<Slot, AcquireError> {
+pub(crate) fn admit(
+    context: &Context,
+    name: &LockName,
+    settings: &Settings,
+) -> Result<Slot, AcquireError> {
     let can = context.store.capabilities();
     let lacks = match settings.mode {
         Mode::Permits { take, of } if take == 0 || take > of => {

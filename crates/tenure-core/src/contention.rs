@@ -9,7 +9,7 @@ use tenure_proto::{
 };
 
 use crate::{
-    AcquireError, Fault, FaultKind, LockName,
+    AcquireError, Fault, FaultKind, LockName, Store,
     context::Context,
     departure::Departure,
     driver::{before, pause},
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How long an answer is waited for before the store is asked again.
-const LONGEST_CALL: Duration = Duration::from_secs(5);
+pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(5);
 
 /// How a contention ended.
 pub(crate) enum Outcome {
@@ -110,7 +110,7 @@ impl<'a> Contention<'a> {
     /// Sends one ask; `None` when no answer came while it could still be of use.
     async fn ask(&mut self, sent: Timestamp, tries: bool) -> Option<Result<Answer, Fault>> {
         let ttl = self.settings.terms.for_store();
-        let order = self.order();
+        let order = order(&*self.context.store);
         let ticket = self.ticket.as_mut()?;
         let ask = Ask {
             owner: ticket.owner(),
@@ -133,10 +133,6 @@ impl<'a> Contention<'a> {
             }
             None => before(clock, until, store.acquire(self.name, &ask)).await,
         }
-    }
-
-    fn order(&self) -> Order {
-        if self.context.store.capabilities().fifo { Order::Fifo } else { Order::Barging }
     }
 
     /// Draws the conclusions from an answer, or from none.
@@ -246,7 +242,12 @@ impl<'a> Contention<'a> {
     }
 }
 
-fn too_late() -> Fault {
+/// The order in which a store is asked: the one that passes nobody, where there is a queue.
+pub(crate) fn order(store: &dyn Store) -> Order {
+    if store.capabilities().fifo { Order::Fifo } else { Order::Barging }
+}
+
+pub(crate) fn too_late() -> Fault {
     Fault::new(
         FaultKind::InDoubt,
         "the store granted the lock so late that its lease was as good as over",
@@ -254,7 +255,7 @@ fn too_late() -> Fault {
     )
 }
 
-fn unanswered() -> Fault {
+pub(crate) fn unanswered() -> Fault {
     Fault::new(
         FaultKind::InDoubt,
         "the store did not answer, so the lock may have been acquired",

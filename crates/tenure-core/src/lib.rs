@@ -27,6 +27,7 @@ mod scope;
 pub mod store;
 mod tenure;
 mod ticket;
+mod together;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use defaults::Defaults;

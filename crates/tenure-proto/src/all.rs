@@ -1,7 +1,7 @@
 //! Multi-locks: many names, all of them or none.
 //!
-//! They are acquired one after another. What keeps two holders from waiting for each other in a
-//! circle is that everybody takes them in the same order.
+//! Where they cannot be had in one step they are acquired one after another. What keeps two holders
+//! from waiting for each other in a circle is that everybody takes them in the same order.
 
 use crate::rule::{Rule, kept};
 

@@ -99,6 +99,8 @@ rules! {
     EverybodySortsAlike,
     /// Of several locks that were not all acquired, none stays held.
     AllOrNothing,
+    /// Of several names that a store is asked for in one step, all are granted or none.
+    JointGrantIsAllOrNone,
     /// Each term of an election is one of the store's: none is passed on inside a process.
     TermNotHandedOver,
     /// A name that is only kept taken after a resignation is led by nobody.

@@ -40,6 +40,16 @@ impl Target {
         &self.acquirer.context
     }
 
+    /// What acquires it.
+    pub(super) fn acquirer(&self) -> &Arc<Acquirer> {
+        &self.acquirer
+    }
+
+    /// What kind of lock it is, for its span.
+    pub(super) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
     /// The same lock under the name of another kind.
     pub(super) fn of_kind(self, kind: &'static str) -> Self {
         Self { kind, ..self }

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, FaultKind, LockName, MemoryStore, Owner, Store, Token, Wakeups,
+    Fault, FaultKind, LockName, ManualClock, MemoryStore, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Mode, Raised, Released, Snapshot, Together},
@@ -26,18 +26,39 @@ pub(crate) struct Flawed {
     can: Arc<Capabilities>,
     calls: Arc<AtomicU32>,
     lost: Arc<AtomicU32>,
+    /// How often it was asked for one name, and for several.
+    asks: Arc<[AtomicU32; 2]>,
+    /// What passes before an ask for several names is answered.
+    slow: Option<(ManualClock, Duration)>,
 }
 
 impl Flawed {
     pub(crate) fn new(store: MemoryStore) -> Self {
         let can = Arc::new(store.capabilities().clone());
-        Self { store, can, calls: Arc::default(), lost: Arc::default() }
+        Self {
+            store,
+            can,
+            calls: Arc::default(),
+            lost: Arc::default(),
+            asks: Arc::default(),
+            slow: None,
+        }
     }
 
     /// The same store, which says that it can do less.
     pub(crate) fn without(mut self, change: impl FnOnce(&mut Capabilities)) -> Self {
         change(Arc::make_mut(&mut self.can));
         self
+    }
+
+    /// The same store, which answers an ask for several names so late.
+    pub(crate) fn slow(self, clock: ManualClock, late: Duration) -> Self {
+        Self { slow: Some((clock, late)), ..self }
+    }
+
+    /// How often it was asked for one name, and for several.
+    pub(crate) fn asks(&self) -> [u32; 2] {
+        self.asks.each_ref().map(|asks| asks.load(Ordering::Relaxed))
     }
 
     /// Loses this many answers of the next calls.
@@ -85,12 +106,18 @@ impl Store for Flawed {
             Mode::Permits { .. } => self.can.permits,
         };
         assert!(able, "asked for what it cannot do: {:?}", ask.mode);
+        self.asks[0].fetch_add(1, Ordering::Relaxed);
         self.answer(self.store.acquire(name, ask).await)
     }
 
     async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
         assert!(self.can.together, "asked for what it cannot do");
-        self.answer(self.store.acquire_together(asks).await)
+        self.asks[1].fetch_add(1, Ordering::Relaxed);
+        let answer = self.store.acquire_together(asks).await;
+        if let Some((clock, late)) = &self.slow {
+            clock.advance(*late);
+        }
+        self.answer(answer)
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {

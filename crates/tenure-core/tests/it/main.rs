@@ -15,6 +15,7 @@ mod reentrant;
 mod rwlock;
 mod semaphore;
 mod shutdown;
+mod together;
 mod unsupported;
 
 use std::sync::Arc;

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::{Answer, Ask, Client, Contender, Intent, Moment, NameState, QueueError, Wake};
-use crate::Token;
+use crate::{
+    Token,
+    rule::{Rule, kept},
+};
 
 /// A store's answer to an ask for several names together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +72,9 @@ pub fn acquire_together(
     let mut answer = Together::Granted(grants);
     if let Some((busy, tried, wake)) = busy {
         answer = busy;
-        (after, wakes) = (vec![tried], wake);
+        if kept(Rule::JointGrantIsAllOrNone) {
+            (after, wakes) = (vec![tried], wake);
+        }
     }
     for (index, state) in after {
         if let Some((name, _)) = names.get_mut(index) {

@@ -7,7 +7,7 @@ use std::{
 
 use tenure_core::proto::rule::{Rule, break_rule};
 use tenure_testkit::conformance::{
-    self, Scene, handoff, ownership, permits, renewal, repeating, shared, tokens,
+    self, Scene, handoff, ownership, permits, renewal, repeating, shared, together, tokens,
 };
 
 use crate::conformance_memory::Memory;
@@ -67,4 +67,9 @@ fn permits_that_are_not_counted_are_noticed() {
 fn who_passes_the_first_in_line_is_noticed() {
     bites(Rule::FirstInLineNotOvertaken, shared::a_reader_does_not_pass_a_waiting_writer);
     bites(Rule::FirstInLineNotOvertaken, permits::a_small_ask_does_not_pass_a_large_one);
+}
+
+#[test]
+fn a_joint_grant_of_a_part_is_noticed() {
+    bites(Rule::JointGrantIsAllOrNone, together::one_busy_name_leaves_the_others_free);
 }

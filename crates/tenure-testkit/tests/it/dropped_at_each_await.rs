@@ -36,7 +36,12 @@ enum Kind {
     Waits,
     Fair,
     Tries,
+    /// Of two names that the store is asked for together, if it is.
+    All,
+    TriesAll,
 }
+
+const KINDS: [Kind; 5] = [Kind::Waits, Kind::Fair, Kind::Tries, Kind::All, Kind::TriesAll];
 
 const FAULTS: Faults = Faults {
     refused: 50,
@@ -55,7 +60,7 @@ fn an_acquire_dropped_at_any_await_leaves_nothing_beyond_its_ttl() {
     let (mut drops, mut deepest, mut seed) = (0, 0, 0);
     while drops < DROPS {
         for holder in [Holder::Nobody, Holder::OtherProcess, Holder::SameProcess] {
-            for kind in [Kind::Waits, Kind::Fair, Kind::Tries] {
+            for kind in KINDS {
                 let polls = (1..).find(|polls| !is_dropped(seed, holder, kind, *polls));
                 let polls = polls.expect("an acquire ends");
                 drops += polls - 1;
@@ -92,22 +97,27 @@ fn is_dropped(seed: u64, holder: Holder, kind: Kind, polls: u64) -> bool {
             drop(held);
         });
         let mutex = tenure.mutex("name").ttl(TTL);
+        let all = tenure.all(["first", "name"]).ttl(TTL);
         let dropped = match kind {
             Kind::Waits => after_polls(mutex.lock(), polls).await.is_none(),
             Kind::Fair => after_polls(mutex.lock().fair(), polls).await.is_none(),
             Kind::Tries => after_polls(mutex.try_lock(), polls).await.is_none(),
+            Kind::All => after_polls(all.lock(), polls).await.is_none(),
+            Kind::TriesAll => after_polls(all.try_lock(), polls).await.is_none(),
         };
         network.set_faults(calm());
         // A call that was sent before the drop arrives this late, and then lasts for one ttl.
         let bound = TTL + LATE + Duration::from_millis(60);
         clock.sleep_until(clock.now().saturating_add(bound)).await;
-        let name = LockName::new("name").expect("a name");
-        let left = store.inspect(&name).await.expect("the store answers");
-        assert_eq!(
-            left,
-            Snapshot::default(),
-            "seed {seed}, {holder:?}, {kind:?}, dropped after {polls} polls"
-        );
+        for name in ["first", "name"] {
+            let name = LockName::new(name).expect("a name");
+            let left = store.inspect(&name).await.expect("the store answers");
+            assert_eq!(
+                left,
+                Snapshot::default(),
+                "{name}: seed {seed}, {holder:?}, {kind:?}, dropped after {polls} polls"
+            );
+        }
         dropped
     })
 }

@@ -16,7 +16,7 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::guard::AllGuard;
+use super::{group::groups, guard::AllGuard};
 use crate::{
     AcquireError, Busy, LockName,
     context::Context,
@@ -36,9 +36,10 @@ pub(super) struct Asking {
 
 /// One of them, in its place in the order.
 #[derive(Clone)]
-struct Part {
-    target: Target,
-    settings: Settings,
+pub(super) struct Part {
+    pub(super) target: Target,
+    pub(super) name: LockName,
+    pub(super) settings: Settings,
     hold_at_least: Duration,
 }
 
@@ -65,7 +66,8 @@ impl Asking {
             if *known.entry(key.clone()).or_insert(at) != at {
                 return Err(AcquireError::Twice { place: context.place(&key.2) });
             }
-            parts.push((key, Part { target, settings, hold_at_least }));
+            let name = key.2.clone();
+            parts.push((key, Part { target, name, settings, hold_at_least }));
         }
         let parts = in_order(parts);
         if parts.is_empty() || parts.len() > MOST {
@@ -101,10 +103,20 @@ impl Asking {
     async fn try_lock(self) -> Result<Option<AllGuard>, AcquireError> {
         let parts = self.in_order()?;
         let mut held = Held::default();
-        for part in &parts {
-            match part.target.clone().try_lock_with(part.settings.clone()).await? {
-                Some(guard) => held.0.push(guard),
-                None => return Ok(None),
+        for group in groups(&parts) {
+            match group.try_together().await {
+                Ok(Some(guards)) => {
+                    held.0.extend(guards);
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) => return error.map_or(Ok(None), Err),
+            }
+            for part in group.parts {
+                match part.target.clone().try_lock_with(part.settings.clone()).await? {
+                    Some(guard) => held.0.push(guard),
+                    None => return Ok(None),
+                }
             }
         }
         Ok(held.complete(&parts))
@@ -117,12 +129,23 @@ async fn lock_once(
     rest: impl Fn() -> Option<Duration>,
 ) -> Result<Option<AllGuard>, AcquireError> {
     let mut held = Held::default();
-    for part in parts {
-        let settings = Settings { wait: rest(), ..part.settings.clone() };
-        let lock = part.target.clone().lock_with(settings);
-        match first(lock, held.lost()).await {
-            Either::One(guard) => held.0.push(guard?),
+    for group in groups(parts) {
+        match first(group.lock_together(rest()), held.lost()).await {
+            Either::One(Ok(Some(guards))) => {
+                held.0.extend(guards);
+                continue;
+            }
+            Either::One(Ok(None)) => {}
+            Either::One(Err(error)) => return Err(error),
             Either::Other(_) => return Ok(None),
+        }
+        for part in group.parts {
+            let settings = Settings { wait: rest(), ..part.settings.clone() };
+            let lock = part.target.clone().lock_with(settings);
+            match first(lock, held.lost()).await {
+                Either::One(guard) => held.0.push(guard?),
+                Either::Other(_) => return Ok(None),
+            }
         }
     }
     Ok(held.complete(parts))

@@ -1,6 +1,7 @@
 //! The multi-lock: many names, all of them or none.
 
 mod asking;
+mod group;
 mod guard;
 
 use std::{fmt, sync::Arc};
@@ -22,6 +23,10 @@ use crate::{
 /// name, whatever order they were given in; a lock that is given twice is taken once. As everybody
 /// sorts alike, those who wait for each other's locks cannot form a circle. Across several stores
 /// that takes one thing of the user: all processes name a store by the same location.
+///
+/// Before that, neighbours in this order that lie in one store are asked for together, where the
+/// store can grant several names in one step: free ones take one call. That waits for nobody, so it
+/// changes nothing about circles; if one of them is busy, none of them is taken by it.
 ///
 /// While later ones are waited for, those already acquired are renewed. If one of them is lost
 /// meanwhile, all are released and asked for anew, within the same `wait`. When the wait is over or

@@ -1,0 +1,102 @@
+//! Neighbours in the order that lie in one store: they are asked for together first.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_proto::Timestamp;
+
+use super::asking::Part;
+use crate::{
+    AcquireError, Fault,
+    acquire::timed_out,
+    context::Context,
+    guard::Guard,
+    together::{Joint, Wanted, try_together},
+};
+
+/// Locks of one store that stand beside each other in the order.
+pub(super) struct Group<'a> {
+    pub(super) parts: &'a [Part],
+    first: &'a Part,
+}
+
+/// All of them, in the order.
+pub(super) fn groups(parts: &[Part]) -> impl Iterator<Item = Group<'_>> + Send {
+    let same = |one: &Part, next: &Part| Arc::ptr_eq(one.target.context(), next.target.context());
+    let group = |parts| <[Part]>::first(parts).map(|first| Group { parts, first });
+    parts.chunk_by(same).filter_map(group)
+}
+
+impl Group<'_> {
+    /// Asks for all of them at once. It waits for nobody, so it cannot be part of a circle.
+    async fn together(&self, until: Timestamp) -> Result<Joint, AcquireError> {
+        if self.parts.len() < 2 {
+            return Ok(Joint::Apart);
+        }
+        let wanted: Vec<_> = self
+            .parts
+            .iter()
+            .map(|Part { target, name, settings, .. }| Wanted {
+                name,
+                settings,
+                kind: target.kind(),
+            })
+            .collect();
+        try_together(self.first.target.acquirer(), &wanted, until).await
+    }
+
+    /// Tries all of them: the guards, or nothing if they are to be tried one by one. `Err(None)` if
+    /// one of them is busy.
+    pub(super) async fn try_together(&self) -> Result<Option<Vec<Guard>>, Option<AcquireError>> {
+        match self.together(Timestamp::NEVER).await.map_err(Some)? {
+            Joint::Held(guards) => Ok(Some(guards)),
+            Joint::Apart => Ok(None),
+            Joint::Failed(fault) => Err(Some(self.failed(fault))),
+            Joint::Busy(index, ..) | Joint::BusyHere(index) => {
+                self.context().observer.contended(&self.part(index).name);
+                Err(None)
+            }
+        }
+    }
+
+    /// The guards of all of them if they could be had at once, or nothing if they are to be asked
+    /// for one by one, each waiting for as long as is left.
+    pub(super) async fn lock_together(
+        &self,
+        wait: Option<Duration>,
+    ) -> Result<Option<Vec<Guard>>, AcquireError> {
+        let asked = self.context().now();
+        // Without a wait, an answer is waited for as it is for a try.
+        let tries = wait.is_some_and(|wait| wait.is_zero());
+        let wait = wait.filter(|_| !tries);
+        let give_up = wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
+        let (index, holder, ahead) = match self.together(give_up).await? {
+            Joint::Held(guards) => return Ok(Some(guards)),
+            Joint::Failed(fault) if tries || self.context().now() >= give_up => {
+                return Err(self.failed(fault));
+            }
+            // Who asks for the first alone rides out what passes, and can say which one fails.
+            Joint::Failed(_) | Joint::Apart => return Ok(None),
+            Joint::Busy(index, holder, ahead) => (index, holder, ahead),
+            Joint::BusyHere(index) => (index, None, 0),
+        };
+        if !tries {
+            return Ok(None);
+        }
+        Err(timed_out(self.context(), &self.part(index).name, asked, holder, ahead))
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        self.first.target.context()
+    }
+
+    fn part(&self, index: usize) -> &Part {
+        self.parts.get(index).unwrap_or(self.first)
+    }
+
+    fn failed(&self, fault: Fault) -> AcquireError {
+        let name = &self.first.name;
+        let error = AcquireError::store(self.context().place(name), fault);
+        self.context().observer.failed(name, &error);
+        error
+    }
+}

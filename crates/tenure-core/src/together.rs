@@ -1,0 +1,153 @@
+//! Several names of one store, acquired by one call or not at all. It never waits for a holder.
+
+use std::sync::Arc;
+
+use tenure_proto::{
+    Hold, Timestamp,
+    queue::{Ask, Contender, Grant, Intent, Together},
+    rule::{Rule, kept},
+};
+
+use crate::{
+    AcquireError, Fault, FaultKind, LockName,
+    acquire::{Acquirer, admit},
+    contention::{LONGEST_CALL, order, too_late, unanswered},
+    context::Context,
+    driver::before,
+    guard::Guard,
+    lease::{Lead, Lease},
+    options::Settings,
+    ticket::Ticket,
+};
+
+/// One of the names, and what an acquisition of it works with.
+pub(crate) struct Wanted<'a> {
+    pub(crate) name: &'a LockName,
+    pub(crate) settings: &'a Settings,
+    /// The kind of lock, for its span.
+    pub(crate) kind: &'static str,
+}
+
+/// What came of it. Unless all are held, none is, or each is being taken back.
+pub(crate) enum Joint {
+    Held(Vec<Guard>),
+    /// Somebody else has the name with this index or comes first there.
+    Busy(usize, Option<Contender>, u32),
+    /// A task of this process has the name with this index, or wants it: the store was not asked.
+    BusyHere(usize),
+    /// They have to be asked for one by one.
+    Apart,
+    /// The store failed.
+    Failed(Fault),
+}
+
+/// What one of the names needs before anything is sent, and what takes it back.
+struct Candidate {
+    ticket: Ticket,
+    lead: Option<Lead>,
+}
+
+/// Asks once for all of these names, which differ; the answer is of use until `until`.
+///
+/// # Errors
+/// What keeps one of them from being asked for at all.
+pub(crate) async fn try_together(
+    Acquirer { context, seats }: &Acquirer,
+    wanted: &[Wanted<'_>],
+    until: Timestamp,
+) -> Result<Joint, AcquireError> {
+    if !context.store.capabilities().together {
+        return Ok(Joint::Apart);
+    }
+    let mut candidates = Vec::with_capacity(wanted.len());
+    for (index, Wanted { name, settings, .. }) in wanted.iter().enumerate() {
+        let slot = admit(context, name, settings)?;
+        let lead = settings.hand_over.then(|| seats.join_if_free(name));
+        let Ok(lead) = lead.map(|lead| lead.ok_or(())).transpose() else {
+            return Ok(Joint::BusyHere(index));
+        };
+        candidates.push(Candidate { ticket: Ticket::new(context, name, slot, false)?, lead });
+    }
+    let sent = context.now();
+    let mut useful = until;
+    let mut asks = Vec::with_capacity(wanted.len());
+    for (Candidate { ticket, .. }, Wanted { name, settings, .. }) in
+        candidates.iter_mut().zip(wanted)
+    {
+        let ttl = settings.terms.for_store();
+        ticket.calling(sent, ttl);
+        useful = useful.min(sent.saturating_add(ttl.min(LONGEST_CALL)));
+        let ask = Ask {
+            owner: ticket.owner(),
+            mode: settings.mode,
+            order: order(&*context.store),
+            intent: Intent::Try,
+            ttl,
+            label: settings.label.clone(),
+        };
+        asks.push(((*name).clone(), ask));
+    }
+    let answer = before(&*context.clock, useful, context.store.acquire_together(&asks)).await;
+    Ok(conclude(context, wanted, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
+}
+
+/// Draws the conclusions from an answer. Tickets that are dropped take back what is in doubt.
+fn conclude(
+    context: &Arc<Context>,
+    wanted: &[Wanted<'_>],
+    mut candidates: Vec<Candidate>,
+    sent: Timestamp,
+    answer: Result<Together, Fault>,
+) -> Joint {
+    let fault = match answer {
+        Ok(Together::Granted(grants)) => {
+            match held(context, wanted, &mut candidates, sent, &grants) {
+                Some(guards) => return Joint::Held(guards),
+                None => too_late(),
+            }
+        }
+        Ok(Together::Busy { index, ahead, holder }) => {
+            candidates.iter_mut().for_each(|one| one.ticket.busy(None));
+            return Joint::Busy(index, holder, ahead);
+        }
+        Ok(Together::Apart) => {
+            candidates.iter_mut().for_each(|one| one.ticket.had_no_effect());
+            return Joint::Apart;
+        }
+        Err(fault) => fault,
+    };
+    if fault.kind() != FaultKind::InDoubt {
+        candidates.iter_mut().for_each(|one| one.ticket.had_no_effect());
+    } else if !kept(Rule::DoubtfulGrantTakenBack) {
+        candidates.iter_mut().for_each(|one| one.ticket.forget());
+    }
+    if fault.kind() == FaultKind::Unsupported { Joint::Apart } else { Joint::Failed(fault) }
+}
+
+/// The guards of all names, if each can still be counted on.
+fn held(
+    context: &Arc<Context>,
+    wanted: &[Wanted<'_>],
+    candidates: &mut Vec<Candidate>,
+    sent: Timestamp,
+    grants: &[Grant],
+) -> Option<Vec<Guard>> {
+    let received = context.now();
+    if grants.len() != wanted.len() {
+        return None;
+    }
+    let holds = wanted
+        .iter()
+        .zip(grants)
+        .map(|(one, grant)| Hold::granted(sent, received, grant.left, one.settings.terms))
+        .collect::<Option<Vec<_>>>()?;
+    let parts = candidates.drain(..).zip(holds).zip(grants).zip(wanted);
+    let guards = parts.map(|(((Candidate { ticket, lead }, hold), grant), one)| {
+        let waited = received.since(sent);
+        let span = context.observer.span(one.kind, one.name);
+        span.in_scope(|| context.observer.acquired(one.name, grant.token, waited));
+        let (held, keep) = ((hold, grant.token), one.settings.hold_at_least);
+        Guard::new(Lease::start(context, one.name, ticket.granted(), held, keep, lead))
+    });
+    Some(guards.collect())
+}
