@@ -56,6 +56,12 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "use a server that is not in cluster mode",
     ),
     (
+        "CROSSSLOT",
+        FaultKind::Unsupported,
+        "is one node of a cluster and keeps these names in different slots",
+        "ask for them one by one, or use a server that is not in cluster mode",
+    ),
+    (
         "ASK",
         FaultKind::Misconfigured,
         "is one node of a cluster and gives this key away",

@@ -20,6 +20,7 @@ mod script;
 mod store;
 mod stream;
 mod tls;
+mod together;
 mod transport;
 mod url;
 mod watch;

@@ -31,6 +31,8 @@ scripts! {
     /// Asks for a name that nobody waits for, and says so when somebody does: few keys and
     /// arguments are half of what a script costs.
     ACQUIRE_ALONE = "grant" "few" "meet" "later";
+    /// Asks for several names that nobody waits for, and says so when somebody does.
+    ACQUIRE_TOGETHER = "together";
     /// Releases a name that nobody waits for, and says so when somebody does.
     RELEASE_ALONE = "release_alone";
     /// Asks for a name, after letting go of a hold if it is told of one.

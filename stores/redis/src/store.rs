@@ -22,7 +22,7 @@ use tenure_core::{
         },
         time::ceil_millis,
     },
-    store::{Capabilities, Finding, LeaseScope, Listing, Renewal, not_together},
+    store::{Capabilities, Finding, LeaseScope, Listing, Renewal},
 };
 
 use crate::{
@@ -182,11 +182,25 @@ impl RedisStore {
         wire::owner(&Owner::from_bytes(bytes))
     }
 
-    async fn run(&self, script: &Script, echo: &OwnerText, call: Call) -> Result<Reply, Fault> {
+    pub(crate) fn prefix(&self) -> &str {
+        &self.shared.options.prefix
+    }
+
+    /// From now on the larger script asks for `name`.
+    pub(crate) fn met_others_at(&self, name: &LockName) {
+        self.shared.crowded_names.insert(name.clone());
+    }
+
+    pub(crate) async fn run(
+        &self,
+        script: &Script,
+        echo: &OwnerText,
+        call: Call,
+    ) -> Result<Reply, Fault> {
         self.transport.run(script, echo, call).await
     }
 
-    fn refused(&self, refused: Refused) -> Fault {
+    pub(crate) fn refused(&self, refused: Refused) -> Fault {
         refused.fault(&self.transport.place)
     }
 
@@ -213,7 +227,7 @@ impl RedisStore {
             if !reply.is_crowd() {
                 return reply.answer(ask.ttl).map_err(|refused| self.refused(refused));
             }
-            crowded_names.insert(name.clone());
+            self.met_others_at(name);
         }
         // Rarer and larger: in a box of its own it does not make every call large.
         Box::pin(self.ask_crowd(name, ask, old, first)).await
@@ -288,7 +302,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         late_calls: true,
         notices_death: false,
         raise: true,
-        together: false,
+        together: true,
         place_ttl: limits.place_ttl,
         claim_window: limits.claim_window,
         max_waiters: limits.max_waiters,
@@ -332,8 +346,8 @@ impl Store for RedisStore {
         self.ask(name, ask, None).await
     }
 
-    async fn acquire_together(&self, _: &[(LockName, Ask)]) -> Result<Together, Fault> {
-        Err(not_together())
+    async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        self.ask_together(asks).await
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {

@@ -38,7 +38,7 @@ pub(crate) enum Refused {
     Queue(QueueError),
 }
 
-type Parsed<T> = Result<T, Refused>;
+pub(crate) type Parsed<T> = Result<T, Refused>;
 
 /// The mode as scripts write it.
 pub(crate) fn mode(mode: Mode) -> Cow<'static, str> {
@@ -222,7 +222,7 @@ impl Reply {
         Ok(Snapshot { holders, waiters })
     }
 
-    fn fields(self) -> Parsed<Fields> {
+    pub(crate) fn fields(self) -> Parsed<Fields> {
         match self {
             Self::Fields(fields) => Ok(fields),
             Self::Record(_) => Err(Refused::Corrupt),
@@ -239,7 +239,7 @@ fn recorded(record: &[u8]) -> Option<Token> {
 }
 
 impl Fields {
-    fn contender(&mut self) -> Parsed<Contender> {
+    pub(crate) fn contender(&mut self) -> Parsed<Contender> {
         let mode = self.mode()?;
         let (token, since) = self.grant()?;
         let left = match self.0.next() {
@@ -275,7 +275,7 @@ impl Fields {
     }
 
     /// A grant is written as its time, and behind a slash the token it was raised to.
-    fn grant(&mut self) -> Parsed<(Token, u64)> {
+    pub(crate) fn grant(&mut self) -> Parsed<(Token, u64)> {
         let text = self.text()?;
         let (since, raised) = text.split_once('/').unwrap_or((&text, ""));
         let since = since.parse().map_err(|_| Refused::Corrupt)?;
@@ -286,7 +286,7 @@ impl Fields {
         Ok((token.ok_or(Refused::Corrupt)?, since))
     }
 
-    fn text(&mut self) -> Parsed<String> {
+    pub(crate) fn text(&mut self) -> Parsed<String> {
         match self.0.next() {
             Some(Value::BulkString(bytes)) => {
                 String::from_utf8(bytes).map_err(|_| Refused::Corrupt)
@@ -295,7 +295,7 @@ impl Fields {
         }
     }
 
-    fn number(&mut self) -> Parsed<u64> {
+    pub(crate) fn number(&mut self) -> Parsed<u64> {
         match self.0.next() {
             // A lease that somebody made endless, or that is just over, shows as below zero.
             Some(Value::Int(number)) => Ok(u64::try_from(number).unwrap_or(0)),

@@ -16,3 +16,4 @@ mod sick;
 mod support;
 #[cfg(feature = "tls")]
 mod tls;
+mod together;
