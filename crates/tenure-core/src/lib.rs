@@ -43,11 +43,11 @@ pub use kinds::{
     All, AllGuard, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Semaphore,
     WriteGuard,
 };
-pub use memory::MemoryStore;
+pub use memory::{MemoryStore, Saved};
 pub use names::{LockName, NameError};
 pub use options::Busy;
 pub use scope::{Scope, scope};
 pub use store::Store;
 pub use tenure::{Tenure, TenureBuilder};
 pub use tenure_proto as proto;
-pub use tenure_proto::{LostReason, Owner, Timestamp, Token, election::Leader};
+pub use tenure_proto::{Incarnation, LostReason, Owner, Timestamp, Token, election::Leader};

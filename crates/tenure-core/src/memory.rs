@@ -12,7 +12,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_proto::{
-    Owner, Renewed, Token,
+    Incarnation, Owner, Renewed, Token,
     queue::{
         Answer, Ask, Client, Contender, Limits, Moment, NameState, QueueError, Raised, Released,
         Snapshot, Together, Wake, acquire_together,
@@ -45,6 +45,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     notices_death: false,
     raise: true,
     together: true,
+    incarnation: true,
     place_ttl: LIMITS.place_ttl,
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,
@@ -74,12 +75,24 @@ pub struct MemoryStore {
 
 /// Names in use, and the last token's time of those that are not any more: one number for all,
 /// so that what is kept does not grow with the names that ever were.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Names {
+    /// Counts the losses.
+    losses: u128,
     in_use: BTreeMap<LockName, NameState>,
     last_time: u64,
     /// At how many names those are swept out whose leases ended without anybody asking again.
     sweep_at: usize,
+}
+
+/// What a [`MemoryStore`] remembered at one moment.
+#[derive(Clone)]
+pub struct Saved(Names);
+
+impl fmt::Debug for Saved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Saved").field("in_use", &self.0.in_use.len()).finish()
+    }
 }
 
 impl Names {
@@ -123,7 +136,37 @@ impl MemoryStore {
 
     /// Loses everything, as a server does that restarts without persistence.
     pub fn forget(&self) {
-        *self.lock() = Names::default();
+        self.come_back_with(Names::default());
+    }
+
+    /// What it remembers now, for [`MemoryStore::forget_since`].
+    #[must_use]
+    pub fn save(&self) -> Saved {
+        Saved(self.lock().clone())
+    }
+
+    /// Loses what changed since `saved`, as a server does that restarts from what it wrote last.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// use tenure_core::{MemoryStore, Store};
+    ///
+    /// let store = MemoryStore::new();
+    /// let before = store.incarnation().await?;
+    /// let saved = store.save();
+    /// store.forget_since(&saved);
+    /// assert_ne!(store.incarnation().await?, before);
+    /// # Ok::<(), tenure_core::Fault>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn forget_since(&self, saved: &Saved) {
+        self.come_back_with(saved.0.clone());
+    }
+
+    fn come_back_with(&self, names: Names) {
+        let mut now = self.lock();
+        *now = Names { losses: now.losses + 1, ..names };
+        drop(now);
         self.hints.wake_all();
     }
 
@@ -297,6 +340,10 @@ impl Store for MemoryStore {
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         Ok(self.decide(name, |state, at| state.evict(at)))
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        Ok(Incarnation::from_bytes(self.lock().losses.to_be_bytes()))
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {

@@ -44,12 +44,16 @@
 //!     nobody whom a try would not pass, and repeating it is as harmless as clause 1 says.
 //!     [`Apart`](Together::Apart) means that these names have to be asked for one by one; any answer
 //!     but a grant, and any fault that is not in doubt, leaves each name as it was.
+//! 15. **A loss of memory shows.** [`Store::incarnation`] is the same for all clients and calls as
+//!     long as the store surely keeps what it answered, and another one, never seen before, when it
+//!     may have forgotten a part. It tells of the store that answers now, so two looks that show the
+//!     same one vouch for every answer between them. What somebody deletes is no loss.
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_proto::{
-    Owner, Renewed, Token,
+    Incarnation, Owner, Renewed, Token,
     all::MOST,
     queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
 };
@@ -84,6 +88,8 @@ pub struct Capabilities {
     pub raise: bool,
     /// Whether [`Store::acquire_together`] works.
     pub together: bool,
+    /// Whether [`Store::incarnation`] works.
+    pub incarnation: bool,
     /// How long a place in the queue is kept without being asked for again.
     pub place_ttl: Duration,
     /// How long a waiter has to claim what it is offered.
@@ -202,6 +208,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Takes a name from whoever holds it. What is granted next has a greater token.
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault>;
+
+    /// Which memory of the store this is (clause 15): what a quorum tells by that a member restarted
+    /// and may have forgotten a part.
+    async fn incarnation(&self) -> Result<Incarnation, Fault>;
 
     /// Looks at the real store and says which promise holds there.
     async fn health(&self) -> Result<Vec<Finding>, Fault>;

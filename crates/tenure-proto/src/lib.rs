@@ -22,6 +22,7 @@ pub mod cleanup;
 pub mod election;
 mod fingerprint;
 pub mod hold;
+pub mod incarnation;
 pub mod latch;
 pub mod lease;
 pub mod look;
@@ -36,6 +37,7 @@ pub mod turn;
 
 pub use backoff::Backoff;
 pub use hold::{Hold, LostReason, Terms};
+pub use incarnation::Incarnation;
 pub use look::Look;
 pub use owner::Owner;
 pub use renewal::Renewed;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, FaultKind, LockName, Store, Wakeups,
+    Fault, FaultKind, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
@@ -138,6 +138,11 @@ impl Store for EngineView {
         let name = name.clone();
         self.job(move |inner, given_up| inner.decide_blocking(&name, &store::evict(), given_up))
             .await
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        // What ends with a boot lies in a folder of that boot, and is never taken up by the next.
+        Ok(Incarnation::from_bytes(self.0.boot))
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {

@@ -42,6 +42,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     notices_death: true,
     raise: true,
     together: false,
+    incarnation: true,
     place_ttl: LIMITS.place_ttl,
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,

@@ -4,7 +4,7 @@ use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, LockName, Store, Wakeups,
+    Fault, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{Answer, Ask, Contender, Moment, NameState, Raised, Released, Snapshot, Together},
@@ -210,6 +210,10 @@ impl Store for EmbeddedStore {
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         // A repair may have to wait for the disk.
         EngineView(self.0.clone()).evict(name).await
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        EngineView(self.0.clone()).incarnation().await
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, FaultKind, HintBoard, LockName, Owner, Store, Token, Wakeups,
+    Fault, FaultKind, HintBoard, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot, Together},
@@ -186,6 +186,7 @@ fn capabilities(members: &[Member]) -> Capabilities {
         notices_death: false,
         raise: false,
         together: false,
+        incarnation: false,
         place_ttl: Duration::ZERO,
         claim_window: Duration::ZERO,
         max_waiters: 0,
@@ -253,6 +254,10 @@ impl Store for QuorumStore {
 
     async fn raise(&self, _: &LockName, _: &Owner, _: Token) -> Result<Raised, Fault> {
         Err(unsupported("a quorum cannot be a member of a quorum", "name its members instead"))
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        Err(unsupported("a quorum as a whole has no memory to lose", "ask its members"))
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {

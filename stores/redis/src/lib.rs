@@ -12,6 +12,7 @@ mod connection;
 mod driver;
 mod error;
 mod health;
+mod incarnation;
 mod keys;
 mod listing;
 mod options;

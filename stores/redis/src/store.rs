@@ -13,7 +13,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, FaultKind, LockName, Owner, Store, Token, Wakeups,
+    Fault, FaultKind, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{
@@ -26,7 +26,7 @@ use tenure_core::{
 };
 
 use crate::{
-    RedisOptions, health,
+    RedisOptions, health, incarnation,
     keys::{self, Key, Keys},
     listing,
     protocol::Call,
@@ -303,6 +303,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         notices_death: false,
         raise: true,
         together: true,
+        incarnation: true,
         place_ttl: limits.place_ttl,
         claim_window: limits.claim_window,
         max_waiters: limits.max_waiters,
@@ -404,6 +405,10 @@ impl Store for RedisStore {
         call.argument(&[&echo]).argument(&[self.shared.limits.as_bytes()]);
         let reply = self.run(&script::EVICT, &echo, call).await?;
         reply.evicted().map_err(|refused| self.refused(refused))
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        incarnation::ask(self).await
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {

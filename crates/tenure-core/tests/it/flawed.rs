@@ -10,7 +10,8 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, FaultKind, LockName, ManualClock, MemoryStore, Owner, Store, Token, Wakeups,
+    Fault, FaultKind, Incarnation, LockName, ManualClock, MemoryStore, Owner, Store, Token,
+    Wakeups,
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Mode, Raised, Released, Snapshot, Together},
@@ -151,6 +152,10 @@ impl Store for Flawed {
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         self.answer(self.store.evict(name).await)
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        self.store.incarnation().await
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {

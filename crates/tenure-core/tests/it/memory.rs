@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use tenure_core::{
+    LockName, MemoryStore, Owner, Store,
+    proto::queue::{Answer, Ask, Intent, Mode, Order},
+};
+
 use crate::on_manual_clock;
 
 #[tokio::test]
@@ -23,4 +28,30 @@ async fn names_whose_leases_ended_do_not_pile_up() {
     let in_use: usize =
         seen.trim_end_matches([' ', '}']).rsplit(' ').next().unwrap().parse().unwrap();
     assert!(in_use <= 1_024, "{seen}");
+}
+
+#[tokio::test]
+async fn what_came_after_a_save_is_forgotten_and_the_rest_is_kept() {
+    let store = MemoryStore::new();
+    let ask = |owner| Ask {
+        owner: Owner::from_bytes([owner; 16]),
+        mode: Mode::Exclusive,
+        order: Order::Barging,
+        intent: Intent::Try,
+        ttl: Duration::from_secs(60),
+        label: String::new(),
+    };
+    let name = |text| LockName::new(text).unwrap();
+    let before = store.incarnation().await.unwrap();
+    store.acquire(&name("old"), &ask(1)).await.unwrap();
+    let saved = store.save();
+    store.acquire(&name("new"), &ask(2)).await.unwrap();
+    store.forget_since(&saved);
+    let held = |answer| matches!(answer, Ok(Answer::Busy { .. }));
+    assert!(held(store.acquire(&name("old"), &ask(3)).await));
+    assert!(!held(store.acquire(&name("new"), &ask(3)).await));
+    let once = store.incarnation().await.unwrap();
+    store.forget_since(&saved);
+    let twice = store.incarnation().await.unwrap();
+    assert!(before != once && once != twice && twice != before, "{before} {once} {twice}");
 }

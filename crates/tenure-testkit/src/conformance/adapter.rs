@@ -30,6 +30,12 @@ pub trait Adapter: fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether [`Adapter::lose_data`] is a loss as the store itself has them. `false` where it
+    /// deletes from outside, which no store can tell from what users want.
+    fn loss_shows(&self) -> bool {
+        true
+    }
+
     /// Ends a client as `kill -9` ends its process. `false` when that cannot be shown here.
     async fn kill(&self, client: Arc<dyn Store>) -> bool {
         drop(client);

@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use tenure_core::{
-    Fault, FaultKind, LockName, Store, Wakeups,
+    Fault, FaultKind, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{
@@ -233,6 +233,14 @@ impl Client {
         let (answer, doubted) = self.patiently(|| self.store.evict(&self.name)).await;
         let evicted = sound(answer);
         (!doubted || !evicted.is_empty()).then_some(evicted)
+    }
+
+    /// Which memory of the store this is.
+    ///
+    /// # Errors
+    /// The store's fault, unless it is of the kind that passes.
+    pub async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        self.patiently(|| self.store.incarnation()).await.0
     }
 
     /// What a look at the store brings up.

@@ -15,6 +15,7 @@ pub mod capabilities;
 pub mod eviction;
 pub mod expiry;
 pub mod handoff;
+pub mod incarnation;
 pub mod inspection;
 pub mod lingering;
 pub mod many_clients;
@@ -211,6 +212,11 @@ macro_rules! conformance {
                 readers_and_writers_are_asked_for_together
                 names_that_make_no_sense_together_are_refused
                 joint_asks_that_cross_all_end
+            }
+            incarnation {
+                everybody_sees_the_same_incarnation
+                work_does_not_change_the_incarnation
+                each_loss_changes_the_incarnation
             }
             many_clients {
                 contenders_exclude_each_other

@@ -70,6 +70,12 @@ impl Scene {
         lost
     }
 
+    /// Whether the store can know of such a loss.
+    #[must_use]
+    pub fn loss_shows(&self) -> bool {
+        self.adapter.loss_shows()
+    }
+
     /// Ends a client like its process. `false` when that cannot be shown.
     pub async fn kill(&self, client: Client) -> bool {
         let store = client.into_store();

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tenure_core::{
     Clock, Fault, HintBoard, LockName, Store, Wakeups,
     proto::{
-        Owner, Renewed, Timestamp, Token,
+        Incarnation, Owner, Renewed, Timestamp, Token,
         queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
     },
     store::{Capabilities, Finding, Listing, Renewal},
@@ -224,6 +224,10 @@ impl Store for Unreliable {
             Box::pin(async move { store.evict(&name).await })
         })
         .await
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        self.carry(|store| Box::pin(async move { store.incarnation().await })).await
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {

@@ -89,6 +89,10 @@ impl Adapter for Place {
         self.server.command(&["FLUSHALL"]);
         true
     }
+
+    fn loss_shows(&self) -> bool {
+        false
+    }
 }
 
 /// Sends commands until it is dropped.

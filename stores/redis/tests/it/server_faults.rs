@@ -40,6 +40,45 @@ async fn a_server_that_writes_everything_keeps_the_lock_through_a_restart() {
     held.release().await.unwrap();
 }
 
+/// The promise of clause 15, which a quorum counts on: another one after each restart, whatever the
+/// server kept, and whatever handle asks.
+#[tokio::test]
+async fn each_restart_shows_also_when_nothing_was_lost() {
+    let mut server = RedisServer::with(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let store = store(&server.url());
+    let engine = store.for_engine();
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        let mut now = None;
+        // The first call may find its connection broken.
+        until("it answers", async || {
+            now = store.incarnation().await.ok();
+            now.is_some()
+        })
+        .await;
+        let now = now.unwrap();
+        assert!(!all.contains(&now), "{now} was seen before: {all:?}");
+        until("the engine sees the same", async || engine.incarnation().await.ok() == Some(now))
+            .await;
+        all.push(now);
+        server.restart();
+    }
+}
+
+/// A primary that was a replica meanwhile may have taken over a memory that lacks what it answered.
+#[tokio::test]
+async fn a_fail_over_and_back_shows() {
+    let (server, other) = (RedisServer::start(), RedisServer::start());
+    let store = store(&server.url());
+    let before = store.incarnation().await.unwrap();
+    let port = other.address().port().to_string();
+    server.command(&["REPLICAOF", "127.0.0.1", &port]);
+    let fault = store.incarnation().await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    server.command(&["REPLICAOF", "NO", "ONE"]);
+    assert_ne!(store.incarnation().await.unwrap(), before);
+}
+
 #[tokio::test]
 async fn a_server_out_of_memory_still_renews_and_releases() {
     let server = RedisServer::start();
