@@ -134,15 +134,20 @@ impl Lease {
     }
 
     fn leave(&self, state: &mut State, keep_until: Timestamp) -> Option<Departure> {
-        // The store keeps the lease until its own end, also where the hold ended before.
-        let terms = state.hold.terms();
-        let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
-        let until = until.max(keep_until);
         state.hold.end();
         if state.hold.ended() {
             self.unplan(state);
         }
+        self.depart(state, keep_until)
+    }
+
+    /// What the store is to be told, if it was not told before.
+    pub(super) fn depart(&self, state: &mut State, keep_until: Timestamp) -> Option<Departure> {
         let slot = state.slot.take()?;
+        // The store keeps the lease until its own end, also where the hold ended before.
+        let terms = state.hold.terms();
+        let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
+        let until = until.max(keep_until);
         let tainted_until = state.tainted_until;
         Some(Departure::new(
             &self.context,

@@ -66,13 +66,18 @@ impl Lease {
             return;
         }
         let lead = state.lead.take();
+        // The store still has a hold that has lasted its longest. Nobody is to wait for the rest of
+        // that lease, a scope that asks for it again least of all, only because a guard is kept.
+        let outlasted = reason == LostReason::MaxHold;
+        let keep_until = state.keep_until;
+        let departure = outlasted.then(|| self.depart(&mut state, keep_until));
         let held = now.since(state.held_since);
         let token = state.token;
         drop(state);
         self.news.notify_waiters();
         self.context.observer.lost(&self.context.lost(&self.name, token, reason), held);
         // Whoever is next in this process need not wait for a guard that is worth nothing.
-        drop(lead);
+        drop((departure, lead));
     }
 
     pub(super) fn plan(self: &Arc<Self>, state: &mut State, now: Timestamp) {

@@ -116,6 +116,32 @@ async fn a_hold_is_renewed_until_its_longest_time_and_then_lost() {
 }
 
 #[tokio::test]
+async fn a_hold_that_lasted_its_longest_is_let_go_although_its_guard_is_kept() {
+    let (tenure, engine, store, clock) = on_manual_clock();
+    tokio::spawn(engine);
+    let mutex = tenure.mutex("a").ttl(Duration::from_secs(60));
+    let short = Duration::from_secs(1);
+    let guard = mutex.lock().max_hold(short).await.unwrap();
+    clock.advance(short);
+    settle().await;
+    let next = mutex.try_lock().await.unwrap().unwrap();
+    assert!(next.token() > guard.token());
+    assert_eq!(guard.check().unwrap_err().reason, LostReason::MaxHold);
+    assert!(matches!(guard.release().await, Err(ReleaseError::Lost(_))));
+    next.check().unwrap();
+    next.release().await.unwrap();
+
+    // What was to stay taken for longer does.
+    let kept = mutex.lock().max_hold(short).hold_at_least(short * 3).await.unwrap();
+    clock.advance(short);
+    settle().await;
+    assert!(store.inspect(kept.name()).await.unwrap().holders[0].lingering);
+    assert!(mutex.try_lock().await.unwrap().is_none());
+    clock.advance(short * 2);
+    assert!(mutex.try_lock().await.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn a_hold_is_lost_at_its_deadline_when_nothing_renews_it() {
     let (tenure, _stopped, _, clock) = on_manual_clock();
     let guard = tenure.mutex("a").ttl(Duration::from_secs(3)).lock().await.unwrap();

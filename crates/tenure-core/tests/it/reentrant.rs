@@ -165,6 +165,20 @@ async fn a_lost_hold_is_not_entered_but_acquired_afresh() {
 }
 
 #[tokio::test]
+async fn a_scope_whose_hold_lasted_its_longest_does_not_wait_for_itself() {
+    let (tenure, engine, _, clock) = on_manual_clock();
+    tokio::spawn(engine);
+    let lock = tenure.mutex("a").ttl(Duration::from_secs(60)).reentrant().within(&Scope::new());
+    let short = Duration::from_secs(1);
+    let old = lock.lock().max_hold(short).await.unwrap();
+    clock.advance(short);
+    settle().await;
+    let new = lock.try_lock().await.unwrap().unwrap();
+    assert!(new.token() > old.token());
+    assert_eq!((old.depth(), new.depth()), (1, 1));
+}
+
+#[tokio::test]
 async fn a_hold_is_not_entered_once_its_deadline_has_passed() {
     let (tenure, _stopped, _, clock) = on_manual_clock();
     let lock = tenure.mutex("a").ttl(Duration::from_secs(3)).reentrant().within(&Scope::new());

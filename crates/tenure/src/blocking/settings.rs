@@ -18,7 +18,8 @@ macro_rules! setters {
         }
 
         /// After how long a hold is lost although it could be renewed, 10 ms to 24 h; never if
-        /// nothing is said. It keeps a hung holder from blocking others for ever.
+        /// nothing is said. The lock is let go then, also while its guard is still there: a hung
+        /// holder blocks nobody for longer.
         pub fn max_hold(mut self, max_hold: std::time::Duration) -> Self {
             self.handle = self.handle.max_hold(max_hold);
             self
