@@ -154,6 +154,11 @@ impl Guard {
         self.held.lease().downgrade(self.held.generation()).await
     }
 
+    /// Ends the hold although the guard is still there, as only a broken rule does.
+    pub(crate) fn let_go(&self) {
+        drop(self.held.lease().end(self.held.generation()));
+    }
+
     /// Which lock, in which store, for an error.
     pub(crate) fn place(&self) -> Place {
         self.held.lease().context().place(self.name())

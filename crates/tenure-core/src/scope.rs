@@ -10,6 +10,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
+use tenure_proto::rule::{Rule, kept};
+
 use crate::{LockName, context::Context, guard::Guard};
 
 tokio::task_local! {
@@ -43,7 +45,8 @@ tokio::task_local! {
 /// # }).unwrap();
 /// ```
 pub async fn scope<W: Future>(work: W) -> W::Output {
-    Scope::new().run(work).await
+    let known = if kept(Rule::ScopeIsItsOwn) { None } else { Scope::current() };
+    known.unwrap_or_default().run(work).await
 }
 
 /// Who may enter a [`Reentrant`](crate::kinds::Reentrant) lock again: whoever has this value.
@@ -165,8 +168,13 @@ impl Scope {
     pub(crate) fn enter(&self, key: &Key) -> Option<Arc<SharedHold>> {
         let mut scope = self;
         loop {
-            if let Some(hold) = scope.own(key).filter(|hold| hold.guard.is_held()) {
+            let held =
+                |hold: &Arc<SharedHold>| hold.guard.is_held() || !kept(Rule::LostHoldNotEntered);
+            if let Some(hold) = scope.own(key).filter(held) {
                 return Some(hold);
+            }
+            if !kept(Rule::NestedScopeEnters) {
+                return None;
             }
             scope = scope.0.outer.as_ref()?;
         }
@@ -234,7 +242,7 @@ impl Drop for Stay {
         let mut entries = self.scope.lock();
         let Some(entry) = entries.get_mut(&self.key) else { return };
         entry.stays -= 1;
-        if entry.stays == 0 {
+        if entry.stays == 0 && kept(Rule::ScopeForgets) {
             entries.remove(&self.key);
         }
     }

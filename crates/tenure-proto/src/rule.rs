@@ -101,6 +101,18 @@ rules! {
     AllOrNothing,
     /// Of several names that a store is asked for in one step, all are granted or none.
     JointGrantIsAllOrNone,
+    /// A scope never enters what another one holds, unless it is nested in that.
+    ScopeIsItsOwn,
+    /// A nested scope enters what is held around it.
+    NestedScopeEnters,
+    /// A hold that was lost is not entered again.
+    LostHoldNotEntered,
+    /// Of several futures of a scope that ask at a time, one asks the store.
+    ScopeAsksOnce,
+    /// Only the last release of a reentrant hold lets it go.
+    LastReleaseLetsGo,
+    /// A scope forgets what it let go.
+    ScopeForgets,
     /// Each term of an election is one of the store's: none is passed on inside a process.
     TermNotHandedOver,
     /// A name that is only kept taken after a resignation is led by nobody.

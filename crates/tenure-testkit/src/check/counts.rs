@@ -15,6 +15,14 @@ pub struct Counts {
     pub news: u64,
     /// Times that somebody asked who leads.
     pub looks: u64,
+    /// Times that a scope entered what it held again.
+    pub entries: u64,
+    /// Levels of a reentrant hold that were let go before the last.
+    pub levels: u64,
+    /// Times that somebody else asked for what a scope held.
+    pub kept_out: u64,
+    /// Asks for a reentrant lock without a scope.
+    pub scopeless: u64,
     /// Writers that became readers.
     pub downgrades: u64,
     /// Holds that were passed on inside a process.
@@ -40,6 +48,10 @@ impl AddAssign for Counts {
         self.permits += other.permits;
         self.news += other.news;
         self.looks += other.looks;
+        self.entries += other.entries;
+        self.levels += other.levels;
+        self.kept_out += other.kept_out;
+        self.scopeless += other.scopeless;
         self.downgrades += other.downgrades;
         self.passes += other.passes;
         self.losses += other.losses;

@@ -155,7 +155,8 @@ impl Checker {
         state.counts.downgrades += u64::from(mode == Mode::Shared);
         let Some(hold) = state.holds.get_mut(hold) else { return };
         let before = hold.watched.token;
-        (hold.watched.guard, hold.watched.mode, hold.ended) = (Arc::downgrade(guard), mode, None);
+        hold.watched.guard = Arc::downgrade(guard) as _;
+        (hold.watched.mode, hold.ended) = (mode, None);
         if token != before {
             self.broken(&mut state, "S2", format!("{before} became {token} by a downgrade"));
         }

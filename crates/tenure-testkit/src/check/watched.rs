@@ -1,10 +1,29 @@
 //! One hold, as the checker sees it.
 
-use std::{sync::Weak, time::Duration};
+use std::{fmt, sync::Weak, time::Duration};
 
 use tenure_core::{Guard, LockName, LostReason, Timestamp, Token, proto::queue::Mode};
 
 use crate::sim::SimClock;
+
+/// What a task has of a hold: a guard, or several.
+pub trait Holding: fmt::Debug + Send + Sync {
+    /// Whether it may be acted on at this very moment.
+    fn is_held(&self) -> bool;
+
+    /// Until when it may be counted on, on the clock of its process.
+    fn deadline(&self) -> Option<Timestamp>;
+}
+
+impl Holding for Guard {
+    fn is_held(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    fn deadline(&self) -> Option<Timestamp> {
+        Some(Self::deadline(self))
+    }
+}
 
 /// What a task tells of a hold that it has just got.
 #[derive(Debug)]
@@ -18,7 +37,7 @@ pub struct Watched {
     /// How it is held.
     pub mode: Mode,
     /// The guard, for as long as it is there.
-    pub guard: Weak<Guard>,
+    pub guard: Weak<dyn Holding>,
     /// The clock of its process.
     pub clock: SimClock,
     /// The lease that was asked for.
@@ -66,13 +85,12 @@ pub(super) struct Hold {
 impl Hold {
     /// Whether its process could act on it at this very moment.
     pub(super) fn valid(&self) -> bool {
-        self.ended.is_none()
-            && self.watched.guard.upgrade().is_some_and(|guard| guard.check().is_ok())
+        self.ended.is_none() && self.watched.guard.upgrade().is_some_and(|guard| guard.is_held())
     }
 
     /// The first moment of true time at which its process does not count on it any more.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
-        let guard = self.watched.guard.upgrade()?;
-        Some(self.watched.clock.true_at(guard.deadline()))
+        let deadline = self.watched.guard.upgrade()?.deadline()?;
+        Some(self.watched.clock.true_at(deadline))
     }
 }

@@ -53,6 +53,8 @@ kinds! {
     WallSetBack,
     /// An acquire was dropped midway.
     AcquireDropped,
+    /// An acquisition of what its scope holds was dropped midway.
+    EntryDropped,
     /// A look at who leads was dropped midway.
     LookDropped,
     /// A release was dropped midway.

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
-    Clock, DowngradeError, Guard, ReleaseError, Timestamp, WriteGuard, proto::queue::Mode,
+    Clock, DowngradeError, Guard, LockName, ReleaseError, Timestamp, Token, WriteGuard,
+    proto::queue::Mode,
 };
 
 use super::{limited::Limited, plan::Locks, process::Post, task::Terms};
@@ -24,7 +25,7 @@ pub(super) async fn hold(post: &Post, guard: Guard, terms: &Terms, random: &mut 
             name: guard.name().clone(),
             token: guard.token(),
             mode: terms.mode,
-            guard: Arc::downgrade(&guard),
+            guard: Arc::downgrade(&guard) as _,
             clock: post.clock.clone(),
             ttl: terms.ttl,
             grace: terms.grace,
@@ -120,26 +121,29 @@ async fn stay(post: &Post, guard: &Guard, hold: usize, terms: &Terms, random: &m
             () = post.clock.sleep_until(next) => {}
         }
         world.check.look(guard.name()).await;
-        write(post, guard, terms, random);
+        let token = guard.check().ok().filter(|_| terms.mode == Mode::Exclusive);
+        write(post, guard.name(), token, terms.ttl, random);
     }
 }
 
-const STEP: Duration = Duration::from_millis(2);
+pub(super) const STEP: Duration = Duration::from_millis(2);
 const MOST: Duration = Duration::from_secs(1);
 
-fn tell(post: &Post, lost: &tenure_core::Lost) -> Told {
+pub(super) fn tell(post: &Post, lost: &tenure_core::Lost) -> Told {
     Told { reason: lost.reason, resumed: post.resumed(), last_trouble: post.last_trouble() }
 }
 
-/// Writes with the token, if the hold may be counted on. Some writes are long under way.
-fn write(post: &Post, guard: &Guard, terms: &Terms, random: &mut Random) {
-    let (late, length) =
-        (random.happens(300), random.length(Duration::ZERO, terms.ttl.min(MOST) * 2));
-    let Ok(token) = guard.check() else { return };
-    if terms.mode != Mode::Exclusive {
-        return;
-    }
-    let (world, name) = (post.world.clone(), guard.name().clone());
+/// Writes with the token, if there is one to be counted on. Some writes are long under way.
+pub(super) fn write(
+    post: &Post,
+    name: &LockName,
+    token: Option<Token>,
+    ttl: Duration,
+    random: &mut Random,
+) {
+    let (late, length) = (random.happens(300), random.length(Duration::ZERO, ttl.min(MOST) * 2));
+    let Some(token) = token else { return };
+    let (world, name) = (post.world.clone(), name.clone());
     if !late {
         world.write(&name, token);
         return;

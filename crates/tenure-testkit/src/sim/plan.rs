@@ -60,6 +60,8 @@ pub enum Locks {
         /// How many most callers say there are.
         permits: u32,
     },
+    /// Reentrant mutexes, which scopes enter again.
+    Reentrant,
     /// Elections, with observers in every process.
     Election,
 }
@@ -155,6 +157,7 @@ impl Plan {
         };
         let locks = match random.below(100) {
             0..=5 => Locks::Election,
+            6..=11 => Locks::Reentrant,
             _ => locks,
         };
         let plan = Self { locks, ..plan };

@@ -9,6 +9,7 @@ use super::{
     limited::Limited,
     plan::{LONGEST_GRACE, Locks},
     process::Post,
+    reentrant,
 };
 use crate::{Random, fault::Kind};
 
@@ -56,7 +57,7 @@ impl Terms {
             |random: &mut Random, choices: &[u64]| Duration::from_millis(*random.choose(choices));
         let ttl = millis(random, plan.leases.lengths());
         let mode = match plan.locks {
-            Locks::Mutex | Locks::Election => Mode::Exclusive,
+            Locks::Mutex | Locks::Reentrant | Locks::Election => Mode::Exclusive,
             Locks::ReadWrite if random.happens(600) => Mode::Shared,
             Locks::ReadWrite => Mode::Exclusive,
             Locks::Semaphore { permits } => {
@@ -134,9 +135,16 @@ pub(super) async fn work(post: Arc<Post>, index: u64, mut random: Random) {
         }
         let name = random.choose(&world.names).clone();
         let terms = Terms::draw(&post, &mut random);
-        if world.plan.locks == Locks::Election {
-            election::round(&post, index, &name, &terms, &mut random).await;
-            continue;
+        match world.plan.locks {
+            Locks::Election => {
+                election::round(&post, index, &name, &terms, &mut random).await;
+                continue;
+            }
+            Locks::Reentrant => {
+                reentrant::round(&post, index, &name, &terms, &mut random).await;
+                continue;
+            }
+            Locks::Mutex | Locks::ReadWrite | Locks::Semaphore { .. } => {}
         }
         if terms.together {
             all::round(&post, index, &terms, &mut random).await;

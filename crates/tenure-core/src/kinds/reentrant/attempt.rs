@@ -8,7 +8,11 @@ use std::{
     task::{self, Poll},
 };
 
-use tenure_proto::{Timestamp, queue::Mode};
+use tenure_proto::{
+    Timestamp,
+    queue::Mode,
+    rule::{Rule, kept},
+};
 
 use super::guard::ReentrantGuard;
 use crate::{
@@ -94,7 +98,7 @@ impl Attempt {
         let Some(passed) = before(&*context.clock, give_up, gate.lock()).await else {
             return Err(timed_out(context, stay.name(), asked, None, 0));
         };
-        if let Some(hold) = stay.enter() {
+        if let Some(hold) = stay.enter().filter(|_| kept(Rule::ScopeAsksOnce)) {
             return Ok(self.entered(hold));
         }
         settings.wait = settings.wait.map(|_| give_up.since(context.now()));

@@ -2,6 +2,8 @@
 
 use std::{ops::Deref, sync::Arc};
 
+use tenure_proto::rule::{Rule, kept};
+
 use crate::{error::ReleaseError, guard::Guard, scope::SharedHold};
 
 /// One of the guards by which a scope holds a [`Reentrant`](super::Reentrant) lock.
@@ -38,6 +40,9 @@ impl ReentrantGuard {
     /// As for [`Guard::release`].
     pub async fn release(self) -> Result<(), ReleaseError> {
         let standing = self.hold.guard.check();
+        if !kept(Rule::LastReleaseLetsGo) {
+            self.hold.guard.let_go();
+        }
         match Arc::into_inner(self.hold) {
             Some(last) => last.guard.release().await,
             None => Ok(standing.map(drop)?),
