@@ -16,8 +16,7 @@ use crate::{
     error::TimedOut,
     fault::NO_READERS,
     guard::Guard,
-    handover::{Baton, Joined, Wants},
-    lease::Seats,
+    handover::{Baton, Joined, Seats, Wants},
     options::Settings,
 };
 
@@ -38,25 +37,31 @@ pub(crate) async fn lock(
     let give_up = settings.wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
     let slot = admit(context, name, &settings)?;
     let mut lead = None;
-    if settings.hand_over {
-        let wants = Wants { terms: settings.terms, hold_at_least: settings.hold_at_least };
-        match seats.join(name, wants) {
-            Joined::First(first) => lead = Some(first),
-            Joined::Behind(turn) => {
-                context.observer.contended(name);
-                match before(&*context.clock, give_up, turn).await {
-                    Some(Ok(Baton::Given(held))) => {
-                        let waited = context.now().since(asked);
-                        context.observer.acquired(name, held.token(), waited);
-                        return Ok(Guard::new(held));
-                    }
-                    Some(Ok(Baton::Lead(next))) => lead = Some(next),
-                    Some(Err(_)) => {
-                        return Err(AcquireError::ShutDown { place: context.place(name) });
-                    }
-                    None => return Err(timed_out(context, name, asked, None, 0)),
+    let mut contended = false;
+    let wants = Wants { terms: settings.terms, hold_at_least: settings.hold_at_least };
+    while settings.hand_over && lead.is_none() {
+        let turn = match seats.join(name, wants) {
+            Joined::First(first) => {
+                lead = Some(first);
+                break;
+            }
+            Joined::Behind(turn) => turn,
+        };
+        if !std::mem::replace(&mut contended, true) {
+            context.observer.contended(name);
+        }
+        // What is not taken in time is somebody else's by then, and this task queues again.
+        match before(&*context.clock, give_up, turn).await {
+            Some(Ok(Baton::Given(held))) => {
+                if let Some(held) = held.claim(&wants) {
+                    let waited = context.now().since(asked);
+                    context.observer.acquired(name, held.token(), waited);
+                    return Ok(Guard::new(held));
                 }
             }
+            Some(Ok(Baton::Lead(offer))) => lead = offer.claim(),
+            Some(Err(_)) => return Err(AcquireError::ShutDown { place: context.place(name) }),
+            None => return Err(timed_out(context, name, asked, None, 0)),
         }
     }
     let mut contention = Contention::new(context, name, &settings, asked, give_up, lead);

@@ -15,7 +15,8 @@ use crate::{
     driver::{before, pause},
     engine::Slot,
     guard::Guard,
-    lease::{Cargo, Lead, Lease},
+    handover::Lead,
+    lease::{Cargo, Lease},
     options::{Busy, Settings},
     ticket::Ticket,
 };

@@ -1,6 +1,6 @@
 //! What all locks of one [`Tenure`](crate::Tenure) share.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
     LostReason, OutOfRange, Owner, Timestamp, Token,
@@ -16,6 +16,9 @@ use crate::{
     observe::Observer,
     options::{Options, Settings},
 };
+
+/// The claim window inside the process where the store has none.
+const CLAIM_WINDOW: Duration = Duration::from_millis(500);
 
 /// One opened store with everything that its locks need.
 #[derive(Debug)]
@@ -84,6 +87,13 @@ impl Context {
             }
             Refusal::Closed => AcquireError::ShutDown { place: self.place(name) },
         })
+    }
+
+    /// How long a task has to take what another task of this process passes on to it: as long as a
+    /// waiter of the store.
+    pub(crate) fn claim_window(&self) -> Duration {
+        let window = self.store.capabilities().claim_window;
+        if window.is_zero() { CLAIM_WINDOW } else { window }
     }
 
     /// Whether this is a forked copy of the process that opened the store: it has no engine, and

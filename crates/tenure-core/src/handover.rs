@@ -3,6 +3,9 @@
 //!
 //! Who may ask the store for a name on behalf of the process has its [`Lead`]. It is passed on
 //! from task to task with its cargo; dropping it anywhere passes it on.
+//!
+//! What a task is handed it has to take within a claim window: futures are not always polled, and
+//! one that waits beside others in its task may not be for long.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,16 +16,25 @@ use std::{
 use tenure_proto::Terms;
 use tokio::sync::oneshot;
 
-use crate::LockName;
+use crate::{
+    LockName,
+    context::Context,
+    lease::{Cargo, Held},
+    offer::Offer,
+};
 
-type Lines<C, G> = HashMap<LockName, VecDeque<Waiter<C, G>>>;
+type Lines = HashMap<LockName, VecDeque<Waiter>>;
 
 /// The local queues, one for each name that this process holds or wants. The slots of the roster
 /// bound how many wait.
-///
-/// A lead has cargo of type `C`; `G` is what a task can be given instead of the lead.
+#[derive(Clone, Debug)]
+pub(crate) struct Seats(Arc<Inner>);
+
 #[derive(Debug)]
-pub(crate) struct Seats<C: Default, G>(Arc<Mutex<Lines<C, G>>>);
+struct Inner {
+    context: Arc<Context>,
+    lines: Mutex<Lines>,
+}
 
 /// What a waiting task wants.
 #[derive(Clone, Copy, Debug)]
@@ -33,53 +45,45 @@ pub(crate) struct Wants {
 
 /// A task that waits behind another of its process.
 #[derive(Debug)]
-pub(crate) struct Waiter<C: Default, G> {
+pub(crate) struct Waiter {
     pub(crate) wants: Wants,
-    sender: oneshot::Sender<Baton<C, G>>,
+    sender: oneshot::Sender<Baton>,
 }
 
 /// What a waiting task receives when its turn has come.
 #[derive(Debug)]
-pub(crate) enum Baton<C: Default, G> {
+pub(crate) enum Baton {
     /// The right to ask the store.
-    Lead(Lead<C, G>),
-    /// What it waited for.
-    Given(G),
+    Lead(Offer),
+    /// What it waited for, if it takes it in time.
+    Given(Held),
 }
 
 /// Where a task stands in its process.
-pub(crate) enum Joined<C: Default, G> {
+pub(crate) enum Joined {
     /// Nobody else here has or wants the name.
-    First(Lead<C, G>),
+    First(Lead),
     /// Others come first.
-    Behind(oneshot::Receiver<Baton<C, G>>),
+    Behind(oneshot::Receiver<Baton>),
 }
 
 /// The right to ask the store for a name on behalf of this process.
 #[derive(Debug)]
-pub(crate) struct Lead<C: Default, G> {
-    seats: Seats<C, G>,
+pub(crate) struct Lead {
+    seats: Seats,
     name: LockName,
     /// What goes along to the next task.
-    pub(crate) cargo: C,
+    pub(crate) cargo: Cargo,
     retired: bool,
 }
 
-impl<C: Default, G> Clone for Seats<C, G> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
+impl Seats {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self(Arc::new(Inner { context: context.clone(), lines: Mutex::default() }))
     }
-}
 
-impl<C: Default, G> Default for Seats<C, G> {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
-
-impl<C: Default, G> Seats<C, G> {
     /// Queues for `name` in this process.
-    pub(crate) fn join(&self, name: &LockName, wants: Wants) -> Joined<C, G> {
+    pub(crate) fn join(&self, name: &LockName, wants: Wants) -> Joined {
         let mut lines = self.lock();
         let Some(line) = lines.get_mut(name) else {
             lines.insert(name.clone(), VecDeque::new());
@@ -95,7 +99,7 @@ impl<C: Default, G> Seats<C, G> {
     }
 
     /// The lead, if nobody in this process has or wants the name.
-    pub(crate) fn join_if_free(&self, name: &LockName) -> Option<Lead<C, G>> {
+    pub(crate) fn join_if_free(&self, name: &LockName) -> Option<Lead> {
         let mut lines = self.lock();
         if lines.contains_key(name) {
             return None;
@@ -104,18 +108,18 @@ impl<C: Default, G> Seats<C, G> {
         Some(self.lead(name))
     }
 
-    fn lead(&self, name: &LockName) -> Lead<C, G> {
-        Lead { seats: self.clone(), name: name.clone(), cargo: C::default(), retired: false }
+    fn lead(&self, name: &LockName) -> Lead {
+        Lead { seats: self.clone(), name: name.clone(), cargo: Cargo::default(), retired: false }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lines<C, G>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<C: Default, G> Waiter<C, G> {
+impl Waiter {
     /// Gives the task what it waited for; back if the task is gone.
-    pub(crate) fn give(self, given: G) -> Result<(), G> {
+    pub(crate) fn give(self, given: Held) -> Result<(), Held> {
         match self.sender.send(Baton::Given(given)) {
             Err(Baton::Given(given)) => Err(given),
             Ok(()) | Err(Baton::Lead(_)) => Ok(()),
@@ -123,15 +127,16 @@ impl<C: Default, G> Waiter<C, G> {
     }
 
     /// Gives the task the lead. If the task is gone, the lead goes to the next.
-    pub(crate) fn lead(self, lead: Lead<C, G>) {
-        drop(self.sender.send(Baton::Lead(lead)));
+    pub(crate) fn lead(self, lead: Lead) {
+        let offer = Offer::new(&lead.seats.0.context.clone(), lead);
+        drop(self.sender.send(Baton::Lead(offer)));
     }
 }
 
-impl<C: Default, G> Lead<C, G> {
+impl Lead {
     /// The next task that still waits. Without one the name is nobody's in this process any more,
     /// and the lead is to be retired.
-    pub(crate) fn next(&self) -> Option<Waiter<C, G>> {
+    pub(crate) fn next(&self) -> Option<Waiter> {
         let mut lines = self.seats.lock();
         let line = lines.get_mut(&self.name)?;
         while let Some(waiter) = line.pop_front() {
@@ -149,7 +154,7 @@ impl<C: Default, G> Lead<C, G> {
     }
 }
 
-impl<C: Default, G> Drop for Lead<C, G> {
+impl Drop for Lead {
     fn drop(&mut self) {
         if self.retired {
             return;
@@ -161,9 +166,10 @@ impl<C: Default, G> Drop for Lead<C, G> {
                 cargo: std::mem::take(&mut self.cargo),
                 retired: false,
             };
-            let Err(Baton::Lead(mut unwanted)) = waiter.sender.send(Baton::Lead(lead)) else {
-                return;
-            };
+            let offer = Offer::new(&self.seats.0.context, lead);
+            let Err(Baton::Lead(offer)) = waiter.sender.send(Baton::Lead(offer)) else { return };
+            // Without it, the engine has let it go on already.
+            let Some(mut unwanted) = offer.claim() else { return };
             unwanted.retired = true;
             self.cargo = std::mem::take(&mut unwanted.cargo);
         }

@@ -22,6 +22,7 @@ mod lease;
 mod memory;
 mod names;
 pub mod observe;
+mod offer;
 mod options;
 mod scope;
 pub mod store;

@@ -10,8 +10,8 @@ use crate::{
     driver::before,
     engine::{self, Engine, Roster},
     error::ShutdownError,
+    handover::Seats,
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
-    lease::Seats,
     observe::Observer,
 };
 
@@ -219,7 +219,8 @@ impl TenureBuilder {
             observer: Observer::new(self.store.kind()),
         };
         let context = Context::new(self.store, self.clock, self.entropy, roster, self.defaults);
-        let acquirer = Acquirer { context: Arc::new(context), seats: Seats::default() };
+        let context = Arc::new(context);
+        let acquirer = Acquirer { seats: Seats::new(&context), context };
         (Tenure { acquirer: Arc::new(acquirer) }, engine.run())
     }
 }

@@ -15,7 +15,8 @@ use crate::{
     context::Context,
     driver::before,
     guard::Guard,
-    lease::{Lead, Lease},
+    handover::Lead,
+    lease::Lease,
     options::Settings,
     ticket::Ticket,
 };

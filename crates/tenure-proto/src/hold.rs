@@ -45,6 +45,8 @@ pub enum Action {
     Renew,
     /// Tell the holder that it lost the lease.
     TellLost(LostReason),
+    /// Let it go on to the next: it was passed to a task that does not take it.
+    PassOn,
     /// Nothing until this moment.
     WaitUntil(Timestamp),
 }
@@ -70,6 +72,8 @@ pub struct Hold {
     hold_end: Timestamp,
     renew_at: Timestamp,
     unanswered: bool,
+    /// Until when the task that it was passed to may take it; none once that is done.
+    claim_until: Option<Timestamp>,
 }
 
 impl Hold {
@@ -93,6 +97,7 @@ impl Hold {
             hold_end,
             renew_at,
             unanswered: false,
+            claim_until: None,
         })
     }
 
@@ -136,6 +141,9 @@ impl Hold {
         }
         if now >= self.deadline() {
             return Action::TellLost(self.why_over());
+        }
+        if let Some(until) = self.claim_until {
+            return if now >= until { Action::PassOn } else { Action::WaitUntil(until) };
         }
         if self.unanswered || self.lease_deadline >= self.hold_end {
             return Action::WaitUntil(self.deadline());
@@ -205,13 +213,44 @@ impl Hold {
         self.lease_deadline.saturating_sub(more)
     }
 
-    /// The lease goes to the next task of the process, which asked for `terms`.
-    pub fn pass(&mut self, now: Timestamp, terms: Terms) {
-        self.generation += 1;
-        self.hold_end = end_of_hold(now, terms.max_hold);
+    /// The lease goes to the next task of the process, which asked for `terms` and has to take it
+    /// within `window`, or within a third of what is left where that is less.
+    ///
+    /// Until then nobody has a guard, so nothing is renewed (promise S7): a task that does not go on
+    /// keeps the name from others for no longer than that.
+    pub fn pass(&mut self, now: Timestamp, terms: Terms, window: Duration) {
+        self.let_go();
+        self.hold_end = Timestamp::NEVER;
         self.lease_deadline = self.deadline_for(&terms);
         self.renew_at = self.renew_at.min(next_renewal(now, self.lease_deadline, terms.ttl));
         self.terms = terms;
+        let window = window.min(self.lease_deadline.since(now) / 3);
+        self.claim_until = Some(now.saturating_add(window));
+    }
+
+    /// Whether the task that the lease was passed to has taken it, if it was passed on at all.
+    #[must_use]
+    pub const fn claimed(&self) -> bool {
+        self.claim_until.is_none()
+    }
+
+    /// The task that the lease was passed to takes it; `false` if it is over.
+    #[must_use]
+    pub fn claim(&mut self, now: Timestamp) -> bool {
+        if self.phase != Phase::Held || now >= self.deadline() {
+            return false;
+        }
+        if self.claim_until.take().is_some() {
+            self.hold_end = end_of_hold(now, self.terms.max_hold);
+        }
+        true
+    }
+
+    /// The present hold is over, whatever becomes of the lease: nobody can take it or count on it
+    /// any more.
+    pub fn let_go(&mut self) {
+        self.generation += 1;
+        self.claim_until = None;
     }
 
     /// The lease is over: its deadline passed or the store said so.

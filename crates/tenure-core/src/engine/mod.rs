@@ -11,7 +11,7 @@ mod thread;
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-pub(crate) use roster::{Job, Key, Refusal, Roster, Slot, Watched};
+pub(crate) use roster::{Job, Key, Refusal, Roster, Slot, Unclaimed, Watched};
 pub(crate) use take_back::TakeBack;
 use tenure_proto::{Renewed, Timestamp};
 pub(crate) use thread::spawn;
@@ -62,6 +62,11 @@ impl Engine {
         for job in self.roster.take_due(now) {
             match job {
                 Job::TakeBack(job) => calls.push(Box::pin(self.take_back(job))),
+                Job::PassOn(offered) => {
+                    if let Some(offered) = offered.upgrade() {
+                        offered.pass_on();
+                    }
+                }
                 Job::Watch(lease) => {
                     if let Some(renewal) = lease.clone().on_time(now) {
                         renewals.push((lease, renewal));

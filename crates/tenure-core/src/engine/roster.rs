@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use tenure_proto::{Renewed, Timestamp};
@@ -30,6 +30,12 @@ pub(crate) trait Watched: fmt::Debug + Send + Sync {
     fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed);
 }
 
+/// Something that a task was offered.
+pub(crate) trait Unclaimed: fmt::Debug + Send + Sync {
+    /// The task has not taken it in time: it goes on to the next.
+    fn pass_on(&self);
+}
+
 /// Something to look at when its time comes.
 #[derive(Debug)]
 pub(crate) enum Job {
@@ -37,6 +43,8 @@ pub(crate) enum Job {
     Watch(Arc<dyn Watched>),
     /// Something to be released.
     TakeBack(TakeBack),
+    /// Something that a task was to take by now.
+    PassOn(Weak<dyn Unclaimed>),
 }
 
 /// Why no slot was given.

@@ -1,6 +1,9 @@
 //! How a hold ends: the lease goes to the next task of the process, or the store is told.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
 
 use tenure_proto::{
     LostReason, Timestamp,
@@ -8,8 +11,12 @@ use tenure_proto::{
     turn::{AtRelease, Next},
 };
 
-use super::{Held, Lead, Lease, State};
-use crate::{departure::Departure, error::Lost, handover::Wants};
+use super::{Held, Lease, State};
+use crate::{
+    departure::Departure,
+    error::Lost,
+    handover::{Lead, Wants},
+};
 
 /// How a hold ended.
 pub(crate) enum Ended {
@@ -26,13 +33,22 @@ impl Lease {
     /// be told.
     pub(crate) fn end(self: &Arc<Self>, generation: u64) -> Ended {
         let now = self.context.now();
-        let mut state = self.lock();
+        let state = self.lock();
         let over = state.hold.generation() != generation || state.hold.ended();
         // A forked copy holds nothing: the lease is its parent's to end.
         if over || self.context.forked() {
             let lost = self.context.lost(&self.name, state.token, LostReason::Taken);
             return Ended::Lost(lost);
         }
+        self.pass_on(state, now)
+    }
+
+    /// Ends the present hold, whoever has it.
+    pub(super) fn pass_on<'a>(
+        self: &'a Arc<Self>,
+        mut state: MutexGuard<'a, State>,
+        now: Timestamp,
+    ) -> Ended {
         if let Action::TellLost(reason) = state.hold.next_action(now) {
             let lost = self.context.lost(&self.name, state.token, reason);
             let departure = self.leave(&mut state, Timestamp::ZERO);
@@ -41,7 +57,11 @@ impl Lease {
             drop((departure, lead));
             return Ended::Lost(lost);
         }
-        self.context.observer.released(&self.name, state.token, now.since(state.held_since));
+        if state.hold.claimed() {
+            self.context.observer.released(&self.name, state.token, now.since(state.held_since));
+        }
+        // Nobody can take it from here on, also while the lease is not locked.
+        state.hold.let_go();
         let lead = state.lead.take();
         let keep_until = state.keep_until;
         if let Some(lead) = lead {
@@ -85,11 +105,17 @@ impl Lease {
             };
             match self.pass_to(&waiter.wants, lead) {
                 Ok(held) => {
+                    let generation = held.generation();
                     let Err(unwanted) = waiter.give(held) else { return true };
                     unwanted.forget();
-                    // It was put there a moment ago, and only a loss takes it away, which passes
-                    // it on as well.
-                    let Some(back) = self.lock().lead.take() else { return true };
+                    // It was put there a moment ago. A loss takes it away, and so does the engine
+                    // where the claim window is over: both pass it on as well.
+                    let mut state = self.lock();
+                    if state.hold.generation() != generation {
+                        return true;
+                    }
+                    state.hold.let_go();
+                    let Some(back) = state.lead.take() else { return true };
                     lead = back;
                 }
                 Err(lead) => {
@@ -120,10 +146,9 @@ impl Lease {
             lead.cargo.departure = self.leave(&mut state, Timestamp::ZERO).map(Box::new);
             return Err(lead);
         };
-        state.hold.pass(now, wants.terms);
+        state.hold.pass(now, wants.terms, self.context.claim_window());
         state.token = token;
-        state.held_since = now;
-        state.keep_until = now.saturating_add(wants.hold_at_least);
+        state.keep_until = Timestamp::ZERO;
         state.lead = Some(lead);
         self.plan(&mut state, now);
         let generation = state.hold.generation();

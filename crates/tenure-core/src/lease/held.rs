@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_proto::Token;
 
 use super::{Ended, Lease};
+use crate::handover::Wants;
 
 /// A hold of a lease; dropping it ends the hold.
 #[derive(Debug)]
@@ -30,6 +31,11 @@ impl Held {
 
     pub(crate) fn token(&self) -> Token {
         self.token
+    }
+
+    /// Takes a hold that was passed on; nothing if it is over by now.
+    pub(crate) fn claim(self, wants: &Wants) -> Option<Self> {
+        self.lease.claim(self.generation, wants).then_some(self)
     }
 
     /// Ends the hold; what the store is to be told is for the caller to send.

@@ -28,14 +28,9 @@ use crate::{
     driver::before,
     engine::{Key, Slot},
     error::Lost,
-    handover,
+    handover::{Lead, Wants},
     ticket::{Granted, Ticket},
 };
-
-/// The local queues for leases.
-pub(crate) type Seats = handover::Seats<Cargo, Held>;
-/// The right to ask the store for a lease on behalf of this process.
-pub(crate) type Lead = handover::Lead<Cargo, Held>;
 
 /// What goes along with a lead from task to task.
 #[derive(Debug, Default)]
@@ -148,6 +143,27 @@ impl Lease {
         }
     }
 
+    /// Takes the hold of `generation`, which was passed on to a task that wants `wants`; `false` if it
+    /// is over, as it was not taken in time, or was lost.
+    fn claim(self: &Arc<Self>, generation: u64, wants: &Wants) -> bool {
+        let now = self.context.now();
+        let mut state = self.lock();
+        if state.hold.generation() != generation || !state.hold.claim(now) {
+            return false;
+        }
+        state.held_since = now;
+        state.keep_until = now.saturating_add(wants.hold_at_least);
+        // The engine looks when the claim window ends: in time, but for a renewal due before that.
+        let due = match state.hold.next_action(now) {
+            Action::WaitUntil(at) => at,
+            Action::Renew | Action::PassOn | Action::TellLost(_) => now,
+        };
+        if state.scheduled.is_none_or(|(at, _)| due < at) {
+            self.plan(&mut state, now);
+        }
+        true
+    }
+
     /// The name stays taken for `length` from now on, if the hold of `generation` lasts.
     pub(crate) fn keep_at_least(&self, generation: u64, length: Duration) {
         let now = self.context.now();
@@ -181,7 +197,9 @@ impl Lease {
         }
         match state.hold.next_action(self.context.now()) {
             Action::TellLost(reason) => Outlook::Lost(reason),
-            Action::Renew | Action::WaitUntil(_) => Outlook::HeldUntil(state.hold.deadline()),
+            Action::Renew | Action::PassOn | Action::WaitUntil(_) => {
+                Outlook::HeldUntil(state.hold.deadline())
+            }
         }
     }
 

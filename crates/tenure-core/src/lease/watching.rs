@@ -25,6 +25,11 @@ impl Watched for Lease {
                 self.lose(state, now, reason);
                 None
             }
+            Action::PassOn => {
+                // What the store is to be told is for this engine to send.
+                drop(self.pass_on(state, now));
+                None
+            }
             Action::WaitUntil(_) => {
                 self.plan(&mut state, now);
                 None
@@ -48,7 +53,9 @@ impl Watched for Lease {
         }
         match state.hold.next_action(received) {
             Action::TellLost(reason) => self.lose(state, received, reason),
-            Action::Renew | Action::WaitUntil(_) => self.plan(&mut state, received),
+            Action::Renew | Action::PassOn | Action::WaitUntil(_) => {
+                self.plan(&mut state, received);
+            }
         }
     }
 }
@@ -84,7 +91,7 @@ impl Lease {
         self.unplan(state);
         let at = match state.hold.next_action(now) {
             Action::WaitUntil(at) => at,
-            Action::Renew | Action::TellLost(_) => now,
+            Action::Renew | Action::PassOn | Action::TellLost(_) => now,
         };
         state.scheduled = Some(self.context.roster.schedule(at, Job::Watch(self.clone())));
     }

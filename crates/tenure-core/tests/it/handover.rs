@@ -1,6 +1,7 @@
 //! Hand-over between the tasks of one process.
 
 use std::{
+    future::IntoFuture,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -8,8 +9,11 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{AcquireError, MemoryStore, Tenure};
-use tokio::task::JoinSet;
+use futures_util::FutureExt;
+use tenure_core::{AcquireError, Clock, LockName, ManualClock, MemoryStore, Store, Tenure};
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::{on_manual_clock, settle};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_of_several_tenures_lose_no_increment_and_tokens_rise() {
@@ -73,4 +77,106 @@ async fn a_lost_guard_does_not_hold_up_its_own_process() {
     drop(stuck);
     next.check().unwrap();
     next.release().await.unwrap();
+}
+
+const TTL: Duration = Duration::from_secs(30);
+
+/// Two processes on one store.
+async fn two_processes() -> (Tenure, Tenure, MemoryStore, ManualClock) {
+    let (tenure, engine, store, clock) = on_manual_clock();
+    tokio::spawn(engine);
+    let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
+    let (other, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    settle().await;
+    (tenure, other, store, clock)
+}
+
+/// A task that acquires the lock and lets it go.
+fn visitor(tenure: &Tenure) -> JoinHandle<()> {
+    let lock = tenure.mutex("a").ttl(TTL).lock().into_future();
+    tokio::spawn(async move { lock.await.unwrap().release().await.unwrap() })
+}
+
+/// How long it takes until `task` is done.
+async fn time_of(task: JoinHandle<()>, clock: &ManualClock) -> Duration {
+    let began = clock.now();
+    settle().await;
+    while !task.is_finished() {
+        assert!(clock.now().since(began) < 3 * TTL, "it waits for ever");
+        clock.advance(Duration::from_millis(50));
+        settle().await;
+    }
+    task.await.unwrap();
+    clock.now().since(began)
+}
+
+fn window(store: &MemoryStore) -> Duration {
+    store.capabilities().claim_window
+}
+
+#[tokio::test]
+async fn a_hold_passed_to_a_future_that_is_not_polled_goes_on_to_the_store() {
+    let (tenure, other, store, clock) = two_processes().await;
+    let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let mut waiting = Box::pin(tenure.mutex("a").ttl(TTL).lock().into_future());
+    assert!((&mut waiting).now_or_never().is_none());
+    let theirs = visitor(&other);
+    settle().await;
+    guard.release().await.unwrap();
+    assert!(time_of(theirs, &clock).await <= window(&store));
+    // It queues again when it is polled at last, and holds nothing that others hold.
+    let again = other.mutex("a").lock().await.unwrap();
+    assert!((&mut waiting).now_or_never().is_none());
+    again.release().await.unwrap();
+    waiting.await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hold_passed_to_a_future_that_is_not_polled_goes_on_to_the_next_task() {
+    let (tenure, _, store, clock) = two_processes().await;
+    let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let mut waiting = Box::pin(tenure.mutex("a").ttl(TTL).lock().into_future());
+    assert!((&mut waiting).now_or_never().is_none());
+    let next = visitor(&tenure);
+    settle().await;
+    guard.release().await.unwrap();
+    assert!(time_of(next, &clock).await <= window(&store));
+    waiting.await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lead_given_to_a_future_that_is_not_polled_goes_on_with_what_it_carries() {
+    let (tenure, other, store, clock) = two_processes().await;
+    let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let mut waiting = Box::pin(tenure.mutex("a").ttl(TTL).lock().into_future());
+    assert!((&mut waiting).now_or_never().is_none());
+    let theirs = visitor(&other);
+    settle().await;
+    // The turn is over, so the lead goes on, with the lease that is to be let go.
+    clock.advance(Duration::from_millis(100));
+    guard.release().await.unwrap();
+    let next = visitor(&tenure);
+    assert!(time_of(theirs, &clock).await <= window(&store));
+    assert!(time_of(next, &clock).await <= window(&store));
+    waiting.await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_handed_over_and_never_taken_leaves_nothing() {
+    for turn_is_over in [false, true] {
+        let (tenure, _, store, clock) = two_processes().await;
+        let lock = tenure.mutex("a").ttl(TTL).hold_at_least(TTL);
+        let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+        let mut waiting = Box::pin(lock.lock().into_future());
+        assert!((&mut waiting).now_or_never().is_none());
+        clock.advance(Duration::from_millis(if turn_is_over { 100 } else { 1 }));
+        guard.release().await.unwrap();
+        clock.advance(window(&store));
+        settle().await;
+        let left = store.inspect(&LockName::new("a").unwrap()).await.unwrap();
+        assert!(left.holders.is_empty(), "{left:?}");
+        drop(waiting);
+        tenure.shutdown(Duration::ZERO).await.unwrap();
+    }
 }

@@ -94,8 +94,9 @@ proptest! {
         hold.renewal_answered(received, now, answer);
         let renewed_end = end.max(received.saturating_add(renewed));
         prop_assert!(hold.deadline() <= renewed_end);
-        hold.pass(now, next);
+        hold.pass(now, next, renewed);
         prop_assert!(hold.deadline() <= renewed_end);
+        let _ = (hold.next_action(now), hold.claim(now));
     }
 
     #[test]

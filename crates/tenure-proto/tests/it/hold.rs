@@ -27,6 +27,14 @@ pub(crate) fn held(terms: Terms) -> Hold {
     Hold::granted(at(0), at(2), terms.for_store(), terms).expect("it is granted in time")
 }
 
+/// Passes it on to a task that takes it at once.
+fn pass(hold: &mut Hold, now: u64, terms: Terms) {
+    hold.pass(at(now), terms, WINDOW);
+    assert!(hold.claim(at(now)));
+}
+
+const WINDOW: Duration = ms(500);
+
 pub(crate) const fn renewed(left: u64) -> Renewed {
     Renewed::Renewed { left: ms(left), others_waiting: false }
 }
@@ -135,9 +143,9 @@ fn a_lease_passed_on_keeps_the_next_tasks_grace_free() {
     let mut hold = held(terms(30_000));
     let next = with_grace(30_000, 4_000);
     assert_eq!(hold.deadline_for(&next), at(DEADLINE - 4_000));
-    hold.pass(at(100), next);
+    pass(&mut hold, 100, next);
     assert_eq!(hold.deadline(), at(DEADLINE - 4_000));
-    hold.pass(at(200), terms(30_000));
+    pass(&mut hold, 200, terms(30_000));
     assert_eq!(hold.deadline(), at(DEADLINE - 4_000), "an old grace is not counted on either");
     assert_eq!(hold.generation(), 2);
 }
@@ -145,7 +153,7 @@ fn a_lease_passed_on_keeps_the_next_tasks_grace_free() {
 #[test]
 fn a_lease_passed_to_a_task_with_a_short_ttl_is_renewed_as_it_needs() {
     let mut hold = held(terms(30_000));
-    hold.pass(at(100), terms(300));
+    pass(&mut hold, 100, terms(300));
     let Action::WaitUntil(due) = hold.next_action(at(100)) else { panic!("not yet") };
     assert_eq!(due, at(200));
 }
@@ -153,10 +161,39 @@ fn a_lease_passed_to_a_task_with_a_short_ttl_is_renewed_as_it_needs() {
 #[test]
 fn each_task_has_a_longest_hold_of_its_own() {
     let mut hold = held(bounded(30_000, 5_000));
-    hold.pass(at(4_000), bounded(30_000, 5_000));
+    pass(&mut hold, 4_000, bounded(30_000, 5_000));
     assert_eq!(hold.deadline(), at(9_000));
-    hold.pass(at(8_000), terms(30_000));
+    pass(&mut hold, 8_000, terms(30_000));
     assert_eq!(hold.deadline(), at(DEADLINE));
+}
+
+#[test]
+fn a_lease_passed_on_is_not_renewed_before_it_is_taken_and_goes_on_if_it_is_not() {
+    let mut hold = held(terms(30_000));
+    hold.pass(at(9_700), bounded(30_000, 25_000), WINDOW);
+    assert!(!hold.claimed());
+    assert_eq!(hold.next_action(at(9_900)), Action::WaitUntil(at(10_200)), "a renewal was due");
+    assert_eq!(hold.next_action(at(10_200)), Action::PassOn);
+    let mut late = hold.clone();
+    let generation = hold.generation();
+    hold.let_go();
+    assert!(hold.generation() > generation, "who takes it now has another");
+    assert!(late.claim(at(10_300)), "nobody was quicker");
+    assert_eq!(late.next_action(at(10_300)), Action::Renew);
+}
+
+#[test]
+fn a_lease_passed_on_is_taken_soon_beside_what_is_left() {
+    let mut hold = held(terms(300));
+    hold.pass(at(100), terms(300), WINDOW);
+    let third = at(100).saturating_add(hold.deadline().since(at(100)) / 3);
+    assert_eq!(hold.next_action(third), Action::PassOn);
+    assert!(!hold.clone().claim(hold.deadline()), "it is over");
+    hold.pass(at(100), bounded(300, 20), WINDOW);
+    assert!(hold.claim(at(130)));
+    assert_eq!(hold.deadline(), at(150), "a longest hold counts from when it was taken");
+    hold.end();
+    assert!(!hold.claim(at(110)), "it is released");
 }
 
 #[test]

@@ -28,6 +28,7 @@ enum Step {
     Wait(u64),
     Renew(Fate, Trip),
     Pass(Terms),
+    Claim,
     End,
 }
 
@@ -69,6 +70,7 @@ pub(crate) fn history() -> impl Strategy<Value = History> {
         8 => (0..400_u64).prop_map(Step::Wait),
         8 => (fate, trip()).prop_map(|(fate, trip)| Step::Renew(fate, trip)),
         1 => terms().prop_map(Step::Pass),
+        1 => Just(Step::Claim),
         1 => Just(Step::End),
     ];
     let used = prop_oneof![3 => Just(0), 1 => 0..1_000_u64];
@@ -144,10 +146,14 @@ impl Model {
             Step::Pass(terms) => {
                 let held = self.lost.is_none() && !self.ended;
                 if held && self.hold.deadline_for(terms) > self.now {
-                    self.hold.pass(self.now, *terms);
+                    self.hold.pass(self.now, *terms, ms(500));
                     self.generation += 1;
                 }
                 Ok(())
+            }
+            Step::Claim => {
+                let over = self.lost.is_some() || self.ended || self.hold.deadline() <= self.now;
+                ensure(self.hold.claim(self.now) != over, "a hold is taken unless it is over")
             }
             Step::End => {
                 self.hold.end();
@@ -172,7 +178,7 @@ impl Model {
         self.hold.renewal_answered(sent, self.now, answer);
         let tried_again = match self.hold.next_action(self.now) {
             Action::WaitUntil(due) => due < self.hold.deadline() || self.covered(),
-            Action::Renew | Action::TellLost(_) => true,
+            Action::Renew | Action::PassOn | Action::TellLost(_) => true,
         };
         ensure(tried_again, "a lease is left to end without another renewal")
     }
@@ -222,7 +228,8 @@ impl Model {
                 return Ok(());
             }
             Action::WaitUntil(due) => ensure(due > self.now, "waiting for what is past")?,
-            Action::Renew => {}
+            Action::Renew => ensure(self.hold.claimed(), "a renewal for nobody's guard")?,
+            Action::PassOn => ensure(!self.hold.claimed(), "a hold is taken from its guard")?,
         }
         ensure(self.lost.is_none(), "a lost lease came back")?;
         ensure(self.hold.deadline() > self.now, "a hold goes on past its deadline")?;

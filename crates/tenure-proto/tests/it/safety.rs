@@ -97,7 +97,7 @@ pub(crate) fn only_your_own() -> bool {
     let renewed = world.renew(1) == Renewed::Lost && world.renew(7) == Renewed::Lost;
     let mut hold = held(terms(30_000));
     let earlier = hold.generation();
-    hold.pass(at(10), terms(30_000));
+    hold.pass(at(10), terms(30_000), ms(500));
     released && renewed && world.state == before && hold.generation() > earlier
 }
 
