@@ -94,9 +94,11 @@ impl Guard {
         self.held.lease().standing(self.held.generation()).is_ok()
     }
 
-    /// The name stays taken for `length` from now on, also after a release.
-    pub(crate) fn keep_at_least(&self, length: Duration) {
-        self.held.lease().keep_at_least(self.held.generation(), length);
+    /// The hold lasts at most `max_hold` from now on, and the name stays taken for `hold_at_least`,
+    /// also after a release.
+    pub(crate) fn count_from_now(&self, max_hold: Option<Duration>, hold_at_least: Duration) {
+        let generation = self.held.generation();
+        self.held.lease().count_from_now(generation, max_hold, hold_at_least);
     }
 
     /// Returns when the hold is lost, at its deadline at the latest; never if it is released.

@@ -246,6 +246,12 @@ impl Hold {
         true
     }
 
+    /// The hold lasts for at most `max_hold` from now on.
+    pub fn bound(&mut self, now: Timestamp, max_hold: Option<Duration>) {
+        self.terms.max_hold = max_hold;
+        self.hold_end = end_of_hold(now, max_hold);
+    }
+
     /// The present hold is over, whatever becomes of the lease: nobody can take it or count on it
     /// any more.
     pub fn let_go(&mut self) {

@@ -164,12 +164,23 @@ impl Lease {
         true
     }
 
-    /// The name stays taken for `length` from now on, if the hold of `generation` lasts.
-    pub(crate) fn keep_at_least(&self, generation: u64, length: Duration) {
+    /// If the hold of `generation` lasts, it does so for at most `max_hold` from now on, and the name
+    /// stays taken for `hold_at_least`.
+    pub(crate) fn count_from_now(
+        self: &Arc<Self>,
+        generation: u64,
+        max_hold: Option<Duration>,
+        hold_at_least: Duration,
+    ) {
         let now = self.context.now();
         let mut state = self.lock();
-        if state.hold.generation() == generation {
-            state.keep_until = now.saturating_add(length);
+        if state.hold.generation() != generation {
+            return;
+        }
+        state.keep_until = now.saturating_add(hold_at_least);
+        if max_hold.is_some() {
+            state.hold.bound(now, max_hold);
+            self.plan(&mut state, now);
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tenure_core::{
-    AcquireError, All, Defaults, LockName, MemoryStore, ReleaseError, Store, Tenure,
+    AcquireError, All, Defaults, LockName, LostReason, MemoryStore, ReleaseError, Store, Tenure,
     proto::queue::Snapshot,
 };
 use tokio::task::JoinSet;
@@ -224,6 +224,43 @@ async fn names_held_at_least_so_long_count_from_when_all_were_held() {
     assert!(tenure.mutex("a").try_lock().await.unwrap().is_none());
     clock.advance(Duration::from_secs(2));
     assert!(tenure.all(["a", "b"]).try_lock().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn the_longest_hold_counts_from_when_all_were_held_and_starves_nobody() {
+    let (tenure, engine, store, clock) = on_manual_clock();
+    tokio::spawn(engine);
+    let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
+    let (other, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    let busy = other.mutex("b").fair().lock().await.unwrap();
+    let all = tenure.all(["a", "b"]).fair().max_hold(SOON);
+    let waiting = tokio::spawn(all.lock().into_future());
+    settle().await;
+    let later = tokio::spawn(other.mutex("b").fair().lock().into_future());
+    settle().await;
+    // Longer than the longest hold, and its place is still before that of who came later.
+    for _ in 0..20 {
+        clock.advance(Duration::from_millis(500));
+        settle().await;
+    }
+    busy.release().await.unwrap();
+    settle().await;
+    assert!(waiting.is_finished() && !later.is_finished());
+    let guard = waiting.await.unwrap().unwrap();
+    let lost = tokio::spawn(guard.lost());
+    for _ in 0..9 {
+        clock.advance(Duration::from_millis(500));
+        settle().await;
+        guard.check().unwrap();
+    }
+    clock.advance(Duration::from_millis(500));
+    settle().await;
+    assert_eq!(guard.check().unwrap_err().reason, LostReason::MaxHold);
+    assert_eq!(lost.await.unwrap().reason, LostReason::MaxHold);
+    drop(guard);
+    settle().await;
+    assert!(later.is_finished());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -40,6 +40,7 @@ pub(super) struct Part {
     pub(super) target: Target,
     pub(super) name: LockName,
     pub(super) settings: Settings,
+    max_hold: Option<Duration>,
     hold_at_least: Duration,
 }
 
@@ -57,8 +58,10 @@ impl Asking {
         for (target, options) in self.locks {
             let options = options.under(&self.options);
             let mut settings = target.settings(Mode::Exclusive, options)?;
-            // What is given back because another lock is busy is free at once.
+            // What is given back because another lock is busy is free at once, and what is held while
+            // others are waited for is not lost for that: it would cost the places in their queues.
             let hold_at_least = std::mem::take(&mut settings.hold_at_least);
+            let max_hold = settings.terms.max_hold.take();
             let context = target.context();
             let store = &context.store;
             let key = (store.kind(), store.location(), target.name().clone()?);
@@ -67,7 +70,7 @@ impl Asking {
                 return Err(AcquireError::Twice { place: context.place(&key.2) });
             }
             let name = key.2.clone();
-            parts.push((key, Part { target, name, settings, hold_at_least }));
+            parts.push((key, Part { target, name, settings, max_hold, hold_at_least }));
         }
         let parts = in_order(parts);
         if parts.is_empty() || parts.len() > MOST {
@@ -167,7 +170,7 @@ impl Held {
             return None;
         }
         for (guard, part) in self.0.iter().zip(parts) {
-            guard.keep_at_least(part.hold_at_least);
+            guard.count_from_now(part.max_hold, part.hold_at_least);
         }
         Some(AllGuard::new(std::mem::take(&mut self.0)))
     }

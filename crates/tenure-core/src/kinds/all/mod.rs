@@ -35,7 +35,7 @@ use crate::{
 /// # Settings
 /// What is set here holds for every lock in it, and goes before what [`All::of`] was given with the
 /// mutexes. `wait` is for all of them together; those of the mutexes are not heeded. `max_hold`
-/// counts for each from its own grant. `hold_at_least` counts from when all were held.
+/// and `hold_at_least` count from when all were held.
 ///
 /// # Bounds
 /// At least one lock and at most [`All::MOST`], else
