@@ -112,6 +112,7 @@ impl Latch {
                 return Ok(latch::remaining(self.count, &seen));
             }
             self.nobody_in_the_way(name, &seen)?;
+            self.room(name, &seen)?;
             let again = context.now().saturating_add(backoff.next(context.entropy.jitter()));
             if again >= until {
                 let what = format!("the arrival of {who:?} does not stay there");
@@ -155,14 +156,20 @@ impl Latch {
     /// Forgets all who have arrived, so that the latch is closed again. Whoever waits and has not
     /// seen it open goes on waiting.
     ///
+    /// A reset takes the name from everybody, so it looks first whether all who have it are a
+    /// latch's. Who takes it in another way between the look and the reset loses it.
+    ///
     /// # Errors
-    /// [`LatchError::Look`] when the store cannot be asked; it may be reset all the same.
+    /// [`LatchError::Look`] when the name is held in another way, and then nothing is changed, or when
+    /// the store cannot be asked; it may be reset all the same.
     ///
     /// # Cancel safety
     /// A dropped future may have reset it.
     pub async fn reset(&self) -> Result<(), LatchError> {
         let (context, name) = (self.context(), self.target.usable_name()?);
         let until = context.now().saturating_add(PATIENCE);
+        let seen = insist(context, name, until, || context.store.inspect(name)).await?;
+        self.nobody_in_the_way(name, &seen)?;
         insist(context, name, until, || context.store.evict(name)).await?;
         Ok(())
     }
@@ -198,6 +205,10 @@ impl Latch {
             let cure = "give the latch a name of its own";
             return Err(self.fault(name, FaultKind::Misconfigured, what, cure));
         }
+        Ok(())
+    }
+
+    fn room(&self, name: &LockName, seen: &Snapshot) -> Result<(), LatchError> {
         let most = self.context().store.capabilities().max_holders;
         if seen.holders.len() < most {
             return Ok(());

@@ -181,6 +181,17 @@ async fn a_name_that_is_held_in_another_way_is_refused_and_says_by_whom() {
 }
 
 #[tokio::test]
+async fn a_reset_leaves_a_name_alone_that_is_held_in_another_way() {
+    let (tenure, store) = tenure();
+    let guard = tenure.mutex("nightly").label("a mutex").lock().await.unwrap();
+    let error = tenure.latch("nightly", 3).reset().await.unwrap_err();
+    assert!(error.to_string().contains("\"a mutex\" holds this name"), "{error}");
+    let left = store.inspect(guard.name()).await.unwrap();
+    assert_eq!(left.holders.len(), 1);
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
 async fn names_counts_and_lengths_out_of_range_are_refused() {
     let (tenure, _) = tenure();
     let refused = |error: LatchError| error.to_string();
@@ -211,6 +222,8 @@ async fn more_arrivals_than_the_store_keeps_are_an_error() {
     };
     assert_eq!(full.fault.kind(), FaultKind::Full, "{full}");
     assert_eq!(latch.arrive("7").await.unwrap(), 0, "who is there arrives again");
+    latch.reset().await.unwrap();
+    assert_eq!(latch.arrive("one more").await.unwrap(), 999, "as the error advised");
 }
 
 #[tokio::test]
