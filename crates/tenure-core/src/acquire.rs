@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_proto::{
-    Timestamp,
-    queue::{Contender, Mode},
-};
+use tenure_proto::{Timestamp, queue::Mode};
 
 use crate::{
     AcquireError, Fault, FaultKind, LockName,
@@ -16,8 +13,8 @@ use crate::{
     error::TimedOut,
     fault::NO_READERS,
     guard::Guard,
-    handover::{Baton, Joined, Seats, Wants},
-    options::Settings,
+    handover::{Baton, Joined, Seats},
+    options::{Busy, Settings},
 };
 
 /// What acquires for one [`Tenure`](crate::Tenure).
@@ -38,17 +35,20 @@ pub(crate) async fn lock(
     let slot = admit(context, name, &settings)?;
     let mut lead = None;
     let mut contended = false;
-    let wants = Wants { terms: settings.terms, hold_at_least: settings.hold_at_least };
+    let wants = settings.wants();
     while settings.hand_over && lead.is_none() {
-        let turn = match seats.join(name, wants) {
+        let (number, turn) = match seats.join(name, wants.clone()) {
             Joined::First(first) => {
                 lead = Some(first);
                 break;
             }
-            Joined::Behind(turn) => turn,
+            Joined::Behind(number, turn) => (number, turn),
         };
         if !std::mem::replace(&mut contended, true) {
             context.observer.contended(name);
+            if let Some(on_busy) = &settings.on_busy {
+                on_busy(&seats.in_the_way(name, number));
+            }
         }
         // What is not taken in time is somebody else's by then, and this task queues again.
         match before(&*context.clock, give_up, turn).await {
@@ -61,14 +61,14 @@ pub(crate) async fn lock(
             }
             Some(Ok(Baton::Lead(offer))) => lead = offer.claim(),
             Some(Err(_)) => return Err(AcquireError::ShutDown { place: context.place(name) }),
-            None => return Err(timed_out(context, name, asked, None, 0)),
+            None => return Err(timed_out(context, asked, seats.in_the_way(name, number))),
         }
     }
     let mut contention = Contention::new(context, name, &settings, asked, give_up, lead);
     let tries = give_up == asked;
     match contention.run(slot, tries).await? {
         Outcome::Acquired(guard) => Ok(guard),
-        Outcome::Busy(holder, ahead) => Err(timed_out(context, name, asked, holder, ahead)),
+        Outcome::Busy(busy) => Err(timed_out(context, asked, busy)),
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) async fn try_lock(
     let mut contention = Contention::new(context, name, &settings, asked, never, lead);
     match contention.run(slot, true).await? {
         Outcome::Acquired(guard) => Ok(Some(guard)),
-        Outcome::Busy(..) => Ok(None),
+        Outcome::Busy(_) => Ok(None),
     }
 }
 
@@ -123,16 +123,11 @@ pub(crate) fn admit(
     context.reserve(name)
 }
 
-/// The wait for `name` since `asked` ended without it.
-pub(crate) fn timed_out(
-    context: &Context,
-    name: &LockName,
-    asked: Timestamp,
-    holder: Option<Contender>,
-    ahead: u32,
-) -> AcquireError {
+/// The wait since `asked` ended without the lock.
+pub(crate) fn timed_out(context: &Context, asked: Timestamp, busy: Busy) -> AcquireError {
+    let Busy { name, holder, ahead, here } = busy;
     let waited = context.now().since(asked);
-    context.observer.timed_out(name, waited);
-    let place = context.place(name);
-    AcquireError::TimedOut(Box::new(TimedOut { place, waited, holder, ahead }))
+    context.observer.timed_out(&name, waited);
+    let place = context.place(&name);
+    AcquireError::TimedOut(Box::new(TimedOut { place, waited, holder, ahead, here }))
 }

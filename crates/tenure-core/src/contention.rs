@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
     Backoff, Hold, Timestamp,
-    queue::{Answer, Ask, Contender, Intent, Order},
+    queue::{Answer, Ask, Intent, Order},
     rule::{Rule, kept},
 };
 
@@ -28,8 +28,8 @@ pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(5);
 pub(crate) enum Outcome {
     /// With the lock.
     Acquired(Guard),
-    /// Somebody else has it: who, and how many are ahead.
-    Busy(Option<Contender>, u32),
+    /// Somebody else has it.
+    Busy(Busy),
 }
 
 /// One contender of this process at the store. Dropping it passes the lead on, with the place in
@@ -45,7 +45,7 @@ pub(crate) struct Contention<'a> {
     departure: Option<Box<Departure>>,
     backoff: Backoff,
     faults_since: Option<Timestamp>,
-    seen: (Option<Contender>, u32),
+    seen: Busy,
     contended: bool,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Contention<'a> {
             lead,
             backoff: Backoff::new(Duration::from_millis(5), Duration::from_secs(1)),
             faults_since: None,
-            seen: (None, 0),
+            seen: Busy { name: name.clone(), holder: None, ahead: 0, here: false },
             contended: false,
         }
     }
@@ -119,7 +119,7 @@ impl<'a> Contention<'a> {
             order,
             intent: if tries { Intent::Try } else { Intent::Wait { place: ticket.place() } },
             ttl,
-            label: self.settings.label.clone(),
+            label: self.settings.label.to_string(),
         };
         ticket.calling(sent, ttl);
         // An answer that comes later than one ttl could only be a grant that is over; with a long
@@ -156,9 +156,9 @@ impl<'a> Contention<'a> {
                 let granted = ticket.granted();
                 let waited = received.since(self.asked);
                 self.context.observer.acquired(self.name, token, waited);
-                let (lead, keep) = (self.lead.take(), self.settings.hold_at_least);
-                let held = (hold, token);
-                let held = Lease::start(self.context, self.name, granted, held, keep, lead);
+                let (lead, held) = (self.lead.take(), (hold, token));
+                let wants = &self.settings.wants();
+                let held = Lease::start(self.context, self.name, granted, held, wants, lead);
                 Ok(Step::Done(Outcome::Acquired(Guard::new(held))))
             }
             Some(Ok(Answer::Busy { retry_after, ahead, holder, place })) => {
@@ -172,13 +172,16 @@ impl<'a> Contention<'a> {
                 if let Some(ticket) = &mut self.ticket {
                     ticket.busy(place);
                 }
+                (self.seen.holder, self.seen.ahead) = (holder, ahead);
                 if tries {
-                    return Ok(Step::Done(Outcome::Busy(holder, ahead)));
+                    return Ok(Step::Done(Outcome::Busy(self.seen.clone())));
                 }
                 if let Some(on_busy) = &self.settings.on_busy {
-                    on_busy(&Busy { holder: holder.clone(), ahead });
+                    on_busy(&self.seen);
                 }
-                self.seen = (holder, ahead);
+                if let Some(lead) = &self.lead {
+                    lead.saw(self.seen.holder.clone());
+                }
                 Ok(Step::AskAgain { at: received.saturating_add(retry_after) })
             }
             Some(Err(fault)) => self.fault(sent, received, fault, tries),
@@ -187,7 +190,7 @@ impl<'a> Contention<'a> {
                     if let Some(ticket) = &mut self.ticket {
                         ticket.forget();
                     }
-                    return Ok(Step::Done(Outcome::Busy(None, 0)));
+                    return Ok(Step::Done(Outcome::Busy(self.seen.clone())));
                 }
                 self.fault(sent, received, unanswered(), tries)
             }
@@ -225,14 +228,13 @@ impl<'a> Contention<'a> {
 
     /// The wait is over. If the last ask found no answer the lock may be ours all the same, so
     /// that is what is said.
-    fn gave_up(&mut self) -> Result<Outcome, AcquireError> {
+    fn gave_up(&self) -> Result<Outcome, AcquireError> {
         if self.faults_since.is_some() {
             let error = AcquireError::store(self.context.place(self.name), unanswered());
             self.context.observer.failed(self.name, &error);
             return Err(error);
         }
-        let (holder, ahead) = std::mem::take(&mut self.seen);
-        Ok(Outcome::Busy(holder, ahead))
+        Ok(Outcome::Busy(self.seen.clone()))
     }
 
     /// The store answered a turn: it has let the earlier lease go.

@@ -14,7 +14,7 @@ use crate::{
     engine::{Refusal, Roster, Slot},
     error::{Lost, Place},
     observe::Observer,
-    options::{Options, Settings},
+    options::{Options, Settings, shortened},
 };
 
 /// The claim window inside the process where the store has none.
@@ -28,7 +28,7 @@ pub(crate) struct Context {
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) observer: Observer,
-    label: String,
+    label: Arc<str>,
     defaults: DefaultsOf,
     process: u32,
     first_owner: std::sync::OnceLock<Owner>,
@@ -45,7 +45,7 @@ impl Context {
         let process = std::process::id();
         Self {
             observer: Observer::new(store.kind()),
-            label: format!("{}/{process}", host()),
+            label: shortened(format!("{}/{process}", host())),
             store,
             clock,
             entropy,

@@ -51,10 +51,12 @@ pub struct TimedOut {
     pub place: Place,
     /// How long the wait was.
     pub waited: Duration,
-    /// Who held the lock when the store was last asked, if it said so.
+    /// Who held the lock at last, if that is known.
     pub holder: Option<Contender>,
     /// How many contenders were ahead then.
     pub ahead: u32,
+    /// Whether the holder was a task of this process, and those ahead were, too.
+    pub here: bool,
 }
 
 impl fmt::Display for TimedOut {
@@ -62,11 +64,18 @@ impl fmt::Display for TimedOut {
         // Less than a millisecond of a wait means nothing to anybody.
         let waited = Duration::from_millis(floor_millis(self.waited));
         write!(f, "{}: not free within {waited:?}", self.place)?;
-        if let Some(holder) = &self.holder {
-            write!(f, ", held by {:?}", holder.label)?;
+        match &self.holder {
+            Some(holder) if self.here => {
+                write!(f, ", held by this process (label {:?})", holder.label)?;
+            }
+            Some(holder) => write!(f, ", held by {:?}", holder.label)?,
+            None => {}
         }
         if self.ahead > 0 {
             write!(f, ", {} ahead", self.ahead)?;
+        }
+        if self.here && self.holder.is_some() {
+            return write!(f, "; see whether who waits holds it itself, or wait longer");
         }
         write!(f, "; wait longer or try again later")
     }

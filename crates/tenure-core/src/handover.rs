@@ -9,21 +9,22 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
-use tenure_proto::Terms;
+use tenure_proto::{Terms, queue::Contender};
 use tokio::sync::oneshot;
 
 use crate::{
     LockName,
     context::Context,
-    lease::{Cargo, Held},
+    lease::{Cargo, Held, Lease},
     offer::Offer,
+    options::Busy,
 };
 
-type Lines = HashMap<LockName, VecDeque<Waiter>>;
+type Lines = HashMap<LockName, Line>;
 
 /// The local queues, one for each name that this process holds or wants. The slots of the roster
 /// bound how many wait.
@@ -37,16 +38,29 @@ struct Inner {
 }
 
 /// What a waiting task wants.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wants {
     pub(crate) terms: Terms,
     pub(crate) hold_at_least: Duration,
+    pub(crate) label: Arc<str>,
+}
+
+/// The tasks that wait for one name.
+#[derive(Debug, Default)]
+struct Line {
+    waiting: VecDeque<Waiter>,
+    joined: u64,
+    /// What the name is held by, if a task of this process does.
+    lease: Weak<Lease>,
+    /// Whom the store named as holder, if none does.
+    seen: Option<Contender>,
 }
 
 /// A task that waits behind another of its process.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub(crate) wants: Wants,
+    number: u64,
     sender: oneshot::Sender<Baton>,
 }
 
@@ -63,8 +77,8 @@ pub(crate) enum Baton {
 pub(crate) enum Joined {
     /// Nobody else here has or wants the name.
     First(Lead),
-    /// Others come first.
-    Behind(oneshot::Receiver<Baton>),
+    /// Others come first. The number is for [`Seats::in_the_way`].
+    Behind(u64, oneshot::Receiver<Baton>),
 }
 
 /// The right to ask the store for a name on behalf of this process.
@@ -86,16 +100,39 @@ impl Seats {
     pub(crate) fn join(&self, name: &LockName, wants: Wants) -> Joined {
         let mut lines = self.lock();
         let Some(line) = lines.get_mut(name) else {
-            lines.insert(name.clone(), VecDeque::new());
+            lines.insert(name.clone(), Line::default());
             return Joined::First(self.lead(name));
         };
         let (sender, receiver) = oneshot::channel();
         // Those that gave up are swept out before the line would have to grow for them.
-        if line.len() == line.capacity() {
-            line.retain(|waiter| !waiter.sender.is_closed());
+        if line.waiting.len() == line.waiting.capacity() {
+            line.waiting.retain(|waiter| !waiter.sender.is_closed());
         }
-        line.push_back(Waiter { wants, sender });
-        Joined::Behind(receiver)
+        let number = line.joined;
+        line.joined += 1;
+        line.waiting.push_back(Waiter { wants, number, sender });
+        Joined::Behind(number, receiver)
+    }
+
+    /// Who is in the way of the task that joined with `number`, in this process as far as it knows.
+    pub(crate) fn in_the_way(&self, name: &LockName, number: u64) -> Busy {
+        let mut busy = Busy { name: name.clone(), holder: None, ahead: 0, here: true };
+        let lines = self.lock();
+        let Some(line) = lines.get(name) else { return busy };
+        let before = |waiter: &&Waiter| waiter.number < number && !waiter.sender.is_closed();
+        let waiting = line.waiting.iter().filter(before).count();
+        let (lease, seen) = (line.lease.upgrade(), line.seen.clone());
+        // A lease has to do with the lines itself.
+        drop(lines);
+        busy.ahead = u32::try_from(waiting).unwrap_or(u32::MAX);
+        busy.holder = lease.and_then(|lease| lease.contender());
+        if busy.holder.is_none() {
+            // Then the task that asks the store for all of them is ahead, too.
+            busy.ahead = busy.ahead.saturating_add(1);
+            busy.holder = seen;
+            busy.here = busy.holder.is_none();
+        }
+        busy
     }
 
     /// The lead, if nobody in this process has or wants the name.
@@ -104,7 +141,7 @@ impl Seats {
         if lines.contains_key(name) {
             return None;
         }
-        lines.insert(name.clone(), VecDeque::new());
+        lines.insert(name.clone(), Line::default());
         Some(self.lead(name))
     }
 
@@ -139,13 +176,27 @@ impl Lead {
     pub(crate) fn next(&self) -> Option<Waiter> {
         let mut lines = self.seats.lock();
         let line = lines.get_mut(&self.name)?;
-        while let Some(waiter) = line.pop_front() {
+        while let Some(waiter) = line.waiting.pop_front() {
             if !waiter.sender.is_closed() {
                 return Some(waiter);
             }
         }
         lines.remove(&self.name);
         None
+    }
+
+    /// The name is held by `lease` from now on, which takes the lead.
+    pub(crate) fn held_by(&self, lease: &Arc<Lease>) {
+        if let Some(line) = self.seats.lock().get_mut(&self.name) {
+            (line.lease, line.seen) = (Arc::downgrade(lease), None);
+        }
+    }
+
+    /// The store says that `holder` has the name.
+    pub(crate) fn saw(&self, holder: Option<Contender>) {
+        if let Some(line) = self.seats.lock().get_mut(&self.name) {
+            line.seen = holder;
+        }
     }
 
     /// Ends the lead after [`Lead::next`] found nobody.

@@ -2,19 +2,26 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::{LockName, handover::Wants};
 use tenure_proto::{
     Grace, OutOfRange, Terms, Ttl,
     queue::{Ask, Contender, Mode},
     time::in_range,
 };
 
-/// What a waiting caller is told each time the store says that the lock is busy.
+/// What a waiting caller is told: once if it waits behind tasks of its own process, and each time the
+/// store says that the lock is busy.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Busy {
-    /// One of those who hold it, if the store told.
+    /// Which lock: of a multi-lock, the one that is waited for.
+    pub name: LockName,
+    /// One of those who hold it, if that is known.
     pub holder: Option<Contender>,
-    /// How many contenders are ahead.
+    /// How many contenders are ahead; of those in other processes, only those that the store told.
     pub ahead: u32,
+    /// Whether the holder is a task of this process, and those ahead are, too.
+    pub here: bool,
 }
 
 /// A callback for [`Busy`] answers.
@@ -43,7 +50,7 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     pub(crate) wait: Option<Duration>,
     pub(crate) hold_at_least: Duration,
-    pub(crate) label: String,
+    pub(crate) label: Arc<str>,
     pub(crate) fair: bool,
     /// Whether the tasks of this process pass it on among themselves.
     pub(crate) hand_over: bool,
@@ -78,10 +85,13 @@ impl Options {
         }
     }
 
-    pub(crate) fn check(self, mode: Mode, default_label: &str) -> Result<Settings, OutOfRange> {
+    pub(crate) fn check(
+        self,
+        mode: Mode,
+        default_label: &Arc<str>,
+    ) -> Result<Settings, OutOfRange> {
         let (terms, hold_at_least) = self.lengths()?;
-        let mut label = self.label.unwrap_or_else(|| default_label.to_owned());
-        shorten(&mut label);
+        let label = self.label.map_or_else(|| default_label.clone(), shortened);
         Ok(Settings {
             terms,
             mode,
@@ -97,12 +107,21 @@ impl Options {
 
 /// A label is for people, so a long one is cut and a control character shown as a space rather
 /// than refused.
-fn shorten(label: &mut String) {
+pub(crate) fn shortened(mut label: String) -> Arc<str> {
     if label.chars().any(char::is_control) {
-        *label = label.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        label = label.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     }
     while label.len() > Ask::MAX_LABEL {
         label.pop();
+    }
+    label.into()
+}
+
+impl Settings {
+    /// What a task of this process needs to know to pass the lock on to the one with these settings.
+    pub(crate) fn wants(&self) -> Wants {
+        let Self { terms, hold_at_least, .. } = *self;
+        Wants { terms, hold_at_least, label: self.label.clone() }
     }
 }
 

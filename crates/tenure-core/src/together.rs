@@ -84,7 +84,7 @@ pub(crate) async fn try_together(
             order: order(&*context.store),
             intent: Intent::Try,
             ttl,
-            label: settings.label.clone(),
+            label: settings.label.to_string(),
         };
         asks.push(((*name).clone(), ask));
     }
@@ -147,8 +147,8 @@ fn held(
         let waited = received.since(sent);
         let span = context.observer.span(one.kind, one.name);
         span.in_scope(|| context.observer.acquired(one.name, grant.token, waited));
-        let (held, keep) = ((hold, grant.token), one.settings.hold_at_least);
-        Guard::new(Lease::start(context, one.name, ticket.granted(), held, keep, lead))
+        let (held, wants) = ((hold, grant.token), &one.settings.wants());
+        Guard::new(Lease::start(context, one.name, ticket.granted(), held, wants, lead))
     });
     Some(guards.collect())
 }

@@ -33,8 +33,8 @@ impl<G> Lock<G> {
 
     setters!();
 
-    /// Calls `tell` each time the store answers that the lock is busy, to show who holds it and how
-    /// many contenders are ahead.
+    /// Calls `tell` to show who holds the lock and how many contenders are ahead: once if tasks of
+    /// this process are in the way, and each time the store answers that it is busy.
     pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
         self.options.on_busy = Some(Arc::new(tell));
         self

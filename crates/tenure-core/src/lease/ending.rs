@@ -148,6 +148,8 @@ impl Lease {
         };
         state.hold.pass(now, wants.terms, self.context.claim_window());
         state.token = token;
+        state.label = wants.label.clone();
+        state.held_since = now;
         state.keep_until = Timestamp::ZERO;
         state.lead = Some(lead);
         self.plan(&mut state, now);

@@ -16,6 +16,7 @@ pub(crate) use held::Held;
 use tenure_proto::{
     Hold, LostReason, Owner, Timestamp, Token,
     hold::Action,
+    queue::{Contender, Mode},
     rule::{Rule, kept},
     turn::Turn,
 };
@@ -64,6 +65,7 @@ struct State {
     tainted_until: Timestamp,
     held_since: Timestamp,
     keep_until: Timestamp,
+    label: Arc<str>,
     told_lost: bool,
 }
 
@@ -82,7 +84,7 @@ impl Lease {
         name: &LockName,
         granted: Granted,
         (hold, token): (Hold, Token),
-        hold_at_least: Duration,
+        wants: &Wants,
         lead: Option<Lead>,
     ) -> Held {
         let now = context.now();
@@ -99,12 +101,16 @@ impl Lease {
                 scheduled: None,
                 tainted_until: granted.tainted_until,
                 held_since: now,
-                keep_until: now.saturating_add(hold_at_least),
+                keep_until: now.saturating_add(wants.hold_at_least),
+                label: wants.label.clone(),
                 told_lost: false,
             }),
             news: Notify::new(),
         });
         let mut state = lease.lock();
+        if let Some(lead) = &state.lead {
+            lead.held_by(&lease);
+        }
         lease.plan(&mut state, now);
         drop(state);
         Held::new(lease, 0, token)
@@ -116,6 +122,24 @@ impl Lease {
 
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.context
+    }
+
+    /// Who holds it, for people to see; nobody if it is over.
+    pub(crate) fn contender(&self) -> Option<Contender> {
+        let now = self.context.now();
+        let state = self.lock();
+        if state.hold.ended() || matches!(state.hold.next_action(now), Action::TellLost(_)) {
+            return None;
+        }
+        let held = u64::try_from(now.since(state.held_since).as_micros()).unwrap_or(u64::MAX);
+        Some(Contender {
+            label: state.label.to_string(),
+            token: Some(state.token),
+            since: Some(self.context.clock.wall().saturating_sub(held)),
+            left: Some(state.hold.deadline().since(now)),
+            mode: Mode::Exclusive,
+            lingering: false,
+        })
     }
 
     pub(crate) fn deadline(&self) -> Timestamp {

@@ -1,10 +1,14 @@
 //! The mutex and its guard.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::IntoFuture,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use tenure_core::{AcquireError, LostReason, MemoryStore, ReleaseError, Store, Tenure};
 
-use crate::{on_manual_clock, settle};
+use crate::{on_manual_clock, settle, waiters};
 
 fn tenure() -> (Tenure, MemoryStore) {
     let store = MemoryStore::new();
@@ -36,6 +40,57 @@ async fn a_wait_that_ends_names_the_holder_and_leaves_no_place() {
     other.shutdown(Duration::from_secs(5)).await.unwrap();
     let name = tenure_core::LockName::new("a").unwrap();
     assert!(store.inspect(&name).await.unwrap().waiters.is_empty());
+}
+
+#[tokio::test]
+async fn a_wait_behind_the_own_process_names_the_task_that_holds_the_lock() {
+    let (tenure, _) = tenure();
+    let first = tenure.mutex("a").label("the first").lock().await.unwrap();
+    let next = tokio::spawn(tenure.mutex("a").label("the next").lock().into_future());
+    tokio::task::yield_now().await;
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = told.clone();
+    let waiting = || {
+        let tell = tell.clone();
+        let waiting = tenure.mutex("a").lock().wait(Duration::from_millis(30));
+        waiting.on_busy(move |busy| tell.lock().unwrap().push(busy.clone())).into_future()
+    };
+    let AcquireError::TimedOut(end) = waiting().await.unwrap_err() else { panic!("not in time") };
+    let holder = end.holder.as_ref().unwrap();
+    assert_eq!((holder.label.as_str(), holder.token), ("the first", Some(first.token())));
+    assert!(holder.left.unwrap() > Duration::from_secs(20) && holder.since.is_some());
+    assert_eq!((end.ahead, end.here), (1, true));
+    let text = end.to_string();
+    assert!(text.contains("held by this process (label \"the first\"), 1 ahead;"), "{text}");
+    first.release().await.unwrap();
+    let next = next.await.unwrap().unwrap();
+    let AcquireError::TimedOut(end) = waiting().await.unwrap_err() else { panic!("not in time") };
+    let holder = end.holder.unwrap();
+    assert_eq!((holder.label.as_str(), holder.token), ("the next", Some(next.token())));
+    assert_eq!((end.ahead, end.here), (0, true));
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    let told: Vec<_> = told
+        .into_iter()
+        .map(|busy| (busy.name.to_string(), busy.holder.unwrap().label, busy.ahead, busy.here))
+        .collect();
+    let said = |label: &str, ahead| ("a".to_owned(), label.to_owned(), ahead, true);
+    assert_eq!(told, [said("the first", 1), said("the next", 0)]);
+}
+
+#[tokio::test]
+async fn a_wait_behind_a_task_that_waits_for_another_process_names_that_holder() {
+    let (tenure, store) = tenure();
+    let other = Tenure::new(Arc::new(store.clone()));
+    let _guard = other.mutex("a").label("the other").lock().await.unwrap();
+    let first = tokio::spawn(tenure.mutex("a").lock().into_future());
+    while waiters(&store, "a").await == 0 {
+        tokio::task::yield_now().await;
+    }
+    let error = tenure.mutex("a").lock().wait(Duration::from_millis(30)).await.unwrap_err();
+    let AcquireError::TimedOut(end) = error else { panic!("{error}") };
+    assert_eq!(end.holder.as_ref().unwrap().label, "the other");
+    assert_eq!((end.ahead, end.here), (1, false));
+    first.abort();
 }
 
 #[tokio::test]

@@ -206,8 +206,9 @@ impl AllLock {
 
     setters!(asking.options);
 
-    /// Calls `tell` each time the store answers that one of the locks is busy, to show who holds it
-    /// and how many contenders are ahead.
+    /// Calls `tell` to show which of the locks is waited for, who holds it and how many contenders are
+    /// ahead: once if tasks of this process are in the way, and each time the store answers that it is
+    /// busy.
     pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
         self.asking.options.on_busy = Some(Arc::new(tell));
         self

@@ -6,7 +6,7 @@ use tenure_proto::Timestamp;
 
 use super::asking::Part;
 use crate::{
-    AcquireError, Fault,
+    AcquireError, Busy, Fault,
     acquire::timed_out,
     context::Context,
     guard::Guard,
@@ -69,20 +69,24 @@ impl Group<'_> {
         let tries = wait.is_some_and(|wait| wait.is_zero());
         let wait = wait.filter(|_| !tries);
         let give_up = wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
-        let (index, holder, ahead) = match self.together(give_up).await? {
+        let busy = match self.together(give_up).await? {
             Joint::Held(guards) => return Ok(Some(guards)),
             Joint::Failed(fault) if tries || self.context().now() >= give_up => {
                 return Err(self.failed(fault));
             }
             // Who asks for the first alone rides out what passes, and can say which one fails.
             Joint::Failed(_) | Joint::Apart => return Ok(None),
-            Joint::Busy(index, holder, ahead) => (index, holder, ahead),
-            Joint::BusyHere(index) => (index, None, 0),
+            Joint::Busy(index, holder, ahead) => {
+                Busy { name: self.part(index).name.clone(), holder, ahead, here: false }
+            }
+            Joint::BusyHere(index) => {
+                self.first.target.acquirer().seats.in_the_way(&self.part(index).name, u64::MAX)
+            }
         };
         if !tries {
             return Ok(None);
         }
-        Err(timed_out(self.context(), &self.part(index).name, asked, holder, ahead))
+        Err(timed_out(self.context(), asked, busy))
     }
 
     fn context(&self) -> &Arc<Context> {

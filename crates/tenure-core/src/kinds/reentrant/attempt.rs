@@ -96,7 +96,8 @@ impl Attempt {
         // Whoever passes asks the store, or finds that another future of the scope has done so.
         let gate = stay.gate();
         let Some(passed) = before(&*context.clock, give_up, gate.lock()).await else {
-            return Err(timed_out(context, stay.name(), asked, None, 0));
+            let busy = target.acquirer().seats.in_the_way(stay.name(), u64::MAX);
+            return Err(timed_out(context, asked, busy));
         };
         if let Some(hold) = stay.enter().filter(|_| kept(Rule::ScopeAsksOnce)) {
             return Ok(self.entered(hold));
@@ -145,8 +146,8 @@ impl ReentrantLock {
 
     setters!(attempt.options());
 
-    /// Calls `tell` each time the store answers that the lock is busy, to show who holds it and how
-    /// many contenders are ahead.
+    /// Calls `tell` to show who holds the lock and how many contenders are ahead: once if tasks of
+    /// this process are in the way, and each time the store answers that it is busy.
     pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
         self.attempt.options().on_busy = Some(Arc::new(tell));
         self
