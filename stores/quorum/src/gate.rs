@@ -76,8 +76,9 @@ impl QuorumStore {
             label: ask.label.clone(),
         };
         self.shared.holds.signed(&ask.owner);
-        for store in self.members.iter().cloned() {
-            let (shared, gate, signature) = (self.shared.clone(), gate.clone(), signature.clone());
+        for store in self.members.iter() {
+            let (store, gate, signature) = (store.clone(), gate.clone(), signature.clone());
+            let shared = self.shared.clone();
             self.shared.background.run(async move {
                 let options = &shared.options;
                 let signs = sign_at(&store, &gate, &signature);
@@ -96,8 +97,9 @@ impl QuorumStore {
             return;
         }
         let Ok(gate) = gate_of(name) else { return };
-        for store in self.members.iter().cloned() {
-            let (shared, gate, owner) = (self.shared.clone(), gate.clone(), *owner);
+        for store in self.members.iter() {
+            let (store, gate, owner) = (store.clone(), gate.clone(), *owner);
+            let shared = self.shared.clone();
             self.shared.background.run(async move {
                 let options = &shared.options;
                 let strike = store.release(&gate, &owner, Duration::ZERO);
