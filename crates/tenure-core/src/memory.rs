@@ -40,7 +40,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     handoff: true,
     pass_bits: true,
     lease: LeaseScope::Hold,
-    lingers: true,
+    longest_keep: Duration::MAX,
     late_calls: false,
     notices_death: false,
     raise: true,

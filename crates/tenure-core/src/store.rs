@@ -78,8 +78,8 @@ pub struct Capabilities {
     pub pass_bits: bool,
     /// Whether leases belong to a hold or to all holds of a session together.
     pub lease: LeaseScope,
-    /// Whether it can keep a name taken after a release, without the process.
-    pub lingers: bool,
+    /// For how long it can keep a name taken after a release, without the process; zero if it cannot.
+    pub longest_keep: Duration,
     /// Whether a call can take effect after its future was dropped.
     pub late_calls: bool,
     /// Whether the end of a process frees its holds before their leases end.

@@ -37,7 +37,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     handoff: true,
     pass_bits: true,
     lease: LeaseScope::Hold,
-    lingers: true,
+    longest_keep: Duration::MAX,
     late_calls: false,
     notices_death: true,
     raise: true,

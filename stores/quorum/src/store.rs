@@ -84,7 +84,7 @@ impl QuorumStore {
             options,
             charter,
             places,
-            capabilities: capabilities(&members),
+            capabilities: capabilities(&members, &charter),
             holds: Holds::default(),
             background: Background::new(),
             board: HintBoard::new(),
@@ -164,7 +164,7 @@ fn check(members: &[Member], places: &[String]) -> Result<(), Fault> {
             return wrong(format!("{place} is named twice"), "name each store once");
         }
         let can = member.capabilities();
-        if !can.raise || !can.lingers || can.lease != LeaseScope::Hold {
+        if !can.raise || can.longest_keep.is_zero() || can.lease != LeaseScope::Hold {
             let what = format!("{place} cannot be a member: it raises no tokens or keeps no names");
             return wrong(what, "choose stores that can raise tokens, or use it alone");
         }
@@ -172,7 +172,7 @@ fn check(members: &[Member], places: &[String]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn capabilities(members: &[Member]) -> Capabilities {
+fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
     let all = |can: fn(&Capabilities) -> bool| members.iter().all(|one| can(one.capabilities()));
     Capabilities {
         shared: all(|can| can.shared),
@@ -181,7 +181,10 @@ fn capabilities(members: &[Member]) -> Capabilities {
         handoff: false,
         pass_bits: all(|can| can.pass_bits),
         lease: LeaseScope::Hold,
-        lingers: true,
+        longest_keep: members
+            .iter()
+            .map(|one| one.capabilities().longest_keep)
+            .fold(charter.longest, Duration::min),
         late_calls: !all(|can| !can.late_calls),
         notices_death: false,
         raise: false,
@@ -207,7 +210,10 @@ impl Store for QuorumStore {
     }
 
     fn location(&self) -> String {
-        self.shared.places.join(",")
+        // One quorum, in whatever order its members are named.
+        let mut places: Vec<_> = self.shared.places.iter().map(String::as_str).collect();
+        places.sort_unstable();
+        places.join(",")
     }
 
     fn capabilities(&self) -> &Capabilities {

@@ -298,7 +298,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         handoff: true,
         pass_bits: true,
         lease: LeaseScope::Hold,
-        lingers: true,
+        longest_keep: Duration::MAX,
         late_calls: true,
         notices_death: false,
         raise: true,

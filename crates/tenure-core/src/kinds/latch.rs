@@ -61,8 +61,8 @@ impl Latch {
         Self { target: Target::new(acquirer, name, "latch"), count, keep: Ttl::MAX }
     }
 
-    /// For how long arrivals made with this handle are remembered, 10 ms to 24 h; 24 h if nothing
-    /// is said. To repeat an arrival does not put off its end.
+    /// For how long arrivals made with this handle are remembered, 10 ms to 24 h and no longer than
+    /// the store can; 24 h if nothing is said. To repeat an arrival does not put off its end.
     pub fn keep(mut self, keep: Duration) -> Self {
         self.keep = keep;
         self
@@ -89,6 +89,12 @@ impl Latch {
         let keep = in_range("keep", self.keep, Ttl::MIN, Ttl::MAX)?;
         let keep = Duration::from_millis(ceil_millis(keep));
         self.can_be_kept(name)?;
+        let longest = context.store.capabilities().longest_keep;
+        if keep > longest {
+            let what =
+                format!("arrivals kept for {keep:?}, and this store keeps a name for {longest:?}");
+            return Err(self.fault(name, FaultKind::Misconfigured, what, "say a shorter keep"));
+        }
         let ask = Ask {
             owner: latch::owner_of(name.as_str(), who),
             mode: Mode::Shared,
@@ -187,7 +193,7 @@ impl Latch {
     /// Whether the store can keep arrivals, and as many.
     fn can_be_kept(&self, name: &LockName) -> Result<(), LatchError> {
         let can = self.context().store.capabilities();
-        if !can.shared || !can.lingers {
+        if !can.shared || can.longest_keep.is_zero() {
             let what = "this store cannot keep a name taken after a release, as a latch needs";
             return Err(self.fault(name, FaultKind::Unsupported, what, "use another store"));
         }

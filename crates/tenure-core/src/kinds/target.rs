@@ -1,12 +1,12 @@
 //! Which lock is meant, as every handle and every acquisition carries it.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use tenure_proto::queue::Mode;
 use tracing::Instrument;
 
 use crate::{
-    AcquireError, LockName, NameError,
+    AcquireError, Fault, FaultKind, LockName, NameError,
     acquire::{self, Acquirer},
     context::Context,
     guard::Guard,
@@ -64,7 +64,13 @@ impl Target {
     /// What an acquisition of it works with.
     pub(super) fn settings(&self, mode: Mode, options: Options) -> Result<Settings, AcquireError> {
         let name = self.name.as_ref().map_err(NameError::clone)?;
-        Ok(self.acquirer.context.settings(name, mode, options)?)
+        let context = &self.acquirer.context;
+        let settings = context.settings(name, mode, options)?;
+        let longest = context.store.capabilities().longest_keep;
+        if settings.hold_at_least > longest {
+            return Err(AcquireError::store(context.place(name), too_long(&settings, longest)));
+        }
+        Ok(settings)
     }
 
     /// Acquires it with settings of its own making, waiting for it.
@@ -93,6 +99,17 @@ impl Target {
         let settings = self.settings(mode, options)?;
         self.try_lock_with(settings).await
     }
+}
+
+/// Found before the work that it is meant to outlast, not when that is over.
+fn too_long(settings: &Settings, longest: Duration) -> Fault {
+    let least = settings.hold_at_least;
+    let what = if longest.is_zero() {
+        "this store keeps no name taken after its release, as hold_at_least needs".to_owned()
+    } else {
+        format!("hold_at_least is {least:?}, and this store keeps a name for {longest:?} at most")
+    };
+    Fault::new(FaultKind::Misconfigured, what, "choose a shorter hold_at_least, or another store")
 }
 
 impl fmt::Debug for Target {

@@ -229,7 +229,7 @@ async fn more_arrivals_than_the_store_keeps_are_an_error() {
 #[tokio::test]
 async fn a_store_that_cannot_keep_arrivals_refuses_the_latch() {
     type Lacks = fn(&mut tenure_core::store::Capabilities);
-    let lacks: [Lacks; 2] = [|can| can.shared = false, |can| can.lingers = false];
+    let lacks: [Lacks; 2] = [|can| can.shared = false, |can| can.longest_keep = Duration::ZERO];
     for lacks in lacks {
         let tenure = Tenure::new(Arc::new(Flawed::new(MemoryStore::new()).without(lacks)));
         let latch = tenure.latch("start", 1);

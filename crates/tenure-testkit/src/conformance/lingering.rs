@@ -18,7 +18,7 @@ async fn kept(scene: &Scene, keep: Duration) -> Option<(Client, Ask)> {
     let client = scene.client().await;
     let held = Ask { label: "kept".to_owned(), ..client.tries() };
     client.lock(&held).await;
-    if !client.can().lingers {
+    if client.can().longest_keep.is_zero() {
         let outcome = client.release_keeping(&held.owner, keep).await;
         scene.refused("keeping of names after a release", outcome);
         return None;
@@ -43,6 +43,19 @@ pub async fn a_kept_name_is_free_in_the_end(scene: Scene) {
     let Some(_) = kept(&scene, SHORT).await else { return };
     let other = scene.client().await;
     other.lock_within(&other.waits(), SHORT + MARGIN).await;
+}
+
+/// Clauses 6, 13: more than it can keep is refused, and the hold is what it was.
+pub async fn a_keep_that_is_too_long_is_refused(scene: Scene) {
+    let client = scene.client().await;
+    let held = client.tries();
+    client.lock(&held).await;
+    let longest = client.can().longest_keep;
+    let Some(keep) = longest.checked_add(Duration::from_secs(1)) else { return };
+    let outcome = client.release_keeping(&held.owner, keep).await;
+    assert!(outcome.is_err(), "kept for longer than it can: {outcome:?}");
+    let holders = client.inspect().await.holders;
+    assert_eq!(holders.iter().map(|holder| holder.lingering).collect::<Vec<_>>(), [false]);
 }
 
 /// Clause 6: the old owner has no say any more.
@@ -78,7 +91,7 @@ pub async fn a_kept_owner_is_granted_nothing(scene: Scene) {
     let mode = if one.can().shared { Mode::Shared } else { Mode::Exclusive };
     let held = Ask { mode, order: Order::Barging, ..one.tries() };
     one.lock(&held).await;
-    if !one.can().lingers {
+    if one.can().longest_keep.is_zero() {
         let outcome = one.release_keeping(&held.owner, LONG).await;
         scene.refused("keeping of names after a release", outcome);
         return;

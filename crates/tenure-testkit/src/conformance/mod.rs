@@ -150,6 +150,7 @@ macro_rules! conformance {
             }
             lingering {
                 a_kept_name_stays_taken
+                a_keep_that_is_too_long_is_refused
                 a_kept_name_is_free_in_the_end
                 a_kept_name_can_be_neither_renewed_nor_released
                 a_kept_name_can_be_evicted

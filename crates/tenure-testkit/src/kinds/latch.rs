@@ -17,7 +17,7 @@ fn latch(tenure: &Tenure, count: u32) -> Latch {
 /// The kind, which needs shared holds that stay after a release.
 pub const KIND: Kind = Kind {
     name: "latch",
-    lacks: |can| match (can.shared, can.lingers) {
+    lacks: |can| match (can.shared, !can.longest_keep.is_zero()) {
         (false, _) => Some("the store has no shared holds"),
         (_, false) => Some("the store cannot keep a name taken after a release"),
         (true, true) => None,
