@@ -97,7 +97,8 @@ impl QuorumStore {
     }
 
     async fn ballot(&self, name: &LockName, ask: &Ask) -> Result<Outcome, Fault> {
-        let (attempt, known) = self.shared.holds.asking(&ask.owner);
+        let (attempt, held) = self.shared.holds.asking(&ask.owner);
+        let known = held.as_ref().map(|held| held.token);
         let asked = Ask {
             owner: attempt.owner(),
             order: Order::Barging,
@@ -125,12 +126,16 @@ impl QuorumStore {
             })) as Call<_>
         });
         let events = events.collect();
+        let mut ballot = Ballot::new(self.members.len(), known);
+        for (member, token) in held.iter().flat_map(|held| &held.joined) {
+            ballot.has_joined(*member, *token);
+        }
         let asking = Asking {
             quorum: self,
             name,
             ask: asked,
             attempt,
-            ballot: Ballot::new(self.members.len(), known),
+            ballot,
             events,
             limit,
             statuses: vec![Status::Silent; self.members.len()],
@@ -166,10 +171,20 @@ impl Asking<'_> {
                         self.quorum.shared.options.now(),
                         ask.ttl,
                     );
+                    for (member, own) in self.ballot.joined() {
+                        self.quorum.shared.holds.joins(self.attempt, member, own, token);
+                    }
                     self.quorum.strike(self.name, &ask.owner);
+                    if known.is_some() && ask.mode == Mode::Shared {
+                        // It may have been exclusive until now.
+                        self.quorum.shared.board.wake_name(self.name);
+                    }
                     let others_waiting = self.others_waiting;
                     self.let_late_ones_join(token, &mark);
                     return Ok(Outcome::Granted(Answer::Granted { token, left, others_waiting }));
+                }
+                Step::Outvoted if known.is_some() && self.ballot.is_denied() => {
+                    return Ok(Outcome::Busy(self.held_by_others()));
                 }
                 // A hold that was granted before is not taken away because a repeat fails.
                 Step::Outvoted if known.is_none() => return Ok(self.outvoted(ask).await),
@@ -241,6 +256,7 @@ impl Asking<'_> {
         let (clock, limit) = (self.quorum.shared.options.clock.clone(), self.limit);
         let (name, owner, mark) = (self.name.clone(), self.ask.owner, mark.clone());
         let charter = self.quorum.shared.charter;
+        let keeps = self.ballot.keeps_known(member);
         self.events.push(Box::pin(async move {
             let raise = async {
                 if !kept(Rule::TokenOfQuorumIsWritten) {
@@ -251,9 +267,12 @@ impl Asking<'_> {
             let look = within(clock.clone(), limit, store.inspect(&mark));
             let (raised, seen) = futures_util::future::join(raise, look).await;
             let standing = seen.ok().map(|seen| charter.standing(&seen));
+            // A greater token that is known to be of this hold is as good.
+            let raised =
+                raised.is_ok_and(|one| one == Raised::Raised || keeps && one == Raised::Stale);
             let confirmation = match (raised, &standing) {
-                (Ok(Raised::Raised), Some(Standing::Counted)) => Confirmation::Confirmed,
-                (Ok(Raised::Raised), _) => Confirmation::KeptOut,
+                (true, Some(Standing::Counted)) => Confirmation::Confirmed,
+                (true, _) => Confirmation::KeptOut,
                 _ => Confirmation::No,
             };
             Event::Confirmed { member, token, confirmation, standing }
@@ -316,6 +335,12 @@ impl Asking<'_> {
         let places = &quorum.shared.places;
         let fault = no_majority("granted", Some(name), &statuses, places, in_doubt);
         Outcome::Failed(fault, unmarked)
+    }
+
+    /// A majority has the name for others: what was granted before is gone.
+    fn held_by_others(self) -> Answer {
+        let retry_after = self.retry_after.unwrap_or(SHORTEST_RETRY);
+        Answer::Busy { retry_after, ahead: 0, holder: self.holder, place: None }
     }
 
     fn may_hold_anywhere(&self) -> bool {

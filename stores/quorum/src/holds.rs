@@ -54,6 +54,8 @@ pub(crate) struct Held {
     pub(crate) token: Token,
     pub(crate) mode: Mode,
     pub(crate) label: String,
+    /// Members that joined it with a greater token of their own.
+    pub(crate) joined: Vec<(usize, Token)>,
 }
 
 /// One attempt at an acquisition.
@@ -76,8 +78,8 @@ impl Attempt {
 }
 
 impl Holds {
-    /// The attempt that an ask of `owner` belongs to, and the token that it was answered before.
-    pub(crate) fn asking(&self, owner: &Owner) -> (Attempt, Option<Token>) {
+    /// The attempt that an ask of `owner` belongs to, and what it was granted as before.
+    pub(crate) fn asking(&self, owner: &Owner) -> (Attempt, Option<Held>) {
         let mut state = self.lock();
         let Some(known) = state.known.get_mut(owner) else {
             return (Attempt { of: *owner, number: 0 }, None);
@@ -86,15 +88,16 @@ impl Holds {
             known.ended = false;
             known.attempt += 1;
         }
-        let token = known.held.as_ref().map(|held| held.token);
-        (Attempt { of: *owner, number: known.attempt }, token)
+        (Attempt { of: *owner, number: known.attempt }, known.held.clone())
     }
 
     /// The attempt was granted.
     pub(crate) fn granted(&self, attempt: Attempt, held: Held, now: Timestamp, ttl: Duration) {
         self.update(attempt.of, now, ttl, |known| {
             known.attempt = attempt.number;
-            known.held = Some(held);
+            let before = known.held.take().filter(|before| before.token == held.token);
+            let joined = before.map(|before| before.joined).unwrap_or_default();
+            known.held = Some(Held { joined, ..held });
             (known.ended, known.kept) = (false, false);
         });
     }
@@ -170,14 +173,30 @@ impl Holds {
     }
 
     /// The acquisition is given up: the attempt to release.
-    pub(crate) fn releasing(&self, owner: &Owner, keep: Duration) -> Attempt {
+    pub(crate) fn releasing(&self, owner: &Owner, keep: Duration, now: Timestamp) -> Attempt {
         let mut state = self.lock();
         let Some(known) = state.known.get_mut(owner) else {
             return Attempt { of: *owner, number: 0 };
         };
         known.held = None;
+        // However long the lease was that it had.
+        known.forget_at = now.saturating_add(keep).saturating_add(AFTER);
         (known.ended, known.kept) = (keep.is_zero(), known.kept || !keep.is_zero());
         Attempt { of: *owner, number: known.attempt }
+    }
+
+    /// A member joined this attempt late. If its own token is greater than that of the hold, it
+    /// stays what it is there.
+    pub(crate) fn joins(&self, attempt: Attempt, member: usize, own: Token, token: Token) {
+        if own <= token {
+            return;
+        }
+        let mut state = self.lock();
+        let known = state.known.get_mut(&attempt.of).filter(|one| one.attempt == attempt.number);
+        if let Some(held) = known.and_then(|known| known.held.as_mut()) {
+            held.joined.retain(|(other, _)| *other != member);
+            held.joined.push((member, own));
+        }
     }
 
     /// Whether this very attempt is a hold that was not given up.
@@ -221,6 +240,6 @@ impl Holds {
 impl Held {
     /// What was granted to `ask`.
     pub(crate) fn of(ask: &Ask, token: Token) -> Self {
-        Self { token, mode: ask.mode, label: ask.label.clone() }
+        Self { token, mode: ask.mode, label: ask.label.clone(), joined: Vec::new() }
     }
 }

@@ -14,10 +14,18 @@ use crate::{
 impl Asking<'_> {
     /// Whoever grants it after the majority did holds it too, and writes the token.
     pub(crate) fn let_late_ones_join(mut self, token: Token, mark: &LockName) {
-        let mut unmarked = false;
+        let mut unmarked = self.statuses.iter().any(|one| matches!(one, Status::Unmarked));
+        // Their tokens were greater, so they had no second round: their marks are to be seen, too.
+        let joined: Vec<_> = self.ballot.joined().collect();
+        for (member, _) in joined {
+            self.confirm(member, token, mark);
+        }
         while let Some(Some(event)) = self.events.next().now_or_never() {
             unmarked |= event.shows_no_mark();
-            if let Event::Voted(Told { member, answer: Ok(Answer::Granted { .. }) }) = event {
+            if let Event::Voted(Told { member, answer: Ok(Answer::Granted { token: own, .. }) }) =
+                event
+            {
+                self.quorum.shared.holds.joins(self.attempt, member, own, token);
                 self.confirm(member, token, mark);
             }
         }
@@ -31,6 +39,12 @@ impl Asking<'_> {
                 unmarked |= event.shows_no_mark();
                 let Some((member, in_doubt)) = event.may_hold() else { continue };
                 let Some(store) = quorum.members.get(member).cloned() else { continue };
+                if let Event::Voted(Told {
+                    answer: Ok(Answer::Granted { token: own, .. }), ..
+                }) = event
+                {
+                    quorum.shared.holds.joins(attempt, member, own, token);
+                }
                 if !in_doubt {
                     let (name, owner) = (&taking_back.name, &taking_back.owner);
                     let raise = store.raise(name, owner, token);

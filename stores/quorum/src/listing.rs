@@ -1,13 +1,17 @@
 //! Looking at names, and taking them away: what a majority says.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, future::Future, time::Duration};
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, future::join};
 use tenure_core::{
     Fault, FaultKind, LockName,
     proto::{
         queue::{Contender, Snapshot},
-        quorum::{agreed, agreed_holders, majority},
+        quorum::{
+            agreed, agreed_holders, majority,
+            mark::{Charter, Standing},
+            witnesses,
+        },
     },
     store::Listing,
 };
@@ -15,7 +19,7 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     error::{Status, no_majority},
-    members::{Calls, Told, ask_all},
+    members::{Calls, Member, Told, ask_all, mark_name},
     store::{is_reserved, refuse_reserved},
 };
 
@@ -24,23 +28,28 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 impl QuorumStore {
     pub(crate) async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        let options = &self.shared.options;
+        let (options, mark) = (&self.shared.options, mark_name()?);
+        let charter = self.shared.charter;
         let calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
-            let name = name.clone();
-            async move { member.inspect(&name).await }
+            let (name, counted) = (name.clone(), is_counted(charter, member.clone(), mark.clone()));
+            async move { with(member.inspect(&name), counted).await }
         });
         let seen = self.of_majority("showed", Some(name), calls).await?;
-        Ok(agreed(&seen, self.members.len()))
+        let members = self.members.len();
+        Ok(agreed(&witnesses(seen, members), members))
     }
 
     pub(crate) async fn list_agreed(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
-        let clock = &self.shared.options.clock;
+        let (clock, mark) = (&self.shared.options.clock, mark_name()?);
+        let charter = self.shared.charter;
         let calls = ask_all(&self.members, clock, PATIENCE, |member| {
             // One of them may be the mark.
             let (prefix, limit) = (prefix.to_owned(), limit.saturating_add(1));
-            async move { member.list(&prefix, limit).await }
+            let counted = is_counted(charter, member.clone(), mark.clone());
+            async move { with(member.list(&prefix, limit), counted).await }
         });
         let listings = self.of_majority("listed names", None, calls).await?;
+        let listings = witnesses(listings, self.members.len());
         // Of what comes behind the end of a list that was cut, that member said nothing.
         let ends = listings.iter().filter(|listing| listing.more);
         let end = ends.filter_map(|listing| listing.names.last().map(|(name, _)| name)).min();
@@ -110,4 +119,19 @@ impl QuorumStore {
         let in_doubt = in_doubt || !answers.is_empty();
         Err(no_majority(verb, name, &statuses, &self.shared.places, in_doubt))
     }
+}
+
+/// Whether the member's memory goes back so far that what it does not know was not there.
+async fn is_counted(charter: Charter, member: Member, mark: LockName) -> bool {
+    let seen = member.inspect(&mark).await;
+    seen.is_ok_and(|seen| charter.standing(&seen) == Standing::Counted)
+}
+
+/// The answer, with what is found out beside it.
+async fn with<T>(
+    call: impl Future<Output = Result<T, Fault>>,
+    beside: impl Future<Output = bool>,
+) -> Result<(T, bool), Fault> {
+    let (answer, counted) = join(call, beside).await;
+    answer.map(|answer| (answer, counted))
 }

@@ -33,7 +33,7 @@ impl QuorumStore {
         }
         self.strike(name, owner);
         let options = &self.shared.options;
-        let owner = self.shared.holds.releasing(owner, keep).owner();
+        let owner = self.shared.holds.releasing(owner, keep, options.now()).owner();
         let mut calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
             let name = name.clone();
             async move { member.release(&name, &owner, keep).await }

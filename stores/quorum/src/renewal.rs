@@ -94,9 +94,11 @@ impl QuorumStore {
 
     fn conclude(&self, hold: Hold) -> Renewed {
         let result = hold.tally.result();
-        let stores = |which: fn(&Renewed) -> bool| -> Vec<Member> {
+        let stores = |which: fn(&Renewed) -> bool| -> Vec<(usize, Member)> {
             let members = hold.answers.iter().filter(|(_, answer)| which(answer));
-            members.filter_map(|(member, _)| self.members.get(*member).cloned()).collect()
+            members
+                .filter_map(|(member, _)| Some((*member, self.members.get(*member)?.clone())))
+                .collect()
         };
         match result {
             Renewed::Renewed { .. } => {
@@ -106,10 +108,11 @@ impl QuorumStore {
                 }
             }
             Renewed::Lost => {
-                self.shared.holds.releasing(&hold.attempt.of(), Duration::ZERO);
+                let now = self.shared.options.now();
+                self.shared.holds.releasing(&hold.attempt.of(), Duration::ZERO, now);
                 // What is left of it must not stand in others' way.
                 let left = stores(|answer| matches!(answer, Renewed::Renewed { .. }));
-                for store in left {
+                for (_, store) in left {
                     self.shared.background.run(self.taking_back(&hold.renewal).from(store, false));
                 }
             }
@@ -120,7 +123,7 @@ impl QuorumStore {
 
     /// Members that lost the hold are asked to take it back. They repair a majority that renewed,
     /// and never make one.
-    fn bring_back(&self, hold: &Hold, held: &Held, lost: Vec<Member>) {
+    fn bring_back(&self, hold: &Hold, held: &Held, lost: Vec<(usize, Member)>) {
         let ask = Ask {
             owner: hold.renewal.owner,
             mode: held.mode,
@@ -130,7 +133,7 @@ impl QuorumStore {
             label: held.label.clone(),
         };
         let (token, attempt) = (held.token, hold.attempt);
-        for store in lost {
+        for (member, store) in lost {
             let taking_back = self.taking_back(&hold.renewal);
             let (shared, ask) = (self.shared.clone(), ask.clone());
             self.shared.background.run(async move {
@@ -138,7 +141,8 @@ impl QuorumStore {
                 let name = &taking_back.name;
                 let granted = within(clock.clone(), limit, store.acquire(name, &ask)).await;
                 let in_doubt = match granted {
-                    Ok(Answer::Granted { .. }) => {
+                    Ok(Answer::Granted { token: own, .. }) => {
+                        shared.holds.joins(attempt, member, own, token);
                         let raise = store.raise(name, &ask.owner, token);
                         let _ = within(clock.clone(), limit, raise).await;
                         false

@@ -113,6 +113,8 @@ pub struct Ballot {
     seats: Vec<Seat>,
     /// What an earlier ask of the same acquisition was answered.
     known: Option<Token>,
+    /// Which members have a greater token of their own for that very hold.
+    joined: Vec<Option<Token>>,
     /// What is written in the second round, once there is one.
     token: Option<Token>,
 }
@@ -122,7 +124,31 @@ impl Ballot {
     /// acquisition was answered: repeating it answers the same one as long as a majority keeps it.
     #[must_use]
     pub fn new(members: usize, known: Option<Token>) -> Self {
-        Self { seats: vec![Seat::Asked; members], known, token: None }
+        let joined = vec![None; members];
+        Self { seats: vec![Seat::Asked; members], known, joined, token: None }
+    }
+
+    /// This member joined the hold that is known, with this greater token of its own: as long as
+    /// it keeps that one it keeps the hold.
+    pub fn has_joined(&mut self, member: usize, token: Token) {
+        if let Some(joined) = self.joined.get_mut(member) {
+            *joined = Some(token);
+        }
+    }
+
+    /// Those that hold the name with a greater token than the one that was won.
+    pub fn joined(&self) -> impl Iterator<Item = (usize, Token)> {
+        self.seats.iter().enumerate().filter_map(|(member, seat)| match seat {
+            Seat::Granted { token, .. } if Some(*token) > self.token => Some((member, *token)),
+            _ => None,
+        })
+    }
+
+    /// Whether the member's greater token is one of the hold that is known.
+    #[must_use]
+    pub fn keeps_known(&self, member: usize) -> bool {
+        let own = self.seats.get(member).and_then(Seat::token);
+        own.is_some() && self.joined.get(member).copied().flatten() == own
     }
 
     /// A member answered the ask.
@@ -169,6 +195,7 @@ impl Ballot {
         }
         let Some(token) = self.choose() else { return Step::Wait };
         let mut members = Vec::new();
+        let joined = &self.joined;
         for (member, seat) in self.seats.iter_mut().enumerate() {
             // A greater token came after the smaller one was written: it is written there too.
             if let Seat::Confirmed { left, token: old } = *seat
@@ -178,13 +205,19 @@ impl Ballot {
             }
             if let Seat::Granted { token: own, left, sent } = *seat
                 && sent != Some(token)
-                && own <= token
+                && (own <= token || joined.get(member).copied().flatten() == Some(own))
             {
                 *seat = Seat::Granted { token: own, left, sent: Some(token) };
                 members.push(member);
             }
         }
         if members.is_empty() { Step::Wait } else { Step::Confirm { token, members } }
+    }
+
+    /// Whether a majority says that others have the name.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        self.count(|seat| *seat == Seat::Busy) >= majority(self.seats.len())
     }
 
     /// Whether a member may keep something of this acquire.
@@ -224,15 +257,7 @@ impl Ballot {
     }
 
     fn tokens(&self) -> impl Iterator<Item = Token> {
-        self.seats.iter().filter_map(|seat| match seat {
-            Seat::Granted { token, .. } | Seat::Confirmed { token, .. } => Some(*token),
-            Seat::Asked
-            | Seat::Uncounted
-            | Seat::Busy
-            | Seat::Closed
-            | Seat::Failed
-            | Seat::Doubt => None,
-        })
+        self.seats.iter().filter_map(Seat::token)
     }
 
     fn greatest(&self) -> Option<Token> {
@@ -248,7 +273,11 @@ impl Ballot {
         }
         let asked = self.count(|seat| *seat == Seat::Asked);
         if let Some(known) = self.known {
-            let keep = self.tokens().filter(|token| *token == known).count();
+            let keeps = |member: &usize| {
+                self.seats.get(*member).and_then(Seat::token) == Some(known)
+                    || self.keeps_known(*member)
+            };
+            let keep = (0..self.seats.len()).filter(keeps).count();
             if keep >= needed {
                 self.token = Some(known);
                 return self.token;
@@ -267,6 +296,19 @@ impl Ballot {
 }
 
 impl Seat {
+    /// The token that it granted, if it may be counted.
+    const fn token(&self) -> Option<Token> {
+        match self {
+            Self::Granted { token, .. } | Self::Confirmed { token, .. } => Some(*token),
+            Self::Asked
+            | Self::Uncounted
+            | Self::Busy
+            | Self::Closed
+            | Self::Failed
+            | Self::Doubt => None,
+        }
+    }
+
     /// Whether `token` was confirmed here, or may be.
     fn is_on_the_way(&self, token: Option<Token>) -> bool {
         match self {

@@ -3,6 +3,17 @@
 use super::majority;
 use crate::queue::{Contender, Mode, Snapshot};
 
+/// Of what members answered, each with whether it is counted, that which tells something: a member
+/// that lost its memory knows nothing of what was there before, so it is as silent. Where no majority
+/// is counted everybody is heard.
+#[must_use]
+pub fn witnesses<T>(answers: Vec<(T, bool)>, members: usize) -> Vec<T> {
+    let counted = answers.iter().filter(|(_, counted)| *counted).count();
+    let enough = counted >= majority(members);
+    let heard = answers.into_iter().filter(|(_, counted)| *counted || !enough);
+    heard.map(|(answer, _)| answer).collect()
+}
+
 /// Who holds a name in the eyes of a majority. `seen` is what members answered, of `members` in
 /// all; those that did not answer may agree with any of them, so a name that a majority may hold
 /// counts as held.
@@ -28,11 +39,12 @@ pub fn agreed_holders(seen: &[Vec<Contender>], members: usize) -> Vec<Contender>
 }
 
 /// Whether two members speak of one hold. A member that joined late may have a token of its own, so
-/// an exclusive hold is known by its label.
+/// an exclusive hold is known by its label, and so is one that was let go and is kept.
 fn same(one: &Contender, other: &Contender) -> bool {
     let exclusive = one.mode == Mode::Exclusive && other.mode == Mode::Exclusive;
+    let kept = one.lingering && other.lingering;
     let alike = one.mode == other.mode && one.label == other.label;
-    alike && (exclusive || one.token == other.token)
+    alike && (exclusive || kept || one.token == other.token)
 }
 
 /// One hold as the majority has it: the token that most of them keep, the longest lease.

@@ -14,7 +14,7 @@ mod owner;
 mod tally;
 
 pub use ballot::{Ballot, Confirmation, Step, Vote};
-pub use merge::{agreed, agreed_holders};
+pub use merge::{agreed, agreed_holders, witnesses};
 pub use owner::attempt;
 pub use tally::{Decision, RenewalTally, Yesses};
 

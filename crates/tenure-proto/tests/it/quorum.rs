@@ -9,6 +9,7 @@ use tenure_proto::{
         Ballot, Confirmation, Decision, RenewalTally, Step, Vote, Yesses, agreed, attempt,
         majority,
         mark::{Charter, LIFE, Standing},
+        witnesses,
     },
 };
 
@@ -231,6 +232,7 @@ fn readers_are_told_apart() {
     let reader = |label: &str, micros| {
         let mut seen = held(label, micros, 30);
         seen.holders[0].mode = Mode::Shared;
+        seen.holders[0].lingering = false;
         seen.holders.remove(0)
     };
     let both = |first: u64, second: u64| Snapshot {
@@ -238,4 +240,39 @@ fn readers_are_told_apart() {
         waiters: Vec::new(),
     };
     assert_eq!(agreed(&[both(5, 6), both(5, 6), Snapshot::default()], 3), both(5, 6));
+}
+
+#[test]
+fn one_arrival_is_one_whatever_tokens_members_gave_it() {
+    let arrival = |micros| {
+        let mut seen = held("shard-1", micros, 30);
+        seen.holders[0].mode = Mode::Shared;
+        seen
+    };
+    let seen = agreed(&[arrival(5), arrival(9), Snapshot::default()], 3);
+    assert_eq!(seen.holders.len(), 1);
+}
+
+#[test]
+fn a_repeat_keeps_its_token_by_members_that_joined_with_a_greater_one() {
+    let known = token(5);
+    let ask = |joined: u64| {
+        let mut ballot = Ballot::new(3, Some(known));
+        ballot.has_joined(2, token(joined));
+        ballot.voted(0, Vote::Granted { token: known, left: SECOND });
+        ballot.voted(1, Vote::Doubt);
+        ballot.voted(2, granted(9, 1));
+        ballot.step()
+    };
+    assert_eq!(ask(9), Step::Confirm { token: known, members: vec![0, 2] });
+    // Its hold is a newer one than that which joined: others may have come in between.
+    assert_eq!(ask(8), Step::Confirm { token: token(9), members: vec![0, 2] });
+}
+
+#[test]
+fn members_that_forgot_are_heard_only_where_no_majority_remembers() {
+    let answers =
+        |counted: [bool; 3]| vec![('a', counted[0]), ('b', counted[1]), ('c', counted[2])];
+    assert_eq!(witnesses(answers([true, false, true]), 3), ['a', 'c']);
+    assert_eq!(witnesses(answers([true, false, false]), 3), ['a', 'b', 'c']);
 }

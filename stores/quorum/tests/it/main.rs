@@ -6,6 +6,7 @@ mod conformance;
 mod gate;
 mod kinds;
 mod locks;
+mod members;
 mod servers;
 mod sim;
 mod simulation;
