@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tenure::{Guard, Mutex, RwLock, Semaphore, Tenure};
+use tenure::{All, Mutex, RwLock, Semaphore, Tenure};
 use tokio::runtime::Runtime;
 
 use crate::{Failure, contestant::runtime, report::Figure};
@@ -10,22 +10,40 @@ use crate::{Failure, contestant::runtime, report::Figure};
 /// Pairs that one value is the mean of.
 const BATCH: u32 = 100;
 
+/// What a multi-lock takes.
+const FOUR: [&str; 4] = ["bench:1", "bench:2", "bench:3", "bench:4"];
+
 /// A lock of some kind.
 enum Lock {
     Mutex(Mutex),
     Reader(RwLock),
     Writer(RwLock),
     Permit(Semaphore),
+    All(All),
+    OneByOne(Vec<Mutex>),
 }
 
 impl Lock {
-    async fn acquire(&self) -> Result<Guard, Failure> {
-        Ok(match self {
+    /// Acquires and releases it.
+    async fn pair(&self) -> Result<(), Failure> {
+        let guard = match self {
             Self::Mutex(lock) => lock.lock().await?,
             Self::Reader(lock) => lock.read().await?,
             Self::Writer(lock) => lock.write().await?.into(),
             Self::Permit(lock) => lock.acquire().await?,
-        })
+            Self::All(all) => return Ok(all.lock().await?.release().await?),
+            Self::OneByOne(locks) => {
+                let mut guards = Vec::with_capacity(locks.len());
+                for lock in locks {
+                    guards.push(lock.lock().await?);
+                }
+                for guard in guards {
+                    guard.release().await?;
+                }
+                return Ok(());
+            }
+        };
+        Ok(guard.release().await?)
     }
 }
 
@@ -43,6 +61,8 @@ pub(crate) fn measure(
         ("read", Lock::Reader(tenure.rwlock("bench:read"))),
         ("write", Lock::Writer(tenure.rwlock("bench:write"))),
         ("one of three permits", Lock::Permit(tenure.semaphore("bench:permits", 3))),
+        ("all of four names", Lock::All(tenure.all(FOUR))),
+        ("four mutexes, one by one", Lock::OneByOne(FOUR.map(|name| tenure.mutex(name)).into())),
     ]
     .map(|(kind, lock)| (kind, lock, Vec::new()));
     // The first round is for connections and files.
@@ -71,7 +91,7 @@ fn batch(runtime: &Runtime, lock: &Lock) -> Result<f64, Failure> {
     runtime.block_on(async {
         let start = Instant::now();
         for _ in 0..BATCH {
-            lock.acquire().await?.release().await?;
+            lock.pair().await?;
         }
         Ok(start.elapsed().as_secs_f64() * 1e6 / f64::from(BATCH))
     })
