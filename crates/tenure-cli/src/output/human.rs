@@ -112,6 +112,7 @@ fn sentence(event: &Event<'_>) -> String {
                 _ => "could not be renewed in time",
             };
             let then = match fate {
+                Fate::NotStarted => "the command was not started",
                 Fate::Killed => "ending the command",
                 Fate::RunsOn => "the command runs on unlocked",
                 Fate::Ended => "the command had ended by then, but may have run unlocked",

@@ -130,6 +130,7 @@ fn reason(reason: LostReason) -> &'static str {
 
 fn fate(fate: Fate) -> &'static str {
     match fate {
+        Fate::NotStarted => "not_started",
         Fate::Killed => "killed",
         Fate::RunsOn => "runs_on",
         Fate::Ended => "ended",

@@ -38,6 +38,8 @@ pub(crate) enum Event<'a> {
 /// What becomes of the command of a lost lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fate {
+    /// It was not started.
+    NotStarted,
     /// It is being ended.
     Killed,
     /// It runs on unlocked, as was asked for.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use nix::{sys::signal::Signal, unistd::Pid};
-use tenure::proto::Timestamp;
+use tenure::Lost;
 
 use super::{
     GUARDIAN, descriptors,
@@ -20,6 +20,7 @@ use super::{
         group::{Group, adopt_orphans},
         vigil::Terms,
     },
+    held::Held,
     own_program,
     protocol::{Link, Order, Report},
 };
@@ -39,8 +40,23 @@ pub(crate) struct Launch<'a> {
     pub(crate) liveness: Option<OwnedFd>,
     /// When and how to end it.
     pub(crate) terms: Terms,
-    /// Until when the lock is held.
-    pub(crate) deadline: Timestamp,
+    /// What it runs under.
+    pub(crate) held: &'a Held,
+}
+
+/// Why a command was not started.
+#[derive(Debug)]
+pub(crate) enum NotStarted {
+    /// The lock was lost before.
+    Lost(Lost),
+    /// The system let tenure down.
+    System(io::Error),
+}
+
+impl<E: Into<io::Error>> From<E> for NotStarted {
+    fn from(error: E) -> Self {
+        Self::System(error.into())
+    }
 }
 
 /// A command under its guardian.
@@ -52,8 +68,8 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts the guardian and tells it to start the command.
-    pub(crate) async fn start(launch: Launch<'_>) -> io::Result<Self> {
+    /// Starts the guardian and tells it to start the command, unless the lock is lost by then.
+    pub(crate) async fn start(launch: Launch<'_>) -> Result<Self, NotStarted> {
         // If the guardian dies first, the command's group falls to this process.
         adopt_orphans()?;
         let (ours, theirs) = UnixStream::pair()?;
@@ -71,7 +87,12 @@ impl Child {
         ours.set_nonblocking(true)?;
         let link = Link::new(tokio::net::UnixStream::from_std(ours)?);
         let mut child = Self { guardian, link, group: None };
-        let deadline = launch.deadline.as_nanos();
+        // This process may have stood still since the grant, and another may hold the lock.
+        let deadline = launch.held.deadline().as_nanos();
+        if let Err(lost) = launch.held.check() {
+            child.dismiss();
+            return Err(NotStarted::Lost(lost));
+        }
         let order = Order::start(launch.command, launch.foreground, launch.terms, deadline);
         child.link.say(&order).await?;
         Ok(child)
@@ -122,8 +143,37 @@ impl Child {
         }
     }
 
-    /// Waits for the guardian to go after its last report.
-    pub(crate) fn dismiss(mut self) {
-        let _ = self.guardian.wait();
+    /// Waits for the guardian to go after its last report, or before its first order.
+    pub(crate) fn dismiss(self) {
+        let Self { mut guardian, link, .. } = self;
+        drop(link);
+        let _ = guardian.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure::Tenure;
+
+    use super::*;
+
+    fn launch(held: &Held) -> Launch<'_> {
+        let terms = Terms { grace: Duration::ZERO, margin: Duration::ZERO, kill_when_lost: true };
+        // Here the program that is started as a guardian is that of the tests: it finds none of
+        // this name, and ends.
+        let (name, command) = ("no such test", vec!["true".into()]);
+        let environment = Vec::new();
+        Launch { name, command, environment, foreground: false, liveness: None, terms, held }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_started_under_a_lock_that_is_known_to_be_lost() {
+        let tenure = Tenure::open("memory:").await.unwrap();
+        let guard = tenure.mutex("a").ttl(Duration::from_secs(2)).lock().await.unwrap();
+        tenure.store().evict(guard.name()).await.unwrap();
+        guard.lost().await;
+        let held = Held::One(guard);
+        let refused = Child::start(launch(&held)).await;
+        assert!(matches!(refused, Err(NotStarted::Lost(_))), "{refused:?}");
     }
 }

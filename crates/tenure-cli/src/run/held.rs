@@ -38,6 +38,14 @@ impl Held {
         }
     }
 
+    /// Whether it may be counted on at this very moment.
+    pub(crate) fn check(&self) -> Result<(), Lost> {
+        match self {
+            Self::One(guard) => guard.check().map(drop),
+            Self::All(guard) => guard.check(),
+        }
+    }
+
     pub(crate) fn remaining(&self) -> Duration {
         match self {
             Self::One(guard) => guard.remaining(),

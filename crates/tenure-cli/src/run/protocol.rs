@@ -5,6 +5,7 @@
 use std::{ffi::OsString, io, os::unix::ffi::OsStringExt};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tenure::{Clock, SystemClock};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
     net::{
@@ -47,7 +48,8 @@ pub(crate) enum Report {
     NotStarted(String),
     /// It was stopped by this signal.
     Stopped(i32),
-    /// The command and everything else in its group is gone. The last message of all.
+    /// The command and everything else in its group is gone, or was never there. The last message
+    /// of all.
     Ended(Ended),
 }
 
@@ -62,9 +64,17 @@ pub(crate) struct Ended {
     pub(crate) at: u64,
 }
 
+impl Ended {
+    /// What there is to say of a command that was not started, as its lock was lost by then.
+    pub(crate) fn before_it_began() -> Self {
+        Self { how: How::NotStarted, cause: Cause::Lost, at: SystemClock.now().as_nanos() }
+    }
+}
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum How {
+    NotStarted,
     Code(i32),
     Signal(i32),
 }
@@ -73,6 +83,7 @@ impl How {
     /// The exit code that tells of it.
     pub(crate) fn code(self) -> u8 {
         match self {
+            Self::NotStarted => exit::LOST,
             // The system keeps no more than these eight bits.
             Self::Code(code) => u8::try_from(code & 0xff).unwrap_or(exit::FAILED),
             Self::Signal(number) => exit::by_signal(number),

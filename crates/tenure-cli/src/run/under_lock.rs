@@ -6,7 +6,7 @@ use tenure::{Clock, LockName, SystemClock, Tenure, proto::LostReason};
 
 use super::{
     acquire::together,
-    child::{Child, Launch},
+    child::{Child, Launch, NotStarted},
     guardian::vigil::{Cause, Terms},
     held::{Held, NotReleased},
     protocol::{Ended, How},
@@ -67,11 +67,20 @@ impl UnderLock<'_> {
             foreground: terminal.as_ref().is_some_and(Terminal::is_ours),
             liveness: tenure.store().liveness(),
             terms,
-            deadline: held.deadline(),
+            held: &held,
         };
-        let mut child = Child::start(launch).await.map_err(|error| {
-            Failure::Failed(format!("cannot start the guardian of the command: {error}"))
-        })?;
+        let mut child = match Child::start(launch).await {
+            Ok(child) => child,
+            Err(NotStarted::Lost(loss)) => {
+                let (ended, lost) = (Ended::before_it_began(), Some(loss.reason));
+                let outcome = Outcome { ended, lost, told_to_end: false };
+                return finish(held, name, outcome, voice).await;
+            }
+            Err(NotStarted::System(error)) => {
+                let what = format!("cannot start the guardian of the command: {error}");
+                return Err(Failure::Failed(what));
+            }
+        };
         let terminal = terminal.as_ref();
         let supervision = Supervision {
             held: &held,
@@ -113,21 +122,29 @@ async fn finish(held: Held, name: &str, outcome: Outcome, voice: &Voice) -> Resu
     let Outcome { ended, lost: seen, told_to_end } = outcome;
     let signal = match ended.how {
         How::Signal(number) => Some(number),
-        How::Code(_) => None,
+        How::Code(_) | How::NotStarted => None,
     };
+    let ran = ended.how != How::NotStarted;
     let in_time = ended.at < held.deadline().as_nanos();
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
     let release = held.release().await;
     let late = release.as_ref().err().and_then(|not| not.lost);
     let lost = late.or(seen);
     let is_lost = is_lost(ended, lost, in_time);
-    if is_lost && seen.is_none() {
+    // What was said of one that was not started yet held for one that runs.
+    if is_lost && (seen.is_none() || !ran) {
         let reason = lost.unwrap_or(LostReason::Deadline);
-        let fate = if ended.cause == Cause::Itself { Fate::Ended } else { Fate::Killed };
+        let fate = match ended.cause {
+            _ if !ran => Fate::NotStarted,
+            Cause::Itself => Fate::Ended,
+            Cause::Lost | Cause::Orphaned => Fate::Killed,
+        };
         voice.event(&Event::Lost { name, reason, fate });
     }
     let code = if is_lost { exit::LOST } else { ended.how.code() };
-    voice.event(&Event::Ended { name, code, signal });
+    if ran {
+        voice.event(&Event::Ended { name, code, signal });
+    }
     match release {
         Ok(()) => released.iter().for_each(|name| voice.event(&Event::Released { name })),
         Err(NotReleased { why, .. }) if why.is_empty() => {}

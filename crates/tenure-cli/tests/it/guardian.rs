@@ -77,7 +77,7 @@ fn a_killed_guardian_takes_the_command_along_and_gives_125() {
 #[test]
 fn a_frozen_guardian_is_replaced_when_the_lock_is_going_to_be_lost() {
     let scene = Scene::new();
-    let holder = scene.start("name --max-hold 800ms", FAMILY);
+    let holder = scene.start("name --max-hold 3s", FAMILY);
     let pids = scene.pids("pids");
     send(holder.guardian(), Signal::SIGSTOP);
     let check = format!("kill -0 {} || kill -0 {} || echo both gone", pids[0], pids[1]);

@@ -9,6 +9,7 @@ mod exit_codes;
 mod guardian;
 mod kinds;
 mod looking;
+mod lost_before;
 mod names;
 mod pass_through;
 mod passwords;

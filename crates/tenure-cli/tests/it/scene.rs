@@ -76,7 +76,7 @@ impl Scene {
         self.command("run", options, script)
     }
 
-    fn command(&self, subcommand: &str, options: &str, script: &str) -> Command {
+    pub(crate) fn command(&self, subcommand: &str, options: &str, script: &str) -> Command {
         let words = options.split_whitespace();
         self.tenure([subcommand].into_iter().chain(words).chain(["--", "sh", "-c", script]))
     }

@@ -78,12 +78,18 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
     };
     let mut children = signal(SignalKind::child())?;
     let mut alarm = Alarm::new()?;
+    let mut vigil = Vigil::new(terms, Timestamp::from_nanos(deadline));
+    // This process may have stood still since the order was given.
+    let signals = hear_waiting(&mut link, &mut vigil).await;
+    if !vigil.may_start(SystemClock.now()) {
+        return link.say(&Report::Ended(Ended::before_it_began())).await;
+    }
     let mut family = match start(command, foreground, stdin) {
         Ok(family) => family,
         Err(error) => return link.say(&Report::NotStarted(error.to_string())).await,
     };
     link.say_now(&Report::Started(family.leader().as_raw())).ok();
-    let mut vigil = Vigil::new(terms, Timestamp::from_nanos(deadline));
+    signals.iter().for_each(|signal| family.signal(signal));
     let how = loop {
         if let Some(how) = look(&mut family, &mut vigil, &link) {
             break how;
@@ -91,7 +97,9 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
         let until = act(&family, &mut vigil);
         tokio::select! {
             biased;
-            order = link.hear(), if !vigil.is_orphaned() => obey(order, &family, &mut vigil),
+            order = link.hear(), if !vigil.is_orphaned() => {
+                obey(order, &mut vigil, |signal| family.signal(signal));
+            }
             _ = children.recv() => {}
             () = tokio::time::sleep(LOOK), if vigil.is_killing() || vigil.how().is_some() => {}
             rung = alarm.rings_at(until) => rung?,
@@ -134,13 +142,27 @@ fn act(family: &Family, vigil: &mut Vigil) -> Timestamp {
     }
 }
 
-fn obey(order: Option<Order>, family: &Family, vigil: &mut Vigil) {
+/// Hears what was said behind the order to start. The signals among it are for the command.
+async fn hear_waiting(link: &mut Link<Order>, vigil: &mut Vigil) -> SigSet {
+    let mut signals = SigSet::empty();
+    while !vigil.is_orphaned() {
+        tokio::select! {
+            biased;
+            order = link.hear() => obey(order, vigil, |signal| signals.add(signal)),
+            // It comes back when the runtime has looked at the socket.
+            () = tokio::task::yield_now() => break,
+        }
+    }
+    signals
+}
+
+fn obey(order: Option<Order>, vigil: &mut Vigil, pass_on: impl FnOnce(Signal)) {
     match order {
         Some(Order::Renewed(deadline)) => vigil.renewed(Timestamp::from_nanos(deadline)),
         Some(Order::Taken) => vigil.taken(),
         Some(Order::Signal(number)) => {
             if let Ok(signal) = Signal::try_from(number) {
-                family.signal(signal);
+                pass_on(signal);
             }
         }
         Some(Order::Start { .. }) | None => vigil.orphaned(),

@@ -49,6 +49,7 @@ pub(crate) struct Vigil {
     told: bool,
     killed: bool,
     kill_now: bool,
+    taken: bool,
     orphaned: bool,
     /// When and how the command itself ended. Others of its family may still live.
     main_ended: Option<(Timestamp, How)>,
@@ -63,6 +64,7 @@ impl Vigil {
             told: false,
             killed: false,
             kill_now: false,
+            taken: false,
             orphaned: false,
             main_ended: None,
         }
@@ -82,6 +84,7 @@ impl Vigil {
 
     /// The lock belongs to somebody else already.
     pub(crate) fn taken(&mut self) {
+        self.taken = true;
         if self.terms.kill_when_lost {
             self.blame(Cause::Lost);
             self.kill_now = true;
@@ -113,6 +116,17 @@ impl Vigil {
     /// Whether tenure is gone.
     pub(crate) fn is_orphaned(&self) -> bool {
         self.orphaned
+    }
+
+    /// Whether a command that was not started yet may be: only while the lock is held, also where
+    /// one that runs would run on without it, and not if it had to be ended at once.
+    pub(crate) fn may_start(&self, now: Timestamp) -> bool {
+        let spare = if self.terms.kill_when_lost {
+            self.terms.grace.max(self.terms.margin)
+        } else {
+            Duration::ZERO
+        };
+        !self.taken && !self.orphaned && now < self.deadline.saturating_sub(spare)
     }
 
     /// What to do at `now`. Each of the two signals is asked for once.
@@ -171,6 +185,25 @@ mod tests {
         assert_eq!(vigil.next(at(29_750)), Step::Kill);
         assert_eq!(vigil.next(at(29_751)), Step::Wait(Timestamp::NEVER));
         assert_eq!(vigil.cause(), Cause::Lost);
+    }
+
+    #[test]
+    fn a_command_is_started_only_while_the_lock_is_held() {
+        let mut one = vigil(true);
+        assert!(one.may_start(at(24_999)));
+        assert!(!one.may_start(at(25_000)), "it would be told to end at once");
+        one.renewed(at(40_000));
+        assert!(one.may_start(at(25_000)));
+        one.taken();
+        assert!(!one.may_start(at(0)));
+        let mut one = vigil(false);
+        assert!(one.may_start(at(29_999)));
+        assert!(!one.may_start(at(30_000)), "a warning is for one that runs");
+        one.taken();
+        assert!(!one.may_start(at(0)));
+        let mut one = vigil(false);
+        one.orphaned();
+        assert!(!one.may_start(at(0)));
     }
 
     #[test]
