@@ -72,8 +72,7 @@ impl Context {
 
     /// Which lock, in which store, for an error.
     pub(crate) fn place(&self, name: &LockName) -> Place {
-        let store = format!("{}:{}", self.store.kind(), self.store.location());
-        Place { name: name.clone(), store }
+        Place { name: name.clone(), store: self.store.location() }
     }
 
     /// Room for one more hold or waiter, before anything is asked of the store.

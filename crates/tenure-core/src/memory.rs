@@ -247,7 +247,7 @@ impl Store for MemoryStore {
     }
 
     fn location(&self) -> String {
-        "this process".to_owned()
+        "memory of this process".to_owned()
     }
 
     fn capabilities(&self) -> &Capabilities {

@@ -160,10 +160,10 @@ pub struct Finding {
 /// A place that keeps leases: the contract is in the [module's documentation](self).
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync + 'static {
-    /// The kind of store in one word, as in its URL: `memory`, `file`, `redis`.
+    /// The kind of store in one word: `memory`, `file`, `redis`.
     fn kind(&self) -> &'static str;
 
-    /// Where it is, for people: a path or an address, never a password.
+    /// Where it is, for people and complete in itself: its URL, if it has one, and never a password.
     fn location(&self) -> String;
 
     /// What it can do.

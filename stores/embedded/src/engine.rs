@@ -60,7 +60,7 @@ impl Store for EngineView {
     }
 
     fn location(&self) -> String {
-        self.0.layout.root.display().to_string()
+        format!("file:{}", self.0.layout.root.display())
     }
 
     fn capabilities(&self) -> &Capabilities {

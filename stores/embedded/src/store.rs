@@ -154,7 +154,7 @@ impl Store for EmbeddedStore {
     }
 
     fn location(&self) -> String {
-        self.0.layout.root.display().to_string()
+        format!("file:{}", self.0.layout.root.display())
     }
 
     fn capabilities(&self) -> &Capabilities {

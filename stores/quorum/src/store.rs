@@ -76,8 +76,7 @@ impl QuorumStore {
     /// A fault when there are fewer than three members, one is there twice, or one cannot raise
     /// tokens, keep a name after its release, or keep a lease for each hold.
     pub fn new(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
-        let places: Vec<_> =
-            members.iter().map(|one| format!("{}:{}", one.kind(), one.location())).collect();
+        let places: Vec<_> = members.iter().map(|member| member.location()).collect();
         check(&members, &places)?;
         let charter = mark::Charter { members: members.len(), longest: options.longest_lease };
         let shared = Shared {
@@ -213,7 +212,7 @@ impl Store for QuorumStore {
         // One quorum, in whatever order its members are named.
         let mut places: Vec<_> = self.shared.places.iter().map(String::as_str).collect();
         places.sort_unstable();
-        places.join(",")
+        format!("quorum:{}", places.join(","))
     }
 
     fn capabilities(&self) -> &Capabilities {

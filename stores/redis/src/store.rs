@@ -324,10 +324,7 @@ impl Store for RedisStore {
     }
 
     fn location(&self) -> String {
-        // What stands behind the kind, so that both together read as a URL does.
-        let place = &self.transport.place;
-        let rest = place.split_once(':').map_or(place.as_str(), |(_, rest)| rest);
-        if place.starts_with("rediss:") { format!("{rest} (TLS)") } else { rest.to_owned() }
+        self.transport.place.clone()
     }
 
     fn capabilities(&self) -> &Capabilities {

@@ -16,9 +16,8 @@ pub(super) async fn doctor(tenure: Tenure, voice: &Voice) -> Result<u8, Failure>
         json::findings(store.kind(), &store.location(), &findings)
     } else {
         format!(
-            "Locks are kept in {} ({}).\n{}",
+            "Locks are kept in {}.\n{}",
             human::plain(&store.location()),
-            store.kind(),
             human::findings(&findings)
         )
     })?;

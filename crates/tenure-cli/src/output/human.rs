@@ -92,7 +92,7 @@ pub(crate) fn event(event: &Event<'_>) -> String {
 
 fn sentence(event: &Event<'_>) -> String {
     match *event {
-        Event::Store { kind, location } => format!("locks are kept in {location} ({kind})"),
+        Event::Store { location, .. } => format!("locks are kept in {location}"),
         Event::Waiting { name, holder: who, ahead: others } => {
             let who = who.map_or("nobody holds it yet".into(), |who| holder(who, now()));
             format!("waiting for {name}: {who}{}", ahead(others))

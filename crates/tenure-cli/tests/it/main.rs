@@ -13,6 +13,7 @@ mod lost_before;
 mod names;
 mod pass_through;
 mod passwords;
+mod places;
 mod process;
 mod redis;
 mod scene;

@@ -85,7 +85,7 @@ impl Store for Flawed {
     }
 
     fn location(&self) -> String {
-        self.store.location()
+        format!("flawed {}", self.store.location())
     }
 
     fn capabilities(&self) -> &Capabilities {

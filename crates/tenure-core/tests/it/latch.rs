@@ -157,7 +157,7 @@ async fn a_wait_that_ends_says_how_many_are_missing() {
     let error = waiter.await.unwrap().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "lock \"start\" in memory:this process: 2 of 3 had not arrived within 5s; \
+        "lock \"start\" in memory of this process: 2 of 3 had not arrived within 5s; \
          wait longer, or see with `arrived` who is missing"
     );
 }

@@ -96,9 +96,7 @@ impl Home {
 
     /// Which lock, in which store, for what a forked child is told.
     fn place(&self) -> Result<Place, NameError> {
-        let store = self.tenure.store();
-        let store = format!("{}:{}", store.kind(), store.location());
-        Ok(Place { name: LockName::new(&self.name)?, store })
+        Ok(Place { name: LockName::new(&self.name)?, store: self.tenure.store().location() })
     }
 }
 

@@ -10,8 +10,6 @@ use tenure_core::{
     Guard, LockName, Lost, LostReason, Tenure, Token, error::Place, kinds::ReentrantGuard,
 };
 
-use super::plan::store_of;
-
 tokio::task_local! {
     static CURRENT: Current;
 }
@@ -74,7 +72,8 @@ impl Current {
         match self.hold.upgrade() {
             Some(hold) => hold.check(),
             None => {
-                let place = Place { name: self.name.clone(), store: store_of(&self.tenure) };
+                let place =
+                    Place { name: self.name.clone(), store: self.tenure.store().location() };
                 Err(Lost { place, token: self.token, reason: LostReason::Taken })
             }
         }

@@ -207,7 +207,7 @@ impl Plan {
     /// The error of a process that has no thread to wait on.
     pub(super) fn cannot_block(&self, error: &io::Error) -> AcquireError {
         let store = match self.tenure() {
-            Ok(tenure) => store_of(tenure),
+            Ok(tenure) => tenure.store().location(),
             Err(error) => return error,
         };
         let what = format!("the thread that waits for blocking callers cannot be started: {error}");
@@ -224,9 +224,4 @@ impl Plan {
             Err(error) => error.into(),
         }
     }
-}
-
-/// Where a store is, for errors.
-pub(super) fn store_of(tenure: &Tenure) -> String {
-    format!("{}:{}", tenure.store().kind(), tenure.store().location())
 }

@@ -53,7 +53,8 @@ async fn a_new_store_is_for_its_owner_alone() {
     let findings = store.health().await.unwrap();
     assert!(findings.iter().all(|finding| finding.weight == Weight::Good), "{findings:?}");
     assert!(finding(&findings, "place").found.contains(dir.to_str().unwrap()));
-    assert_eq!(store.location(), dir.to_str().unwrap());
+    assert_eq!(store.location(), format!("file:{}", dir.display()));
+    assert_eq!(store.for_engine().location(), store.location());
 }
 
 #[tokio::test]
