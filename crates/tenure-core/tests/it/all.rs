@@ -9,18 +9,38 @@ use std::{
 };
 
 use tenure_core::{
-    AcquireError, All, Defaults, LockName, LostReason, MemoryStore, ReleaseError, Store, Tenure,
-    proto::queue::Snapshot,
+    AcquireError, All, AllGuard, Defaults, Guard, LockName, LostReason, ManualClock, MemoryStore,
+    ReleaseError, Store, Tenure, proto::queue::Snapshot,
 };
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::{on_manual_clock, settle};
+use crate::{running, settle};
 
 const SOON: Duration = Duration::from_secs(5);
 
 fn tenure() -> (Tenure, MemoryStore) {
     let store = MemoryStore::new();
     (Tenure::new(Arc::new(store.clone())), store)
+}
+
+/// A multi-lock of `a` and `b` that has the first and waits for the second, which somebody else of
+/// the same process holds.
+struct Waiting {
+    tenure: Tenure,
+    store: MemoryStore,
+    clock: ManualClock,
+    busy: Guard,
+    all: JoinHandle<Result<AllGuard, AcquireError>>,
+}
+
+impl Waiting {
+    async fn new(choose: impl FnOnce(All) -> All) -> Self {
+        let (tenure, store, clock) = running();
+        let busy = tenure.mutex("b").lock().await.unwrap();
+        let all = tokio::spawn(choose(tenure.all(["a", "b"])).lock().into_future());
+        settle().await;
+        Self { tenure, store, clock, busy, all }
+    }
 }
 
 async fn kept(store: &MemoryStore, name: &str) -> Snapshot {
@@ -167,12 +187,8 @@ async fn work_under_all_of_them_gives_its_output() {
 
 #[tokio::test]
 async fn what_is_acquired_first_is_renewed_while_the_rest_is_waited_for() {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
-    let busy = tenure.mutex("b").lock().await.unwrap();
-    let all = tenure.all(["a", "b"]).ttl(Duration::from_secs(3));
-    let waiting = tokio::spawn(all.lock().into_future());
-    settle().await;
+    let Waiting { store, clock, busy, all, .. } =
+        Waiting::new(|all| all.ttl(Duration::from_secs(3))).await;
     let token = kept(&store, "a").await.holders[0].token;
     for _ in 0..20 {
         clock.advance(Duration::from_secs(1));
@@ -180,19 +196,15 @@ async fn what_is_acquired_first_is_renewed_while_the_rest_is_waited_for() {
     }
     assert_eq!(kept(&store, "a").await.holders[0].token, token);
     busy.release().await.unwrap();
-    let guard = waiting.await.unwrap().unwrap();
+    let guard = all.await.unwrap().unwrap();
     assert_eq!(guard.token_of("a"), token);
     guard.check().unwrap();
 }
 
 #[tokio::test]
 async fn when_one_is_lost_while_another_is_waited_for_all_are_asked_for_anew() {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
-    let busy = tenure.mutex("b").lock().await.unwrap();
-    let all = tenure.all(["a", "b"]).ttl(Duration::from_secs(3));
-    let waiting = tokio::spawn(all.lock().into_future());
-    settle().await;
+    let Waiting { store, clock, busy, all, .. } =
+        Waiting::new(|all| all.ttl(Duration::from_secs(3))).await;
     let first = kept(&store, "a").await.holders[0].token;
     store.evict(&LockName::new("a").unwrap()).await.unwrap();
     for _ in 0..8 {
@@ -202,23 +214,19 @@ async fn when_one_is_lost_while_another_is_waited_for_all_are_asked_for_anew() {
     let second = kept(&store, "a").await.holders[0].token;
     assert!(second > first);
     busy.release().await.unwrap();
-    let guard = waiting.await.unwrap().unwrap();
+    let guard = all.await.unwrap().unwrap();
     assert_eq!(guard.token_of("a"), second);
     guard.check().unwrap();
 }
 
 #[tokio::test]
 async fn names_held_at_least_so_long_count_from_when_all_were_held() {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
-    let busy = tenure.mutex("b").lock().await.unwrap();
-    let all = tenure.all(["a", "b"]).hold_at_least(Duration::from_secs(60));
-    let waiting = tokio::spawn(all.lock().into_future());
-    settle().await;
+    let Waiting { tenure, store, clock, busy, all } =
+        Waiting::new(|all| all.hold_at_least(Duration::from_secs(60))).await;
     clock.advance(Duration::from_secs(20));
     settle().await;
     busy.release().await.unwrap();
-    waiting.await.unwrap().unwrap().release().await.unwrap();
+    all.await.unwrap().unwrap().release().await.unwrap();
     clock.advance(Duration::from_secs(59));
     assert!(kept(&store, "a").await.holders[0].lingering);
     assert!(tenure.mutex("a").try_lock().await.unwrap().is_none());
@@ -228,8 +236,7 @@ async fn names_held_at_least_so_long_count_from_when_all_were_held() {
 
 #[tokio::test]
 async fn the_longest_hold_counts_from_when_all_were_held_and_starves_nobody() {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, clock) = running();
     let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
     let (other, engine) = builder.build_inline();
     tokio::spawn(engine);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::StreamExt;
 use tenure_core::{AcquireError, Leader, LookError, MemoryStore, ReleaseError, Store, Tenure};
 
-use crate::{flawed::Flawed, on_manual_clock, settle};
+use crate::{flawed::Flawed, on_manual_clock, running, settle};
 
 fn tenure() -> (Tenure, MemoryStore) {
     let store = MemoryStore::new();
@@ -85,8 +85,7 @@ async fn a_leader_whose_renewals_end_is_lost_at_its_deadline_and_observers_see_i
 
 #[tokio::test]
 async fn observers_see_a_change_within_a_second() {
-    let (tenure, engine, _, clock) = on_manual_clock();
-    let _engine = tokio::spawn(engine);
+    let (tenure, _, clock) = running();
     let election = tenure.election("chief");
     let mut leaders = election.leaders();
     assert_eq!(leaders.next().await.unwrap(), None);

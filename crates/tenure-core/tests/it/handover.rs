@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use tenure_core::{AcquireError, Clock, LockName, ManualClock, MemoryStore, Store, Tenure};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::{on_manual_clock, settle};
+use crate::{running, settle};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_of_several_tenures_lose_no_increment_and_tokens_rise() {
@@ -83,8 +83,7 @@ const TTL: Duration = Duration::from_secs(30);
 
 /// Two processes on one store.
 async fn two_processes() -> (Tenure, Tenure, MemoryStore, ManualClock) {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, clock) = running();
     let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
     let (other, engine) = builder.build_inline();
     tokio::spawn(engine);

@@ -10,7 +10,7 @@ use tenure_core::{
     },
 };
 
-use crate::{flawed::Flawed, on_manual_clock, settle};
+use crate::{flawed::Flawed, running, settle};
 
 fn tenure() -> (Tenure, MemoryStore) {
     let store = MemoryStore::new();
@@ -113,8 +113,7 @@ async fn a_latch_for_nobody_is_open() {
 
 #[tokio::test]
 async fn arrivals_are_forgotten_after_a_while() {
-    let (tenure, engine, _, clock) = on_manual_clock();
-    let _engine = tokio::spawn(engine);
+    let (tenure, _, clock) = running();
     let latch = tenure.latch("start", 1).keep(Duration::from_secs(60));
     latch.arrive("a").await.unwrap();
     clock.advance(Duration::from_secs(59));
@@ -127,8 +126,7 @@ async fn arrivals_are_forgotten_after_a_while() {
 
 #[tokio::test]
 async fn a_wait_sees_the_last_arrival_within_a_second() {
-    let (tenure, engine, _, clock) = on_manual_clock();
-    let _engine = tokio::spawn(engine);
+    let (tenure, _, clock) = running();
     let latch = tenure.latch("start", 1);
     let waiter = tokio::spawn(latch.wait().into_future());
     // Long enough for the longest pauses.
@@ -145,8 +143,7 @@ async fn a_wait_sees_the_last_arrival_within_a_second() {
 
 #[tokio::test]
 async fn a_wait_that_ends_says_how_many_are_missing() {
-    let (tenure, engine, _, clock) = on_manual_clock();
-    let _engine = tokio::spawn(engine);
+    let (tenure, _, clock) = running();
     let latch = tenure.latch("start", 3);
     latch.arrive("a").await.unwrap();
     let waiter = tokio::spawn(latch.wait().within(Duration::from_secs(5)).into_future());

@@ -32,6 +32,13 @@ fn on_manual_clock() -> (Tenure, impl Future<Output = ()> + Send + 'static, Memo
     (tenure, engine, store, clock)
 }
 
+/// The same, with the engine at work.
+fn running() -> (Tenure, MemoryStore, ManualClock) {
+    let (tenure, engine, store, clock) = on_manual_clock();
+    tokio::spawn(engine);
+    (tenure, store, clock)
+}
+
 /// Lets every task that can go on do so.
 async fn settle() {
     for _ in 0..50 {

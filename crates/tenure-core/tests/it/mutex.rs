@@ -8,7 +8,7 @@ use std::{
 
 use tenure_core::{AcquireError, LostReason, MemoryStore, ReleaseError, Store, Tenure};
 
-use crate::{on_manual_clock, settle, waiters};
+use crate::{on_manual_clock, running, settle, waiters};
 
 fn tenure() -> (Tenure, MemoryStore) {
     let store = MemoryStore::new();
@@ -152,8 +152,7 @@ async fn an_evicted_holder_learns_of_it_and_cannot_release_the_next() {
 
 #[tokio::test]
 async fn a_hold_is_renewed_until_its_longest_time_and_then_lost() {
-    let (tenure, engine, _, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, _, clock) = running();
     let mutex = tenure.mutex("a").ttl(Duration::from_secs(3));
     let guard = mutex.lock().max_hold(Duration::from_secs(10)).await.unwrap();
     for _ in 0..18 {
@@ -172,8 +171,7 @@ async fn a_hold_is_renewed_until_its_longest_time_and_then_lost() {
 
 #[tokio::test]
 async fn a_hold_that_lasted_its_longest_is_let_go_although_its_guard_is_kept() {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, clock) = running();
     let mutex = tenure.mutex("a").ttl(Duration::from_secs(60));
     let short = Duration::from_secs(1);
     let guard = mutex.lock().max_hold(short).await.unwrap();
@@ -213,8 +211,7 @@ async fn a_hold_is_lost_at_its_deadline_when_nothing_renews_it() {
 
 #[tokio::test]
 async fn a_name_held_at_least_so_long_stays_taken_after_its_release() {
-    let (tenure, engine, _, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, _, clock) = running();
     let mutex = tenure.mutex("nightly").hold_at_least(Duration::from_secs(60));
     mutex.lock().await.unwrap().release().await.unwrap();
     clock.advance(Duration::from_secs(59));
@@ -235,8 +232,7 @@ async fn work_is_dropped_when_the_hold_is_lost() {
 
 #[tokio::test]
 async fn a_lock_left_to_expire_stays_taken_and_is_not_renewed() {
-    let (tenure, engine, _, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, _, clock) = running();
     let mutex = tenure.mutex("a").ttl(Duration::from_secs(3));
     let rest = mutex.lock().await.unwrap().leave_to_expire();
     assert!(rest > Duration::from_millis(2_900), "{rest:?}");

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use tenure_core::{ManualClock, MemoryStore, Store, Tenure};
 
-use crate::{on_manual_clock, settle};
+use crate::{running, settle};
 
 /// Runs `scene` with the engine inline and returns what was counted.
 fn counted<F, S>(scene: S) -> BTreeMap<String, u64>
@@ -18,8 +18,7 @@ where
     metrics::with_local_recorder(&recorder, || {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let (tenure, engine, store, clock) = on_manual_clock();
-            tokio::spawn(engine);
+            let (tenure, store, clock) = running();
             scene(tenure, store, clock).await;
         });
     });

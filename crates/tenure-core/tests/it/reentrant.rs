@@ -14,7 +14,7 @@ use tenure_core::{
 };
 use tokio::task::JoinSet;
 
-use crate::{on_manual_clock, settle};
+use crate::{on_manual_clock, running, settle};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -111,8 +111,7 @@ async fn a_spawned_task_has_no_scope_unless_it_is_carried_over() {
 
 #[tokio::test]
 async fn what_an_inner_acquisition_asks_for_does_not_change_the_hold() {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, clock) = running();
     let lock = tenure.mutex("a").ttl(Duration::from_secs(30)).reentrant().within(&Scope::new());
     let outer = lock.lock().await.unwrap();
     let deadline = outer.deadline();
@@ -166,8 +165,7 @@ async fn a_lost_hold_is_not_entered_but_acquired_afresh() {
 
 #[tokio::test]
 async fn a_scope_whose_hold_lasted_its_longest_does_not_wait_for_itself() {
-    let (tenure, engine, _, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, _, clock) = running();
     let lock = tenure.mutex("a").ttl(Duration::from_secs(60)).reentrant().within(&Scope::new());
     let short = Duration::from_secs(1);
     let old = lock.lock().max_hold(short).await.unwrap();

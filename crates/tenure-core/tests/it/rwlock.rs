@@ -8,7 +8,7 @@ use tenure_core::{
 };
 use tokio::task::JoinHandle;
 
-use crate::{on_manual_clock, settle, waiters};
+use crate::{running, settle, waiters};
 
 const TTL: Duration = Duration::from_secs(3);
 
@@ -44,8 +44,7 @@ async fn readers_share_and_a_writer_is_alone() {
 
 #[tokio::test]
 async fn a_waiting_writer_stops_later_readers_and_earlier_ones_enter_together() {
-    let (tenure, engine, store, _) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, _) = running();
     let lock = tenure.rwlock("a");
     let first = lock.write().await.unwrap();
     let leading = [reads(&lock), reads(&lock)];
@@ -97,8 +96,7 @@ async fn a_stream_of_overlapping_readers_does_not_starve_a_writer() {
 
 #[tokio::test]
 async fn every_reader_is_renewed_by_itself_and_a_dead_one_frees_only_itself() {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, clock) = running();
     let (dying, _stopped) =
         Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone())).build_inline();
     let living = [tenure.rwlock("a").ttl(TTL).read().await.unwrap(), {
@@ -121,8 +119,7 @@ async fn every_reader_is_renewed_by_itself_and_a_dead_one_frees_only_itself() {
 
 #[tokio::test]
 async fn a_downgrade_lets_waiting_readers_in_at_once_and_keeps_token_and_renewals() {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, clock) = running();
     let lock = tenure.rwlock("a").ttl(TTL);
     let writer = lock.write().await.unwrap();
     let token = writer.token();
@@ -149,8 +146,7 @@ async fn a_downgrade_lets_waiting_readers_in_at_once_and_keeps_token_and_renewal
 
 #[tokio::test]
 async fn a_downgraded_lease_is_not_handed_to_a_writer_of_the_same_process() {
-    let (tenure, engine, _, _) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, _, _) = running();
     let lock = tenure.rwlock("a");
     let writer = lock.write().await.unwrap();
     let next = writes(&lock);
@@ -174,8 +170,7 @@ async fn a_downgraded_lease_is_not_handed_to_a_writer_of_the_same_process() {
 
 #[tokio::test]
 async fn a_lease_that_was_handed_over_is_downgraded_with_the_token_of_its_pass() {
-    let (tenure, engine, _, _) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, _, _) = running();
     let lock = tenure.rwlock("a");
     let writer = lock.write().await.unwrap();
     let next = writes(&lock);
@@ -189,8 +184,7 @@ async fn a_lease_that_was_handed_over_is_downgraded_with_the_token_of_its_pass()
 
 #[tokio::test]
 async fn a_downgrade_of_a_lost_hold_says_so_and_keeps_nothing() {
-    let (tenure, engine, store, _) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, _) = running();
     let lock = tenure.rwlock("a");
     let writer = lock.write().await.unwrap();
     let token = writer.token();
@@ -204,8 +198,7 @@ async fn a_downgrade_of_a_lost_hold_says_so_and_keeps_nothing() {
 
 #[tokio::test]
 async fn a_downgrade_after_the_name_went_to_another_is_a_loss() {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, clock) = running();
     let (other, _engine) =
         Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone())).build_inline();
     let writer = tenure.rwlock("a").write().await.unwrap();
@@ -221,8 +214,7 @@ async fn a_downgrade_after_the_name_went_to_another_is_a_loss() {
 
 #[tokio::test]
 async fn a_dropped_downgrade_leaves_nothing_behind() {
-    let (tenure, engine, store, _) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, _) = running();
     let lock = tenure.rwlock("a");
     let writer = lock.write().await.unwrap();
     let name = writer.name().clone();

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{AcquireError, Guard, MemoryStore, Semaphore, Store, Tenure};
 use tokio::task::JoinHandle;
 
-use crate::{on_manual_clock, settle};
+use crate::{running, settle};
 
 fn takes(semaphore: &Semaphore, take: u32) -> JoinHandle<Guard> {
     let semaphore = semaphore.clone();
@@ -46,8 +46,7 @@ async fn permits_that_can_never_be_had_are_refused_with_their_number() {
 
 #[tokio::test]
 async fn a_large_ask_is_not_starved_by_small_ones() {
-    let (tenure, engine, _, _) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, _, _) = running();
     let semaphore = tenure.semaphore("a", 3);
     let two = semaphore.acquire_many(2).await.unwrap();
     let all = takes(&semaphore, 3);
@@ -66,8 +65,7 @@ async fn a_large_ask_is_not_starved_by_small_ones() {
 
 #[tokio::test]
 async fn a_release_lets_in_as_many_as_fit() {
-    let (tenure, engine, _, _) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, _, _) = running();
     let semaphore = tenure.semaphore("a", 4);
     let all = semaphore.acquire_many(4).await.unwrap();
     let waiting = [takes(&semaphore, 2), takes(&semaphore, 1)];
@@ -86,8 +84,7 @@ async fn a_release_lets_in_as_many_as_fit() {
 
 #[tokio::test]
 async fn the_permits_of_a_dead_holder_come_back_when_its_lease_ends() {
-    let (tenure, engine, store, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, clock) = running();
     let (dying, _stopped) =
         Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone())).build_inline();
     let ttl = Duration::from_secs(3);
@@ -108,8 +105,7 @@ async fn the_permits_of_a_dead_holder_come_back_when_its_lease_ends() {
 /// While callers disagree about the number, each goes by its own, and the largest is the bound.
 #[tokio::test]
 async fn a_new_number_holds_for_new_asks_and_old_ones_go_by_theirs() {
-    let (tenure, engine, store, _) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, _) = running();
     let (three, five) = (tenure.semaphore("a", 3), tenure.semaphore("a", 5));
     let mut held = vec![three.acquire_many(3).await.unwrap()];
     assert!(three.try_acquire().await.unwrap().is_none());
@@ -132,8 +128,7 @@ async fn a_new_number_holds_for_new_asks_and_old_ones_go_by_theirs() {
 
 #[tokio::test]
 async fn a_smaller_number_takes_nothing_from_present_holders() {
-    let (tenure, engine, _, clock) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, _, clock) = running();
     let ttl = Duration::from_secs(3);
     let (five, two) = (tenure.semaphore("a", 5).ttl(ttl), tenure.semaphore("a", 2).ttl(ttl));
     let held = [five.acquire_many(2).await.unwrap(), five.acquire_many(2).await.unwrap()];
@@ -154,8 +149,7 @@ async fn a_smaller_number_takes_nothing_from_present_holders() {
 
 #[tokio::test]
 async fn more_permits_than_the_store_keeps_holders_make_the_rest_wait() {
-    let (tenure, engine, store, _) = on_manual_clock();
-    tokio::spawn(engine);
+    let (tenure, store, _) = running();
     let most = store.capabilities().max_holders;
     let semaphore = tenure.semaphore("a", u32::MAX);
     let mut held = Vec::new();
