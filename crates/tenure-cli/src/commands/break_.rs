@@ -11,7 +11,7 @@ use super::at;
 use crate::{
     args,
     exit::Failure,
-    output::{Voice, answer, human, json},
+    output::{Voice, answer, human, json, tables},
 };
 
 pub(super) async fn break_(
@@ -42,7 +42,7 @@ fn confirmed(name: &LockName, seen: &Snapshot) -> Result<bool, Failure> {
         ));
     }
     let mut err = anstream::stderr();
-    let shown = human::snapshot(name, seen);
+    let shown = tables::snapshot(name, seen);
     let name = human::plain(name.as_str());
     let question = format!(
         "{shown}\nIts holder is not asked. A command under `tenure run` is killed; anything else works \

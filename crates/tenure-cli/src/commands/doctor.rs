@@ -4,7 +4,7 @@ use tenure::{Tenure, store::Weight};
 
 use crate::{
     exit::{self, Failure},
-    output::{Voice, answer, human, json},
+    output::{Voice, answer, human, json, tables},
 };
 
 pub(super) async fn doctor(tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
@@ -18,7 +18,7 @@ pub(super) async fn doctor(tenure: Tenure, voice: &Voice) -> Result<u8, Failure>
         format!(
             "Locks are kept in {}.\n{}",
             human::plain(&store.location()),
-            human::findings(&findings)
+            tables::findings(&findings)
         )
     })?;
     let bad = findings.iter().any(|finding| finding.weight == Weight::Bad);

@@ -5,7 +5,7 @@ use tenure::Tenure;
 use crate::{
     args,
     exit::Failure,
-    output::{Voice, answer, human, json},
+    output::{Voice, answer, json, tables},
 };
 
 /// More names than anybody reads.
@@ -19,7 +19,7 @@ pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Voice) -> Result<
     if voice.is_json() {
         answer(&json::listing(&listing))?;
     } else if !listing.names.is_empty() {
-        answer(&human::listing(&listing))?;
+        answer(&tables::listing(&listing))?;
     }
     Ok(0)
 }

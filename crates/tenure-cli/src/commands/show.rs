@@ -6,7 +6,7 @@ use super::at;
 use crate::{
     args,
     exit::Failure,
-    output::{Voice, answer, human, json},
+    output::{Voice, answer, json, tables},
 };
 
 pub(super) async fn show(args: args::Show, tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
@@ -15,7 +15,7 @@ pub(super) async fn show(args: args::Show, tenure: Tenure, voice: &Voice) -> Res
     answer(&if voice.is_json() {
         json::snapshot(&args.name, &seen)
     } else {
-        human::snapshot(&args.name, &seen)
+        tables::snapshot(&args.name, &seen)
     })?;
     Ok(0)
 }

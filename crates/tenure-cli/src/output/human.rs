@@ -1,23 +1,15 @@
-//! Words and tables for people.
+//! Words and sentences for people.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
-use tenure::{
-    LockName,
-    proto::{
-        LostReason, Token,
-        queue::{Contender, Mode, Snapshot},
-    },
-    store::{Finding, Listing, Weight},
-};
+use tenure::proto::{LostReason, Token, queue::Contender};
 
 use super::{Event, Fate};
 use crate::exit::Failure;
 
 /// What stands for something the store does not tell.
-const UNKNOWN: &str = "?";
+pub(super) const UNKNOWN: &str = "?";
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Text from elsewhere, with nothing in it that a terminal would act on.
@@ -135,105 +127,6 @@ fn sentence(event: &Event<'_>) -> String {
 
 pub(crate) fn failure(failure: &Failure) -> String {
     format!("tenure: {BAD}error{BAD:#}: {}", plain(&failure.to_string()))
-}
-
-/// The answer of `ls`.
-pub(crate) fn listing(listing: &Listing) -> String {
-    let now = now();
-    let mut rows = table(&["NAME", "HOLDER", "FOR", "LEASE LEFT", "TOKEN", "MODE", "WAITING"]);
-    for (name, seen) in &listing.names {
-        let waiting = seen.waiters.len().to_string();
-        let mut first = plain(name.as_str());
-        for holder in &seen.holders {
-            rows.add_row([
-                std::mem::take(&mut first),
-                whose(holder),
-                ago(holder.since, now),
-                holder.left.map_or(UNKNOWN.into(), length),
-                token(holder.token),
-                mode(holder.mode),
-                waiting.clone(),
-            ]);
-        }
-        if seen.holders.is_empty() {
-            let none = || "-".to_owned();
-            rows.add_row([first, none(), none(), none(), none(), none(), waiting]);
-        }
-    }
-    let more = if listing.more { "\nThere are more: give a longer prefix." } else { "" };
-    format!("{}{more}", print(&rows))
-}
-
-/// The answer of `show`.
-pub(crate) fn snapshot(name: &LockName, seen: &Snapshot) -> String {
-    let now = now();
-    let name = plain(name.as_str());
-    if seen.holders.is_empty() && seen.waiters.is_empty() {
-        return format!("{name} is free");
-    }
-    let mut rows = table(&["", "WHO", "FOR", "LEASE LEFT", "TOKEN", "MODE"]);
-    for holder in &seen.holders {
-        rows.add_row([
-            if holder.lingering { "kept" } else { "holder" }.into(),
-            who(&holder.label),
-            ago(holder.since, now),
-            holder.left.map_or(UNKNOWN.into(), length),
-            token(holder.token),
-            mode(holder.mode),
-        ]);
-    }
-    for (at, waiter) in seen.waiters.iter().enumerate() {
-        let (label, time) = (who(&waiter.label), ago(waiter.since, now));
-        let place = format!("waiter {}", at + 1);
-        rows.add_row([place, label, time, "-".into(), "-".into(), mode(waiter.mode)]);
-    }
-    format!("{name}\n{}", print(&rows))
-}
-
-/// The answer of `doctor`.
-pub(crate) fn findings(findings: &[Finding]) -> String {
-    let mut rows = table(&["", "WHAT", "FOUND", "PROMISE", "CURE"]);
-    for finding in findings {
-        let (colour, word) = match finding.weight {
-            Weight::Good => (Color::Green, "good"),
-            Weight::Warning => (Color::Yellow, "warning"),
-            Weight::Bad => (Color::Red, "bad"),
-        };
-        rows.add_row([
-            Cell::new(word).fg(colour),
-            Cell::new(plain(&finding.what)),
-            Cell::new(plain(&finding.found)),
-            Cell::new(finding.promise.unwrap_or("-")),
-            Cell::new(finding.cure.as_deref().map_or("-".into(), plain)),
-        ]);
-    }
-    // Whether there are colours is decided where it is printed.
-    print(rows.enforce_styling())
-}
-
-/// A mode of holding, in a word.
-pub(crate) fn mode(mode: Mode) -> String {
-    match mode {
-        Mode::Exclusive => "exclusive".into(),
-        Mode::Shared => "shared".into(),
-        Mode::Permits { take, of } => format!("{take} of {of} permits"),
-    }
-}
-
-fn whose(holder: &Contender) -> String {
-    let kept = if holder.lingering { " (released, kept)" } else { "" };
-    format!("{}{kept}", who(&holder.label))
-}
-
-fn table(titles: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(titles);
-    table
-}
-
-fn print(table: &Table) -> String {
-    table.trim_fmt()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod human;
 pub(crate) mod json;
+pub(crate) mod tables;
 
 use std::{
     io::{self, IsTerminal, Write},

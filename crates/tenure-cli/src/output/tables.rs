@@ -1,0 +1,240 @@
+//! Tables for people.
+
+use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
+use tenure::{
+    LockName,
+    proto::queue::{Contender, Mode, Snapshot},
+    store::{Finding, Listing, Weight},
+};
+
+use super::human::{UNKNOWN, ago, length, now, plain, token, who};
+
+/// The answer of `ls`.
+pub(crate) fn listing(listing: &Listing) -> String {
+    listing_at(listing, now())
+}
+
+fn listing_at(listing: &Listing, now: u64) -> String {
+    let mut rows = table(&["NAME", "HOLDER", "FOR", "LEASE LEFT", "TOKEN", "MODE", "WAITING"]);
+    for (name, seen) in &listing.names {
+        // Said once for a name: who waits does so for all who hold it.
+        let mut waiting = seen.waiters.len().to_string();
+        let mut first = plain(name.as_str());
+        for holder in &seen.holders {
+            rows.add_row([
+                std::mem::take(&mut first),
+                whose(holder),
+                ago(holder.since, now),
+                holder.left.map_or(UNKNOWN.into(), length),
+                token(holder.token),
+                mode(holder.mode),
+                std::mem::take(&mut waiting),
+            ]);
+        }
+        if seen.holders.is_empty() {
+            let none = || "-".to_owned();
+            rows.add_row([first, none(), none(), none(), none(), none(), waiting]);
+        }
+    }
+    let more = if listing.more { "\nThere are more: give a longer prefix." } else { "" };
+    format!("{}{more}", print(&rows))
+}
+
+/// The answer of `show`.
+pub(crate) fn snapshot(name: &LockName, seen: &Snapshot) -> String {
+    snapshot_at(name, seen, now())
+}
+
+fn snapshot_at(name: &LockName, seen: &Snapshot, now: u64) -> String {
+    let name = plain(name.as_str());
+    if seen.holders.is_empty() && seen.waiters.is_empty() {
+        return format!("{name} is free");
+    }
+    let mut rows = table(&["", "WHO", "FOR", "LEASE LEFT", "TOKEN", "MODE"]);
+    for holder in &seen.holders {
+        rows.add_row([
+            if holder.lingering { "kept" } else { "holder" }.into(),
+            who(&holder.label),
+            ago(holder.since, now),
+            holder.left.map_or(UNKNOWN.into(), length),
+            token(holder.token),
+            mode(holder.mode),
+        ]);
+    }
+    for (at, waiter) in seen.waiters.iter().enumerate() {
+        let (label, time) = (who(&waiter.label), ago(waiter.since, now));
+        let place = format!("waiter {}", at + 1);
+        rows.add_row([place, label, time, "-".into(), "-".into(), mode(waiter.mode)]);
+    }
+    format!("{name}: {}\n{}", summary(seen), print(&rows))
+}
+
+/// The answer of `doctor`.
+pub(crate) fn findings(findings: &[Finding]) -> String {
+    let mut rows = table(&["", "WHAT", "FOUND", "PROMISE", "CURE"]);
+    for finding in findings {
+        let (colour, word) = match finding.weight {
+            Weight::Good => (Color::Green, "good"),
+            Weight::Warning => (Color::Yellow, "warning"),
+            Weight::Bad => (Color::Red, "bad"),
+        };
+        rows.add_row([
+            Cell::new(word).fg(colour),
+            Cell::new(plain(&finding.what)),
+            Cell::new(plain(&finding.found)),
+            Cell::new(finding.promise.unwrap_or("-")),
+            Cell::new(finding.cure.as_deref().map_or("-".into(), plain)),
+        ]);
+    }
+    // Whether there are colours is decided where it is printed.
+    print(rows.enforce_styling())
+}
+
+/// How far a lock is taken, and how many wait.
+fn summary(seen: &Snapshot) -> String {
+    let holders = &seen.holders;
+    let permits = holders.iter().filter_map(|holder| match holder.mode {
+        Mode::Permits { take, of } => Some((take, of)),
+        Mode::Exclusive | Mode::Shared => None,
+    });
+    let (taken, of) = permits.fold((0, 0), |(taken, most): (u32, u32), (take, of)| {
+        // Those who say that there are more let more in.
+        (taken.saturating_add(take), most.max(of))
+    });
+    let held = if holders.is_empty() {
+        "held by nobody yet".into()
+    } else if of > 0 {
+        format!("{taken} of {of} permits taken")
+    } else if holders.iter().all(|holder| holder.lingering) {
+        "released, but kept taken".into()
+    } else if holders.iter().all(|holder| holder.mode == Mode::Shared) {
+        format!("shared by {}", holders.len())
+    } else {
+        "held by one alone".into()
+    };
+    match seen.waiters.len() {
+        0 => held,
+        waiting => format!("{held}, {waiting} waiting"),
+    }
+}
+
+/// A mode of holding, in a word.
+fn mode(mode: Mode) -> String {
+    match mode {
+        Mode::Exclusive => "exclusive".into(),
+        Mode::Shared => "shared".into(),
+        Mode::Permits { take, of } => format!("{take} of {of} permits"),
+    }
+}
+
+fn whose(holder: &Contender) -> String {
+    let kept = if holder.lingering { " (released, kept)" } else { "" };
+    format!("{}{kept}", who(&holder.label))
+}
+
+fn table(titles: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(titles);
+    table
+}
+
+fn print(table: &Table) -> String {
+    table.trim_fmt()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tenure::proto::{Token, queue::Waiting};
+
+    use super::*;
+
+    const NOW: u64 = 1_700_000_100_000_000;
+
+    fn holder(label: &str, mode: Mode, seconds: u64) -> Contender {
+        let since = NOW - seconds * 1_000_000;
+        Contender {
+            label: label.into(),
+            token: Token::from_time(since),
+            since: Some(since),
+            left: Some(Duration::from_secs(30 - seconds)),
+            mode,
+            lingering: false,
+        }
+    }
+
+    fn waiting(label: &str, mode: Mode) -> Waiting {
+        Waiting { label: label.into(), since: Some(NOW - 1_000_000), mode }
+    }
+
+    fn permits(take: u32) -> Mode {
+        Mode::Permits { take, of: 5 }
+    }
+
+    fn uploads() -> Snapshot {
+        Snapshot {
+            holders: vec![holder("up-1", permits(2), 3), holder("up-2", permits(1), 2)],
+            waiters: vec![waiting("up-3", permits(4)), waiting("up-4", permits(1))],
+        }
+    }
+
+    fn shown(name: &str, seen: &Snapshot) -> String {
+        snapshot_at(&LockName::new(name).unwrap(), seen, NOW)
+    }
+
+    /// As printed, without the spaces at the ends of lines.
+    fn trimmed(text: &str) -> Vec<String> {
+        text.lines().map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn show_says_who_has_how_much_and_who_is_next_for_what() {
+        assert_eq!(
+            trimmed(&shown("uploads", &uploads())),
+            [
+                "uploads: 3 of 5 permits taken, 2 waiting",
+                "           WHO   FOR  LEASE LEFT  TOKEN                MODE",
+                " holder    up-1  3s   27s         1740800099328000000  2 of 5 permits",
+                " holder    up-2  2s   28s         1740800100352000000  1 of 5 permits",
+                " waiter 1  up-3  1s   -           -                    4 of 5 permits",
+                " waiter 2  up-4  1s   -           -                    1 of 5 permits",
+            ]
+        );
+    }
+
+    #[test]
+    fn show_begins_with_how_far_a_lock_is_taken() {
+        let first = |holders: Vec<Contender>, waiters: Vec<Waiting>| {
+            let seen = Snapshot { holders, waiters };
+            shown("a", &seen).lines().next().unwrap_or_default().to_owned()
+        };
+        let alone = holder("x", Mode::Exclusive, 1);
+        let reader = holder("x", Mode::Shared, 1);
+        let kept = Contender { lingering: true, ..alone.clone() };
+        assert_eq!(first(vec![], vec![]), "a is free");
+        assert_eq!(first(vec![alone.clone()], vec![]), "a: held by one alone");
+        let next = || vec![waiting("y", Mode::Exclusive)];
+        assert_eq!(first(vec![], next()), "a: held by nobody yet, 1 waiting");
+        assert_eq!(first(vec![reader.clone(), reader], next()), "a: shared by 2, 1 waiting");
+        assert_eq!(first(vec![kept], vec![]), "a: released, but kept taken");
+    }
+
+    #[test]
+    fn ls_counts_those_who_wait_once_for_each_name() {
+        let names = vec![
+            (LockName::new("backup").unwrap(), Snapshot::default()),
+            (LockName::new("uploads").unwrap(), uploads()),
+        ];
+        assert_eq!(
+            trimmed(&listing_at(&Listing { names, more: false }, NOW)),
+            [
+                " NAME     HOLDER  FOR  LEASE LEFT  TOKEN                MODE            WAITING",
+                " backup   -       -    -           -                    -               0",
+                " uploads  up-1    3s   27s         1740800099328000000  2 of 5 permits  2",
+                "          up-2    2s   28s         1740800100352000000  1 of 5 permits",
+            ]
+        );
+    }
+}
