@@ -6,7 +6,8 @@
 use crate::{
     Owner,
     fingerprint::fingerprint,
-    queue::{Ask, Mode, Snapshot},
+    queue::{Ask, Contender, Mode, Snapshot},
+    rule::{Rule, kept},
 };
 
 /// The owner of an arrival: the same for the same two names, in every process.
@@ -54,11 +55,13 @@ pub fn check_arrival(name: &str) -> Result<(), BadArrival> {
 /// process may die before it is told.
 #[must_use]
 pub fn arrived(seen: &Snapshot) -> Vec<String> {
-    let arrivals =
-        seen.holders.iter().filter(|holder| holder.lingering && holder.mode == Mode::Shared);
-    let mut names: Vec<_> = arrivals.map(|holder| holder.label.clone()).collect();
+    let whole = |holder: &&Contender| holder.lingering || !kept(Rule::HalfAnArrivalIsNone);
+    let shared = seen.holders.iter().filter(|holder| holder.mode == Mode::Shared);
+    let mut names: Vec<_> = shared.filter(whole).map(|holder| holder.label.clone()).collect();
     names.sort_unstable();
-    names.dedup();
+    if kept(Rule::ArrivalCountsOnce) {
+        names.dedup();
+    }
     names
 }
 

@@ -113,6 +113,18 @@ rules! {
     LastReleaseLetsGo,
     /// A scope forgets what it let go.
     ScopeForgets,
+    /// An arrival counts once, whoever repeats it.
+    ArrivalCountsOnce,
+    /// An arrival that was not let go yet does not count.
+    HalfAnArrivalIsNone,
+    /// Nobody is told that it arrived before the store shows it.
+    ArrivalIsSeen,
+    /// A latch lets nobody through before all have arrived.
+    LatchOpensAtZero,
+    /// A name that is let go with a time to keep stays taken for that time.
+    KeptNameStaysTaken,
+    /// An owner that let a name go to be kept is granted it no second time.
+    KeptOwnerIsThereOnce,
     /// Each term of an election is one of the store's: none is passed on inside a process.
     TermNotHandedOver,
     /// A name that is only kept taken after a resignation is led by nobody.

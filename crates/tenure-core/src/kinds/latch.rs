@@ -11,6 +11,7 @@ use std::{
 use tenure_proto::{
     Backoff, Look, Timestamp, Ttl, latch,
     queue::{Answer, Ask, Intent, Mode, Order, Snapshot},
+    rule::{Rule, kept},
     time::{ceil_millis, in_range},
 };
 
@@ -95,8 +96,12 @@ impl Latch {
                 format!("arrivals kept for {keep:?}, and this store keeps a name for {longest:?}");
             return Err(self.fault(name, FaultKind::Misconfigured, what, "say a shorter keep"));
         }
+        let mut owner = latch::owner_of(name.as_str(), who);
+        if !kept(Rule::ArrivalCountsOnce) {
+            owner = context.fresh_owner().unwrap_or(owner);
+        }
         let ask = Ask {
-            owner: latch::owner_of(name.as_str(), who),
+            owner,
             mode: Mode::Shared,
             order: Order::Barging,
             intent: Intent::Try,
@@ -114,7 +119,8 @@ impl Latch {
                 insist(context, name, until, || store.release(name, &ask.owner, keep)).await?;
             }
             let seen = insist(context, name, until, || store.inspect(name)).await?;
-            if latch::arrived(&seen).iter().any(|arrival| arrival == who) {
+            let unseen = !kept(Rule::ArrivalIsSeen);
+            if unseen || latch::arrived(&seen).iter().any(|arrival| arrival == who) {
                 return Ok(latch::remaining(self.count, &seen));
             }
             self.nobody_in_the_way(name, &seen)?;
@@ -282,7 +288,7 @@ impl LatchWait {
                 (Err(LookError::Store(_)), Some(last)) if context.now() >= give_up => last,
                 (Err(error), _) => return Err(error.into()),
             };
-            if remaining == 0 {
+            if remaining == 0 || (remaining == 1 && !kept(Rule::LatchOpensAtZero)) {
                 return Ok(());
             }
             let now = context.now();

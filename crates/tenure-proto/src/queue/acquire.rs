@@ -132,7 +132,8 @@ impl NameState {
     /// Whether an owner that asks has let the name go with `keep`: it is there once, and has
     /// nothing to wait for.
     fn keeps(&self, owner: &Owner) -> bool {
-        self.holders.iter().any(|holder| holder.owner == *owner)
+        let once = kept(Rule::KeptOwnerIsThereOnce);
+        once && self.holders.iter().any(|holder| holder.owner == *owner)
     }
 
     /// Where in the queue an ask that is not in it yet would stand.

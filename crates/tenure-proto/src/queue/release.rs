@@ -65,6 +65,7 @@ impl NameState {
         let waited = self.waiter(owner);
         if let Some(holder) = held.and_then(|index| self.holders.get_mut(index))
             && !keep.is_zero()
+            && kept(Rule::KeptNameStaysTaken)
         {
             holder.lingering = true;
             holder.expires = at.now.saturating_add(keep);

@@ -9,8 +9,8 @@ use tenure_core::{Clock, MemoryStore, Timestamp};
 use tokio::sync::Notify;
 
 use super::{
-    Counts, Violation, election::Observers, history::History, line::Line, tokens::Tokens,
-    watched::Hold,
+    Counts, Violation, election::Observers, history::History, latch::Latches, line::Line,
+    tokens::Tokens, watched::Hold,
 };
 use crate::sim::SimClock;
 
@@ -36,6 +36,7 @@ pub(super) struct State {
     pub(super) counts: Counts,
     pub(super) line: Line,
     pub(super) observers: Observers,
+    pub(super) latches: Latches,
     pub(super) data_lost: bool,
     /// When leases were last lost with the data or taken away.
     pub(super) leases_gone: Option<Timestamp>,
@@ -57,6 +58,7 @@ impl Checker {
             counts: Counts::default(),
             line: Line::default(),
             observers: Observers::default(),
+            latches: Latches::default(),
             data_lost: false,
             leases_gone: None,
         };

@@ -23,6 +23,14 @@ pub struct Counts {
     pub kept_out: u64,
     /// Asks for a reentrant lock without a scope.
     pub scopeless: u64,
+    /// Arrivals at a latch that were confirmed.
+    pub arrivals: u64,
+    /// Times that somebody was told how many are missing at a latch.
+    pub counted: u64,
+    /// Waiters that a latch let through.
+    pub let_through: u64,
+    /// Waiters at a latch whose wait was over before all had arrived.
+    pub held_up: u64,
     /// Writers that became readers.
     pub downgrades: u64,
     /// Holds that were passed on inside a process.
@@ -52,6 +60,10 @@ impl AddAssign for Counts {
         self.levels += other.levels;
         self.kept_out += other.kept_out;
         self.scopeless += other.scopeless;
+        self.arrivals += other.arrivals;
+        self.counted += other.counted;
+        self.let_through += other.let_through;
+        self.held_up += other.held_up;
         self.downgrades += other.downgrades;
         self.passes += other.passes;
         self.losses += other.losses;

@@ -55,6 +55,10 @@ kinds! {
     AcquireDropped,
     /// An acquisition of what its scope holds was dropped midway.
     EntryDropped,
+    /// An arrival at a latch was dropped midway.
+    ArrivalDropped,
+    /// A wait at a latch was dropped midway.
+    WaitDropped,
     /// A look at who leads was dropped midway.
     LookDropped,
     /// A release was dropped midway.

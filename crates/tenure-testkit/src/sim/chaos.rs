@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{Clock, Store, Timestamp};
+use tenure_core::{Clock, Store, Timestamp, proto::queue::Snapshot};
 
 use super::{process::Process, world::World};
 use crate::{
@@ -122,6 +122,10 @@ async fn make(
             if world.check.may_lose_data(world.clock.wall() + 2_000) {
                 world.tally.count(Kind::DataLost);
                 world.clock.set_wall_by(2_000);
+                for name in world.latches() {
+                    let left = world.store.inspect(name).await.unwrap_or_default();
+                    world.check.wiped(name, &left);
+                }
                 world.check.lost_data();
                 world.store.forget();
             }
@@ -140,8 +144,11 @@ async fn make(
         }
         Trouble::Eviction => {
             let name = random.choose(&world.names);
-            let evicted = world.store.evict(name).await.unwrap_or_default();
-            if !evicted.is_empty() {
+            let holders = world.store.evict(name).await.unwrap_or_default();
+            if !holders.is_empty() {
+                if world.latches().contains(name) {
+                    world.check.wiped(name, &Snapshot { holders, ..Snapshot::default() });
+                }
                 world.tally.count(Kind::Evicted);
                 world.check.evicted(name);
             }

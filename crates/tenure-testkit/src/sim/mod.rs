@@ -9,6 +9,7 @@ mod chaos;
 mod clock;
 mod election;
 mod hold;
+mod latch;
 mod levels;
 mod limited;
 mod pausable;

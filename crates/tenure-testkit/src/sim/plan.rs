@@ -62,6 +62,13 @@ pub enum Locks {
     },
     /// Reentrant mutexes, which scopes enter again.
     Reentrant,
+    /// Latches for so many arrivals.
+    Latch {
+        /// How many must arrive.
+        count: u32,
+        /// For how long most arrivals are remembered.
+        keep: Duration,
+    },
     /// Elections, with observers in every process.
     Election,
 }
@@ -158,15 +165,23 @@ impl Plan {
         let locks = match random.below(100) {
             0..=5 => Locks::Election,
             6..=11 => Locks::Reentrant,
+            12..=17 => Locks::Latch {
+                count: 1 + u32::try_from(random.below(4)).unwrap_or(0),
+                keep: Duration::from_secs(*random.choose(&[24 * 60 * 60, 24 * 60 * 60, 1, 3])),
+            },
             _ => locks,
         };
         let plan = Self { locks, ..plan };
-        if locks == Locks::Election {
+        match locks {
             // Observers see terms that nobody received, so promise S2 would ask of a store that
             // loses its data that its time of day was never set back.
-            return Self { wall_steps: plan.wall_steps && !plan.data_loss, ..plan };
+            Locks::Election => Self { wall_steps: plan.wall_steps && !plan.data_loss, ..plan },
+            // A latch has no leases that somebody counts on.
+            Locks::Latch { .. } => {
+                Self { data_loss: random.happens(300), evictions: random.happens(300), ..plan }
+            }
+            _ => plan,
         }
-        plan
     }
 
     /// Calls of which none goes wrong.

@@ -12,7 +12,7 @@ use tenure_core::{Clock, SeededEntropy, Tenure, Timestamp};
 use tokio::task::JoinHandle;
 
 use super::{
-    SimClock, election,
+    SimClock, election, latch,
     pausable::{Pausable, Power},
     plan::Locks,
     task,
@@ -97,10 +97,16 @@ impl Process {
         let tasks = (0..post.world.plan.tasks)
             .map(|index| post.spawn(task::work(post.clone(), index, random.split())))
             .collect();
-        if post.world.plan.locks == Locks::Election {
-            for name in &post.world.names {
-                post.spawn(election::follow(post.clone(), name.clone(), random.split()));
+        match post.world.plan.locks {
+            Locks::Election => {
+                for name in &post.world.names {
+                    post.spawn(election::follow(post.clone(), name.clone(), random.split()));
+                }
             }
+            Locks::Latch { .. } => {
+                post.spawn(latch::watch(post.clone(), random.split()));
+            }
+            _ => {}
         }
         Self { post, tasks }
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{Clock, Store};
 use tokio::runtime::Builder;
 
-use super::{Plan, chaos, election, plan::Locks, process::Process, world::World};
+use super::{Plan, chaos, election, latch, plan::Locks, process::Process, world::World};
 use crate::{
     Random,
     check::{Counts, Violation},
@@ -69,6 +69,7 @@ async fn course(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut R
     chaos::rage(world, processes, random).await;
     let calm_at = world.now();
     let bound = calm_at.saturating_add(world.plan.bound());
+    let arrivals = latch::all_arrive(world, processes, random);
     for process in processes.iter_mut() {
         for task in std::mem::take(&mut process.tasks) {
             let rest = bound.since(world.now()).max(Duration::from_millis(1));
@@ -77,6 +78,10 @@ async fn course(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut R
                 return;
             }
         }
+    }
+    if let Some(arrivals) = arrivals {
+        arrivals.abort();
+        latch::finale(world, processes, random).await;
     }
     if world.plan.is_prompt() {
         tokio::time::sleep(MARGIN).await;

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{AcquireError, All, Guard, LockName, proto::queue::Mode};
 
 use super::{
-    all, election, hold,
+    all, election, hold, latch,
     limited::Limited,
     plan::{LONGEST_GRACE, Locks},
     process::Post,
@@ -60,6 +60,7 @@ impl Terms {
             Locks::Mutex | Locks::Reentrant | Locks::Election => Mode::Exclusive,
             Locks::ReadWrite if random.happens(600) => Mode::Shared,
             Locks::ReadWrite => Mode::Exclusive,
+            Locks::Latch { .. } => Mode::Shared,
             Locks::Semaphore { permits } => {
                 let take = 1 + u32::try_from(random.below(permits.into())).unwrap_or(0);
                 Mode::Permits { take, of: permits + u32::from(random.happens(100)) }
@@ -142,6 +143,10 @@ pub(super) async fn work(post: Arc<Post>, index: u64, mut random: Random) {
             }
             Locks::Reentrant => {
                 reentrant::round(&post, index, &name, &terms, &mut random).await;
+                continue;
+            }
+            Locks::Latch { .. } => {
+                latch::round(&post, &name, &mut random).await;
                 continue;
             }
             Locks::Mutex | Locks::ReadWrite | Locks::Semaphore { .. } => {}

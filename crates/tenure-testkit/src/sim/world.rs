@@ -1,13 +1,16 @@
 //! What all processes of a run share.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use tenure_core::{Clock, LockName, MemoryStore, Timestamp, Token};
 
-use super::{Plan, SimClock, resource::Resources};
+use super::{Plan, SimClock, plan::Locks, resource::Resources};
 use crate::{check::Checker, fault::Tally};
 
 /// The store, the time, and who watches.
@@ -30,6 +33,11 @@ impl World {
         let store = MemoryStore::with_clock(Arc::new(clock.clone()));
         let longest_lease = plan.longest_lease() + super::plan::LONGEST_GRACE;
         let check = Checker::new(store.clone(), clock.clone(), longest_lease, trace);
+        check.calls_are_late_by(if plan.late_calls {
+            plan.faults.delay * 3
+        } else {
+            Duration::ZERO
+        });
         let names = ["a", "b"].iter().filter_map(|name| LockName::new(name).ok());
         Arc::new(Self {
             names: names.take(usize::try_from(plan.names).unwrap_or(1)).collect(),
@@ -46,6 +54,11 @@ impl World {
 
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The names that are latches.
+    pub(super) fn latches(&self) -> &[LockName] {
+        if matches!(self.plan.locks, Locks::Latch { .. }) { &self.names } else { &[] }
     }
 
     /// The number of the next ask.
