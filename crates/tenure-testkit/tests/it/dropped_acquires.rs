@@ -38,19 +38,39 @@ async fn polled<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {
         .await
 }
 
+/// What is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Mutex,
+    /// Three names, which the store is asked for together first.
+    All,
+}
+
 #[tokio::test(start_paused = true)]
 async fn ten_thousand_dropped_acquires_leave_nothing_behind() {
-    drop_acquires().await;
+    drop_acquires(What::Mutex).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_dropped_multi_locks_leave_nothing_behind() {
+    drop_acquires(What::All).await;
 }
 
 #[tokio::test(start_paused = true)]
 #[should_panic = "dropped acquires"]
 async fn it_is_noticed_when_dropped_acquires_are_not_taken_back() {
     let _broken = break_rule(Rule::DroppedAcquireTakenBack);
-    drop_acquires().await;
+    drop_acquires(What::Mutex).await;
 }
 
-async fn drop_acquires() {
+#[tokio::test(start_paused = true)]
+#[should_panic = "dropped acquires"]
+async fn it_is_noticed_when_dropped_multi_locks_are_not_taken_back() {
+    let _broken = break_rule(Rule::DroppedAcquireTakenBack);
+    drop_acquires(What::All).await;
+}
+
+async fn drop_acquires(what: What) {
     let clock = Arc::new(SimClock::true_time());
     let store = MemoryStore::with_clock(clock.clone());
     let tally = Arc::new(Tally::default());
@@ -83,10 +103,18 @@ async fn drop_acquires() {
             let (mut random, mut acquired) = (Random::new(task), 0);
             for round in 0..ROUNDS / TASKS {
                 let (kind, of) = if round % 2 == 0 { ("free", 20) } else { ("busy", 5) };
-                let mutex = tenure.mutex(format!("{kind}/{}", (task + round) % of)).ttl(TTL);
-                let mutex = if round % 3 == 0 { mutex.fair() } else { mutex };
-                let polls = round % 12;
-                acquired += u64::from(dropped_after(polls, mutex.lock(), &mut random).await);
+                let (name, polls) = (format!("{kind}/{}", (task + round) % of), round % 12);
+                let done = if what == What::All {
+                    let apart = [1, 2].map(|other| format!("apart/{task}/{other}"));
+                    let all = tenure.all(apart.into_iter().chain([name])).ttl(TTL);
+                    let all = if round % 3 == 0 { all.fair() } else { all };
+                    dropped_after(polls, all.lock(), &mut random).await
+                } else {
+                    let mutex = tenure.mutex(name).ttl(TTL);
+                    let mutex = if round % 3 == 0 { mutex.fair() } else { mutex };
+                    dropped_after(polls, mutex.lock(), &mut random).await
+                };
+                acquired += u64::from(done);
             }
             acquired
         });
