@@ -11,12 +11,12 @@ use tenure_proto::{
 use crate::{
     AcquireError, Fault, FaultKind, LockName, Store,
     context::Context,
-    departure::Departure,
-    driver::{before, pause},
+    driver::{before_or, pause},
     engine::Slot,
     guard::Guard,
     handover::Lead,
-    lease::{Cargo, Lease},
+    lease::Lease,
+    offer::Leading,
     options::{Busy, Settings},
     ticket::Ticket,
 };
@@ -40,9 +40,8 @@ pub(crate) struct Contention<'a> {
     settings: &'a Settings,
     asked: Timestamp,
     give_up: Timestamp,
-    lead: Option<Lead>,
+    lead: Leading,
     ticket: Option<Box<Ticket>>,
-    departure: Option<Box<Departure>>,
     backoff: Backoff,
     faults_since: Option<Timestamp>,
     seen: Busy,
@@ -64,16 +63,15 @@ impl<'a> Contention<'a> {
         give_up: Timestamp,
         mut lead: Option<Lead>,
     ) -> Self {
-        let cargo = lead.as_mut().map(|lead| std::mem::take(&mut lead.cargo)).unwrap_or_default();
+        let ticket = lead.as_mut().and_then(|lead| lead.cargo.ticket.take());
         Self {
-            ticket: cargo.ticket,
-            departure: cargo.departure,
+            ticket,
             context,
             name,
             settings,
             asked,
             give_up,
-            lead,
+            lead: lead.into(),
             backoff: Backoff::new(Duration::from_millis(5), Duration::from_secs(1)),
             faults_since: None,
             seen: Busy { name: name.clone(), holder: None, ahead: 0, here: false },
@@ -100,6 +98,7 @@ impl<'a> Contention<'a> {
                 Step::AskAgain { at } => at.min(self.give_up),
             };
             if let Some(ticket) = &mut self.ticket {
+                self.lead.waits(self.context, at);
                 pause(&*self.context.clock, at, ticket.wakeups()).await;
             }
             if self.context.now() >= self.give_up {
@@ -126,13 +125,15 @@ impl<'a> Contention<'a> {
         // ttl it helps to ask again sooner, which is harmless.
         let useful = sent.saturating_add(ttl.min(LONGEST_CALL));
         let until = if tries { useful } else { useful.min(self.give_up) };
-        let store = &self.context.store;
-        let clock = &*self.context.clock;
-        match &self.departure {
-            Some(leaving) => {
-                before(clock, until, store.turn(self.name, &leaving.owner(), &ask)).await
+        let Context { store, clock, .. } = &**self.context;
+        let leaving = |lead: &mut Lead| lead.cargo.departure.as_ref().map(|lease| lease.owner());
+        let leaving = self.lead.with(leaving).flatten();
+        let waits = || self.lead.waits(self.context, until);
+        match leaving {
+            Some(owner) => {
+                before_or(&**clock, until, store.turn(self.name, &owner, &ask), waits).await
             }
-            None => before(clock, until, store.acquire(self.name, &ask)).await,
+            None => before_or(&**clock, until, store.acquire(self.name, &ask), waits).await,
         }
     }
 
@@ -179,9 +180,8 @@ impl<'a> Contention<'a> {
                 if let Some(on_busy) = &self.settings.on_busy {
                     on_busy(&self.seen);
                 }
-                if let Some(lead) = &self.lead {
-                    lead.saw(self.seen.holder.clone());
-                }
+                let holder = &self.seen.holder;
+                self.lead.with(|lead| lead.saw(holder.clone()));
                 Ok(Step::AskAgain { at: received.saturating_add(retry_after) })
             }
             Some(Err(fault)) => self.fault(sent, received, fault, tries),
@@ -239,7 +239,7 @@ impl<'a> Contention<'a> {
 
     /// The store answered a turn: it has let the earlier lease go.
     fn let_go_done(&mut self) {
-        if let Some(departure) = self.departure.take() {
+        if let Some(departure) = self.lead.with(|lead| lead.cargo.departure.take()).flatten() {
             departure.done();
         }
     }
@@ -269,7 +269,7 @@ pub(crate) fn unanswered() -> Fault {
 impl Drop for Contention<'_> {
     fn drop(&mut self) {
         if let Some(mut lead) = self.lead.take() {
-            lead.cargo = Cargo { ticket: self.ticket.take(), departure: self.departure.take() };
+            lead.cargo.ticket = self.ticket.take();
         }
     }
 }

@@ -27,6 +27,27 @@ where
     }
 }
 
+/// The same, with `waits` called if `future` is not ready at once.
+pub(crate) async fn before_or<F>(
+    clock: &dyn Clock,
+    until: Timestamp,
+    future: F,
+    waits: impl FnOnce() + Send,
+) -> Option<F::Output>
+where
+    F: Future + Send,
+    F::Output: Send,
+{
+    tokio::select! {
+        biased;
+        output = future => Some(output),
+        () = async {
+            waits();
+            clock.sleep_until(until).await;
+        } => None,
+    }
+}
+
 /// Returns at a wake-up, and at `until` at the latest: a wake-up is only a hint.
 pub(crate) async fn pause(clock: &dyn Clock, until: Timestamp, wakeups: &mut Wakeups) {
     let until = if kept(Rule::WaiterLooksAgain) { until } else { Timestamp::NEVER };

@@ -13,10 +13,10 @@ use crate::{
     acquire::{Acquirer, admit},
     contention::{LONGEST_CALL, order, too_late, unanswered},
     context::Context,
-    driver::before,
+    driver::before_or,
     guard::Guard,
-    handover::Lead,
     lease::Lease,
+    offer::Leading,
     options::Settings,
     ticket::Ticket,
 };
@@ -45,7 +45,7 @@ pub(crate) enum Joint {
 /// What one of the names needs before anything is sent, and what takes it back.
 struct Candidate {
     ticket: Ticket,
-    lead: Option<Lead>,
+    lead: Leading,
 }
 
 /// Asks once for all of these names, which differ; the answer is of use until `until`.
@@ -67,7 +67,8 @@ pub(crate) async fn try_together(
         let Ok(lead) = lead.map(|lead| lead.ok_or(())).transpose() else {
             return Ok(Joint::BusyHere(index));
         };
-        candidates.push(Candidate { ticket: Ticket::new(context, name, slot, false)?, lead });
+        let ticket = Ticket::new(context, name, slot, false)?;
+        candidates.push(Candidate { ticket, lead: lead.into() });
     }
     let sent = context.now();
     let mut useful = until;
@@ -88,7 +89,9 @@ pub(crate) async fn try_together(
         };
         asks.push(((*name).clone(), ask));
     }
-    let answer = before(&*context.clock, useful, context.store.acquire_together(&asks)).await;
+    let waits = || candidates.iter_mut().for_each(|one| one.lead.waits(context, useful));
+    let call = context.store.acquire_together(&asks);
+    let answer = before_or(&*context.clock, useful, call, waits).await;
     Ok(conclude(context, wanted, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
 }
 
@@ -143,12 +146,12 @@ fn held(
         .map(|(one, grant)| Hold::granted(sent, received, grant.left, one.settings.terms))
         .collect::<Option<Vec<_>>>()?;
     let parts = candidates.drain(..).zip(holds).zip(grants).zip(wanted);
-    let guards = parts.map(|(((Candidate { ticket, lead }, hold), grant), one)| {
+    let guards = parts.map(|(((Candidate { ticket, mut lead }, hold), grant), one)| {
         let waited = received.since(sent);
         let span = context.observer.span(one.kind, one.name);
         span.in_scope(|| context.observer.acquired(one.name, grant.token, waited));
         let (held, wants) = ((hold, grant.token), &one.settings.wants());
-        Guard::new(Lease::start(context, one.name, ticket.granted(), held, wants, lead))
+        Guard::new(Lease::start(context, one.name, ticket.granted(), held, wants, lead.take()))
     });
     Some(guards.collect())
 }

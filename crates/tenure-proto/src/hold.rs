@@ -220,12 +220,16 @@ impl Hold {
     /// keeps the name from others for no longer than that.
     pub fn pass(&mut self, now: Timestamp, terms: Terms, window: Duration) {
         self.let_go();
-        self.hold_end = Timestamp::NEVER;
+        self.hold_end = end_of_hold(now, terms.max_hold);
         self.lease_deadline = self.deadline_for(&terms);
         self.renew_at = self.renew_at.min(next_renewal(now, self.lease_deadline, terms.ttl));
         self.terms = terms;
-        let window = window.min(self.lease_deadline.since(now) / 3);
-        self.claim_until = Some(now.saturating_add(window));
+        if kept(Rule::UntakenGoesOn) {
+            let window = window.min(self.lease_deadline.since(now) / 3);
+            self.claim_until = Some(now.saturating_add(window));
+            // It begins when the task takes it.
+            self.hold_end = Timestamp::NEVER;
+        }
     }
 
     /// Whether the task that the lease was passed to has taken it, if it was passed on at all.

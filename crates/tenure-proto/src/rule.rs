@@ -87,6 +87,8 @@ rules! {
     PassRaisesToken,
     /// A turn inside one process is bounded while others wait.
     TurnIsBounded,
+    /// What a task is handed and does not take goes on to the next.
+    UntakenGoesOn,
     /// The token of a quorum is written to a majority before it is answered.
     TokenOfQuorumIsWritten,
     /// What a quorum's holder counts on is the least lease of a majority.

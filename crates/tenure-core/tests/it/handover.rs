@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use tenure_core::{AcquireError, Clock, LockName, ManualClock, MemoryStore, Store, Tenure};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::{running, settle};
+use crate::{running, settle, waiters};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_of_several_tenures_lose_no_increment_and_tokens_rise() {
@@ -178,4 +178,18 @@ async fn what_is_handed_over_and_never_taken_leaves_nothing() {
         drop(waiting);
         tenure.shutdown(Duration::ZERO).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_future_that_asks_the_store_and_is_not_polled_does_not_hold_up_its_process() {
+    let (tenure, other, store, clock) = two_processes().await;
+    let guard = other.mutex("a").ttl(TTL).lock().await.unwrap();
+    let mut waiting = Box::pin(tenure.mutex("a").ttl(TTL).lock().into_future());
+    assert!((&mut waiting).now_or_never().is_none());
+    assert_eq!(waiters(&store, "a").await, 1);
+    let next = visitor(&tenure);
+    settle().await;
+    guard.release().await.unwrap();
+    assert!(time_of(next, &clock).await < TTL / 3);
+    waiting.await.unwrap().release().await.unwrap();
 }

@@ -55,6 +55,8 @@ kinds! {
     AcquireDropped,
     /// An acquisition of what its scope holds was dropped midway.
     EntryDropped,
+    /// An acquire was left alone midway.
+    AcquireStalled,
     /// An arrival at a latch was dropped midway.
     ArrivalDropped,
     /// A wait at a latch was dropped midway.

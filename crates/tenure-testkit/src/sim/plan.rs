@@ -184,6 +184,13 @@ impl Plan {
         }
     }
 
+    /// Whether an acquire may be left alone. A multi-lock would keep what it has for as long, and
+    /// what a long lease keeps taken is free too late.
+    pub(super) fn may_stall(&self, together: bool) -> bool {
+        let locks = matches!(self.locks, Locks::Mutex | Locks::ReadWrite);
+        locks && self.leases != Leases::Long && !together
+    }
+
     /// Calls of which none goes wrong.
     #[must_use]
     pub fn calm(&self) -> Faults {

@@ -1,8 +1,8 @@
 //! One task of a process: it acquires, holds and lets go, in ways of its seed's choosing.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
-use tenure_core::{AcquireError, All, Guard, LockName, proto::queue::Mode};
+use tenure_core::{AcquireError, All, Clock, Guard, LockName, proto::queue::Mode};
 
 use super::{
     all, election, hold, latch,
@@ -193,7 +193,14 @@ pub(super) async fn acquire<G>(
     note("asks");
     let in_line = world.plan.quiet && terms.stands_in_line(world.plan.locks);
     let in_line = in_line.then(|| world.check.asks_in_line(name, terms.mode));
-    let outcome = Limited::new(Box::pin(asking), polls).await;
+    let mut asking = Box::pin(asking);
+    let mut outcome = Limited::new(asking.as_mut(), polls).await;
+    if outcome.is_none() && world.plan.may_stall(terms.together) && random.happens(300) {
+        world.tally.count(Kind::AcquireStalled);
+        note("does not go on with its acquire");
+        outcome = stall(post, asking.as_mut(), random).await;
+    }
+    drop(asking);
     if let Some(number) = in_line {
         let granted = matches!(outcome, Some(Ok(Some(_))));
         world.check.asked_in_line(name, number, granted);
@@ -220,6 +227,28 @@ pub(super) async fn acquire<G>(
         }
     }
 }
+
+/// Leaves an acquire alone for a while, or until all others must be done.
+async fn stall<F: Future>(
+    post: &Post,
+    asking: Pin<&mut F>,
+    random: &mut Random,
+) -> Option<F::Output> {
+    if random.happens(500) {
+        post.sleep(random.length(Duration::ZERO, LONGEST_STALL)).await;
+        return Some(asking.await);
+    }
+    let world = &post.world;
+    while !world.calm() {
+        tokio::time::sleep(LONGEST_STALL / 50).await;
+    }
+    world.clock.sleep_until(world.calm_at().saturating_add(world.plan.bound() - LAST_MOMENT)).await;
+    None
+}
+
+const LONGEST_STALL: Duration = Duration::from_secs(3);
+/// Enough for a task to end, and too little for those who waited in vain.
+const LAST_MOMENT: Duration = Duration::from_millis(300);
 
 fn what(error: &AcquireError) -> &'static str {
     match error {

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -24,7 +24,8 @@ pub(super) struct World {
     pub(super) names: Vec<LockName>,
     resources: Resources,
     asks: AtomicU64,
-    calm: AtomicBool,
+    /// Since when nothing goes wrong any more, in nanoseconds; zero before that.
+    calm_at: AtomicU64,
 }
 
 impl World {
@@ -48,7 +49,7 @@ impl World {
             tally,
             resources: Resources::default(),
             asks: AtomicU64::new(0),
-            calm: AtomicBool::new(false),
+            calm_at: AtomicU64::new(0),
         })
     }
 
@@ -68,11 +69,16 @@ impl World {
 
     /// Whether nothing goes wrong any more.
     pub(super) fn calm(&self) -> bool {
-        self.calm.load(Ordering::Relaxed)
+        self.calm_at() > Timestamp::ZERO
+    }
+
+    /// Since when that is so.
+    pub(super) fn calm_at(&self) -> Timestamp {
+        Timestamp::from_nanos(self.calm_at.load(Ordering::Relaxed))
     }
 
     pub(super) fn calm_down(&self) {
-        self.calm.store(true, Ordering::Relaxed);
+        self.calm_at.store(self.now().as_nanos(), Ordering::Relaxed);
     }
 
     /// A write with `token` reaches the resources.
