@@ -1,12 +1,10 @@
 //! The contract on Redis.
 
 use std::{
-    collections::HashSet,
     fmt,
-    hash::Hash,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        Arc,
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -26,14 +24,18 @@ use tenure_core::{
 };
 
 use crate::{
-    RedisOptions, health, incarnation,
+    RedisOptions,
+    few::Few,
+    fields::Refused,
+    health, incarnation,
     keys::{self, Key, Keys},
     listing,
     protocol::Call,
+    reply::Reply,
     script::{self, Script},
     transport::Transport,
     watch::Watch,
-    wire::{self, OwnerText, Refused, Reply},
+    wire::{self, OwnerText},
 };
 
 /// Locks on one Redis or Valkey server. Clones are the same client.
@@ -59,50 +61,6 @@ struct Shared {
     crowded_holds: Few<Owner>,
     /// Names at which others were met, so that asking for them takes one command.
     crowded_names: Few<LockName>,
-}
-
-/// Hints about what was seen last: one that is missing, or wrong, costs another command.
-struct Few<T> {
-    all: Mutex<HashSet<T>>,
-    /// How many there are, as far as anybody knows: most often there are none.
-    count: AtomicUsize,
-}
-
-impl<T: Eq + Hash> Few<T> {
-    /// More are not worth their memory.
-    const MOST: usize = 4_096;
-
-    fn new() -> Self {
-        Self { all: Mutex::new(HashSet::new()), count: AtomicUsize::new(0) }
-    }
-
-    fn insert(&self, one: T) {
-        let mut all = self.lock();
-        // Those that nobody asked about again stay behind.
-        if all.len() >= Self::MOST {
-            all.clear();
-        }
-        all.insert(one);
-        self.count.store(all.len(), Ordering::Relaxed);
-    }
-
-    fn contains(&self, one: &T) -> bool {
-        self.count.load(Ordering::Relaxed) > 0 && self.lock().contains(one)
-    }
-
-    fn remove(&self, one: &T) -> bool {
-        if self.count.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let mut all = self.lock();
-        let there = all.remove(one);
-        self.count.store(all.len(), Ordering::Relaxed);
-        there
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashSet<T>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl RedisStore {

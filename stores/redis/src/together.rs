@@ -12,11 +12,13 @@ use tenure_core::{
 };
 
 use crate::{
+    fields::{Fields, Parsed, Refused},
     keys::{Key, Keys},
     protocol::Call,
+    reply::Reply,
     script,
     store::RedisStore,
-    wire::{self, Fields, Parsed, Refused, Reply},
+    wire,
 };
 
 /// What the script answers.

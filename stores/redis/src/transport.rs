@@ -18,8 +18,8 @@ use tokio::{
 };
 
 use crate::{
-    RedisOptions, connect::connect, connection::Connection, error, protocol::Call, script::Script,
-    wire::Reply,
+    RedisOptions, connect::connect, connection::Connection, error, protocol::Call, reply::Reply,
+    script::Script,
 };
 
 /// Who a call is made for: the reply begins with it, or belongs to another call.

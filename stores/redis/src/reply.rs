@@ -1,0 +1,241 @@
+//! What scripts answer, in words of the contract.
+
+use std::time::Duration;
+
+use redis::Value;
+use tenure_core::{
+    Token,
+    proto::{
+        Renewed,
+        queue::{Answer, Contender, Place, QueueError, Raised, Released, Snapshot},
+        time::ceil_millis,
+    },
+};
+
+use crate::fields::{Fields, Parsed, Refused, rows};
+
+/// The shortest time after which a waiter is told to ask again.
+const SHORTEST_RETRY: Duration = Duration::from_millis(1);
+
+/// One reply, after the echo of its owner.
+pub(crate) enum Reply {
+    /// The record of a grant, or nothing where there is nothing to say.
+    Record(Vec<u8>),
+    /// Words and numbers.
+    Fields(Fields),
+}
+
+impl Reply {
+    /// The reply, if it is one to the call whose first argument began with this owner.
+    pub(crate) fn to(owner: &[u8], value: Value) -> Option<Self> {
+        match value {
+            Value::BulkString(mut record) if record.starts_with(owner) => {
+                record.drain(..owner.len());
+                Some(Self::Record(record))
+            }
+            Value::Array(fields) => {
+                let mut fields = fields.into_iter();
+                let echo = fields.next();
+                let ours = matches!(echo, Some(Value::BulkString(echo)) if echo == owner);
+                ours.then_some(Self::Fields(Fields(fields)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the script for a lock that is nobody else's found others there.
+    pub(crate) fn is_crowd(&self) -> bool {
+        let Self::Fields(fields) = self else { return false };
+        matches!(fields.0.as_slice(), [Value::BulkString(word)] if word == b"crowd")
+    }
+
+    /// Whether the name is granted and was nobody else's.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self, Self::Record(_))
+    }
+
+    /// The answer to an ask for a lease of `ttl`.
+    pub(crate) fn answer(self, ttl: Duration) -> Parsed<Answer> {
+        let mut fields = match self {
+            Self::Record(record) => {
+                let left = Duration::from_millis(ceil_millis(ttl));
+                let token = recorded(&record).ok_or(Refused::Corrupt)?;
+                return Ok(Answer::Granted { token, left, others_waiting: false });
+            }
+            Self::Fields(fields) => fields,
+        };
+        match fields.text()?.as_str() {
+            "granted" => {
+                let (token, _) = fields.grant()?;
+                let left = Duration::from_millis(fields.number()?);
+                Ok(Answer::Granted { token, left, others_waiting: fields.number()? == 1 })
+            }
+            "busy" => {
+                let retry_after = Duration::from_micros(fields.number()?).max(SHORTEST_RETRY);
+                let ahead = u32::try_from(fields.number()?).unwrap_or(u32::MAX);
+                let place = fields.text()?.parse().ok().map(Place);
+                let holder = if fields.0.len() == 0 { None } else { Some(fields.contender()?) };
+                Ok(Answer::Busy { retry_after, ahead, holder, place })
+            }
+            "full" => {
+                let waiting = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
+                Err(Refused::Queue(QueueError::Full { waiting }))
+            }
+            "mode" => Err(Refused::Queue(QueueError::OtherMode)),
+            _ => Err(Refused::Corrupt),
+        }
+    }
+
+    /// The answer to a renewal.
+    pub(crate) fn renewed(self) -> Parsed<Renewed> {
+        let mut fields = self.fields()?;
+        match fields.text()?.as_str() {
+            "renewed" => {
+                let left = Duration::from_millis(fields.number()?);
+                Ok(Renewed::Renewed { left, others_waiting: fields.number()? == 1 })
+            }
+            "lost" => Ok(Renewed::Lost),
+            _ => Err(Refused::Corrupt),
+        }
+    }
+
+    /// The answer to a release.
+    pub(crate) fn released(self) -> Parsed<Released> {
+        if let Self::Record(rest) = &self
+            && rest.is_empty()
+        {
+            return Ok(Released::Released);
+        }
+        match self.fields()?.text()?.as_str() {
+            "released" => Ok(Released::Released),
+            "not-held" => Ok(Released::NotHeld),
+            _ => Err(Refused::Corrupt),
+        }
+    }
+
+    /// The answer to the raising of a token.
+    pub(crate) fn raised(self) -> Parsed<Raised> {
+        match self.fields()?.text()?.as_str() {
+            "raised" => Ok(Raised::Raised),
+            "stale" => Ok(Raised::Stale),
+            "not-held" => Ok(Raised::NotHeld),
+            _ => Err(Refused::Corrupt),
+        }
+    }
+
+    /// Who was evicted.
+    pub(crate) fn evicted(self) -> Parsed<Vec<Contender>> {
+        let mut fields = self.fields()?;
+        match fields.text()?.as_str() {
+            "evicted" => fields.0.map(|value| rows(value)?.contender()).collect(),
+            _ => Err(Refused::Corrupt),
+        }
+    }
+
+    /// Who holds a name and who waits for it, in the order of grants and places.
+    pub(crate) fn seen(self) -> Parsed<Snapshot> {
+        let mut fields = self.fields()?;
+        if fields.text()? != "seen" {
+            return Err(Refused::Corrupt);
+        }
+        let (holders, waiters) = (fields.rows()?, fields.rows()?);
+        let mut holders =
+            holders.0.map(|value| rows(value)?.contender()).collect::<Parsed<Vec<_>>>()?;
+        holders.sort_by_key(|holder| holder.token);
+        let mut waiters =
+            waiters.0.map(|value| rows(value)?.waiting()).collect::<Parsed<Vec<_>>>()?;
+        waiters.sort_by_key(|(place, _)| *place);
+        let waiters = waiters.into_iter().map(|(_, waiting)| waiting).collect();
+        Ok(Snapshot { holders, waiters })
+    }
+
+    pub(crate) fn fields(self) -> Parsed<Fields> {
+        match self {
+            Self::Fields(fields) => Ok(fields),
+            Self::Record(_) => Err(Refused::Corrupt),
+        }
+    }
+}
+
+/// The token of a record as it is when it is granted: `s` before it for readers, a label behind it.
+fn recorded(record: &[u8]) -> Option<Token> {
+    let record = record.strip_prefix(b"s").unwrap_or(record);
+    let end = record.iter().position(|byte| *byte == b' ')?;
+    let time = std::str::from_utf8(&record[..end]).ok()?.parse().ok()?;
+    Token::from_time(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(30);
+
+    fn reply(fields: Vec<Value>) -> Reply {
+        let mut reply = vec![text("owner")];
+        reply.extend(fields);
+        Reply::to(b"owner", Value::Array(reply)).unwrap()
+    }
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn a_grant_carries_its_token_and_what_is_left() {
+        let fields =
+            vec![text("granted"), text("1700000000000000"), Value::Int(250), Value::Int(1)];
+        let token = Token::from_time(1_700_000_000_000_000).unwrap();
+        let left = Duration::from_millis(250);
+        let granted = Answer::Granted { token, left, others_waiting: true };
+        assert_eq!(reply(fields).answer(TTL).unwrap(), granted);
+    }
+
+    #[test]
+    fn a_raised_token_keeps_its_low_bits() {
+        let fields = vec![
+            text("granted"),
+            text("1700000000000000/1740800000000000007"),
+            Value::Int(1),
+            Value::Int(0),
+        ];
+        let Answer::Granted { token, .. } = reply(fields).answer(TTL).unwrap() else { panic!() };
+        assert_eq!(token.get(), 1_740_800_000_000_000_007);
+    }
+
+    #[test]
+    fn a_record_is_a_grant_of_the_whole_ttl() {
+        for record in ["owner1700000000000000 label", "owners1700000000000000 a label"] {
+            let reply = Reply::to(b"owner", text(record)).unwrap();
+            let token = Token::from_time(1_700_000_000_000_000).unwrap();
+            let granted = Answer::Granted { token, left: TTL, others_waiting: false };
+            assert_eq!(reply.answer(TTL).unwrap(), granted);
+        }
+        for record in ["owner", "owner1700000000000000", "ownerx1 label", "owner12/13 label"] {
+            let reply = Reply::to(b"owner", text(record)).unwrap();
+            assert!(matches!(reply.answer(TTL), Err(Refused::Corrupt)), "{record}");
+        }
+    }
+
+    #[test]
+    fn a_reply_to_another_owner_is_none() {
+        for value in [text("other"), Value::Array(vec![text("other")]), Value::Int(1)] {
+            assert!(Reply::to(b"owner", value).is_none());
+        }
+    }
+
+    #[test]
+    fn nonsense_is_no_answer() {
+        for fields in [
+            vec![],
+            vec![text("granted")],
+            vec![text("granted"), text("x"), Value::Int(1), Value::Int(0)],
+            vec![text("granted"), text("0"), Value::Int(1), Value::Int(0)],
+            vec![text("busy"), Value::Nil, Value::Int(1), text("")],
+            vec![text("corrupt")],
+            vec![Value::Int(3)],
+        ] {
+            assert!(matches!(reply(fields).answer(TTL), Err(Refused::Corrupt)));
+        }
+    }
+}
