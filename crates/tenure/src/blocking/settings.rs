@@ -52,8 +52,9 @@ macro_rules! setters {
             self
         }
 
-        /// Calls `tell` when the store answers that the lock is busy, with who holds it and how many
-        /// contenders are ahead, while this handle or a clone of it waits for the lock.
+        /// Calls `tell` with who holds the lock and how many contenders are ahead, while this handle
+        /// or a clone of it waits for it: once if that is behind tasks of this process, and each
+        /// time the store answers that the lock is busy.
         ///
         /// It is called on the thread that waits, so it may block, and take other locks. Meanwhile
         /// the wait goes on by itself, and of the answers that come in only the latest is told.
