@@ -60,6 +60,9 @@ pub(crate) struct Asking<'a> {
     pub(crate) events: Calls<Event>,
     pub(crate) limit: Duration,
     pub(crate) statuses: Vec<Status>,
+    /// Whether an earlier ask of this attempt was in doubt: then a member may hold the name by that
+    /// one, whatever it answers now.
+    pub(crate) in_doubt_before: bool,
     others_waiting: bool,
     holder: Option<Contender>,
     /// Of a reader: what it has seen of the gate.
@@ -101,6 +104,8 @@ impl QuorumStore {
         let known = held.as_ref().map(|held| held.token);
         let asked = Ask {
             owner: attempt.owner(),
+            // Who repeats its ask need not say who it is. A member that did not know it must know.
+            label: held.as_ref().map_or_else(|| ask.label.clone(), |held| held.label.clone()),
             order: Order::Barging,
             intent: Intent::Try,
             ..ask.clone()
@@ -139,6 +144,7 @@ impl QuorumStore {
             events,
             limit,
             statuses: vec![Status::Silent; self.members.len()],
+            in_doubt_before: self.shared.holds.is_in_doubt(attempt),
             others_waiting: false,
             holder: None,
             looks,
@@ -167,7 +173,7 @@ impl Asking<'_> {
                 Step::Won { token, left } => {
                     self.quorum.shared.holds.granted(
                         self.attempt,
-                        Held::of(ask, token),
+                        Held::of(&self.ask, token),
                         self.quorum.shared.options.now(),
                         ask.ttl,
                     );
@@ -331,6 +337,8 @@ impl Asking<'_> {
                 self.attempt_is_over(ttl);
                 self.give_back().await;
             }
+        } else if in_doubt && known.is_none() {
+            quorum.shared.holds.left_in_doubt(self.attempt, quorum.shared.options.now(), ttl);
         }
         let places = &quorum.shared.places;
         let fault = no_majority("granted", Some(name), &statuses, places, in_doubt);
@@ -344,7 +352,8 @@ impl Asking<'_> {
     }
 
     fn may_hold_anywhere(&self) -> bool {
-        (0..self.quorum.members.len()).any(|member| self.ballot.may_hold(member))
+        let mut members = 0..self.quorum.members.len();
+        self.in_doubt_before || members.any(|member| self.ballot.may_hold(member))
     }
 
     /// From here on the owner of this attempt is not asked with any more.

@@ -47,6 +47,8 @@ pub(crate) struct TakingBack {
     pub(crate) name: LockName,
     pub(crate) owner: Owner,
     pub(crate) ttl: Duration,
+    /// For how long the name is to stay taken.
+    pub(crate) keep: Duration,
 }
 
 impl TakingBack {
@@ -57,7 +59,7 @@ impl TakingBack {
         let mut cleanup = Cleanup::new(self.clock.now(), self.ttl, late_calls);
         loop {
             self.clock.sleep_until(cleanup.next_attempt()).await;
-            let release = member.release(&self.name, &self.owner, Duration::ZERO);
+            let release = member.release(&self.name, &self.owner, self.keep);
             let gone = within(self.clock.clone(), self.limit, release).await.is_ok();
             let attempt = if gone { Attempt::Gone } else { Attempt::Failed };
             if cleanup.attempted(self.clock.now(), attempt) {

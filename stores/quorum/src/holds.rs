@@ -36,6 +36,10 @@ struct Acquisition {
     /// Which attempt is the last one: [`attempt`].
     attempt: u32,
     held: Option<Held>,
+    /// The longest lease that was asked for.
+    lease: Duration,
+    /// An ask of this attempt was in doubt: a member may hold the name by it.
+    in_doubt: bool,
     /// It was released, so its owner is not to be used again.
     ended: bool,
     /// It was released and stays taken, so that no other attempt may follow while it does.
@@ -85,7 +89,7 @@ impl Holds {
             return (Attempt { of: *owner, number: 0 }, None);
         };
         if known.ended {
-            known.ended = false;
+            (known.ended, known.in_doubt) = (false, false);
             known.attempt += 1;
         }
         (Attempt { of: *owner, number: known.attempt }, known.held.clone())
@@ -105,10 +109,25 @@ impl Holds {
     /// The attempt is taken back: the next ask of this acquisition is another one.
     pub(crate) fn taken_back(&self, attempt: Attempt, now: Timestamp, ttl: Duration) {
         self.update(attempt.of, now, ttl, |known| {
-            if !known.kept {
-                known.attempt = known.attempt.max(attempt.number + 1);
+            if !known.kept && known.attempt <= attempt.number {
+                known.attempt = attempt.number + 1;
+                known.in_doubt = false;
             }
         });
+    }
+
+    /// An ask of this attempt was in doubt. The next ask belongs to the same attempt.
+    pub(crate) fn left_in_doubt(&self, attempt: Attempt, now: Timestamp, ttl: Duration) {
+        self.update(attempt.of, now, ttl, |known| {
+            known.in_doubt |= known.attempt == attempt.number;
+        });
+    }
+
+    /// Whether an earlier ask of this attempt was in doubt.
+    pub(crate) fn is_in_doubt(&self, attempt: Attempt) -> bool {
+        let state = self.lock();
+        let known = state.known.get(&attempt.of);
+        known.is_some_and(|known| known.attempt == attempt.number && known.in_doubt)
     }
 
     /// How long one that was refused is to wait before it asks again. Only who waits is remembered.
@@ -172,17 +191,24 @@ impl Holds {
         (Attempt { of: *owner, number: known.attempt }, known.held.clone())
     }
 
-    /// The acquisition is given up: the attempt to release.
-    pub(crate) fn releasing(&self, owner: &Owner, keep: Duration, now: Timestamp) -> Attempt {
-        let mut state = self.lock();
-        let Some(known) = state.known.get_mut(owner) else {
-            return Attempt { of: *owner, number: 0 };
-        };
-        known.held = None;
-        // However long the lease was that it had.
-        known.forget_at = now.saturating_add(keep).saturating_add(AFTER);
-        (known.ended, known.kept) = (keep.is_zero(), known.kept || !keep.is_zero());
-        Attempt { of: *owner, number: known.attempt }
+    /// The acquisition is given up: the attempt to release, and the longest lease it has asked for
+    /// if that is known. Its owner is not used again while releases may still arrive.
+    pub(crate) fn releasing(
+        &self,
+        owner: &Owner,
+        keep: Duration,
+        now: Timestamp,
+    ) -> (Attempt, Option<Duration>) {
+        let (mut attempt, mut lease) = (0, Duration::ZERO);
+        self.update(*owner, now, Duration::ZERO, |known| {
+            known.held = None;
+            // However long the lease was that it had.
+            known.forget_at = now.saturating_add(keep).saturating_add(AFTER);
+            (known.ended, known.kept) = (keep.is_zero(), known.kept || !keep.is_zero());
+            (attempt, lease) = (known.attempt, known.lease);
+        });
+        let lease = Some(lease).filter(|lease| !lease.is_zero());
+        (Attempt { of: *owner, number: attempt }, lease)
     }
 
     /// A member joined this attempt late. If its own token is greater than that of the hold, it
@@ -221,6 +247,8 @@ impl Holds {
         let known = state.known.entry(owner).or_insert_with(|| Acquisition {
             attempt: 0,
             held: None,
+            lease: Duration::ZERO,
+            in_doubt: false,
             ended: false,
             kept: false,
             pauses: Backoff::new(PAUSES.0, PAUSES.1),
@@ -229,6 +257,7 @@ impl Holds {
             forget_at: now,
         });
         known.forget_at = known.forget_at.max(now.saturating_add(ttl).saturating_add(AFTER));
+        known.lease = known.lease.max(ttl);
         change(known);
     }
 

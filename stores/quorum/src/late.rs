@@ -1,7 +1,12 @@
 //! What is still to come of an ask that is answered: late grants, and members from which something
 //! is to be taken back.
 
-use futures_util::{FutureExt, StreamExt};
+use std::time::Duration;
+
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{join, join_all},
+};
 use tenure_core::{Fault, FaultKind, LockName, Token, proto::queue::Answer};
 
 use crate::{
@@ -37,7 +42,7 @@ impl Asking<'_> {
         self.quorum.shared.background.run(async move {
             while let Some(event) = events.next().await {
                 unmarked |= event.shows_no_mark();
-                let Some((member, in_doubt)) = event.may_hold() else { continue };
+                let Some((member, in_doubt)) = event.may_hold(false) else { continue };
                 let Some(store) = quorum.members.get(member).cloned() else { continue };
                 if let Event::Voted(Told {
                     answer: Ok(Answer::Granted { token: own, .. }), ..
@@ -69,12 +74,14 @@ impl Asking<'_> {
         let (quorum, mut events) = (self.quorum.clone(), self.events);
         let mut surely = Vec::new();
         let mut perhaps = Vec::new();
+        let before = self.in_doubt_before;
         let members = quorum.members.iter().cloned().zip(&self.statuses).enumerate();
-        for (_, (store, status)) in members.filter(|(at, _)| self.ballot.may_hold(*at)) {
+        for (_, (store, status)) in members.filter(|(at, _)| before || self.ballot.may_hold(*at)) {
             match status {
                 // Its answer is among the events that are still to come.
                 Status::Silent => {}
                 Status::Failed { .. } => perhaps.push(store),
+                _ if before => perhaps.push(store),
                 _ => surely.push(taking_back.clone().from(store, false)),
             }
         }
@@ -82,18 +89,23 @@ impl Asking<'_> {
         let (clock, limit) = (taking_back.clock.clone(), taking_back.limit);
         // It goes on when this call is dropped.
         let background = quorum.shared.background.clone();
+        for store in perhaps {
+            background.run(taking_back.clone().from(store, true));
+        }
         background.run(async move {
-            futures_util::future::join_all(surely).await;
-            drop(done);
-            for store in perhaps {
-                quorum.shared.background.run(taking_back.clone().from(store, true));
-            }
-            while let Some(event) = events.next().await {
-                let Some((member, in_doubt)) = event.may_hold() else { continue };
-                if let Some(store) = quorum.members.get(member).cloned() {
-                    quorum.shared.background.run(taking_back.clone().from(store, in_doubt));
+            let answered = async {
+                join_all(surely).await;
+                drop(done);
+            };
+            let late = async {
+                while let Some(event) = events.next().await {
+                    let Some((member, in_doubt)) = event.may_hold(before) else { continue };
+                    if let Some(store) = quorum.members.get(member).cloned() {
+                        quorum.shared.background.run(taking_back.clone().from(store, in_doubt));
+                    }
                 }
-            }
+            };
+            join(answered, late).await;
         });
         let wait = async move {
             let _ = answered.await;
@@ -109,22 +121,24 @@ impl Asking<'_> {
             name: self.name.clone(),
             owner: self.ask.owner,
             ttl: self.ask.ttl,
+            keep: Duration::ZERO,
         }
     }
 }
 
 impl Event {
-    /// The member that holds the name by this, or may, and whether it only may.
-    fn may_hold(&self) -> Option<(usize, bool)> {
+    /// The member that holds the name by this, or may, and whether it only may: when an earlier ask
+    /// of the attempt was in doubt, whatever this one is answered.
+    fn may_hold(&self, before: bool) -> Option<(usize, bool)> {
         let (member, answer) = match self {
             Self::Voted(Told { member, answer }) => (member, answer),
-            Self::Closed { member } => return Some((*member, false)),
+            Self::Closed { member } => return Some((*member, before)),
             Self::Confirmed { .. } => return None,
         };
         match answer {
-            Ok(Answer::Granted { .. }) => Some((*member, false)),
+            Ok(Answer::Granted { .. }) => Some((*member, before)),
             Err(fault) if fault.kind() == FaultKind::InDoubt => Some((*member, true)),
-            Ok(Answer::Busy { .. }) | Err(_) => None,
+            Ok(Answer::Busy { .. }) | Err(_) => before.then_some((*member, true)),
         }
     }
 }

@@ -13,6 +13,7 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
+    background::TakingBack,
     error::{Status, no_majority, too_long},
     members::{Told, ask_all},
     store::refuse_reserved,
@@ -33,14 +34,25 @@ impl QuorumStore {
         }
         self.strike(name, owner);
         let options = &self.shared.options;
-        let owner = self.shared.holds.releasing(owner, keep, options.now()).owner();
+        let (attempt, lease) = self.shared.holds.releasing(owner, keep, options.now());
+        let owner = attempt.owner();
+        // Where no answer came it is released again: else the member would keep the name taken until
+        // the lease ends.
+        let again = TakingBack {
+            clock: options.clock.clone(),
+            limit: options.member_limit,
+            name: name.clone(),
+            owner,
+            ttl: lease.unwrap_or(self.shared.charter.longest),
+            keep,
+        };
         let mut calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
             let name = name.clone();
             async move { member.release(&name, &owner, keep).await }
         });
         let mut count = Yesses::new(self.members.len());
         let mut statuses = vec![Status::Silent; self.members.len()];
-        let mut in_doubt = false;
+        let (mut in_doubt, mut failed) = (false, Vec::new());
         let decision = loop {
             let decision = count.decision();
             if decision != Decision::Open {
@@ -54,6 +66,7 @@ impl QuorumStore {
                     Status::Did
                 }
                 Err(fault) => {
+                    failed.push(member);
                     in_doubt |= fault.kind() == FaultKind::InDoubt;
                     Status::of(&fault)
                 }
@@ -62,8 +75,19 @@ impl QuorumStore {
                 *old = status;
             }
         };
+        // Without a majority the caller releases again, and is to be told what became of it.
+        if decision != Decision::Open {
+            failed.into_iter().for_each(|member| self.release_again(&again, member));
+        }
         if !calls.is_empty() {
-            self.shared.background.run(async move { while calls.next().await.is_some() {} });
+            let quorum = self.clone();
+            self.shared.background.run(async move {
+                while let Some(Told { member, answer }) = calls.next().await {
+                    if answer.is_err() {
+                        quorum.release_again(&again, member);
+                    }
+                }
+            });
         }
         match decision {
             Decision::Yes => {
@@ -75,6 +99,12 @@ impl QuorumStore {
                 let places = &self.shared.places;
                 Err(no_majority("released", Some(name), &statuses, places, in_doubt))
             }
+        }
+    }
+
+    fn release_again(&self, again: &TakingBack, member: usize) {
+        if let Some(store) = self.members.get(member) {
+            self.shared.background.run(again.clone().from(store.clone(), false));
         }
     }
 }

@@ -101,12 +101,6 @@ impl QuorumStore {
                 .collect()
         };
         match result {
-            Renewed::Renewed { .. } => {
-                let lost = stores(|answer| *answer == Renewed::Lost);
-                if let Some(held) = hold.held.as_ref().filter(|_| !lost.is_empty()) {
-                    self.bring_back(&hold, held, lost);
-                }
-            }
             Renewed::Lost => {
                 let now = self.shared.options.now();
                 self.shared.holds.releasing(&hold.attempt.of(), Duration::ZERO, now);
@@ -117,6 +111,12 @@ impl QuorumStore {
                 }
             }
             Renewed::Unknown => {}
+            Renewed::Renewed { .. } => {
+                let lost = stores(|answer| *answer == Renewed::Lost);
+                if let Some(held) = hold.held.as_ref().filter(|_| !lost.is_empty()) {
+                    self.bring_back(&hold, held, lost);
+                }
+            }
         }
         result
     }
@@ -164,6 +164,7 @@ impl QuorumStore {
             name: renewal.name.clone(),
             owner: renewal.owner,
             ttl: renewal.ttl,
+            keep: Duration::ZERO,
         }
     }
 }

@@ -5,6 +5,7 @@
 mod conformance;
 mod gate;
 mod kinds;
+mod leftovers;
 mod locks;
 mod members;
 mod servers;
