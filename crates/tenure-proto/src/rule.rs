@@ -19,6 +19,12 @@ macro_rules! rules {
                 Self::LeaseOfQuorumIsTheLeast,
                 Self::PartialWinGivenBack,
                 Self::WipedMemberKeptOut,
+                Self::NewMarkCountsLater,
+                Self::AttemptHasItsOwner,
+                Self::SilentMemberReleasedAgain,
+                Self::LateGrantGivenBack,
+                Self::RenewalMakesNoMajority,
+                Self::DowngradeByMajority,
             ];
 
             /// The rule in one sentence.
@@ -97,6 +103,18 @@ rules! {
     PartialWinGivenBack,
     /// A member that lost its memory is not counted until the longest lease has passed.
     WipedMemberKeptOut,
+    /// The mark of a member whose memory is new counts only after the longest lease.
+    NewMarkCountsLater,
+    /// Each attempt at a majority has an owner of its own.
+    AttemptHasItsOwner,
+    /// A member that never answered is released again until one ttl has passed.
+    SilentMemberReleasedAgain,
+    /// What a member grants after the hold has ended is given back.
+    LateGrantGivenBack,
+    /// A renewal never makes a majority that was not there.
+    RenewalMakesNoMajority,
+    /// A writer lets readers in only when a majority does.
+    DowngradeByMajority,
     /// Whoever takes several locks takes them in the order in which everybody does.
     EverybodySortsAlike,
     /// Of several locks that were not all acquired, none stays held.

@@ -8,6 +8,7 @@ use tenure_core::{
     proto::{
         Owner,
         cleanup::{Attempt, Cleanup},
+        rule::{Rule, kept},
     },
 };
 use tokio::{runtime::Handle, sync::Semaphore};
@@ -56,6 +57,7 @@ impl TakingBack {
     /// answered it may still arrive, so that once is not enough.
     pub(crate) async fn from(self, member: Member, in_doubt: bool) {
         let late_calls = in_doubt && member.capabilities().late_calls;
+        let late_calls = late_calls && kept(Rule::SilentMemberReleasedAgain);
         let mut cleanup = Cleanup::new(self.clock.now(), self.ttl, late_calls);
         loop {
             self.clock.sleep_until(cleanup.next_attempt()).await;

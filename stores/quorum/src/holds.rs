@@ -10,6 +10,7 @@ use tenure_core::proto::{
     Backoff, Owner, Timestamp, Token,
     queue::{Ask, Mode},
     quorum::attempt,
+    rule::{Rule, kept},
 };
 
 use crate::gate::Looks;
@@ -72,7 +73,8 @@ pub(crate) struct Attempt {
 impl Attempt {
     /// The owner by which members know it.
     pub(crate) fn owner(&self) -> Owner {
-        attempt(&self.of, self.number)
+        let number = if kept(Rule::AttemptHasItsOwner) { self.number } else { 0 };
+        attempt(&self.of, number)
     }
 
     /// The owner of the acquisition.

@@ -7,7 +7,13 @@ use futures_util::{
     FutureExt, StreamExt,
     future::{join, join_all},
 };
-use tenure_core::{Fault, FaultKind, LockName, Token, proto::queue::Answer};
+use tenure_core::{
+    Fault, FaultKind, LockName, Token,
+    proto::{
+        queue::Answer,
+        rule::{Rule, kept},
+    },
+};
 
 use crate::{
     acquire::{Asking, Event},
@@ -57,7 +63,7 @@ impl Asking<'_> {
                     let _ = within(taking_back.clock.clone(), taking_back.limit, raise).await;
                 }
                 // The hold may have ended before it came to this member.
-                if !quorum.shared.holds.is_held(attempt) {
+                if !quorum.shared.holds.is_held(attempt) && kept(Rule::LateGrantGivenBack) {
                     quorum.shared.background.run(taking_back.clone().from(store, in_doubt));
                 }
             }

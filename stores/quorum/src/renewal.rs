@@ -9,6 +9,7 @@ use tenure_core::{
         Renewed,
         queue::{Answer, Ask, Intent, Order},
         quorum::{RenewalTally, mark::Standing},
+        rule::{Rule, kept},
     },
     store::Renewal,
 };
@@ -110,8 +111,8 @@ impl QuorumStore {
                     self.shared.background.run(self.taking_back(&hold.renewal).from(store, false));
                 }
             }
-            Renewed::Unknown => {}
-            Renewed::Renewed { .. } => {
+            Renewed::Unknown if kept(Rule::RenewalMakesNoMajority) => {}
+            Renewed::Renewed { .. } | Renewed::Unknown => {
                 let lost = stores(|answer| *answer == Renewed::Lost);
                 if let Some(held) = hold.held.as_ref().filter(|_| !lost.is_empty()) {
                     self.bring_back(&hold, held, lost);

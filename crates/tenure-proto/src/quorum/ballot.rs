@@ -179,7 +179,7 @@ impl Ballot {
     /// What is to be done next. A [`Step::Confirm`] is told once.
     #[must_use]
     pub fn step(&mut self) -> Step {
-        let needed = majority(self.seats.len());
+        let needed = self.needed();
         if let Some(won) = self.won() {
             return won;
         }
@@ -237,6 +237,13 @@ impl Ballot {
         })
     }
 
+    fn needed(&self) -> usize {
+        if self.known.is_some() && !kept(Rule::DowngradeByMajority) {
+            return 1;
+        }
+        majority(self.seats.len())
+    }
+
     fn count(&self, which: impl Fn(&Seat) -> bool) -> usize {
         self.seats.iter().filter(|seat| which(seat)).count()
     }
@@ -251,7 +258,7 @@ impl Ballot {
             })
             .collect();
         let most = counted.iter().max().copied();
-        let certain = certain(counted, self.seats.len())?;
+        let certain = certain(counted, self.needed())?;
         let left = if kept(Rule::LeaseOfQuorumIsTheLeast) { certain } else { most? };
         Some(Step::Won { token: self.token?, left })
     }
@@ -267,7 +274,7 @@ impl Ballot {
     /// The token to write, once a majority granted: the known one if a majority keeps it, else the
     /// greatest that was heard of.
     fn choose(&mut self) -> Option<Token> {
-        let needed = majority(self.seats.len());
+        let needed = self.needed();
         if self.tokens().count() < needed {
             return self.token;
         }

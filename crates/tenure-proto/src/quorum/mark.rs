@@ -20,6 +20,7 @@ use super::majority;
 use crate::{
     lease::drift,
     queue::{Contender, Snapshot},
+    rule::{Rule, kept},
 };
 
 /// The reserved name: nobody can lock it through a quorum.
@@ -59,6 +60,9 @@ impl Charter {
     /// it may have forgotten, by whichever of the clocks.
     #[must_use]
     pub fn new_mark(&self) -> Duration {
+        if !kept(Rule::NewMarkCountsLater) {
+            return LIFE;
+        }
         let drift = drift(self.longest);
         LIFE.saturating_add(self.longest).saturating_add(drift).saturating_add(drift)
     }

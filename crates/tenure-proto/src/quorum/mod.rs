@@ -33,9 +33,9 @@ pub const fn majority(members: usize) -> usize {
     members / 2 + 1
 }
 
-/// What is certain of so many lengths that a majority of `members` has: the least of the majority
-/// that has the most. `None` when they are fewer than a majority.
-fn certain<T: Ord + Copy>(mut lengths: Vec<T>, members: usize) -> Option<T> {
+/// What is certain of these lengths when so many are needed, a majority: the least of those that
+/// are the most. `None` when they are fewer.
+fn certain<T: Ord + Copy>(mut lengths: Vec<T>, needed: usize) -> Option<T> {
     lengths.sort_unstable_by(|one, other| other.cmp(one));
-    lengths.get(majority(members) - 1).copied()
+    lengths.get(needed - 1).copied()
 }

@@ -5,11 +5,11 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Clock, MemoryStore, Timestamp};
+use tenure_core::{Clock, Timestamp};
 use tokio::sync::Notify;
 
 use super::{
-    Counts, Violation, election::Observers, history::History, latch::Latches, line::Line,
+    Counts, Keeper, Violation, election::Observers, history::History, latch::Latches, line::Line,
     tokens::Tokens, watched::Hold,
 };
 use crate::sim::SimClock;
@@ -21,7 +21,7 @@ pub(super) const TICK: Duration = Duration::from_millis(2);
 /// Watches one run.
 #[derive(Debug)]
 pub struct Checker {
-    pub(super) store: MemoryStore,
+    pub(super) keeper: Arc<dyn Keeper>,
     pub(super) clock: SimClock,
     longest_lease: Duration,
     state: Mutex<State>,
@@ -43,10 +43,10 @@ pub(super) struct State {
 }
 
 impl Checker {
-    /// Watches a run over `store`, whose true time is `clock`.
+    /// Watches a run over what `keeper` keeps, whose true time is `clock`.
     #[must_use]
     pub fn new(
-        store: MemoryStore,
+        keeper: Arc<dyn Keeper>,
         clock: SimClock,
         longest_lease: Duration,
         trace: bool,
@@ -63,7 +63,7 @@ impl Checker {
             leases_gone: None,
         };
         let failed = Notify::new();
-        Arc::new(Self { store, clock, longest_lease, state: Mutex::new(state), failed })
+        Arc::new(Self { keeper, clock, longest_lease, state: Mutex::new(state), failed })
     }
 
     /// Returns as soon as a promise was broken.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_core::{
-    Clock, Guard, LockName, LostReason, Store,
+    Clock, Guard, LockName, LostReason,
     proto::{queue::Mode, turn},
 };
 
@@ -43,8 +43,8 @@ impl Checker {
             released: None,
         };
         let valid = hold.valid();
-        let lossless = self.lossless(&state);
-        if let Some(wrong) = state.tokens.begins(&name, token, mode, valid && lossless) {
+        let (lossless, apart) = (self.lossless(&state), self.keeper.tells_readers_apart());
+        if let Some(wrong) = state.tokens.begins(&name, token, mode, valid && lossless, apart) {
             self.broken(&mut state, "S2", wrong);
         }
         if let Some(wrong) = state.line.begins(&hold.watched, now) {
@@ -68,7 +68,7 @@ impl Checker {
 
     /// Looks at all holds of a name, and at what the store keeps of it.
     pub async fn look(&self, name: &LockName) {
-        let snapshot = self.store.inspect(name).await.unwrap_or_default();
+        let snapshot = self.keeper.kept(name).await;
         let now = self.clock.now();
         let view = View::new(&snapshot, now);
         let mut state = self.lock();

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Clock, LatchError, LockName, Store, Timestamp, proto::queue::Snapshot};
+use tenure_core::{Clock, LatchError, LockName, Timestamp, proto::queue::Snapshot};
 
 use super::{Checker, checker::TICK};
 
@@ -162,7 +162,7 @@ impl Checker {
 
     /// A call to arrive was answered with how many are missing.
     pub async fn arrived(&self, name: &LockName, call: usize, count: u32, remaining: u32) {
-        let snapshot = self.store.inspect(name).await.unwrap_or_default();
+        let snapshot = self.keeper.kept(name).await;
         self.each_once(name, &snapshot);
         let now = self.clock.now();
         let from = {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{
-    AcquireError, Clock, LockName, ShutdownError, Store, Timestamp, Token,
+    AcquireError, Clock, LockName, ShutdownError, Timestamp, Token,
     proto::queue::{Contender, Mode, Snapshot},
 };
 
@@ -49,7 +49,7 @@ impl Checker {
     /// An acquisition was told that somebody else has the name. Where no call comes late, the store
     /// cannot have granted it then.
     pub async fn denied(&self, name: &LockName, label: &str, exact: bool) {
-        let snapshot = self.store.inspect(name).await.unwrap_or_default();
+        let snapshot = self.keeper.kept(name).await;
         let ours = |holder: &Contender| holder.label == label && !holder.lingering;
         if exact && snapshot.holders.iter().any(ours) {
             let what = format!("{label} was told that {name} is taken, but has it");
@@ -148,6 +148,22 @@ impl Checker {
         if *left != Snapshot::default() {
             let what = format!("{name} is not free in the end: {left:?}");
             self.broken(&mut self.lock(), "S5", what);
+        }
+    }
+
+    /// What some part of the store still keeps for somebody who must have left nothing there.
+    pub fn left_behind(&self, who: &str, name: &LockName, left: &[Contender]) {
+        if !left.is_empty() {
+            let what = format!("{who} left something of {name} behind: {left:?}");
+            self.broken(&mut self.lock(), "S5", what);
+        }
+    }
+
+    /// A writer was told that it lets readers in.
+    pub fn lets_readers_in(&self, token: Token, really: bool) {
+        if !really {
+            let what = format!("{token} was told that it lets readers in, which it does not");
+            self.broken(&mut self.lock(), "S9", what);
         }
     }
 

@@ -22,17 +22,18 @@ struct Name {
 }
 
 impl Tokens {
-    /// A hold with `token` begins; `valid` says whether it can be counted on. What is wrong with
-    /// it, if anything is.
+    /// A hold with `token` begins; `valid` says whether it can be counted on, and `apart` whether
+    /// readers have tokens of their own. What is wrong with it, if anything is.
     pub(super) fn begins(
         &mut self,
         name: &LockName,
         token: Token,
         mode: Mode,
         valid: bool,
+        apart: bool,
     ) -> Option<String> {
         let state = self.names.entry(name.clone()).or_default();
-        if !state.seen.insert(token) {
+        if !state.seen.insert(token) && (apart || mode != Mode::Shared) {
             return Some(format!("{name} was held twice with token {token}"));
         }
         // Readers are unordered among themselves, and a permit's token is no fence.

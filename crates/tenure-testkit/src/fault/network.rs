@@ -11,7 +11,7 @@ use std::{
 };
 
 use tenure_core::{Clock, Fault, FaultKind, proto::Timestamp};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::{Faults, Kind, Tally};
 use crate::Random;
@@ -27,6 +27,8 @@ pub(super) struct Network {
     tally: Arc<Tally>,
     under_way: Arc<AtomicUsize>,
     cut: AtomicBool,
+    /// Whether the process stands still.
+    still: watch::Sender<bool>,
     /// Whether calls go on when their callers give them up.
     late_calls: bool,
     last_trouble: AtomicU64,
@@ -74,6 +76,7 @@ impl Network {
             tally,
             under_way: Arc::default(),
             cut: AtomicBool::new(false),
+            still: watch::Sender::new(false),
             late_calls,
             last_trouble: AtomicU64::new(0),
         }
@@ -85,6 +88,16 @@ impl Network {
 
     pub(super) fn cut(&self) {
         self.cut.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn stand_still(&self, still: bool) {
+        self.still.send_replace(still);
+    }
+
+    /// Waits while the process stands still.
+    async fn awake(&self) {
+        // The sender is here, so it cannot be gone.
+        let _ = self.still.subscribe().wait_for(|still| !still).await;
     }
 
     pub(super) fn last_trouble(&self) -> Timestamp {
@@ -101,6 +114,7 @@ impl Network {
         &self,
         call: impl Fn() -> Call<T> + Send + 'static,
     ) -> Result<T, Fault> {
+        self.awake().await;
         if self.cut.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
@@ -117,14 +131,19 @@ impl Network {
             let answer = call().await;
             tokio::spawn(self.answer(&fate, answer, reply));
         }
-        tokio::select! {
+        let answer = tokio::select! {
             biased;
             Ok(answer) = answer => answer,
             () = self.clock.sleep_until(given_up) => {
                 self.tally.count(Kind::InDoubt);
                 Err(Fault::new(FaultKind::InDoubt, "the store did not answer", "try again"))
             }
+        };
+        self.awake().await;
+        if self.cut.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
         }
+        answer
     }
 
     /// Carries a call out whatever becomes of its caller.

@@ -84,6 +84,12 @@ impl Unreliable {
         self.network.cut();
     }
 
+    /// Whether the process stands still: as long as it does, no request leaves and no answer is
+    /// heard. For what the process runs in the background, where nothing else holds it.
+    pub fn stand_still(&self, still: bool) {
+        self.network.stand_still(still);
+    }
+
     /// When a call was sent last that went wrong in any way.
     #[must_use]
     pub fn last_trouble(&self) -> Timestamp {

@@ -8,14 +8,15 @@ use std::{
 
 /// A future that is dropped when it is still pending after a number of polls: so each of its await
 /// points is reached by some seed.
-pub(super) struct Limited<F: Future> {
+#[derive(Debug)]
+pub struct Limited<F: Future> {
     future: Option<Pin<Box<F>>>,
     polls: u64,
 }
 
 impl<F: Future> Limited<F> {
     /// `future`, dropped after `polls` polls; never, if there is no such number.
-    pub(super) fn new(future: impl IntoFuture<IntoFuture = F>, polls: Option<u64>) -> Self {
+    pub fn new(future: impl IntoFuture<IntoFuture = F>, polls: Option<u64>) -> Self {
         Self { future: Some(Box::pin(future.into_future())), polls: polls.unwrap_or(u64::MAX) }
     }
 }

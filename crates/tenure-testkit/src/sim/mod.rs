@@ -23,6 +23,9 @@ mod task;
 mod world;
 
 pub use clock::SimClock;
+pub use limited::Limited;
+pub use pausable::{Pausable, Power};
 pub use plan::Plan;
+pub use resource::{Resources, Written};
 pub use run::{Run, replay, simulate};
-pub use sweep::{Sweep, seeds_wanted, sweep, sweep_with};
+pub use sweep::{Sweep, seeds_wanted, sweep, sweep_of, sweep_with};

@@ -1,15 +1,16 @@
 //! Futures of a process that can stand still, or end without a word.
 
 use std::{
+    fmt,
     future::Future,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
-/// Whether a process runs.
+/// Whether a process runs. Clones are of the same process.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Power(Arc<Mutex<State>>);
+pub struct Power(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -20,22 +21,25 @@ struct State {
 
 impl Power {
     /// None of the process's futures is polled any more, until it is resumed.
-    pub(super) fn pause(&self) {
+    pub fn pause(&self) {
         self.lock().paused = true;
     }
 
-    pub(super) fn resume(&self) {
+    /// They are polled again.
+    pub fn resume(&self) {
         self.lock().paused = false;
         self.wake();
     }
 
     /// All of the process's futures are dropped where they stand.
-    pub(super) fn end(&self) {
+    pub fn end(&self) {
         self.lock().ended = true;
         self.wake();
     }
 
-    pub(super) fn is_ended(&self) -> bool {
+    /// Whether the process has ended.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
         self.lock().ended
     }
 
@@ -52,14 +56,21 @@ impl Power {
 }
 
 /// A future of a process with a [`Power`]. It is ready when the process has ended.
-pub(super) struct Pausable {
+pub struct Pausable {
     power: Power,
     future: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Pausable {
-    pub(super) fn new(power: &Power, future: impl Future<Output = ()> + Send + 'static) -> Self {
+    /// `future` as a part of the process of `power`.
+    pub fn new(power: &Power, future: impl Future<Output = ()> + Send + 'static) -> Self {
         Self { power: power.clone(), future: Some(Box::pin(future)) }
+    }
+}
+
+impl fmt::Debug for Pausable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pausable").field("power", &self.power).finish_non_exhaustive()
     }
 }
 

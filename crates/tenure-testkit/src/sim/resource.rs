@@ -12,7 +12,7 @@ use tenure_core::{
 
 /// Two resources for each name. Both are written to with every write.
 #[derive(Debug, Default)]
-pub(super) struct Resources {
+pub struct Resources {
     highest: Mutex<BTreeMap<LockName, Highest>>,
 }
 
@@ -24,15 +24,16 @@ struct Highest {
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Written {
+pub struct Written {
     /// Whether the resource that compares tokens accepted it.
-    pub(super) accepted: bool,
+    pub accepted: bool,
     /// Whether the other one was harmed: it accepted an older write after a newer one.
-    pub(super) harm: bool,
+    pub harm: bool,
 }
 
 impl Resources {
-    pub(super) fn write(&self, name: &LockName, token: Token) -> Written {
+    /// A write with `token` reaches both resources of `name`.
+    pub fn write(&self, name: &LockName, token: Token) -> Written {
         let mut all = self.highest.lock().unwrap_or_else(PoisonError::into_inner);
         let highest = all.entry(name.clone()).or_default();
         let harm = Some(token) < highest.unfenced;

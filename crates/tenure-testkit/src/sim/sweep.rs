@@ -54,11 +54,21 @@ pub fn sweep(seeds: Range<u64>) -> Sweep {
 /// The same with a rule broken, which some seed should notice.
 #[must_use]
 pub fn sweep_with(seeds: Range<u64>, broken: Option<Rule>) -> Sweep {
+    sweep_of(simulate, seeds, broken)
+}
+
+/// The same for another simulation than that of one store.
+#[must_use]
+pub fn sweep_of(
+    simulate: impl Fn(u64, &Arc<Tally>) -> Run + Sync,
+    seeds: Range<u64>,
+    broken: Option<Rule>,
+) -> Sweep {
     let tally = Arc::new(Tally::default());
     let next = AtomicU64::new(seeds.start);
     // No seed above one that failed needs to be run.
     let stop = AtomicU64::new(seeds.end);
-    let part = || {
+    let part = || -> Sweep {
         // Rules are broken on one thread at a time.
         let _broken = broken.map(break_rule);
         let mut part = Sweep::default();

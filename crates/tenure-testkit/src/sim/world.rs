@@ -33,7 +33,7 @@ impl World {
         let clock = SimClock::true_time();
         let store = MemoryStore::with_clock(Arc::new(clock.clone()));
         let longest_lease = plan.longest_lease() + super::plan::LONGEST_GRACE;
-        let check = Checker::new(store.clone(), clock.clone(), longest_lease, trace);
+        let check = Checker::new(Arc::new(store.clone()), clock.clone(), longest_lease, trace);
         check.calls_are_late_by(if plan.late_calls {
             plan.faults.delay * 3
         } else {

@@ -1,32 +1,70 @@
 //! Quorums under simulated trouble, and with their rules broken.
 
-use tenure_testkit::{proto::rule::Rule, sim::seeds_wanted};
+use std::{sync::Arc, time::Instant};
+
+use tenure_testkit::{
+    fault::Kind,
+    proto::rule::Rule,
+    sim::{Run, seeds_wanted},
+};
 
 use crate::sim::{simulate, sweep};
 
 #[test]
 fn simulation_of_quorums_breaks_no_promise() {
     // A quorum's run is several times as long as a single store's.
-    let seeds = seeds_wanted() / 10;
-    let (holds, wipes, failed) = sweep(0..seeds, None);
-    if let Some(run) = failed {
-        panic!(
-            "SEED={} breaks {}\nsee it again: TENURE_SIM_SEED={} cargo test -p tenure-quorum of_one_quorum",
-            run.seed,
-            run.violation.unwrap_or_default(),
-            run.seed
-        );
+    let (seeds, began) = (seeds_wanted() / 10, Instant::now());
+    let (swept, seen) = sweep(0..seeds, None);
+    if let Some(run) = &swept.failure {
+        let (seed, what) = (run.seed, run.violation.as_ref().unwrap());
+        let again = "cargo test -p tenure-quorum of_one_quorum -- --nocapture";
+        panic!("SEED={seed} breaks {what}\nsee it again: TENURE_SIM_SEED={seed} {again}");
     }
-    println!("{seeds} seeds, {holds} holds, {wipes} members lost their memory");
-    assert!(seeds < 100 || (holds > seeds && wipes > 0), "too little happened");
+    println!("{seeds} seeds in {:.1?}\n{:#?}", began.elapsed(), swept.counts);
+    println!("{:#?}\n{seen:#?}", swept.tally);
+    if seeds < 1_000 {
+        return;
+    }
+    let missing: Vec<_> = TROUBLES.iter().filter(|kind| swept.tally.of(**kind) == 0).collect();
+    assert!(missing.is_empty(), "these faults never happened: {missing:?}");
+    assert_eq!(seen.missing(), [], "these never happened");
+    let counts = swept.counts;
+    let often = [counts.readers, counts.downgrades, counts.passes, counts.losses];
+    assert!(counts.holds > seeds, "too little happened: {counts:?}");
+    assert!(often.iter().all(|count| *count > seeds / 50), "too little happened: {counts:?}");
+    assert!(counts.in_doubt > 0 && counts.fenced_off > 0, "too little happened: {counts:?}");
 }
 
+/// What goes wrong for a quorum, beside what is seen of its members.
+const TROUBLES: &[Kind] = &[
+    Kind::Refused,
+    Kind::RequestLost,
+    Kind::ReplyLost,
+    Kind::Repeated,
+    Kind::RequestLate,
+    Kind::ReplyLate,
+    Kind::Outage,
+    Kind::Paused,
+    Kind::Crashed,
+    Kind::ClockRate,
+    Kind::DataLost,
+    Kind::Evicted,
+    Kind::WallSetBack,
+    Kind::AcquireDropped,
+    Kind::ReleaseDropped,
+    Kind::DowngradeDropped,
+];
+
+/// Shows the seed in `TENURE_SIM_SEED` line by line, or some other.
 #[test]
 fn simulation_of_one_quorum_can_be_repeated() {
     let seed = std::env::var("TENURE_SIM_SEED").ok().and_then(|seed| seed.parse().ok());
-    let (one, other) = (simulate(seed.unwrap_or(7)), simulate(seed.unwrap_or(7)));
-    assert_eq!(one.violation, None);
-    assert_eq!((one.holds, one.wipes), (other.holds, other.wipes));
+    let run = || -> Run { simulate(seed.unwrap_or(7), &Arc::default(), &Arc::default(), true) };
+    let (one, other) = (run(), run());
+    for line in &one.trace {
+        println!("{line}");
+    }
+    assert_eq!((one.violation, one.fingerprint), (None, other.fingerprint));
 }
 
 /// No rule may need more seeds than this to be noticed.
@@ -36,9 +74,8 @@ const SEEDS: u64 = 2_000;
 fn every_broken_rule_of_quorums_is_noticed() {
     let mut unnoticed = Vec::new();
     for rule in Rule::OF_QUORUMS.iter().copied() {
-        let (_, _, failed) = sweep(0..SEEDS, Some(rule));
-        match failed {
-            Some(run) => println!("{rule:?}, seed {}: {}", run.seed, run.violation.unwrap()),
+        match sweep(0..SEEDS, Some(rule)).0.failure {
+            Some(run) => println!("{rule:?}, seed {}: {:.150}", run.seed, run.violation.unwrap()),
             None => unnoticed.push(rule),
         }
     }

@@ -1,75 +1,86 @@
 //! A simulation of quorums: several processes with real engines, guards and hand-over, over members
 //! in memory, each with a clock of its own, behind networks that lose, repeat and delay. Members
-//! lose their memory. The same seed gives the same run.
+//! lose their memory, processes stand still and end. The same seed gives the same run.
 
-mod check;
+mod chaos;
+mod hold;
+mod ledger;
+mod members;
 mod plan;
 mod process;
+mod seen;
+mod task;
 mod world;
 
-use std::{
-    ops::Range,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::{ops::Range, sync::Arc, time::Duration};
 
+use tenure_core::{Clock, Store};
 use tenure_testkit::{
     Random,
-    proto::rule::{Rule, break_rule},
+    fault::Tally,
+    proto::{quorum::mark, rule::Rule},
+    sim::{Run, Sweep, sweep_of},
 };
 use tokio::runtime::Builder;
 
-use self::{plan::Plan, world::World};
+pub(crate) use self::seen::{Seen, Sight};
+use self::{plan::Plan, process::Process, world::World};
 
-/// What came of one seed.
-#[derive(Debug)]
-pub(crate) struct Run {
-    pub(crate) seed: u64,
-    pub(crate) violation: Option<String>,
-    pub(crate) holds: u64,
-    pub(crate) wipes: u64,
-}
-
-pub(crate) fn simulate(seed: u64) -> Run {
+/// Runs one seed; with `trace`, keeps what happened.
+pub(crate) fn simulate(seed: u64, tally: &Arc<Tally>, seen: &Arc<Seen>, trace: bool) -> Run {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let mut random = Random::new(seed);
-        let world = World::new(Plan::of(seed), &mut random);
+        let world = World::new(Plan::of(seed), trace, (tally, seen), &mut random);
+        if trace {
+            world.check.note(0, &format!("{:?}", world.plan));
+        }
         tokio::select! {
             biased;
             () = world.check.failed() => {}
-            () = world.course(&mut random) => {}
+            () = course(&world, &mut random) => {}
         }
-        let (violation, holds) = world.check.verdict();
-        Run { seed, violation, holds, wipes: world.wipes() }
+        seen.add(Sight::Rejoined, world.members.rejoined());
+        let (violation, fingerprint, counts, trace) = world.check.verdict();
+        Run { seed, violation, fingerprint, counts, trace }
     })
 }
 
-/// Runs seeds on two threads until one fails; what all together came to, and who failed first.
-pub(crate) fn sweep(seeds: Range<u64>, broken: Option<Rule>) -> (u64, u64, Option<Run>) {
-    let next = AtomicU64::new(seeds.start);
-    let stop = AtomicU64::new(seeds.end);
-    let part = || {
-        let _broken = broken.map(break_rule);
-        let (mut holds, mut wipes, mut failed) = (0, 0, None::<Run>);
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= stop.load(Ordering::Relaxed) {
-                return (holds, wipes, failed);
-            }
-            let run = simulate(seed);
-            (holds, wipes) = (holds + run.holds, wipes + run.wipes);
-            if run.violation.is_some() {
-                stop.fetch_min(seed, Ordering::Relaxed);
-                failed.get_or_insert(run);
+/// Runs seeds until one fails.
+pub(crate) fn sweep(seeds: Range<u64>, broken: Option<Rule>) -> (Sweep, Arc<Seen>) {
+    let seen = Arc::default();
+    let simulate = |seed, tally: &Arc<Tally>| simulate(seed, tally, &seen, false);
+    (sweep_of(simulate, seeds, broken), seen)
+}
+
+/// Trouble, then calm; in the end nobody waits and nothing is left behind.
+async fn course(world: &Arc<World>, random: &mut Random) {
+    if world.plan.founded {
+        world.found(random).await;
+    }
+    let mut processes: Vec<_> =
+        (0..world.plan.processes).map(|index| Process::start(index + 1, world, random)).collect();
+    chaos::rage(world, &mut processes, random).await;
+    let bound = world.now().saturating_add(world.plan.bound());
+    for process in &mut processes {
+        for task in std::mem::take(&mut process.tasks) {
+            let rest = bound.since(world.now()).max(Duration::from_millis(1));
+            match tokio::time::timeout(rest, task).await {
+                Ok(ended) => ended.unwrap(),
+                Err(_) => return world.check.stuck(process.post.number, world.plan.bound()),
             }
         }
-    };
-    let parts: Vec<_> = std::thread::scope(|scope| {
-        let threads = [scope.spawn(part), scope.spawn(part)];
-        threads.map(|thread| thread.join().unwrap()).into_iter().collect()
-    });
-    let holds = parts.iter().map(|part| part.0).sum();
-    let wipes = parts.iter().map(|part| part.1).sum();
-    let failed = parts.into_iter().filter_map(|part| part.2).min_by_key(|run| run.seed);
-    (holds, wipes, failed)
+    }
+    world.clock.sleep_until(bound).await;
+    for store in &world.members.stores {
+        let left = store.list("", 10).await.unwrap();
+        for (name, left) in left.names.iter().filter(|(name, _)| name.as_str() != mark::NAME) {
+            world.check.nothing_left(name, left);
+        }
+    }
+    for process in processes.iter().filter(|process| !process.has_crashed()) {
+        if let Err(error) = process.post.tenure.shutdown(world.plan.longest()).await {
+            world.check.not_shut_down(process.post.number, &error);
+        }
+    }
 }

@@ -4,15 +4,22 @@ use std::time::Duration;
 
 use tenure_testkit::{Random, fault::Faults};
 
-/// The longest lease that all agree on.
-pub(super) const LONGEST: Duration = Duration::from_millis(1_000);
+/// The longest grace of a run.
+pub(super) const LONGEST_GRACE: Duration = Duration::from_millis(40);
+/// The longest that a process may stand still or be cut off.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) members: usize,
     pub(super) processes: u64,
     pub(super) tasks: u64,
+    pub(super) names: usize,
     pub(super) rounds: u64,
+    /// Whether the quorum is there before anything goes wrong.
+    pub(super) founded: bool,
+    /// Whether nothing goes wrong at all.
+    pub(super) quiet: bool,
     pub(super) chaos: Duration,
     pub(super) faults: Faults,
     pub(super) late_calls: bool,
@@ -21,51 +28,133 @@ pub(super) struct Plan {
     /// By how much clocks run fast or slow at most, in millionths.
     pub(super) rate: i32,
     pub(super) wipes: bool,
+    /// Whether processes lose members now and then, or all of them lose one.
     pub(super) outages: bool,
-    /// In how many of a thousand rounds an acquire is dropped midway.
+    pub(super) pauses: bool,
+    pub(super) crashes: bool,
+    pub(super) evictions: bool,
+    pub(super) wall_steps: bool,
+    /// In how many of a thousand awaits a future is dropped.
     pub(super) drops: u32,
+    /// Whether most holds are very short, so that they are passed on inside a process.
+    pub(super) quick: bool,
+    /// Whether leases are so long that nothing is ever free because its lease ended.
+    pub(super) long: bool,
+    pub(super) locks: Locks,
+}
+
+/// The kind of lock that all names of a run are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Locks {
+    Mutex,
+    /// With some writers that become readers.
+    ReadWrite,
 }
 
 impl Plan {
     pub(super) fn of(seed: u64) -> Self {
-        let mut random = Random::new(seed ^ 0x0b5e_55ed);
-        let quiet = random.happens(250);
-        let often =
-            |random: &mut Random| if quiet { 0 } else { *random.choose(&[0, 20, 100, 300]) };
+        let plan = Self::draw(&mut Random::new(seed ^ 0x0b5e_55ed));
+        let plan = if plan.quiet { plan.without_trouble() } else { plan };
+        if plan.long { plan.with_long_leases() } else { plan }
+    }
+
+    /// Calls of which none goes wrong.
+    pub(super) fn calm(&self) -> Faults {
+        Faults { patience: self.faults.patience, ..Faults::default() }
+    }
+
+    fn without_trouble(self) -> Self {
+        Self {
+            faults: self.calm(),
+            wipes: false,
+            outages: false,
+            pauses: false,
+            crashes: false,
+            evictions: false,
+            wall_steps: false,
+            drops: 0,
+            ..self
+        }
+    }
+
+    /// Without what leaves a lease of which nobody knows: it lasts for as long as it can.
+    fn with_long_leases(self) -> Self {
+        Self {
+            faults: Faults { repeated: 0, ..self.faults },
+            founded: true,
+            wipes: false,
+            crashes: false,
+            evictions: false,
+            ..self
+        }
+    }
+
+    fn draw(random: &mut Random) -> Self {
+        let often = |random: &mut Random| *random.choose(&[0, 0, 20, 80, 250]);
         let faults = Faults {
-            refused: often(&mut random),
-            request_lost: often(&mut random),
-            reply_lost: often(&mut random),
-            repeated: often(&mut random),
-            request_late: often(&mut random),
-            reply_late: often(&mut random),
+            refused: often(random),
+            request_lost: often(random),
+            reply_lost: often(random),
+            repeated: often(random),
+            request_late: often(random),
+            reply_late: often(random),
             hints_lost: 0,
             delay: Duration::from_millis(*random.choose(&[5, 40, 200])),
             patience: Duration::from_secs(5),
         };
+        // A late copy of an ask could bring back what an operator took away.
+        let evictions = random.happens(100);
+        let locks = *random.choose(&[Locks::Mutex, Locks::ReadWrite]);
         Self {
             members: *random.choose(&[3, 3, 5]),
             processes: 2 + random.below(3),
-            tasks: 1 + random.below(2),
+            tasks: 1 + random.below(3),
+            names: *random.choose(&[1, 1, 2]),
             rounds: 3 + random.below(6),
+            founded: random.happens(700),
+            quiet: random.happens(150),
             chaos: random.length(Duration::from_millis(500), Duration::from_secs(5)),
-            faults,
-            late_calls: !quiet && random.happens(500),
+            faults: if evictions { Faults { reply_late: 0, ..faults } } else { faults },
+            late_calls: !evictions && random.happens(500),
             skew: *random.choose(&[0, 20_000, 300_000]),
-            rate: *random.choose(&[0, 0, 8_000]),
-            wipes: random.happens(500),
-            outages: !quiet && random.happens(400),
-            drops: if quiet { 0 } else { *random.choose(&[0, 100, 300]) },
+            rate: *random.choose(&[0, 0, 5_000]),
+            wipes: !evictions && random.happens(400),
+            outages: random.happens(400),
+            pauses: random.happens(300),
+            crashes: random.happens(250),
+            evictions,
+            wall_steps: random.happens(200),
+            drops: *random.choose(&[0, 100, 300]),
+            quick: random.happens(200),
+            long: random.happens(150),
+            // A writer that lets readers in asks anew, so it may bring back what was taken away.
+            locks: if evictions { Locks::Mutex } else { locks },
         }
     }
 
-    /// Whether no call goes wrong.
-    pub(super) fn quiet(&self) -> bool {
-        let calm = Faults {
-            delay: self.faults.delay,
-            patience: self.faults.patience,
-            ..Faults::default()
-        };
-        self.faults == calm && !self.outages && !self.wipes && self.drops == 0
+    /// The longest lease that all agree on.
+    pub(super) const fn longest(&self) -> Duration {
+        Duration::from_secs(if self.long { 25 } else { 1 })
+    }
+
+    /// The leases to choose from, in milliseconds.
+    pub(super) const fn leases(&self) -> &'static [u64] {
+        if self.long { &[20_000] } else { &[80, 250, 800] }
+    }
+
+    /// How long after its end a process may still hold something: what it sent may arrive late, and
+    /// be carried out again even later.
+    pub(super) fn end_of_the_dead(&self) -> Duration {
+        let late = if self.late_calls { self.faults.delay * 3 } else { Duration::ZERO };
+        // A lease is somewhat longer than what its holder counts on, and clocks differ.
+        (self.longest() + LONGEST_GRACE) * 103 / 100 + late + Duration::from_millis(20)
+    }
+
+    /// How long after the last fault all waiters have their lock, and nothing is left behind: those
+    /// that lost their memory are counted again, and what was left ends. What was abandoned is taken
+    /// back within half a lease.
+    pub(super) fn bound(&self) -> Duration {
+        let ended = if self.long { self.longest() / 2 } else { self.longest() * 4 };
+        ended + self.faults.delay * 2 + Duration::from_secs(5)
     }
 }

@@ -1,157 +1,183 @@
 //! One process: a quorum over its own connections, an engine, and tasks.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
-use tenure_core::{Clock, Guard, SeededEntropy, Store, Tenure};
+use tenure_core::{Clock, SeededEntropy, Store, Tenure, Timestamp};
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_testkit::{
     Random,
-    fault::{Faults, Unreliable},
-    sim::SimClock,
+    fault::{Faults, Kind, Unreliable},
+    proto::quorum::majority,
+    sim::{Pausable, Power, SimClock},
 };
 use tokio::task::JoinHandle;
 
-use super::{plan::LONGEST, world::World};
+use super::{plan::Plan, seen::Sight, task, world::World};
 
-pub(super) struct Process {
+/// What the tasks of a process share.
+#[derive(Debug)]
+pub(super) struct Post {
+    pub(super) number: u64,
+    pub(super) world: Arc<World>,
+    pub(super) tenure: Tenure,
+    pub(super) clock: SimClock,
     lines: Vec<Unreliable>,
-    tasks: Vec<JoinHandle<()>>,
+    power: Power,
+    resumed: AtomicU64,
+}
+
+/// A process from outside.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) post: Arc<Post>,
+    pub(super) tasks: Vec<JoinHandle<()>>,
+}
+
+impl Post {
+    /// When something last went wrong for this process, in true time.
+    pub(super) fn last_trouble(&self) -> Timestamp {
+        if self.world.plan.wipes {
+            // A hold that only a majority has is lost with the memory of one of them.
+            return Timestamp::NEVER;
+        }
+        let lines = self.lines.iter().map(Unreliable::last_trouble).max();
+        self.resumed().max(lines.unwrap_or_default())
+    }
+
+    /// When it was last resumed, in true time.
+    pub(super) fn resumed(&self) -> Timestamp {
+        Timestamp::from_nanos(self.resumed.load(Ordering::Relaxed))
+    }
+
+    /// Returns after `length` on the process's clock.
+    pub(super) async fn sleep(&self, length: Duration) {
+        self.clock.sleep_until(self.clock.now().saturating_add(length)).await;
+    }
+
+    pub(super) fn note(&self, what: &str) {
+        self.world.check.note(self.number, what);
+    }
+
+    /// Ends without a word, and leaves nothing behind that lasts longer than a lease.
+    pub(super) fn crash(self: &Arc<Self>) {
+        self.note("ends without a word");
+        self.world.tally.count(Kind::Crashed);
+        for line in &self.lines {
+            line.cut();
+        }
+        self.power.end();
+        let world = self.world.clone();
+        let (who, prefix) =
+            (format!("process {}", self.number), format!("process {},", self.number));
+        tokio::spawn(async move {
+            autopsy(&world, &prefix).await;
+            tokio::time::sleep(world.plan.end_of_the_dead()).await;
+            for name in &world.names {
+                let parts = world.members.parts(name, &prefix).await;
+                let left: Vec<_> = parts.into_values().flatten().collect();
+                world.check.left_behind(&who, name, &left);
+            }
+        });
+    }
+}
+
+/// What a process was at when it ended.
+async fn autopsy(world: &World, prefix: &str) {
+    let needed = majority(world.plan.members);
+    for name in &world.names {
+        for parts in world.members.parts(name, prefix).await.into_values() {
+            let most = parts.iter().map(|part| {
+                parts.iter().filter(|other| other.token == part.token && !other.lingering).count()
+            });
+            let sight = match most.max() {
+                Some(most) if most >= needed => Sight::EndedHolding,
+                Some(_) if parts.len() >= needed => Sight::EndedBetweenRounds,
+                _ => Sight::EndedWithMinority,
+            };
+            world.seen.count(sight);
+        }
+    }
+}
+
+/// How a process with this clock asks the members.
+pub(super) fn options(plan: &Plan, clock: &SimClock, random: &mut Random) -> QuorumOptions {
+    let options = QuorumOptions::new().longest_lease(plan.longest()).unwrap();
+    let options = options.member_limit(Duration::from_millis(60)).unwrap();
+    let entropy = Arc::new(SeededEntropy::new(random.next()));
+    options.clock(Arc::new(clock.clone())).entropy(entropy)
 }
 
 impl Process {
     pub(super) fn start(number: u64, world: &Arc<World>, random: &mut Random) -> Self {
         let plan = &world.plan;
         let rate = *random.choose(&[-plan.rate, 0, plan.rate]);
+        if rate != 0 {
+            world.tally.count(Kind::ClockRate);
+        }
         let clock = world.clock.beside(1_000_000 * random.below(1_000_000), rate);
         let connect =
             if plan.late_calls { Unreliable::new } else { Unreliable::without_late_calls };
         let lines: Vec<_> = world
             .members
+            .stores
             .iter()
-            .map(|member| {
+            .enumerate()
+            .map(|(member, store)| {
                 let (clock, tally) = (Arc::new(world.clock.clone()), world.tally.clone());
-                connect(Arc::new(member.clone()), clock, plan.faults, random.split(), tally)
+                let faults = world.faults(member);
+                connect(Arc::new(store.clone()), clock, faults, random.split(), tally)
             })
             .collect();
         let members = lines.iter().map(|line| Arc::new(line.clone()) as Arc<dyn Store>).collect();
-        let options = QuorumOptions::new()
-            .longest_lease(LONGEST)
-            .and_then(|options| options.member_limit(Duration::from_millis(60)))
-            .unwrap()
-            .clock(Arc::new(clock.clone()))
-            .entropy(Arc::new(SeededEntropy::new(random.next())));
-        let store = QuorumStore::new(members, options).unwrap();
+        let store = QuorumStore::new(members, options(plan, &clock, random)).unwrap();
         let (tenure, engine) = Tenure::builder(Arc::new(store))
             .clock(Arc::new(clock.clone()))
             .entropy(Arc::new(SeededEntropy::new(random.next())))
             .build_inline();
-        tokio::spawn(engine);
-        let tasks = (0..plan.tasks)
-            .map(|task| {
-                let (world, clock, tenure) = (world.clone(), clock.clone(), tenure.clone());
-                let label = format!("{number}:{task}");
-                tokio::spawn(work(world, clock, tenure, label, random.split()))
+        let (world, power) = (world.clone(), Power::default());
+        let resumed = AtomicU64::new(world.now().as_nanos());
+        let post = Arc::new(Post { number, world, tenure, clock, lines, power, resumed });
+        tokio::spawn(Pausable::new(&post.power, engine));
+        let tasks = (0..post.world.plan.tasks)
+            .map(|index| {
+                let work = task::work(post.clone(), index, random.split());
+                tokio::spawn(Pausable::new(&post.power, work))
             })
             .collect();
-        Self { lines, tasks }
+        Self { post, tasks }
     }
 
-    pub(super) fn set_faults(&self, line: usize, faults: Faults) {
-        if let Some(line) = self.lines.get(line) {
-            line.set_faults(faults);
+    pub(super) fn pause(&self) {
+        self.post.note("stands still");
+        self.stand_still(true);
+        self.post.power.pause();
+    }
+
+    pub(super) fn resume(&self) {
+        self.post.note("goes on");
+        self.stand_still(false);
+        self.post.resumed.store(self.post.world.now().as_nanos(), Ordering::Relaxed);
+        self.post.power.resume();
+    }
+
+    /// What a quorum runs in the background stands still by its connections.
+    fn stand_still(&self, still: bool) {
+        for line in &self.post.lines {
+            line.stand_still(still);
         }
     }
 
-    pub(super) fn calm_down(&self, faults: Faults) {
-        for line in &self.lines {
-            line.set_faults(faults);
-        }
+    pub(super) fn has_crashed(&self) -> bool {
+        self.post.power.is_ended()
     }
 
-    pub(super) async fn ended(self) {
-        for task in self.tasks {
-            task.await.unwrap();
-        }
-    }
-}
-
-async fn work(
-    world: Arc<World>,
-    clock: SimClock,
-    tenure: Tenure,
-    label: String,
-    mut random: Random,
-) {
-    for round in 0..world.plan.rounds {
-        let pause = random.length(Duration::ZERO, Duration::from_millis(100));
-        clock.sleep_until(clock.now().saturating_add(pause)).await;
-        if world.calm() {
-            return;
-        }
-        let label = format!("{label}:{round}");
-        let before = world.check.greatest();
-        if let Some(guard) = acquire(&world, &tenure, &label, &mut random).await {
-            let guard = Arc::new(guard);
-            world.check.begins(&guard, before);
-            hold(&world, &clock, &guard, &mut random).await;
-            let guard = Arc::try_unwrap(guard).unwrap();
-            match random.below(4) {
-                0 => drop(guard),
-                1 => drop(guard.leave_to_expire()),
-                _ => drop(guard.release().await),
-            }
-        }
-    }
-}
-
-async fn acquire(
-    world: &World,
-    tenure: &Tenure,
-    label: &str,
-    random: &mut Random,
-) -> Option<Guard> {
-    let ttl = Duration::from_millis(*random.choose(&[80, 250, 800]));
-    let mutex = tenure.mutex(world.name.as_str()).ttl(ttl).label(label);
-    let give_up = random.happens(world.plan.drops).then(|| random.below(60));
-    let tries = random.happens(400);
-    let asking = async {
-        if tries {
-            return mutex.try_lock().await;
-        }
-        mutex.lock().wait(Duration::from_millis(700)).await.map(Some)
-    };
-    let give_up = Duration::from_millis(give_up.unwrap_or(100_000));
-    let outcome = tokio::time::timeout(give_up, asking).await.ok()?.ok()?;
-    if outcome.is_none() && world.plan.quiet() {
-        given_back(world, label).await;
-    }
-    outcome
-}
-
-/// Where no call goes wrong, whoever is told that the name is taken has left nothing anywhere.
-async fn given_back(world: &World, label: &str) {
-    for member in &world.members {
-        let seen = member.inspect(&world.name).await.unwrap();
-        if seen.holders.iter().any(|holder| holder.label == label) {
-            world.check.broken(format!("S5: {label} was told that it is taken, but holds a part"));
-        }
-    }
-}
-
-/// Works for a while, and writes as long as the hold is valid.
-async fn hold(world: &World, clock: &SimClock, guard: &Guard, random: &mut Random) {
-    let most = Duration::from_millis(1_500) / (1 << random.below(7));
-    let until = clock.now().saturating_add(random.length(Duration::ZERO, most));
-    loop {
-        world.check.look();
-        if let Ok(token) = guard.check() {
-            world.check.write(token);
-        }
-        let now = clock.now();
-        if now >= until || world.calm() {
-            return;
-        }
-        let step = random.length(Duration::from_millis(1), most / 4 + Duration::from_millis(2));
-        clock.sleep_until(until.min(now.saturating_add(step))).await;
+    pub(super) fn set_faults(&self, member: usize, faults: Faults) {
+        self.post.lines[member].set_faults(faults);
     }
 }

@@ -1,0 +1,160 @@
+//! A member that writes down whose each token is, which no look at it would tell.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, Incarnation, LockName, MemoryStore, Owner, Store, Token, Wakeups,
+    proto::{
+        Renewed,
+        queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
+    },
+    store::{Capabilities, Finding, Listing, Renewal},
+};
+
+/// Whose the holds of all members are, by what is shown of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// What each owner called itself: the tasks of a process ask as one.
+    labels: BTreeMap<(LockName, Owner), BTreeSet<String>>,
+    /// Which members ever had which token for whom. Two readers may have the same one.
+    had: BTreeMap<(LockName, Token), BTreeMap<Owner, BTreeSet<usize>>>,
+}
+
+impl Ledger {
+    /// Whose a hold is.
+    pub(super) fn owner(&self, name: &LockName, seen: &Contender) -> Owner {
+        let state = self.lock();
+        let called = |owner: &&Owner| {
+            let labels = state.labels.get(&(name.clone(), **owner));
+            labels.is_some_and(|labels| labels.contains(&seen.label))
+        };
+        *state.had[&(name.clone(), seen.token.unwrap())].keys().find(called).unwrap()
+    }
+
+    /// The tokens that so many members had for an owner: one of them is what its holder was told.
+    pub(super) fn told(&self, name: &LockName, owner: Owner, members: usize) -> Vec<Token> {
+        let state = self.lock();
+        let of_name = state.had.iter().filter(|((of, _), _)| of == name);
+        of_name
+            .filter(|(_, owners)| owners.get(&owner).is_some_and(|had| had.len() >= members))
+            .map(|((_, token), _)| *token)
+            .collect()
+    }
+
+    fn asks(&self, name: &LockName, ask: &Ask) {
+        let labels = &mut self.lock().labels;
+        labels.entry((name.clone(), ask.owner)).or_default().insert(ask.label.clone());
+    }
+
+    fn has(&self, name: &LockName, token: Token, owner: Owner, member: usize) {
+        let had = &mut self.lock().had;
+        let of_token = had.entry((name.clone(), token)).or_default();
+        of_token.entry(owner).or_default().insert(member);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Noted {
+    pub(super) store: MemoryStore,
+    pub(super) member: usize,
+    pub(super) ledger: Ledger,
+}
+
+#[async_trait]
+impl Store for Noted {
+    fn kind(&self) -> &'static str {
+        self.store.kind()
+    }
+
+    fn location(&self) -> String {
+        self.store.location()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.store.capabilities()
+    }
+
+    fn for_engine(&self) -> Arc<dyn Store> {
+        Arc::new(self.clone())
+    }
+
+    fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
+        self.store.wakeups(name, owner)
+    }
+
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        self.ledger.asks(name, ask);
+        let answer = self.store.acquire(name, ask).await?;
+        if let Answer::Granted { token, .. } = answer {
+            self.ledger.has(name, token, ask.owner, self.member);
+        }
+        Ok(answer)
+    }
+
+    async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        // A quorum asks for one name at a time.
+        self.store.acquire_together(asks).await
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+        self.store.renew(holds).await
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        self.store.release(name, owner, keep).await
+    }
+
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        self.store.turn(name, owner, ask).await
+    }
+
+    async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
+        let raised = self.store.raise(name, owner, token).await?;
+        if raised == Raised::Raised {
+            self.ledger.has(name, token, *owner, self.member);
+        }
+        Ok(raised)
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        self.store.inspect(name).await
+    }
+
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        self.store.list(prefix, limit).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        self.store.evict(name).await
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        self.store.health().await
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        self.store.incarnation().await
+    }
+
+    #[cfg(unix)]
+    fn liveness(&self) -> Option<std::os::fd::OwnedFd> {
+        None
+    }
+}
