@@ -5,13 +5,12 @@ use std::sync::Arc;
 use tenure_proto::{Timestamp, queue::Mode};
 
 use crate::{
-    AcquireError, Fault, FaultKind, LockName,
+    AcquireError, LockName,
     contention::{Contention, Outcome},
     context::Context,
     driver::before,
     engine::Slot,
     error::TimedOut,
-    fault::NO_READERS,
     guard::Guard,
     handover::{Baton, Joined, Seats},
     options::{Busy, Settings},
@@ -107,18 +106,13 @@ pub(crate) fn admit(
         Mode::Permits { take, of } if take == 0 || take > of => {
             return Err(AcquireError::Permits { place: context.place(name), take, of });
         }
-        _ if settings.fair && !can.fifo => {
-            Some(("this store keeps no queue, so it cannot be fair", "do without fair()"))
-        }
-        Mode::Shared if !can.shared => Some(NO_READERS),
-        Mode::Permits { .. } if !can.permits => {
-            Some(("this store knows no permits", "use a mutex, or another store"))
-        }
-        Mode::Exclusive | Mode::Shared | Mode::Permits { .. } => None,
+        Mode::Exclusive => None,
+        Mode::Shared => can.no_readers(),
+        Mode::Permits { .. } => can.no_permits(),
     };
-    if let Some((what, cure)) = lacks {
-        let fault = Fault::new(FaultKind::Unsupported, what, cure);
-        return Err(AcquireError::store(context.place(name), fault));
+    let unfair = if settings.fair { can.no_order() } else { None };
+    if let Some(reason) = lacks.or(unfair) {
+        return Err(AcquireError::store(context.place(name), reason.into()));
     }
     context.reserve(name)
 }

@@ -2,10 +2,6 @@
 
 use std::{error::Error, fmt};
 
-/// What happened and what to do where a store lacks the shared mode.
-pub(crate) const NO_READERS: (&str, &str) =
-    ("this store knows no readers", "use a mutex, or another store");
-
 /// Whether a failed call may have taken effect, and whether it helps to try again (promise S9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

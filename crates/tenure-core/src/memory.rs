@@ -22,7 +22,7 @@ use tenure_proto::{
 
 use crate::{
     Clock, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
-    store::{Capabilities, Finding, LeaseScope, Listing, Renewal, Store, Weight, check_together},
+    store::{Capabilities, Finding, LeaseScope, Listing, Reasons, Renewal, Store, Weight, check_together},
 };
 
 const LIMITS: Limits = Limits {
@@ -50,6 +50,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,
     max_holders: LIMITS.max_holders,
+    reasons: Reasons::NONE,
 };
 
 /// A store in the memory of this process. Clones are the same store.

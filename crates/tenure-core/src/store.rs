@@ -98,6 +98,64 @@ pub struct Capabilities {
     pub max_waiters: usize,
     /// How many may hold one name together. More than that wait.
     pub max_holders: usize,
+    /// What a user is told of what it lacks, where there is more to say than that.
+    pub reasons: Reasons,
+}
+
+/// Why a store cannot do something, and what its users can do instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Why not.
+    pub what: &'static str,
+    /// What a user can do.
+    pub cure: &'static str,
+}
+
+/// A store's reasons for what it declares as `false` in its [`Capabilities`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reasons {
+    /// Why it has no `shared` mode.
+    pub shared: Option<Reason>,
+    /// Why it has no `permits`.
+    pub permits: Option<Reason>,
+    /// Why it is not `fifo`.
+    pub fifo: Option<Reason>,
+}
+
+impl Reasons {
+    /// No more than that it cannot be done.
+    pub const NONE: Self = Self { shared: None, permits: None, fifo: None };
+}
+
+impl Capabilities {
+    /// Why a name cannot be shared, if it cannot.
+    pub(crate) fn no_readers(&self) -> Option<Reason> {
+        const NO: Reason =
+            Reason { what: "this store knows no readers", cure: "use a mutex, or another store" };
+        (!self.shared).then(|| self.reasons.shared.unwrap_or(NO))
+    }
+
+    /// Why there are no permits, if there are none.
+    pub(crate) fn no_permits(&self) -> Option<Reason> {
+        const NO: Reason =
+            Reason { what: "this store knows no permits", cure: "use a mutex, or another store" };
+        (!self.permits).then(|| self.reasons.permits.unwrap_or(NO))
+    }
+
+    /// Why nothing can be asked of the order, if nothing can.
+    pub(crate) fn no_order(&self) -> Option<Reason> {
+        const NO: Reason = Reason {
+            what: "this store keeps no queue, so it cannot be fair",
+            cure: "do without fair()",
+        };
+        (!self.fifo).then(|| self.reasons.fifo.unwrap_or(NO))
+    }
+}
+
+impl From<Reason> for Fault {
+    fn from(Reason { what, cure }: Reason) -> Self {
+        Self::new(FaultKind::Unsupported, what, cure)
+    }
 }
 
 /// What a lease is tied to.

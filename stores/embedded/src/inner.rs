@@ -11,7 +11,7 @@ use std::{
 use tenure_core::{
     Fault, FaultKind,
     proto::queue::Limits,
-    store::{Capabilities, LeaseScope},
+    store::{Capabilities, LeaseScope, Reasons},
 };
 
 use crate::{
@@ -47,6 +47,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,
     max_holders: LIMITS.max_holders,
+    reasons: Reasons::NONE,
 };
 
 /// One opened store.

@@ -14,7 +14,7 @@ use tenure_core::{
         queue::{Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot, Together},
         quorum::{FEWEST_MEMBERS, gate, mark},
     },
-    store::{Capabilities, Finding, LeaseScope, Listing, Renewal, not_together},
+    store::{Capabilities, Finding, LeaseScope, Listing, Reason, Reasons, Renewal, not_together},
 };
 
 use crate::{
@@ -114,19 +114,13 @@ impl QuorumStore {
     fn admit(&self, name: &LockName, ask: &Ask) -> Result<(), Fault> {
         refuse_reserved(name)?;
         if let Mode::Permits { .. } = ask.mode {
-            return Err(unsupported(
-                "a quorum has no permits: three members of two permits each would admit three",
-                "keep the semaphore in one store",
-            ));
+            return Err(NO_PERMITS.into());
         }
         if ask.mode == Mode::Shared && !self.shared.capabilities.shared {
-            return Err(unsupported("a member has no shared mode", "use exclusive locks"));
+            return Err(NO_READERS.into());
         }
         if ask.order == Order::Fifo {
-            return Err(unsupported(
-                "a quorum keeps no queue, so nobody comes first",
-                "do without fair()",
-            ));
+            return Err(NO_QUEUE.into());
         }
         if ask.ttl > self.shared.charter.longest {
             return Err(too_long("a lease", ask.ttl, &self.shared.charter));
@@ -134,6 +128,18 @@ impl QuorumStore {
         Ok(())
     }
 }
+
+const NO_PERMITS: Reason = Reason {
+    what: "a quorum has no permits: three members of two permits each would admit three holders, \
+           as no member sees them all",
+    cure: "keep the semaphore in one store",
+};
+const NO_READERS: Reason =
+    Reason { what: "a member of the quorum knows no readers", cure: "use a mutex" };
+const NO_QUEUE: Reason = Reason {
+    what: "a quorum keeps no queue, as its members would not agree on who comes first",
+    cure: "do without fair(), or keep the lock in one store",
+};
 
 /// The names of marks and gates are nobody's to lock.
 pub(crate) fn refuse_reserved(name: &LockName) -> Result<(), Fault> {
@@ -173,8 +179,9 @@ fn check(members: &[Member], places: &[String]) -> Result<(), Fault> {
 
 fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
     let all = |can: fn(&Capabilities) -> bool| members.iter().all(|one| can(one.capabilities()));
+    let shared = all(|can| can.shared);
     Capabilities {
-        shared: all(|can| can.shared),
+        shared,
         permits: false,
         fifo: false,
         handoff: false,
@@ -193,6 +200,11 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         claim_window: Duration::ZERO,
         max_waiters: 0,
         max_holders: members.iter().map(|one| one.capabilities().max_holders).min().unwrap_or(0),
+        reasons: Reasons {
+            shared: (!shared).then_some(NO_READERS),
+            permits: Some(NO_PERMITS),
+            fifo: Some(NO_QUEUE),
+        },
     }
 }
 

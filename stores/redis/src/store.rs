@@ -20,7 +20,7 @@ use tenure_core::{
         },
         time::ceil_millis,
     },
-    store::{Capabilities, Finding, LeaseScope, Listing, Renewal},
+    store::{Capabilities, Finding, LeaseScope, Listing, Reasons, Renewal},
 };
 
 use crate::{
@@ -266,6 +266,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         claim_window: limits.claim_window,
         max_waiters: limits.max_waiters,
         max_holders: limits.max_holders,
+        reasons: Reasons::NONE,
     }
 }
 

@@ -10,7 +10,7 @@ use tenure_proto::{
 };
 
 use super::Lease;
-use crate::{Fault, FaultKind, driver::before, error::Lost, fault::NO_READERS};
+use crate::{Fault, FaultKind, driver::before, error::Lost};
 
 /// How long the store is asked for it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,9 +31,8 @@ impl Lease {
     /// Makes the hold of `generation` a shared one. Whatever comes of it, the lease goes on being
     /// renewed, and dropping the future leaves it to be released like any other.
     pub(crate) async fn downgrade(&self, generation: u64) -> Downgraded {
-        if !self.context.store.capabilities().shared {
-            let (what, cure) = NO_READERS;
-            return Downgraded::Refused(Fault::new(FaultKind::Unsupported, what, cure));
+        if let Some(reason) = self.context.store.capabilities().no_readers() {
+            return Downgraded::Refused(reason.into());
         }
         let clock = &*self.context.clock;
         let (ask, token, give_up) = match self.prepare(generation) {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure_core::{AcquireError, DowngradeError, MemoryStore, Tenure, store::Capabilities};
+use tenure_core::{
+    AcquireError, DowngradeError, MemoryStore, Tenure,
+    store::{Capabilities, Reason, Reasons},
+};
 
 use crate::flawed::Flawed;
 
@@ -26,6 +29,21 @@ async fn readers_and_permits_are_refused_where_the_store_knows_none() {
     refused(tenure.rwlock("a").try_read().await, "no readers");
     refused(tenure.semaphore("a", 2).acquire().await, "no permits");
     refused(tenure.semaphore("a", 2).try_acquire().await, "no permits");
+}
+
+#[tokio::test]
+async fn the_reasons_of_the_store_reach_its_users() {
+    let reason = |what| Some(Reason { what, cure: "go elsewhere" });
+    let lacks = |can: &mut Capabilities| {
+        (can.shared, can.permits, can.fifo) = (false, false, false);
+        can.reasons =
+            Reasons { shared: reason("one"), permits: reason("two"), fifo: reason("three") };
+    };
+    let tenure = Tenure::new(Arc::new(Flawed::new(MemoryStore::new()).without(lacks)));
+    refused(tenure.rwlock("a").read().await, "one; go elsewhere");
+    refused(tenure.semaphore("a", 2).acquire().await, "two; go elsewhere");
+    refused(tenure.mutex("a").fair().lock().await, "three; go elsewhere");
+    refused(tenure.all(["a", "b"]).fair().lock().await, "three; go elsewhere");
 }
 
 #[tokio::test]

@@ -21,6 +21,19 @@ pub async fn every_client_declares_the_same(scene: Scene) {
     assert_eq!(one.store().kind(), one.engine().store().kind());
 }
 
+/// Clause 13: a reason is given for what is lacking, and says why and what to do.
+pub async fn reasons_are_for_what_is_lacking(scene: Scene) {
+    let client = scene.client().await;
+    let can = client.can();
+    let reasons = &can.reasons;
+    for (can_do, reason) in
+        [(can.shared, reasons.shared), (can.permits, reasons.permits), (can.fifo, reasons.fifo)]
+    {
+        let Some(reason) = reason else { continue };
+        assert!(!can_do && !reason.what.is_empty() && !reason.cure.is_empty(), "{reason:?}");
+    }
+}
+
 /// Clause 13: a place outlives a claim window, or a waiter passed over could not come back to it;
 /// and a store without a queue has no figures of one.
 pub async fn lengths_declared_are_usable(scene: Scene) {

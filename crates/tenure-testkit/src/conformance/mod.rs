@@ -200,6 +200,7 @@ macro_rules! conformance {
                 a_store_says_what_and_where_it_is
                 every_client_declares_the_same
                 lengths_declared_are_usable
+                reasons_are_for_what_is_lacking
             }
             together {
                 free_names_are_granted_together

@@ -51,3 +51,19 @@ async fn a_lease_longer_than_all_agreed_on_is_refused() {
     let error = tenure.mutex("order").ttl(long).try_lock().await.unwrap_err();
     assert!(error.to_string().contains("longest_lease"), "{error}");
 }
+
+#[tokio::test]
+async fn what_a_quorum_cannot_do_is_refused_with_why_and_what_to_do() {
+    let store = QuorumStore::open(members(3), QuorumOptions::new()).await.unwrap();
+    let tenure = Tenure::new(Arc::new(store));
+    let permits = tenure.semaphore("order", 2).try_acquire().await.unwrap_err().to_string();
+    let fair = tenure.mutex("order").fair().try_lock().await.unwrap_err().to_string();
+    for (error, says) in [
+        (&permits, "two permits each would admit three holders"),
+        (&permits, "keep the semaphore in one store"),
+        (&fair, "would not agree on who comes first"),
+        (&fair, "do without fair()"),
+    ] {
+        assert!(error.contains("\"order\"") && error.contains(says), "{error}");
+    }
+}
