@@ -6,7 +6,10 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -22,7 +25,9 @@ use tenure_proto::{
 
 use crate::{
     Clock, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
-    store::{Capabilities, Finding, LeaseScope, Listing, Reasons, Renewal, Store, Weight, check_together},
+    store::{
+        Capabilities, Finding, LeaseScope, Listing, Reasons, Renewal, Store, Weight, check_together,
+    },
 };
 
 const LIMITS: Limits = Limits {
@@ -69,6 +74,8 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// ```
 #[derive(Clone)]
 pub struct MemoryStore {
+    /// Which of the stores of this process it is.
+    number: u64,
     clock: Arc<dyn Clock>,
     names: Arc<Mutex<Names>>,
     hints: HintBoard,
@@ -132,7 +139,9 @@ impl MemoryStore {
     /// An empty store on `clock`.
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, names: Arc::default(), hints: HintBoard::new() }
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { number, clock, names: Arc::default(), hints: HintBoard::new() }
     }
 
     /// Loses everything, as a server does that restarts without persistence.
@@ -248,7 +257,7 @@ impl Store for MemoryStore {
     }
 
     fn location(&self) -> String {
-        "memory of this process".to_owned()
+        format!("memory of this process, store {}", self.number)
     }
 
     fn capabilities(&self) -> &Capabilities {

@@ -161,11 +161,7 @@ fn check(members: &[Member], places: &[String]) -> Result<(), Fault> {
         return wrong(what, "name at least three independent stores");
     }
     for (index, (member, place)) in members.iter().zip(places).enumerate() {
-        let twice = members.iter().zip(places).take(index).any(|(other, other_place)| {
-            // Stores in memory have no address to tell them apart.
-            Arc::ptr_eq(member, other) || (place == other_place && member.kind() != "memory")
-        });
-        if twice {
+        if places.iter().take(index).any(|other| other == place) {
             return wrong(format!("{place} is named twice"), "name each store once");
         }
         let can = member.capabilities();

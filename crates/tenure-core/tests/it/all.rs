@@ -152,6 +152,17 @@ async fn locks_of_several_stores_keep_the_settings_of_their_own() {
 }
 
 #[tokio::test]
+async fn one_name_in_two_stores_is_two_locks() {
+    let ((one, _), (other, _)) = (tenure(), tenure());
+    let guard = All::of([one.mutex("a"), other.mutex("a")]).lock().await.unwrap();
+    assert_eq!(guard.parts().len(), 2);
+    for tenure in [&one, &other] {
+        assert!(tenure.mutex("a").try_lock().await.unwrap().is_none());
+    }
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
 async fn it_is_lost_as_soon_as_one_is_and_the_others_are_released_all_the_same() {
     let (tenure, store) = tenure();
     let guard = tenure.all(["a", "b", "c"]).ttl(Duration::from_millis(300)).lock().await.unwrap();

@@ -152,11 +152,12 @@ async fn a_wait_that_ends_says_how_many_are_missing() {
         clock.advance(Duration::from_millis(100));
     }
     let error = waiter.await.unwrap().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "lock \"start\" in memory of this process: 2 of 3 had not arrived within 5s; \
+    let location = tenure.store().location();
+    let says = format!(
+        "lock \"start\" in {location}: 2 of 3 had not arrived within 5s; \
          wait longer, or see with `arrived` who is missing"
     );
+    assert_eq!(error.to_string(), says);
 }
 
 #[tokio::test]

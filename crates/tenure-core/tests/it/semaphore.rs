@@ -33,7 +33,8 @@ async fn permits_that_can_never_be_had_are_refused_with_their_number() {
     let tenure = Tenure::new(Arc::new(MemoryStore::new()));
     for (take, of) in [(0, 3), (4, 3), (1, 0), (u32::MAX, 1)] {
         let error = tenure.semaphore("a", of).acquire_many(take).await.unwrap_err();
-        let text = format!("lock \"a\" in memory of this process: {take} of {of} permits");
+        let location = tenure.store().location();
+        let text = format!("lock \"a\" in {location}: {take} of {of} permits");
         assert!(error.to_string().starts_with(&text), "{error}");
         assert!(matches!(error, AcquireError::Permits { .. }));
         assert!(tenure.semaphore("a", of).try_acquire_many(take).await.is_err());

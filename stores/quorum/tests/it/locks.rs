@@ -1,9 +1,13 @@
 //! Locks as users have them, on a quorum of stores in memory.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use tenure_core::{FaultKind, MemoryStore, Store, Tenure};
+use tenure_core::{FaultKind, MemoryStore, Store, SystemClock, Tenure};
 use tenure_quorum::{QuorumOptions, QuorumStore};
+use tenure_testkit::{
+    Random,
+    fault::{Faults, Tally, Unreliable},
+};
 
 fn members(count: usize) -> Vec<Arc<dyn Store>> {
     (0..count).map(|_| Arc::new(MemoryStore::new()) as Arc<dyn Store>).collect()
@@ -24,15 +28,29 @@ async fn a_mutex_is_held_by_one_at_a_time_and_its_tokens_rise() {
 
 #[tokio::test]
 async fn one_store_under_two_addresses_is_refused() {
-    let same = MemoryStore::new();
+    let same = Arc::new(MemoryStore::new());
+    let faults = Faults { patience: Duration::from_secs(2), ..Faults::default() };
+    let (random, tally) = (Random::new(1), Arc::new(Tally::default()));
+    let elsewhere = Unreliable::new(same.clone(), Arc::new(SystemClock), faults, random, tally);
+    assert_ne!(same.location(), elsewhere.location());
     let mut members = members(1);
-    members.extend([same.clone(), same].map(|store| Arc::new(store) as Arc<dyn Store>));
+    members.extend([same as Arc<dyn Store>, Arc::new(elsewhere) as Arc<dyn Store>]);
     // When the quorum is founded, and when it is found.
     for _ in 0..2 {
         let fault = QuorumStore::open(members.clone(), QuorumOptions::new()).await.unwrap_err();
         assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
         assert!(fault.what().contains("one store"), "{fault}");
     }
+}
+
+#[test]
+fn one_store_named_twice_is_refused() {
+    let same = MemoryStore::new();
+    let mut members = members(2);
+    members.extend([same.clone(), same].map(|store| Arc::new(store) as Arc<dyn Store>));
+    let fault = QuorumStore::new(members, QuorumOptions::new()).unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert!(fault.what().contains("named twice"), "{fault}");
 }
 
 #[tokio::test]
@@ -47,7 +65,7 @@ async fn fewer_than_three_members_are_refused() {
 async fn a_lease_longer_than_all_agreed_on_is_refused() {
     let store = QuorumStore::open(members(3), QuorumOptions::new()).await.unwrap();
     let tenure = Tenure::new(Arc::new(store));
-    let long = std::time::Duration::from_secs(600);
+    let long = Duration::from_secs(600);
     let error = tenure.mutex("order").ttl(long).try_lock().await.unwrap_err();
     assert!(error.to_string().contains("longest_lease"), "{error}");
 }
