@@ -46,6 +46,10 @@ impl Layout {
             .map_err(|why| error::io("look at the file system of", there, why))?
             .check(&root)?;
         make_root(&root).map_err(|why| error::io("create the directory", &root, why))?;
+        // One directory has one location, however it is spelled: multi-locks are taken in the order of
+        // locations, and know by it that two locks are one.
+        let root =
+            root.canonicalize().map_err(|why| error::io("find the directory", &root, why))?;
         let metadata =
             fs::metadata(&root).map_err(|why| error::io("look at the directory", &root, why))?;
         if !metadata.is_dir() {

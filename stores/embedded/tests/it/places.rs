@@ -1,17 +1,19 @@
 //! Where a store is, and who meets there.
 
 use std::{
+    env,
     fs::{self, Permissions},
     os::unix::{
-        fs::{PermissionsExt, chown},
+        fs::{PermissionsExt, chown, symlink},
         process::CommandExt,
     },
     path::{Path, PathBuf},
     process::Command,
+    sync::Arc,
 };
 
 use tenure_core::{
-    Store,
+    AcquireError, All, Store, Tenure,
     store::{Finding, Weight},
 };
 use tenure_embedded::EmbeddedStore;
@@ -55,6 +57,29 @@ async fn a_new_store_is_for_its_owner_alone() {
     assert!(finding(&findings, "place").found.contains(dir.to_str().unwrap()));
     assert_eq!(store.location(), format!("file:{}", dir.display()));
     assert_eq!(store.for_engine().location(), store.location());
+}
+
+#[tokio::test]
+async fn one_directory_has_one_location_however_it_is_spelled() {
+    let around = tempfile::tempdir().unwrap();
+    let around = around.path().canonicalize().unwrap();
+    let dir = around.join("store");
+    let plain = EmbeddedStore::open(&dir).unwrap();
+    let location = format!("file:{}", dir.display());
+    assert_eq!(plain.location(), location);
+    fs::create_dir(around.join("beside")).unwrap();
+    symlink(&dir, around.join("link")).unwrap();
+    let up: PathBuf = env::current_dir().unwrap().components().skip(1).map(|_| "..").collect();
+    let relative = up.join(dir.strip_prefix("/").unwrap());
+    let spelled = [around.join("beside/../store"), around.join("link"), relative];
+    let plain = Tenure::new(Arc::new(plain));
+    for path in spelled {
+        let same = EmbeddedStore::open(&path).unwrap();
+        assert_eq!(same.location(), location, "{}", path.display());
+        let same = Tenure::new(Arc::new(same));
+        let error = All::of([plain.mutex("a"), same.mutex("a")]).lock().await.unwrap_err();
+        assert!(matches!(error, AcquireError::Twice { .. }), "{error}");
+    }
 }
 
 #[tokio::test]
