@@ -51,4 +51,6 @@ pub use scope::{Scope, scope};
 pub use store::Store;
 pub use tenure::{Tenure, TenureBuilder};
 pub use tenure_proto as proto;
-pub use tenure_proto::{Incarnation, LostReason, Owner, Timestamp, Token, election::Leader};
+pub use tenure_proto::{
+    Incarnation, LostReason, Owner, Timestamp, Token, election::Leader, queue::Snapshot,
+};

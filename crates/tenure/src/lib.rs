@@ -48,9 +48,9 @@ pub use tenure_core::{
     AcquireError, All, AllGuard, AllReleaseError, AnyError, Busy, Clock, Defaults, DowngradeError,
     Election, Entropy, Fault, FaultKind, Guard, HintBoard, Latch, LatchError, Leader, Leaders,
     Leadership, LockName, LookError, Lost, LostReason, ManualClock, MemoryStore, Mutex, NameError,
-    OsEntropy, Owner, ReleaseError, RwLock, Scope, SeededEntropy, Semaphore, ShutdownError, Store,
-    SystemClock, TenureBuilder, Timestamp, Token, Wakeups, WriteGuard, clock, error, kinds,
-    observe, proto, scope, store,
+    OsEntropy, Owner, ReleaseError, RwLock, Scope, SeededEntropy, Semaphore, ShutdownError,
+    Snapshot, Store, SystemClock, TenureBuilder, Timestamp, Token, Wakeups, WriteGuard, clock,
+    error, kinds, observe, proto, scope, store,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;

@@ -10,11 +10,7 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::{
-    Lock, TryLock,
-    insist::{PATIENCE, insist},
-    target::Target,
-};
+use super::{Lock, TryLock, look::look, target::Target};
 use crate::{
     Guard, LookError, ReleaseError,
     acquire::Acquirer,
@@ -83,7 +79,10 @@ impl Election {
         TryLock::new(self.target.clone(), Mode::Exclusive, self.options.clone())
     }
 
-    /// Who leads, by the store's account at this moment.
+    look!(target);
+
+    /// Who leads, by the store's account at this moment. Who would lead next, [`Election::look`]
+    /// shows: its waiters are the candidates in their line.
     ///
     /// # Errors
     /// [`LookError`] when the store cannot be asked. Passing faults are ridden out for up to 30 s.
@@ -91,10 +90,7 @@ impl Election {
     /// # Cancel safety
     /// Cancel-safe.
     pub async fn leader(&self) -> Result<Option<Leader>, LookError> {
-        let (context, name) = (self.target.context(), self.target.usable_name()?);
-        let until = context.now().saturating_add(PATIENCE);
-        let seen = insist(context, name, until, || context.store.inspect(name)).await?;
-        Ok(election::leader(&seen))
+        Ok(election::leader(&self.target.look().await?))
     }
 
     /// Who leads, and from then on every change that is seen.

@@ -151,7 +151,7 @@ impl Latch {
     /// # Cancel safety
     /// Cancel-safe.
     pub async fn remaining(&self) -> Result<u32, LatchError> {
-        Ok(latch::remaining(self.count, &self.seen().await?))
+        Ok(latch::remaining(self.count, &self.target.look().await?))
     }
 
     /// Who has arrived, in alphabetical order.
@@ -162,7 +162,7 @@ impl Latch {
     /// # Cancel safety
     /// Cancel-safe.
     pub async fn arrived(&self) -> Result<Vec<String>, LatchError> {
-        Ok(latch::arrived(&self.seen().await?))
+        Ok(latch::arrived(&self.target.look().await?))
     }
 
     /// Forgets all who have arrived, so that the latch is closed again. Whoever waits and has not
@@ -188,12 +188,6 @@ impl Latch {
 
     fn context(&self) -> &Arc<Context> {
         self.target.context()
-    }
-
-    async fn seen(&self) -> Result<Snapshot, LatchError> {
-        let (context, name) = (self.context(), self.target.usable_name()?);
-        let until = context.now().saturating_add(PATIENCE);
-        Ok(insist(context, name, until, || context.store.inspect(name)).await?)
     }
 
     /// Whether the store can keep arrivals, and as many.

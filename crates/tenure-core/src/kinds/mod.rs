@@ -5,6 +5,7 @@ mod election;
 mod insist;
 mod latch;
 mod lock;
+mod look;
 mod mutex;
 mod reentrant;
 mod rwlock;

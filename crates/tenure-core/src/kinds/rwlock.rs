@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use tenure_proto::queue::Mode;
 
-use super::{Lock, TryLock, WriteGuard, target::Target};
+use super::{Lock, TryLock, WriteGuard, look::look, target::Target};
 use crate::{
     acquire::Acquirer,
     options::{Options, setters},
@@ -47,6 +47,7 @@ use crate::{
 /// let reading = writing.downgrade().await?;
 /// let another = prices.read().await?;
 /// assert!(prices.try_write().await?.is_none());
+/// assert_eq!(prices.look().await?.holders.len(), 2);
 /// # drop((reading, another));
 /// # Ok::<(), tenure_core::AnyError>(())
 /// # }).unwrap();
@@ -64,6 +65,8 @@ impl RwLock {
     }
 
     setters!();
+
+    look!(target);
 
     /// Acquires the lock together with other readers, waiting for it: await the returned value.
     ///

@@ -4,8 +4,9 @@ use std::{fmt, sync::Arc};
 
 use tenure_proto::queue::Mode;
 
-use super::{Lock, TryLock, target::Target};
+use super::{Lock, TryLock, look::look, target::Target};
 use crate::{
+    LookError,
     acquire::Acquirer,
     options::{Options, setters},
 };
@@ -46,6 +47,7 @@ use crate::{
 /// let one = uploads.acquire().await?;
 /// let two = uploads.acquire_many(2).await?;
 /// assert!(uploads.try_acquire().await?.is_none());
+/// assert_eq!(uploads.available().await?, 0);
 /// two.release().await?;
 /// assert!(uploads.try_acquire_many(2).await?.is_some());
 /// # drop(one);
@@ -67,6 +69,20 @@ impl Semaphore {
     }
 
     setters!();
+
+    look!(target);
+
+    /// How many permits are not taken, by this handle's number and the store's account at one
+    /// moment. Others may come first: whoever wants one asks for it.
+    ///
+    /// # Errors
+    /// As for [`Semaphore::look`].
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub async fn available(&self) -> Result<u32, LookError> {
+        Ok(self.look().await?.available(self.permits))
+    }
 
     /// How many permits there are, by this handle's word.
     #[must_use]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::Room;
 use crate::{Owner, Token};
 
 /// How a name is held.
@@ -132,4 +133,18 @@ pub struct Snapshot {
     pub holders: Vec<Contender>,
     /// Those who wait for it, first the next.
     pub waiters: Vec<Waiting>,
+}
+
+impl Snapshot {
+    /// Whether anybody has the name, also where it is only kept taken after a release.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.holders.is_empty()
+    }
+
+    /// How many of `of` permits are not taken: none while somebody holds the name in another way.
+    #[must_use]
+    pub fn available(&self, of: u32) -> u32 {
+        Room::taken_by(self.holders.iter().map(|holder| holder.mode)).available(of)
+    }
 }

@@ -38,6 +38,14 @@ impl Room {
         }
     }
 
+    /// How many of `of` permits are not taken.
+    #[must_use]
+    pub fn available(&self, of: u32) -> u32 {
+        let free = self.exclusive == 0 && self.shared == 0;
+        let left = u64::from(of).saturating_sub(self.permits);
+        if free { u32::try_from(left).unwrap_or(of) } else { 0 }
+    }
+
     /// Whether one more hold fits where at most `most` are kept.
     pub(super) fn fits_within(&self, most: usize, mode: Mode) -> bool {
         self.holds < most && self.fits(mode)

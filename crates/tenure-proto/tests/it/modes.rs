@@ -2,7 +2,7 @@
 
 use tenure_proto::{
     Renewed,
-    queue::{Answer, Ask, Mode, Order, QueueError, Room},
+    queue::{Answer, Ask, Contender, Mode, Order, QueueError, Room, Snapshot},
 };
 
 use crate::world::{World, a_try, ask, is_busy, ms, owner, permits, shared};
@@ -192,4 +192,45 @@ fn an_offered_waiter_may_want_more_than_it_was_offered() {
     world.queue(&permits(2, 1, 3));
     world.release(1);
     world.take(&permits(2, 3, 3));
+}
+
+/// What a look calls available is what an ask gets where nobody comes first.
+#[test]
+fn what_is_available_is_what_fits() {
+    let huge = take(u32::MAX, u32::MAX);
+    let cases: [&[Mode]; 7] = [
+        &[],
+        &[take(1, 4)],
+        &[take(2, 4), take(1, 4)],
+        &[take(4, 4)],
+        &[huge, huge],
+        &[SHARED],
+        &[EXCLUSIVE],
+    ];
+    for held in cases {
+        let room = Room::taken_by(held.iter().copied());
+        for of in [1, 3, 4, 5, u32::MAX] {
+            let most = room.available(of);
+            assert!(most == 0 || room.fits(take(most, of)), "{held:?} {of}");
+            let more = most.saturating_add(1);
+            assert!(most == of || !room.fits(take(more, of)), "{held:?} {of}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_is_only_kept_taken_is_held() {
+    let kept = Contender {
+        label: String::new(),
+        token: None,
+        since: None,
+        left: None,
+        mode: take(2, 3),
+        lingering: true,
+    };
+    let seen = Snapshot { holders: vec![kept], waiters: Vec::new() };
+    assert!(seen.is_held());
+    assert_eq!(seen.available(3), 1);
+    assert!(!Snapshot::default().is_held());
+    assert_eq!(Snapshot::default().available(3), 3);
 }

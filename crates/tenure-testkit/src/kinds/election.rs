@@ -4,7 +4,7 @@ use tenure_core::LostReason;
 
 use super::{
     Kind,
-    scene::{NAME, PATIENCE, SHORT, Scene, name},
+    scene::{NAME, PATIENCE, SHORT, Scene, keeps_order, name, queue},
 };
 
 /// The kind, which every store has.
@@ -66,4 +66,28 @@ pub async fn a_leader_that_was_deposed_is_told(scene: Scene) {
     assert_eq!(lost.reason, LostReason::Taken);
     drop(leadership);
     assert!(one.election(NAME).campaign().wait(PATIENCE).await.unwrap().term() > term);
+}
+
+/// A look shows the candidates in their line.
+pub async fn a_look_shows_the_candidates_in_line(scene: Scene) {
+    let [one, other, third] = scene.processes().await;
+    if !keeps_order(&one) {
+        return;
+    }
+    let leadership = one.election(NAME).label("leader").campaign().await.unwrap();
+    let mut line = Vec::new();
+    for (tenure, label) in [(&other, "first"), (&third, "second")] {
+        let campaign = tenure.election(NAME).label(label).campaign().wait(PATIENCE);
+        line.push(queue(tenure, campaign, line.len() + 1).await);
+    }
+    let seen = one.election(NAME).look().await.unwrap();
+    let candidates: Vec<_> = seen.waiters.iter().map(|waiter| waiter.label.as_str()).collect();
+    assert_eq!(
+        (seen.holders[0].label.as_str(), &candidates[..]),
+        ("leader", &["first", "second"][..])
+    );
+    leadership.resign().await.unwrap();
+    for candidate in line {
+        candidate.await.unwrap().unwrap().resign().await.unwrap();
+    }
 }

@@ -88,6 +88,7 @@ macro_rules! kinds {
                 a_lease_that_ends_frees_it
                 an_evicted_holder_is_told
                 many_processes_exclude_each_other
+                a_look_shows_who_holds_it_and_who_waits
             }
             fair {
                 processes_are_served_in_the_order_of_asking
@@ -98,6 +99,7 @@ macro_rules! kinds {
                 another_scope_stays_out
                 a_lost_hold_is_not_entered
                 without_a_scope_it_is_an_error
+                a_look_shows_one_hold
             }
             rwlock {
                 readers_share_and_a_writer_excludes
@@ -105,12 +107,14 @@ macro_rules! kinds {
                 a_downgrade_keeps_the_token_and_lets_readers_in
                 a_dead_reader_frees_only_itself
                 tokens_of_readers_lie_between_those_of_writers
+                a_look_shows_readers_and_the_writer_that_waits
             }
             semaphore {
                 never_more_than_there_are
                 many_are_taken_at_once_or_none
                 permits_of_the_dead_come_back
                 the_number_can_change_while_it_is_used
+                a_look_shows_what_is_available_and_who_has_the_rest
             }
             all {
                 all_are_held_or_none
@@ -128,6 +132,7 @@ macro_rules! kinds {
                 observers_see_each_leader
                 a_dead_leader_is_succeeded
                 a_leader_that_was_deposed_is_told
+                a_look_shows_the_candidates_in_line
             }
         }
     };

@@ -67,3 +67,17 @@ pub async fn without_a_scope_it_is_an_error(scene: Scene) {
     let refused = tenure.mutex(NAME).reentrant().lock().await.unwrap_err();
     assert!(matches!(refused, AcquireError::NoScope { .. }), "{refused}");
 }
+
+/// A look shows one hold, however often its scope entered.
+pub async fn a_look_shows_one_hold(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    let reentrant = one.mutex(NAME).reentrant().within(&Scope::new());
+    let outer = reentrant.lock().await.unwrap();
+    let inner = reentrant.lock().await.unwrap();
+    let seen = other.mutex(NAME).reentrant().look().await.unwrap();
+    let [holder] = &seen.holders[..] else { panic!("{seen:?}") };
+    assert_eq!(holder.token, Some(outer.token()));
+    inner.release().await.unwrap();
+    outer.release().await.unwrap();
+    assert!(!reentrant.look().await.unwrap().is_held());
+}

@@ -1,5 +1,7 @@
 //! The read-write lock.
 
+use tenure_core::proto::queue::Mode;
+
 use super::{
     Kind,
     scene::{NAME, PATIENCE, SHORT, Scene, keeps_order, queue, until},
@@ -86,4 +88,21 @@ pub async fn tokens_of_readers_lie_between_those_of_writers(scene: Scene) {
     reading.release().await.unwrap();
     let after = one.rwlock(NAME).write().wait(PATIENCE).await.unwrap();
     assert!(first < second && second < after.token());
+}
+
+/// A look shows all readers, and the writer that waits for them.
+pub async fn a_look_shows_readers_and_the_writer_that_waits(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    let reading = one.rwlock(NAME).read().await.unwrap();
+    let also = other.rwlock(NAME).read().await.unwrap();
+    let seen = other.rwlock(NAME).look().await.unwrap();
+    assert_eq!(seen.holders.len(), 2, "{seen:?}");
+    assert!(seen.holders.iter().all(|holder| holder.mode == Mode::Shared), "{seen:?}");
+    if keeps_order(&other) {
+        let writer = queue(&other, other.rwlock(NAME).write().wait(PATIENCE), 1).await;
+        let seen = one.rwlock(NAME).look().await.unwrap();
+        assert_eq!((seen.holders.len(), seen.waiters[0].mode), (2, Mode::Exclusive));
+        drop((reading, also));
+        writer.await.unwrap().unwrap().release().await.unwrap();
+    }
 }

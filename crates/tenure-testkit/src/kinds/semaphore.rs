@@ -77,3 +77,19 @@ pub async fn the_number_can_change_while_it_is_used(scene: Scene) {
     second.release().await.unwrap();
     one.semaphore(NAME, 1).acquire().wait(PATIENCE).await.unwrap().check().unwrap();
 }
+
+/// What is not taken is shown by the number of who looks, and who has taken it.
+pub async fn a_look_shows_what_is_available_and_who_has_the_rest(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    let (three, five) = (other.semaphore(NAME, 3), other.semaphore(NAME, 5));
+    assert_eq!(three.available().await.unwrap(), 3);
+    let two = one.semaphore(NAME, 3).label("one").acquire_many(2).await.unwrap();
+    assert_eq!(three.available().await.unwrap(), 1);
+    assert_eq!(five.available().await.unwrap(), 3);
+    assert_eq!(one.semaphore(NAME, 1).available().await.unwrap(), 0);
+    let seen = three.look().await.unwrap();
+    let [holder] = &seen.holders[..] else { panic!("{seen:?}") };
+    assert_eq!((holder.label.as_str(), holder.token), ("one", Some(two.token())));
+    two.release().await.unwrap();
+    assert_eq!(three.available().await.unwrap(), 3);
+}

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use tenure_core::{AcquireError, Leader, LookError, ReleaseError, Token};
 
-use super::{Leaders, guard::Guard, settings::setters, waiting::Home};
+use super::{Leaders, guard::Guard, look::look, settings::setters, waiting::Home};
 
 /// An office that one candidate at a time holds: [`crate::Election`] for blocking callers.
 ///
@@ -30,6 +30,8 @@ impl Election {
     }
 
     setters!();
+
+    look!();
 
     /// Blocks until this candidate leads.
     ///

@@ -35,6 +35,7 @@ mod election;
 mod guard;
 mod latch;
 mod leaders;
+mod look;
 mod mutex;
 mod news;
 mod reentrant;

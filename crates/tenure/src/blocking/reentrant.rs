@@ -5,6 +5,7 @@ use std::future::IntoFuture;
 use tenure_core::{AcquireError, ReleaseError, Scope, kinds};
 
 use super::{
+    look::look,
     settings::setters,
     waiting::Home,
     watch::{Watch, answers, of_parent},
@@ -49,6 +50,8 @@ impl Reentrant {
     }
 
     setters!();
+
+    look!();
 
     /// The same lock, for `scope` instead of the one that the caller runs in.
     pub fn within(&self, scope: &Scope) -> Self {

@@ -1,8 +1,8 @@
 //! The semaphore: so many at a time.
 
-use tenure_core::AcquireError;
+use tenure_core::{AcquireError, LookError};
 
-use super::{guard::Guard, settings::setters, waiting::Home};
+use super::{guard::Guard, look::look, settings::setters, waiting::Home};
 
 /// A lock that hands out so many permits: [`crate::Semaphore`] for blocking callers.
 ///
@@ -12,6 +12,7 @@ use super::{guard::Guard, settings::setters, waiting::Home};
 /// let printers = Tenure::open("memory:")?.semaphore("printers", 2);
 /// let (one, other) = (printers.acquire()?, printers.acquire()?);
 /// assert!(printers.try_acquire()?.is_none());
+/// assert_eq!(printers.available()?, 0);
 /// drop((one, other));
 /// printers.acquire_many(2)?.release()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -29,6 +30,17 @@ impl Semaphore {
     }
 
     setters!();
+
+    look!();
+
+    /// How many permits are not taken, by this handle's number and the store's account at one
+    /// moment.
+    ///
+    /// # Errors
+    /// As for [`Semaphore::look`].
+    pub fn available(&self) -> Result<u32, LookError> {
+        Ok(self.look()?.available(self.permits()))
+    }
 
     /// How many permits there are.
     #[must_use]

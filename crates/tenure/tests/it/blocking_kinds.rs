@@ -3,7 +3,7 @@
 use std::{sync::mpsc, thread, time::Duration};
 
 use tenure::{
-    AcquireError,
+    AcquireError, LookError,
     blocking::{Tenure, scope},
 };
 
@@ -97,5 +97,32 @@ fn a_scope_enters_its_lock_again_also_after_waiting_for_it() {
     told.recv().unwrap();
     other.release().unwrap();
     waiting.join().unwrap();
+    assert_all_released(&tenure);
+}
+
+#[test]
+fn a_look_shows_who_holds_and_what_is_left() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let printers = tenure.semaphore("printers", 3);
+    let two = printers.acquire_many(2).unwrap();
+    assert_eq!(printers.available().unwrap(), 1);
+    assert_eq!(printers.look().unwrap().holders[0].token, Some(two.token()));
+    two.release().unwrap();
+    let (mutex, settings) = (tenure.mutex("job"), tenure.rwlock("settings"));
+    let (ledger, office) = (tenure.mutex("ledger").reentrant(), tenure.election("office"));
+    assert!(!mutex.look().unwrap().is_held());
+    let held = mutex.lock().unwrap();
+    let reader = settings.read().unwrap();
+    let lead = office.campaign().unwrap();
+    scope(|| {
+        let guard = ledger.lock().unwrap();
+        assert!(ledger.look().unwrap().is_held());
+        guard.release().unwrap();
+    });
+    for seen in [mutex.look(), settings.look(), office.look()] {
+        assert_eq!(seen.unwrap().holders.len(), 1);
+    }
+    assert!(matches!(tenure.mutex("").look(), Err(LookError::Name(_))));
+    drop((held, reader, lead));
     assert_all_released(&tenure);
 }

@@ -50,6 +50,10 @@ impl Attempt {
         Self { asked: Arc::new(Asked { target, key, options }), scope: None }
     }
 
+    pub(super) fn target(&self) -> &Target {
+        &self.asked.target
+    }
+
     pub(super) fn within(&self, scope: &Scope) -> Self {
         Self { scope: Some(scope.clone()), ..self.clone() }
     }

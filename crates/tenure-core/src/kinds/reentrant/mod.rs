@@ -9,7 +9,7 @@ pub use attempt::{ReentrantLock, ReentrantTryLock};
 pub use guard::ReentrantGuard;
 
 use self::attempt::Attempt;
-use super::target::Target;
+use super::{look::look, target::Target};
 use crate::{
     options::{Options, setters},
     scope::Scope,
@@ -64,6 +64,8 @@ impl Reentrant {
     }
 
     setters!(attempt.options());
+
+    look!(attempt.target());
 
     /// The same lock, for `scope` instead of the one that the caller runs in.
     pub fn within(&self, scope: &Scope) -> Self {

@@ -1,0 +1,41 @@
+//! A look at a lock: who holds it and who waits.
+
+use tenure_proto::queue::Snapshot;
+
+use super::{
+    insist::{PATIENCE, insist},
+    target::Target,
+};
+use crate::LookError;
+
+impl Target {
+    /// Who holds it and who waits for it, by the store's account at one moment.
+    pub(super) async fn look(&self) -> Result<Snapshot, LookError> {
+        let (context, name) = (self.context(), self.usable_name()?);
+        let until = context.now().saturating_add(PATIENCE);
+        insist(context, name, until, || context.store.inspect(name)).await
+    }
+}
+
+/// The look of a handle, whose target is the given field.
+macro_rules! look {
+    ($($target:tt)+) => {
+        /// Who holds the lock and who waits for it, by the store's account at one moment.
+        ///
+        /// A look, for people and for figures: it may be out of date when it is answered, so never
+        /// act on it as if the lock were held or free. Only a guard says that. Tasks of one process
+        /// that pass the lock on among themselves are one holder and one waiter here.
+        ///
+        /// # Errors
+        /// [`LookError`](crate::LookError) when the store cannot be asked. Passing faults are
+        /// ridden out for up to 30 s.
+        ///
+        /// # Cancel safety
+        /// Cancel-safe.
+        pub async fn look(&self) -> Result<tenure_proto::queue::Snapshot, crate::LookError> {
+            self.$($target)+.look().await
+        }
+    };
+}
+
+pub(super) use look;
