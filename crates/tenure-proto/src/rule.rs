@@ -51,6 +51,8 @@ rules! {
     DriftAllowedFor,
     /// A holder stops at its own deadline, whatever it has or has not heard.
     HolderStopsAtDeadline,
+    /// A holder is told of the loss of its hold as soon as it is lost.
+    LossIsTold,
     /// A lost lease stays lost, whatever answer comes late.
     LostIsFinal,
     /// Each acquisition has an owner of its own.

@@ -215,8 +215,10 @@ impl Lease {
             let mut news = std::pin::pin!(news);
             news.as_mut().enable();
             match self.outlook(generation) {
-                Outlook::Lost(reason) => return self.context.lost(&self.name, token, reason),
-                Outlook::Over => std::future::pending().await,
+                Outlook::Lost(reason) if kept(Rule::LossIsTold) => {
+                    return self.context.lost(&self.name, token, reason);
+                }
+                Outlook::Lost(_) | Outlook::Over => std::future::pending().await,
                 // The engine tells; the caller's own timer is there should the engine be starved.
                 Outlook::HeldUntil(deadline) => {
                     before(&*self.context.clock, deadline, news).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_core::{
-    Clock, Guard, LockName, LostReason,
+    Clock, Guard, LockName, LostReason, Timestamp,
     proto::{queue::Mode, turn},
 };
 
@@ -129,6 +129,21 @@ impl Checker {
             let why = told.reason;
             let what = format!("{token} was lost ({why:?}) although all went well for long");
             self.broken(&mut state, "S7", what);
+        }
+    }
+
+    /// A task that waits for the loss of its hold, in a process that was last resumed at `resumed`,
+    /// has not been told of any.
+    pub fn not_told(&self, hold: usize, resumed: Timestamp) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let Some(hold) = state.holds.get(hold) else { return };
+        let (token, deadline) = (hold.watched.token, hold.deadline());
+        let late =
+            |deadline: &Timestamp| resumed < *deadline && now > deadline.saturating_add(TICK);
+        if deadline.as_ref().is_some_and(late) {
+            let what = format!("nobody was told that {token} is lost");
+            self.broken(&mut state, "S3", what);
         }
     }
 

@@ -120,6 +120,9 @@ async fn stay(post: &Post, guard: &Guard, hold: usize, terms: &Terms, random: &m
             }
             () = post.clock.sleep_until(next) => {}
         }
+        if !told {
+            world.check.not_told(hold, post.resumed());
+        }
         world.check.look(guard.name()).await;
         let token = guard.check().ok().filter(|_| terms.mode == Mode::Exclusive);
         write(post, guard.name(), token, terms.ttl, random);

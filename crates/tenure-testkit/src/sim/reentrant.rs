@@ -303,6 +303,9 @@ impl Inside {
                 }
                 () = post.clock.sleep_until(next) => {}
             }
+            if !told {
+                world.check.not_told(levels.hold(), post.resumed());
+            }
             world.check.levels_agree(levels.hold(), levels.agree());
             world.check.look(&self.asked.name).await;
             let token = levels.is_held().then_some(levels.token);
