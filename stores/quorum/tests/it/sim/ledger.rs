@@ -29,14 +29,15 @@ struct State {
 }
 
 impl Ledger {
-    /// Whose a hold is.
-    pub(super) fn owner(&self, name: &LockName, seen: &Contender) -> Owner {
+    /// Whose a hold is that this member shows.
+    pub(super) fn owner(&self, member: usize, name: &LockName, seen: &Contender) -> Owner {
         let state = self.lock();
-        let called = |owner: &&Owner| {
-            let labels = state.labels.get(&(name.clone(), **owner));
+        let called = |owner: &Owner| {
+            let labels = state.labels.get(&(name.clone(), *owner));
             labels.is_some_and(|labels| labels.contains(&seen.label))
         };
-        *state.had[&(name.clone(), seen.token.unwrap())].keys().find(called).unwrap()
+        let mut owners = state.had[&(name.clone(), seen.token.unwrap())].iter();
+        *owners.find(|(owner, had)| had.contains(&member) && called(owner)).unwrap().0
     }
 
     /// The tokens that so many members had for an owner: one of them is what its holder was told.

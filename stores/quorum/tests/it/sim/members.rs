@@ -152,7 +152,7 @@ impl Members {
         for store in &self.stores {
             for holder in store.inspect(name).await.unwrap().holders {
                 if holder.label.starts_with(prefix) {
-                    let owner = self.ledger.owner(name, &holder);
+                    let owner = self.ledger.owner(store.member, name, &holder);
                     parts.entry(owner).or_default().push(holder);
                 }
             }
@@ -183,7 +183,7 @@ impl Members {
         let own = &self.clocks[member];
         let lease = |holder: Contender| {
             let ends = own.true_at(own.now().saturating_add(holder.left.unwrap()));
-            let owner = self.ledger.owner(name, &holder);
+            let owner = self.ledger.owner(member, name, &holder);
             Lease { member, name: name.clone(), owner, holder, ends }
         };
         seen.holders.into_iter().filter(|holder| !holder.lingering).map(lease).collect()
