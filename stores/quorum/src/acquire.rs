@@ -301,7 +301,9 @@ impl Asking<'_> {
         // Of a name that only stays taken this owner may be who let go: it must not come in by another
         // attempt. What a silent member may grant, the next ask finds there.
         let nothing = self.kept && self.ballot.granted() == 0;
-        if !nothing && self.may_hold_anywhere() {
+        if nothing && self.may_hold_anywhere() {
+            quorum.shared.holds.left_in_doubt(self.attempt, now, ask.ttl);
+        } else if self.may_hold_anywhere() {
             self.attempt_is_over(ask.ttl);
             if kept(Rule::PartialWinGivenBack) {
                 self.give_back().await;

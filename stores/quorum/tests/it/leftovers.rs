@@ -81,6 +81,28 @@ async fn what_an_ask_in_doubt_has_won_is_given_back_when_the_next_one_is_outvote
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_comes_late_of_an_ask_for_a_name_that_stays_taken_is_given_back() {
+    let (scene, name) = (Scene::new().await, name("a"));
+    let (linger, other) = (Duration::from_secs(1), ask(2, LEASE));
+    for store in &scene.stores {
+        store.acquire(&name, &other).await.unwrap();
+        store.release(&name, &other.owner, linger).await.unwrap();
+    }
+    scene.lines[1].set_faults(Faults { request_lost: 1_000, ..faults(0) });
+    let answer = scene.quorum.acquire(&name, &ask(1, LEASE)).await.unwrap();
+    assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    tokio::time::sleep(linger).await;
+    // The call was not lost, but late.
+    assert!(token(&scene.stores[1].acquire(&name, &ask(1, LEASE)).await.unwrap()).is_some());
+    scene.stores[2].acquire(&name, &ask(3, LEASE)).await.unwrap();
+    scene.refuse(&[1]);
+    let answer = scene.quorum.acquire(&name, &ask(1, LEASE)).await.unwrap();
+    assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    scene.refuse(&[]);
+    scene.freed(1).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_member_that_missed_a_release_is_released_again() {
     let (scene, name) = (Scene::new().await, name("a"));
     scene.quorum.acquire(&name, &ask(1, LEASE)).await.unwrap();
