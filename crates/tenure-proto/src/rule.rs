@@ -19,6 +19,7 @@ macro_rules! rules {
                 Self::LeaseOfQuorumIsTheLeast,
                 Self::PartialWinGivenBack,
                 Self::WipedMemberKeptOut,
+                Self::RestartedMemberKeptOut,
                 Self::NewMarkCountsLater,
                 Self::AttemptHasItsOwner,
                 Self::SilentMemberReleasedAgain,
@@ -105,6 +106,9 @@ rules! {
     PartialWinGivenBack,
     /// A member that lost its memory is not counted until the longest lease has passed.
     WipedMemberKeptOut,
+    /// A member that restarted with a part of its memory is not counted until the longest lease has
+    /// passed.
+    RestartedMemberKeptOut,
     /// The mark of a member whose memory is new counts only after the longest lease.
     NewMarkCountsLater,
     /// Each attempt at a majority has an owner of its own.

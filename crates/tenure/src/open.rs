@@ -172,7 +172,7 @@ pub(crate) fn shown_member(url: &str) -> String {
             url.contains('@') || port.chars().all(|c| c.is_ascii_digit() || c == ']')
         }
         "unix" | "file" | "memory" => true,
-        _ => setting("longest_lease") || setting("member_limit"),
+        _ => ["longest_lease", "member_limit", "durable_members"].into_iter().any(setting),
     };
     if known { shown(url) } else { "***".to_owned() }
 }

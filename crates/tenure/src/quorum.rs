@@ -13,6 +13,7 @@ pub(crate) async fn open(list: &str) -> Result<Arc<dyn Store>, Fault> {
         options = match part.split_once('=') {
             Some(("longest_lease", length)) => options.longest_lease(parse(length)?)?,
             Some(("member_limit", length)) => options.member_limit(parse(length)?)?,
+            Some(("durable_members", answer)) => options.durable_members(yes(answer)?),
             _ => {
                 members.push(member(part)?);
                 options
@@ -64,6 +65,17 @@ fn parse(text: &str) -> Result<Duration, Fault> {
     })
 }
 
+fn yes(text: &str) -> Result<bool, Fault> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => {
+            let what = format!("durable_members={text:?} is neither yes nor no");
+            Err(Fault::new(FaultKind::Misconfigured, what, "write durable_members=yes"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,7 +87,9 @@ mod tests {
 
     #[test]
     fn members_and_settings_are_read() {
-        let store = outcome("memory:, memory:,memory:,longest_lease=120s,member_limit=50ms");
+        let store = outcome(
+            "memory:, memory:,memory:,longest_lease=120s,member_limit=50ms,durable_members=yes",
+        );
         assert_eq!(store.unwrap().kind(), "quorum");
     }
 
@@ -86,6 +100,7 @@ mod tests {
             "memory:,memory:",
             "memory:,memory:,quorum:memory:",
             "memory:,memory:,memory:,longest_lease=12",
+            "memory:,memory:,memory:,durable_members=perhaps",
             "memory:,memory:,http://me:s3ntinel@host",
         ] {
             let fault = outcome(list).unwrap_err();

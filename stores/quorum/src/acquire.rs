@@ -17,7 +17,8 @@ use crate::{
     error::{Status, need_somebody, no_majority},
     gate::Looks,
     holds::{Attempt, Held},
-    members::{Call, Calls, Told, mark_name, within},
+    members::{Call, Calls, Told, within},
+    standing::look,
 };
 
 /// An answer to one of the two rounds.
@@ -31,14 +32,15 @@ pub(crate) enum Event {
         member: usize,
         token: Token,
         confirmation: Confirmation,
-        standing: Option<Standing>,
+        /// What the look at it showed.
+        standing: Result<Standing, Fault>,
     },
 }
 
 impl Event {
     /// Whether it shows a member that is to be given a mark.
     pub(crate) fn shows_no_mark(&self) -> bool {
-        matches!(self, Self::Confirmed { standing: Some(Standing::Unmarked), .. })
+        matches!(self, Self::Confirmed { standing: Ok(standing), .. } if standing.needs_mark())
     }
 }
 
@@ -158,7 +160,6 @@ impl QuorumStore {
 
 impl Asking<'_> {
     async fn count(mut self, ask: &Ask, known: Option<Token>) -> Result<Outcome, Fault> {
-        let mark = mark_name()?;
         loop {
             match self.ballot.step() {
                 Step::Wait => match self.events.next().await {
@@ -167,7 +168,7 @@ impl Asking<'_> {
                 },
                 Step::Confirm { token, members } => {
                     for member in members {
-                        self.confirm(member, token, &mark);
+                        self.confirm(member, token);
                     }
                 }
                 Step::Won { token, left } => {
@@ -186,7 +187,7 @@ impl Asking<'_> {
                         self.quorum.shared.board.wake_name(self.name);
                     }
                     let others_waiting = self.others_waiting;
-                    self.let_late_ones_join(token, &mark);
+                    self.let_late_ones_join(token);
                     return Ok(Outcome::Granted(Answer::Granted { token, left, others_waiting }));
                 }
                 Step::Outvoted if known.is_some() && self.ballot.is_denied() => {
@@ -229,11 +230,19 @@ impl Asking<'_> {
                 self.ballot.confirmed(member, token, confirmation);
                 match (confirmation, standing) {
                     (Confirmation::Confirmed, _) => {}
-                    (_, Some(Standing::KeptOut(rest))) => self.is(member, Status::KeptOut(rest)),
-                    (_, Some(Standing::Unmarked | Standing::Claimed)) => {
-                        self.is(member, Status::Unmarked);
+                    (_, Ok(Standing::KeptOut { rest, restarted })) => {
+                        self.is(member, Status::KeptOut { rest, restarted });
                     }
-                    _ => self.is(member, Status::Uncounted),
+                    (_, Ok(Standing::Unmarked | Standing::Claimed)) => {
+                        self.is(member, Status::Unmarked { restarted: false });
+                    }
+                    (_, Ok(Standing::Restarted)) => {
+                        self.is(member, Status::Unmarked { restarted: true });
+                    }
+                    (_, Ok(Standing::Counted | Standing::Foreign(_))) => {
+                        self.is(member, Status::Uncounted);
+                    }
+                    (_, Err(fault)) => self.is(member, Status::unseen(&fault)),
                 }
             }
         }
@@ -257,10 +266,10 @@ impl Asking<'_> {
     }
 
     /// Sends the second round to one member: it writes the token, and its mark is looked at.
-    pub(crate) fn confirm(&self, member: usize, token: Token, mark: &LockName) {
+    pub(crate) fn confirm(&self, member: usize, token: Token) {
         let Some(store) = self.quorum.members.get(member).cloned() else { return };
         let (clock, limit) = (self.quorum.shared.options.clock.clone(), self.limit);
-        let (name, owner, mark) = (self.name.clone(), self.ask.owner, mark.clone());
+        let (name, owner) = (self.name.clone(), self.ask.owner);
         let charter = self.quorum.shared.charter;
         let keeps = self.ballot.keeps_known(member);
         self.events.push(Box::pin(async move {
@@ -270,14 +279,14 @@ impl Asking<'_> {
                 }
                 within(clock.clone(), limit, store.raise(&name, &owner, token)).await
             };
-            let look = within(clock.clone(), limit, store.inspect(&mark));
+            let look = within(clock.clone(), limit, look(&store, &charter));
             let (raised, seen) = futures_util::future::join(raise, look).await;
-            let standing = seen.ok().map(|seen| charter.standing(&seen));
+            let standing = seen.map(|seen| seen.standing);
             // A greater token that is known to be of this hold is as good.
             let raised =
                 raised.is_ok_and(|one| one == Raised::Raised || keeps && one == Raised::Stale);
             let confirmation = match (raised, &standing) {
-                (true, Some(Standing::Counted)) => Confirmation::Confirmed,
+                (true, Ok(Standing::Counted)) => Confirmation::Confirmed,
                 (true, _) => Confirmation::KeptOut,
                 _ => Confirmation::No,
             };
@@ -330,7 +339,7 @@ impl Asking<'_> {
             self.heard(event);
         }
         let mut in_doubt = self.may_hold_anywhere();
-        let unmarked = self.statuses.iter().any(|status| matches!(status, Status::Unmarked));
+        let unmarked = self.statuses.iter().any(|status| matches!(status, Status::Unmarked { .. }));
         let statuses = self.statuses.clone();
         if in_doubt && need_somebody(&statuses) {
             // The next ask would come to the same, so it is not left to that one.

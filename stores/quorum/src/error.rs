@@ -16,10 +16,12 @@ pub(crate) enum Status {
     Did,
     /// Somebody else has the name there.
     Busy,
-    /// It lost its memory, or is new, and is not counted for this long.
-    KeptOut(Duration),
+    /// It lost its memory or a part of it, or is new, and is not counted for a while.
+    KeptOut { rest: Duration, restarted: bool },
     /// It has no mark, or just gets one.
-    Unmarked,
+    Unmarked { restarted: bool },
+    /// It did it, and whether it may be counted could not be seen.
+    Unseen { kind: FaultKind, what: String, cure: String },
     /// It did something that could not be counted.
     Uncounted,
     /// It failed.
@@ -32,15 +34,25 @@ impl Status {
         Self::Failed { kind: fault.kind(), what, cure }
     }
 
+    pub(crate) fn unseen(fault: &Fault) -> Self {
+        let (what, cure) = (fault.what().to_owned(), fault.cure().to_owned());
+        Self::Unseen { kind: fault.kind(), what, cure }
+    }
+
     fn words(&self) -> String {
         match self {
             Self::Silent => "no answer yet".to_owned(),
             Self::Did => "did".to_owned(),
             Self::Busy => "held by another".to_owned(),
-            Self::KeptOut(rest) => {
+            Self::KeptOut { rest, restarted: true } => {
+                format!("kept out for {rest:.0?}, it restarted")
+            }
+            Self::KeptOut { rest, restarted: false } => {
                 format!("kept out for {rest:.0?}, its memory is new")
             }
-            Self::Unmarked => "its memory is new".to_owned(),
+            Self::Unmarked { restarted: true } => "it restarted".to_owned(),
+            Self::Unmarked { restarted: false } => "its memory is new".to_owned(),
+            Self::Unseen { what, .. } => format!("did, but may not be counted: {what}"),
             Self::Uncounted => "did, but too late".to_owned(),
             Self::Failed { what, .. } => what.clone(),
         }
@@ -75,8 +87,9 @@ pub(crate) fn no_majority(
         return Fault::new(kind, what, cure);
     }
     let kind = if in_doubt { FaultKind::InDoubt } else { FaultKind::Unreachable };
-    let kept_out =
-        statuses.iter().any(|status| matches!(status, Status::KeptOut(_) | Status::Unmarked));
+    let kept_out = statuses
+        .iter()
+        .any(|status| matches!(status, Status::KeptOut { .. } | Status::Unmarked { .. }));
     let cure = if kept_out {
         "wait until they are counted again, or bring back those that do not answer"
     } else {
@@ -93,8 +106,11 @@ pub(crate) fn need_somebody(statuses: &[Status]) -> bool {
 
 fn lasting(statuses: &[Status]) -> impl Iterator<Item = (FaultKind, &str)> {
     statuses.iter().filter_map(|status| match status {
-        Status::Failed { kind: FaultKind::Unreachable | FaultKind::InDoubt, .. } => None,
-        Status::Failed { kind, cure, .. } => Some((*kind, cure.as_str())),
+        Status::Failed { kind: FaultKind::Unreachable | FaultKind::InDoubt, .. }
+        | Status::Unseen { kind: FaultKind::Unreachable | FaultKind::InDoubt, .. } => None,
+        Status::Failed { kind, cure, .. } | Status::Unseen { kind, cure, .. } => {
+            Some((*kind, cure.as_str()))
+        }
         _ => None,
     })
 }

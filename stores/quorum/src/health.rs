@@ -10,11 +10,18 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
-    members::{Told, ask_all, mark_name},
+    assembly::SAME_RULES,
+    members::{Told, ask_all},
+    standing::look,
 };
 
 /// How long a look at one member may take.
 const PATIENCE: Duration = Duration::from_secs(8);
+
+/// What to do about a member that restarted, and about one that came back empty.
+const RESTARTED: &str = "wait; if every member writes what it confirms before it says so (Redis: \
+                         appendfsync always), say durable_members=yes at all clients";
+const NEW: &str = "wait; make its data outlive a restart";
 
 impl QuorumStore {
     /// The members one after the other, and first what they come to.
@@ -23,22 +30,24 @@ impl QuorumStore {
         let charter = self.shared.charter;
         let mut looks =
             ask_all(&self.members, &self.shared.options.clock, PATIENCE, |member| async move {
-                let name = mark_name()?;
-                let standing = charter.standing(&member.inspect(&name).await?);
+                let standing = look(&member, &charter).await?.standing;
                 Ok((standing, member.health().await?))
             });
         let mut each: Vec<Vec<Finding>> = vec![Vec::new(); self.members.len()];
-        let mut counted = 0;
+        let (mut counted, mut unmarked) = (0, false);
         while let Some(Told { member, answer }) = looks.next().await {
             let place = self.shared.places.get(member).map_or("", String::as_str);
             let findings = match answer {
                 Ok((standing, findings)) => {
                     counted += usize::from(standing == Standing::Counted);
+                    unmarked |= standing.needs_mark();
                     let own = findings.into_iter().map(|finding| Finding {
                         what: format!("{place}: {}", finding.what),
                         ..finding
                     });
-                    std::iter::once(memory(place, &standing)).chain(own).collect()
+                    std::iter::once(memory(place, &standing, charter.keep_out()))
+                        .chain(own)
+                        .collect()
                 }
                 Err(fault) => vec![finding(
                     Weight::Warning,
@@ -50,6 +59,9 @@ impl QuorumStore {
             if let Some(of_member) = each.get_mut(member) {
                 *of_member = findings;
             }
+        }
+        if unmarked {
+            self.assemble_later();
         }
         let mut all = vec![self.sum(counted)];
         if let Err(fault) = assembled {
@@ -79,16 +91,25 @@ impl QuorumStore {
     }
 }
 
-fn memory(place: &str, standing: &Standing) -> Finding {
+fn memory(place: &str, standing: &Standing, keep_out: Duration) -> Finding {
     let what = format!("{place}: memory");
     match standing {
         Standing::Counted => {
             let found = "reaches back further than the longest lease".to_owned();
             Finding { weight: Weight::Good, what, found, promise: None, cure: None }
         }
-        Standing::KeptOut(rest) => {
-            let found = format!("new, so it is kept out for another {rest:.0?}");
-            finding(Weight::Warning, what, found, "wait; make its data outlive a restart")
+        Standing::KeptOut { rest, restarted } => {
+            let since = keep_out.saturating_sub(*rest);
+            let why = if *restarted { "it restarted" } else { "its memory is new" };
+            let found = format!("{why}, seen {since:.0?} ago; counts in {rest:.0?}");
+            finding(Weight::Warning, what, found, if *restarted { RESTARTED } else { NEW })
+        }
+        Standing::Restarted => {
+            let found =
+                "it restarted, and may have forgotten its newest holds; it is marked anew by \
+                         the next use and counts one longest_lease later"
+                    .to_owned();
+            finding(Weight::Warning, what, found, RESTARTED)
         }
         Standing::Unmarked | Standing::Claimed => {
             let found = "it has no mark yet".to_owned();
@@ -96,8 +117,7 @@ fn memory(place: &str, standing: &Standing) -> Finding {
         }
         Standing::Foreign(words) => {
             let found = format!("it belongs to a {words:?}");
-            let cure = "give all clients the same members and the same longest_lease";
-            finding(Weight::Bad, what, found, cure)
+            finding(Weight::Bad, what, found, SAME_RULES)
         }
     }
 }

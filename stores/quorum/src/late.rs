@@ -8,7 +8,7 @@ use futures_util::{
     future::{join, join_all},
 };
 use tenure_core::{
-    Fault, FaultKind, LockName, Token,
+    Fault, FaultKind, Token,
     proto::{
         queue::Answer,
         rule::{Rule, kept},
@@ -24,12 +24,12 @@ use crate::{
 
 impl Asking<'_> {
     /// Whoever grants it after the majority did holds it too, and writes the token.
-    pub(crate) fn let_late_ones_join(mut self, token: Token, mark: &LockName) {
-        let mut unmarked = self.statuses.iter().any(|one| matches!(one, Status::Unmarked));
+    pub(crate) fn let_late_ones_join(mut self, token: Token) {
+        let mut unmarked = self.statuses.iter().any(|one| matches!(one, Status::Unmarked { .. }));
         // Their tokens were greater, so they had no second round: their marks are to be seen, too.
         let joined: Vec<_> = self.ballot.joined().collect();
         for (member, _) in joined {
-            self.confirm(member, token, mark);
+            self.confirm(member, token);
         }
         while let Some(Some(event)) = self.events.next().now_or_never() {
             unmarked |= event.shows_no_mark();
@@ -37,7 +37,7 @@ impl Asking<'_> {
                 event
             {
                 self.quorum.shared.holds.joins(self.attempt, member, own, token);
-                self.confirm(member, token, mark);
+                self.confirm(member, token);
             }
         }
         if self.events.is_empty() && !unmarked {

@@ -6,7 +6,8 @@
 //!
 //! All members are asked at once, each with a time limit of its own, so that one that is slow or
 //! dead never holds up a grant for longer than that. What was won without a majority is given back.
-//! A member that restarts empty is not counted before the longest lease has passed.
+//! A member that restarts, with its memory or without, is not counted before the longest lease has
+//! passed.
 
 mod acquire;
 mod assembly;
@@ -17,10 +18,12 @@ mod health;
 mod holds;
 mod late;
 mod listing;
+mod marking;
 mod members;
 mod options;
 mod release;
 mod renewal;
+mod standing;
 mod store;
 
 pub use options::QuorumOptions;

@@ -19,7 +19,8 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     error::{Status, no_majority},
-    members::{Calls, Member, Told, ask_all, mark_name},
+    members::{Calls, Member, Told, ask_all},
+    standing::look,
     store::{is_reserved, refuse_reserved},
 };
 
@@ -28,10 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 impl QuorumStore {
     pub(crate) async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        let (options, mark) = (&self.shared.options, mark_name()?);
-        let charter = self.shared.charter;
+        let (options, charter) = (&self.shared.options, self.shared.charter);
         let calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
-            let (name, counted) = (name.clone(), is_counted(charter, member.clone(), mark.clone()));
+            let (name, counted) = (name.clone(), is_counted(charter, member.clone()));
             async move { with(member.inspect(&name), counted).await }
         });
         let seen = self.of_majority("showed", Some(name), calls).await?;
@@ -40,12 +40,11 @@ impl QuorumStore {
     }
 
     pub(crate) async fn list_agreed(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
-        let (clock, mark) = (&self.shared.options.clock, mark_name()?);
-        let charter = self.shared.charter;
+        let (clock, charter) = (&self.shared.options.clock, self.shared.charter);
         let calls = ask_all(&self.members, clock, PATIENCE, |member| {
-            // One of them may be the mark.
-            let (prefix, limit) = (prefix.to_owned(), limit.saturating_add(1));
-            let counted = is_counted(charter, member.clone(), mark.clone());
+            // The mark and the note may be among them.
+            let (prefix, limit) = (prefix.to_owned(), limit.saturating_add(2));
+            let counted = is_counted(charter, member.clone());
             async move { with(member.list(&prefix, limit), counted).await }
         });
         let listings = self.of_majority("listed names", None, calls).await?;
@@ -122,9 +121,8 @@ impl QuorumStore {
 }
 
 /// Whether the member's memory goes back so far that what it does not know was not there.
-async fn is_counted(charter: Charter, member: Member, mark: LockName) -> bool {
-    let seen = member.inspect(&mark).await;
-    seen.is_ok_and(|seen| charter.standing(&seen) == Standing::Counted)
+async fn is_counted(charter: Charter, member: Member) -> bool {
+    look(&member, &charter).await.is_ok_and(|seen| seen.standing == Standing::Counted)
 }
 
 /// The answer, with what is found out beside it.

@@ -59,6 +59,15 @@ pub(crate) async fn within<T>(
 
 /// The reserved name that the members' marks have.
 pub(crate) fn mark_name() -> Result<LockName, Fault> {
-    LockName::new(mark::NAME)
+    reserved(mark::NAME)
+}
+
+/// The reserved name of the note that a member was marked before.
+pub(crate) fn note_name() -> Result<LockName, Fault> {
+    reserved(mark::NOTE)
+}
+
+fn reserved(name: &str) -> Result<LockName, Fault> {
+    LockName::new(name)
         .map_err(|error| Fault::new(FaultKind::Corrupt, error.to_string(), "choose another"))
 }

@@ -22,6 +22,7 @@ use tenure_core::{
 pub struct QuorumOptions {
     pub(crate) member_limit: Duration,
     pub(crate) longest_lease: Duration,
+    pub(crate) durable_members: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
 }
@@ -31,6 +32,7 @@ impl Default for QuorumOptions {
         Self {
             member_limit: Duration::from_millis(500),
             longest_lease: Duration::from_secs(60),
+            durable_members: false,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(OsEntropy::default()),
         }
@@ -59,7 +61,7 @@ impl QuorumOptions {
     /// The longest lease that may be asked for, grace included, and the longest time for which a
     /// name may stay taken after its release: 100 ms to 49 h; 60 s unless said otherwise.
     ///
-    /// A member that lost its memory is not counted for this long. All clients of a quorum must
+    /// A member that lost its memory, or restarted, is not counted for this long. All clients of a quorum must
     /// agree on it; the members keep it, and a client with another one is refused.
     ///
     /// # Errors
@@ -67,6 +69,26 @@ impl QuorumOptions {
     pub fn longest_lease(mut self, longest: Duration) -> Result<Self, Fault> {
         self.longest_lease = within("longest_lease", longest, 100, 49 * 60 * 60 * 1_000)?;
         Ok(self)
+    }
+
+    /// Whether no member can lose by a restart anything that it confirmed; `false` unless said
+    /// otherwise.
+    ///
+    /// A member that restarts is not counted for `longest_lease`, since it may have forgotten its
+    /// newest holds. With this it is counted at once, as long as it comes back with its memory. It is
+    /// true of Redis with `appendfsync always` on a disk that keeps its word, at *every* member, and of
+    /// nothing less: else two may hold a lock at the same time. All clients of a quorum must agree on it;
+    /// the members keep it, and a client that says otherwise is refused.
+    ///
+    /// ```
+    /// use tenure_quorum::QuorumOptions;
+    ///
+    /// let options = QuorumOptions::new().durable_members(true);
+    /// ```
+    #[must_use]
+    pub fn durable_members(mut self, durable: bool) -> Self {
+        self.durable_members = durable;
+        self
     }
 
     /// The clock for time limits and pauses: for tests and simulations.

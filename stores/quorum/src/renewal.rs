@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use tenure_core::{
-    LockName,
     proto::{
         Renewed,
         queue::{Answer, Ask, Intent, Order},
@@ -18,7 +17,8 @@ use crate::{
     QuorumStore,
     background::TakingBack,
     holds::{Attempt, Held},
-    members::{Call, Calls, Member, mark_name, within},
+    members::{Call, Calls, Member, within},
+    standing::look,
 };
 
 /// What one member answered for all holds, and whether it is counted.
@@ -40,7 +40,6 @@ struct Hold {
 impl QuorumStore {
     pub(crate) async fn renew_by_majority(&self, holds: &[Renewal]) -> Vec<Renewed> {
         let Some(shortest) = holds.iter().map(|hold| hold.ttl).min() else { return Vec::new() };
-        let Ok(mark) = mark_name() else { return vec![Renewed::Unknown; holds.len()] };
         let now = self.shared.options.now();
         let longest = self.shared.charter.longest;
         let mut holds: Vec<Hold> = holds
@@ -54,7 +53,7 @@ impl QuorumStore {
             })
             .collect();
         let limit = self.shared.options.limit(shortest);
-        let mut reports = self.ask_to_renew(&holds, &mark, limit);
+        let mut reports = self.ask_to_renew(&holds, limit);
         let undecided =
             |holds: &[Hold]| holds.iter().any(|hold| hold.tally.result() == Renewed::Unknown);
         let mut unmarked = false;
@@ -75,18 +74,17 @@ impl QuorumStore {
         holds.into_iter().map(|hold| self.conclude(hold)).collect()
     }
 
-    fn ask_to_renew(&self, holds: &[Hold], mark: &LockName, limit: Duration) -> Calls<Report> {
+    fn ask_to_renew(&self, holds: &[Hold], limit: Duration) -> Calls<Report> {
         let renewals: Vec<_> = holds.iter().map(|hold| hold.renewal.clone()).collect();
         let charter = self.shared.charter;
         let each = self.members.iter().cloned().enumerate().map(|(member, store)| {
-            let (clock, renewals, mark) =
-                (self.shared.options.clock.clone(), renewals.clone(), mark.clone());
+            let (clock, renewals) = (self.shared.options.clock.clone(), renewals.clone());
             Box::pin(async move {
                 let renew = async { Ok(store.renew(&renewals).await) };
                 let renew = within(clock.clone(), limit, renew);
-                let look = within(clock.clone(), limit, store.inspect(&mark));
+                let look = within(clock.clone(), limit, look(&store, &charter));
                 let (answers, seen) = futures_util::future::join(renew, look).await;
-                let standing = seen.ok().map(|seen| charter.standing(&seen));
+                let standing = seen.ok().map(|seen| seen.standing);
                 Report { member, answers: answers.unwrap_or_default(), standing }
             }) as Call<_>
         });
@@ -178,5 +176,5 @@ fn note(holds: &mut [Hold], report: Report) -> bool {
         hold.tally.answered(answer, counted);
         hold.answers.push((member, answer));
     }
-    standing == Some(Standing::Unmarked)
+    standing.is_some_and(|standing| standing.needs_mark())
 }

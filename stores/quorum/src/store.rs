@@ -27,8 +27,9 @@ use crate::{
 
 /// Locks on a majority of several independent stores. Clones are the same client.
 ///
-/// Exclusion (S1) holds as long as a majority of the members keeps its memory, or as long as
-/// `longest_lease` lies between two losses, and every member keeps the promises of a single store.
+/// Exclusion (S1) holds however many members restart, with their memory or a part of it, as long as
+/// they are not all empty at the same time, and every member keeps the promises of a single store while
+/// it runs.
 /// Tokens rise (S2) also when members are lost and come back, unless their clocks are then behind.
 ///
 /// ```
@@ -74,11 +75,15 @@ impl QuorumStore {
     ///
     /// # Errors
     /// A fault when there are fewer than three members, one is there twice, or one cannot raise
-    /// tokens, keep a name after its release, or keep a lease for each hold.
+    /// tokens, keep a name after its release, keep a lease for each hold, or tell that it restarted.
     pub fn new(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
         let places: Vec<_> = members.iter().map(|member| member.location()).collect();
-        check(&members, &places)?;
-        let charter = mark::Charter { members: members.len(), longest: options.longest_lease };
+        check(&members, &places, options.durable_members)?;
+        let charter = mark::Charter {
+            members: members.len(),
+            longest: options.longest_lease,
+            durable: options.durable_members,
+        };
         let shared = Shared {
             options,
             charter,
@@ -151,10 +156,10 @@ pub(crate) fn refuse_reserved(name: &LockName) -> Result<(), Fault> {
 }
 
 pub(crate) fn is_reserved(name: &LockName) -> bool {
-    name.as_str() == mark::NAME || name.as_str().starts_with(gate::PREFIX)
+    [mark::NAME, mark::NOTE].contains(&name.as_str()) || name.as_str().starts_with(gate::PREFIX)
 }
 
-fn check(members: &[Member], places: &[String]) -> Result<(), Fault> {
+fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fault> {
     let wrong = |what: String, cure: &str| Err(Fault::new(FaultKind::Misconfigured, what, cure));
     if members.len() < FEWEST_MEMBERS {
         let what = format!("a quorum of {} members cannot lose any", members.len());
@@ -168,6 +173,12 @@ fn check(members: &[Member], places: &[String]) -> Result<(), Fault> {
         if !can.raise || can.longest_keep.is_zero() || can.lease != LeaseScope::Hold {
             let what = format!("{place} cannot be a member: it raises no tokens or keeps no names");
             return wrong(what, "choose stores that can raise tokens, or use it alone");
+        }
+        if !can.incarnation && !durable {
+            let what = format!("{place} cannot be a member: nobody could tell that it restarted");
+            let cure = "choose stores that tell, or, if no restart can lose what a member confirmed, say \
+                        durable_members=yes";
+            return wrong(what, cure);
         }
     }
     Ok(())

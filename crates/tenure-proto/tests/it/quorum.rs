@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tenure_proto::{
-    Owner, Renewed, Token,
+    Incarnation, Owner, Renewed, Token,
     queue::{Contender, Mode, Snapshot},
     quorum::{
         Ballot, Confirmation, Decision, RenewalTally, Step, Vote, Yesses, agreed, attempt,
         majority,
-        mark::{Charter, LIFE, Standing},
+        mark::{Charter, LIFE, Standing, identity},
         witnesses,
     },
 };
@@ -170,7 +170,9 @@ fn each_attempt_has_an_owner_of_its_own() {
     }
 }
 
-const CHARTER: Charter = Charter { members: 3, longest: Duration::from_secs(60) };
+const CHARTER: Charter = Charter { members: 3, longest: Duration::from_secs(60), durable: false };
+const NOW: Option<Incarnation> = Some(Incarnation::from_bytes([1; 16]));
+const BEFORE: Option<Incarnation> = Some(Incarnation::from_bytes([2; 16]));
 
 fn marked(label: String, left: Duration) -> Snapshot {
     let holder = Contender {
@@ -186,26 +188,69 @@ fn marked(label: String, left: Duration) -> Snapshot {
 
 #[test]
 fn a_member_counts_when_its_memory_is_older_than_the_longest_lease() {
-    let seen = |left| CHARTER.standing(&marked(CHARTER.label(9), left));
-    assert_eq!(CHARTER.standing(&Snapshot::default()), Standing::Unmarked);
-    assert!(matches!(seen(CHARTER.new_mark()), Standing::KeptOut(rest) if rest > CHARTER.longest));
-    assert!(matches!(seen(LIFE + SECOND), Standing::KeptOut(SECOND)));
+    let label = |restarted| CHARTER.label(9, restarted, NOW);
+    let seen = |left| CHARTER.standing(&marked(label(false), left), NOW);
+    assert_eq!(CHARTER.standing(&Snapshot::default(), NOW), Standing::Unmarked);
+    assert_eq!(
+        seen(CHARTER.new_mark()),
+        Standing::KeptOut { rest: CHARTER.keep_out(), restarted: false }
+    );
+    assert!(CHARTER.keep_out() > CHARTER.longest);
+    assert_eq!(seen(LIFE + SECOND), Standing::KeptOut { rest: SECOND, restarted: false });
     assert_eq!(seen(LIFE), Standing::Counted);
     assert_eq!(seen(SECOND), Standing::Counted);
-    let mut claim = marked(CHARTER.label(9), SECOND);
+    let again = CHARTER.standing(&marked(label(true), LIFE + SECOND), NOW);
+    assert_eq!(again, Standing::KeptOut { rest: SECOND, restarted: true });
+    let mut claim = marked(label(false), SECOND);
     claim.holders[0].lingering = false;
-    assert_eq!(CHARTER.standing(&claim), Standing::Claimed);
+    assert_eq!(CHARTER.standing(&claim, NOW), Standing::Claimed);
+}
+
+#[test]
+fn a_member_that_restarted_does_not_count_whatever_it_remembers() {
+    for left in [SECOND, LIFE, CHARTER.new_mark()] {
+        let old = marked(CHARTER.label(9, false, BEFORE), left);
+        assert_eq!(CHARTER.standing(&old, NOW), Standing::Restarted);
+        assert!(CHARTER.standing(&old, NOW).needs_mark());
+    }
+    // Made by a client that knew nothing of incarnations, or looked at by nobody who can tell.
+    let unknown = marked(CHARTER.label(9, false, None), LIFE);
+    assert_eq!(CHARTER.standing(&unknown, NOW), Standing::Restarted);
+    assert_eq!(
+        CHARTER.standing(&marked(CHARTER.label(9, false, NOW), LIFE), None),
+        Standing::Restarted
+    );
+}
+
+#[test]
+fn a_restart_of_members_that_lose_nothing_changes_nothing() {
+    let durable = Charter { durable: true, ..CHARTER };
+    let seen = marked(durable.label(9, false, None), LIFE);
+    assert_eq!(durable.standing(&seen, None), Standing::Counted);
+    let lost = durable.standing(&Snapshot::default(), None);
+    assert_eq!(lost, Standing::Unmarked);
+}
+
+#[test]
+fn marks_are_told_apart_by_their_serials_alone() {
+    let one =
+        |serial, restarted, now| identity(&marked(CHARTER.label(serial, restarted, now), LIFE));
+    assert_eq!(one(9, false, NOW), one(9, true, BEFORE));
+    assert_ne!(one(9, false, NOW), one(8, false, NOW));
+    assert_eq!(identity(&marked("a lock".to_owned(), LIFE)), None);
 }
 
 #[test]
 fn a_mark_of_another_quorum_is_told() {
-    for other in
-        [Charter { members: 5, ..CHARTER }, Charter { longest: CHARTER.longest * 2, ..CHARTER }]
-    {
-        let seen = CHARTER.standing(&marked(other.label(1), LIFE));
+    for other in [
+        Charter { members: 5, ..CHARTER },
+        Charter { longest: CHARTER.longest * 2, ..CHARTER },
+        Charter { durable: true, ..CHARTER },
+    ] {
+        let seen = CHARTER.standing(&marked(other.label(1, false, NOW), LIFE), NOW);
         assert!(matches!(seen, Standing::Foreign(_)), "{seen:?}");
     }
-    let lock = CHARTER.standing(&marked("somebody's lock".to_owned(), LIFE));
+    let lock = CHARTER.standing(&marked("somebody's lock".to_owned(), LIFE), NOW);
     assert!(matches!(lock, Standing::Foreign(_)));
 }
 

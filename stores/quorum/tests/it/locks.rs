@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{FaultKind, MemoryStore, Store, SystemClock, Tenure};
+use tenure_core::{
+    FaultKind, LockName, MemoryStore, Store, SystemClock, Tenure, proto::quorum::mark,
+};
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_testkit::{
     Random,
@@ -51,6 +53,28 @@ fn one_store_named_twice_is_refused() {
     let fault = QuorumStore::new(members, QuorumOptions::new()).unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
     assert!(fault.what().contains("named twice"), "{fault}");
+}
+
+/// All members restarted, and somebody who was marking them anew was stopped when the old marks were
+/// away and the new ones not set: whoever comes next must not take them for a new quorum.
+#[tokio::test]
+async fn members_that_restarted_are_never_taken_for_a_new_quorum() {
+    let stores: Vec<_> = (0..3).map(|_| MemoryStore::new()).collect();
+    let open = async || {
+        let members = stores.iter().map(|one| Arc::new(one.clone()) as Arc<dyn Store>);
+        QuorumStore::open(members.collect(), QuorumOptions::new()).await.unwrap()
+    };
+    open().await;
+    for store in &stores {
+        store.forget_since(&store.save());
+    }
+    open().await;
+    for store in &stores {
+        store.evict(&LockName::new(mark::NAME).unwrap()).await.unwrap();
+    }
+    let tenure = Tenure::new(Arc::new(open().await));
+    let error = tenure.mutex("order").try_lock().await.unwrap_err().to_string();
+    assert!(error.contains("kept out"), "{error}");
 }
 
 #[tokio::test]

@@ -1,14 +1,22 @@
 //! Five real servers, of which some stop, freeze, and lose their memory.
 
 use std::{
+    fs,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use tenure_core::{AcquireError, Guard, Store, Tenure};
-use tenure_testkit::server::RedisServer;
+use tenure_quorum::{QuorumOptions, QuorumStore};
+use tenure_testkit::{
+    proto::rule::{Rule, break_rule},
+    server::RedisServer,
+};
 
-use crate::support::{PATIENCE, ask, lock_keys, name, quorum, servers, signal, token, until};
+use crate::support::{
+    PATIENCE, ask, lock_keys, members, name, quorum, servers, signal, token, until,
+};
 
 const LONGEST: Duration = Duration::from_secs(4);
 const TTL: Duration = Duration::from_secs(1);
@@ -83,19 +91,24 @@ async fn with_three_of_five_stopped_nothing_is_granted_and_nothing_is_left_behin
     assert!(again.token() > token);
 }
 
-/// A lock is held by the members 0 and 1 alone, member 1 loses its memory and comes back at once,
-/// and a process that never saw any of them before asks the members 1 and 2.
-async fn emptied_while_held(empty: impl FnOnce(&mut RedisServer)) {
-    let mut servers = servers(2);
-    // This one keeps its memory when it is killed.
-    servers.push(RedisServer::with(&["--appendonly", "yes", "--appendfsync", "always"]));
+/// A lock is held by the members 0 and 1 alone, member 1 loses memory and comes back at once, and a
+/// process that never saw any of them before asks the members 1 and 2. Whether it was granted while the
+/// first one could still count on its lease.
+async fn two_hold<S>(
+    settings: &[&str],
+    save: impl FnOnce(&RedisServer) -> S,
+    lose: impl FnOnce(&mut RedisServer, S),
+) -> bool {
+    let mut servers = servers(3);
+    servers[1] = RedisServer::with(settings);
     let holder = quorum(&servers, LONGEST).await;
-    servers[2].kill();
+    let saved = save(&servers[1]);
+    servers[2].command(&["ACL", "SETUSER", "default", "-@scripting"]);
     let lock = name("a");
     let asked = Instant::now();
     let first = token(&holder.acquire(&lock, &ask(1, LONGEST)).await.unwrap()).unwrap();
-    empty(&mut servers[1]);
-    servers[2].restart();
+    lose(&mut servers[1], saved);
+    servers[2].command(&["ACL", "SETUSER", "default", "+@all"]);
     // What the holder counts on: the lease from the sending of its ask.
     let held_until = asked + LONGEST;
     let contender = quorum(&servers, LONGEST).await;
@@ -110,21 +123,109 @@ async fn emptied_while_held(empty: impl FnOnce(&mut RedisServer)) {
         assert!(asked.elapsed() < PATIENCE, "never granted again");
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
-    assert!(Instant::now() >= held_until, "two hold the lock: {first} and {next}");
     assert!(next > first, "{next} after {first}");
+    Instant::now() < held_until
 }
 
 #[tokio::test]
 async fn a_member_that_was_flushed_does_not_let_in_a_second_holder() {
-    emptied_while_held(|server| {
+    let flush = |server: &mut RedisServer, ()| {
         server.command(&["FLUSHALL"]);
-    })
-    .await;
+    };
+    assert!(!two_hold(MEMORY_ALONE, |_| (), flush).await);
 }
 
 #[tokio::test]
 async fn a_member_that_restarted_empty_does_not_let_in_a_second_holder() {
-    emptied_while_held(RedisServer::restart).await;
+    assert!(!two_hold(MEMORY_ALONE, |_| (), |server, ()| server.restart()).await);
+}
+
+const MEMORY_ALONE: &[&str] = &["--save", "", "--appendonly", "no"];
+const WRITTEN: &[&str] = &["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
+
+/// What the server has written until now.
+fn written(server: &RedisServer) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = fs::read_dir(server.folder().join("appendonlydir")).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}
+
+/// It crashes, and what it wrote since is not on its disk: `appendfsync everysec` allows it.
+fn lose_the_last_second(server: &mut RedisServer, files: Vec<(PathBuf, Vec<u8>)>) {
+    server.kill();
+    for (path, content) in files {
+        fs::write(path, content).unwrap();
+    }
+    server.restart();
+}
+
+#[tokio::test]
+async fn a_member_that_forgot_its_last_second_does_not_let_in_a_second_holder() {
+    assert!(!two_hold(WRITTEN, written, lose_the_last_second).await);
+}
+
+/// The hole that is closed by it.
+#[tokio::test]
+async fn counted_at_once_a_member_that_forgot_its_last_second_lets_in_a_second_holder() {
+    let _broken = break_rule(Rule::RestartedMemberKeptOut);
+    assert!(two_hold(WRITTEN, written, lose_the_last_second).await);
+}
+
+#[tokio::test]
+async fn after_a_restart_of_all_members_nothing_is_granted_for_one_longest_lease() {
+    let mut servers: Vec<_> = (0..3).map(|_| RedisServer::with(WRITTEN)).collect();
+    let before = Tenure::new(Arc::new(quorum(&servers, LONGEST).await));
+    let token = locked(&before, "a").await.token();
+    let restarted = Instant::now();
+    servers.iter_mut().for_each(RedisServer::restart);
+    let store = quorum(&servers, LONGEST).await;
+    let findings = store.health().await.unwrap();
+    let kept_out = findings.iter().filter(|one| one.found.contains("it restarted")).count();
+    assert_eq!(kept_out, 3, "{findings:?}");
+    let after = Tenure::new(Arc::new(store));
+    let error = after.mutex("b").ttl(TTL).try_lock().await.unwrap_err().to_string();
+    assert!(error.contains("it restarted"), "{error}");
+    let guard = locked(&after, "a").await;
+    assert!(Instant::now() >= restarted + LONGEST, "granted at once");
+    assert!(guard.token() > token);
+}
+
+#[tokio::test]
+async fn members_that_do_not_tell_of_restarts_are_refused_unless_they_lose_nothing() {
+    let servers = servers(3);
+    for server in &servers {
+        server.command(&["ACL", "SETUSER", "default", "-info"]);
+    }
+    let blind = Tenure::new(Arc::new(quorum(&servers, LONGEST).await));
+    let error = blind.mutex("a").ttl(TTL).try_lock().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Misconfigured(_)), "{error:?}");
+    assert!(error.to_string().contains("may not be counted"), "{error}");
+    let options = QuorumOptions::new().longest_lease(LONGEST).unwrap().durable_members(true);
+    let durable = QuorumStore::open(members(&servers), options).await.unwrap();
+    locked(&Tenure::new(Arc::new(durable)), "a").await.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn members_that_lose_nothing_are_counted_at_once_after_a_restart() {
+    let mut servers: Vec<_> = (0..3).map(|_| RedisServer::with(WRITTEN)).collect();
+    // Nobody waits for this to pass here.
+    let longest = PATIENCE * 20;
+    let durable = async |servers: &[RedisServer]| {
+        let options = QuorumOptions::new().longest_lease(longest).unwrap().durable_members(true);
+        QuorumStore::open(members(servers), options).await
+    };
+    let before = Tenure::new(Arc::new(durable(&servers).await.unwrap()));
+    let held = locked(&before, "a").await;
+    servers.iter_mut().for_each(RedisServer::restart);
+    let after = Tenure::new(Arc::new(durable(&servers).await.unwrap()));
+    locked(&after, "b").await.release().await.unwrap();
+    assert!(after.mutex("a").try_lock().await.unwrap().is_none(), "{held:?} is forgotten");
+    // Somebody who says otherwise is told.
+    let fault =
+        QuorumStore::open(members(&servers), QuorumOptions::new().longest_lease(longest).unwrap())
+            .await
+            .unwrap_err();
+    assert!(fault.cure().contains("durable_members"), "{fault}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -49,15 +49,20 @@ pub(crate) fn servers(count: usize) -> Vec<RedisServer> {
     (0..count).map(|_| RedisServer::start()).collect()
 }
 
-/// A client of a quorum of these servers, as one more process would have.
-pub(crate) async fn quorum(servers: &[RedisServer], longest: Duration) -> QuorumStore {
-    let members = servers.iter().map(|server| {
+/// These servers as the members of a quorum.
+pub(crate) fn members(servers: &[RedisServer]) -> Vec<Arc<dyn Store>> {
+    let member = |server: &RedisServer| {
         let options = RedisOptions::from_url(&server.url()).unwrap();
         Arc::new(RedisStore::new(options).unwrap()) as Arc<dyn Store>
-    });
+    };
+    servers.iter().map(member).collect()
+}
+
+/// A client of a quorum of these servers, as one more process would have.
+pub(crate) async fn quorum(servers: &[RedisServer], longest: Duration) -> QuorumStore {
     let options = QuorumOptions::new().longest_lease(longest).unwrap();
     let options = options.member_limit(Duration::from_millis(300)).unwrap();
-    QuorumStore::open(members.collect(), options).await.unwrap()
+    QuorumStore::open(members(servers), options).await.unwrap()
 }
 
 /// Freezes a server, or lets it go on.

@@ -18,6 +18,8 @@ enum Trouble {
     Outage,
     MemberGone,
     Wipe,
+    Save,
+    Restart,
     WallStep,
     Eviction,
 }
@@ -84,6 +86,10 @@ fn possible(world: &World) -> Vec<Trouble> {
         (plan.outages, Trouble::MemberGone),
         (plan.wipes, Trouble::Wipe),
         (plan.wipes, Trouble::Wipe),
+        (plan.wipes, Trouble::Save),
+        (plan.wipes, Trouble::Save),
+        (plan.wipes, Trouble::Restart),
+        (plan.wipes, Trouble::Restart),
         (plan.wall_steps, Trouble::WallStep),
         (plan.evictions, Trouble::Eviction),
     ];
@@ -141,6 +147,18 @@ async fn make(
                 world.seen.count(Sight::Wiped);
                 world.tally.count(Kind::DataLost);
                 note("loses its memory");
+            }
+            None
+        }
+        Trouble::Save => {
+            world.members.save(member).await;
+            None
+        }
+        Trouble::Restart => {
+            if world.members.restart(member).await {
+                world.seen.count(Sight::Restarted);
+                world.tally.count(Kind::DataLost);
+                note("restarts with a part of its memory");
             }
             None
         }

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Clock, LockName, MemoryStore, Owner, Store, Timestamp, Token,
+    Clock, LockName, MemoryStore, Owner, Saved, Store, Timestamp, Token,
     proto::queue::{Contender, Mode, Snapshot},
 };
 use tenure_testkit::{
@@ -50,6 +50,7 @@ struct State {
     held: BTreeSet<(LockName, Owner, Token)>,
     gone: BTreeSet<(LockName, Owner, Token)>,
     wiped: Vec<Option<Timestamp>>,
+    saved: Vec<Option<Saved>>,
 }
 
 /// What one member keeps of one hold, by true time.
@@ -80,7 +81,11 @@ impl Members {
             ledger: ledger.clone(),
         });
         let stores = stores.collect();
-        let state = State { wiped: vec![None; plan.members], ..State::default() };
+        let state = State {
+            wiped: vec![None; plan.members],
+            saved: vec![None; plan.members],
+            ..State::default()
+        };
         let (clock, longest, skews) = (clock.clone(), plan.longest(), Mutex::new(skews));
         Self {
             stores,
@@ -110,6 +115,26 @@ impl Members {
     /// A member loses its memory, unless a majority would have lost it within the time that they
     /// are kept out for.
     pub(super) async fn wipe(&self, member: usize) -> bool {
+        self.loses(member, MemoryStore::forget).await
+    }
+
+    /// A member restarts and forgets what came after it was last saved, unless too many lost memory
+    /// lately.
+    pub(super) async fn restart(&self, member: usize) -> bool {
+        let Some(saved) = self.lock().saved[member].clone() else { return false };
+        self.loses(member, |store| store.forget_since(&saved)).await
+    }
+
+    /// What a member would remember after a restart. Its mark is part of it: without one it would come
+    /// back as if it were empty.
+    pub(super) async fn save(&self, member: usize) {
+        let (store, mark) = (&self.stores[member].store, LockName::new(mark::NAME).unwrap());
+        if store.inspect(&mark).await.unwrap().holders.iter().any(|mark| mark.lingering) {
+            self.lock().saved[member] = Some(store.save());
+        }
+    }
+
+    async fn loses(&self, member: usize, lose: impl FnOnce(&MemoryStore)) -> bool {
         let now = self.clock.now();
         let lately = |at: &Option<Timestamp>| at.is_some_and(|at| now.since(at) < self.longest * 2);
         {
@@ -126,7 +151,7 @@ impl Members {
             let leases = self.leases(member, &name).await;
             self.lock().forgotten.extend(leases);
         }
-        self.stores[member].store.forget();
+        lose(&self.stores[member].store);
         true
     }
 
@@ -175,7 +200,7 @@ impl Members {
     async fn names(&self, member: usize) -> Vec<LockName> {
         let listing = self.stores[member].list("", 100).await.unwrap();
         let names = listing.names.into_iter().map(|(name, _)| name);
-        names.filter(|name| name.as_str() != mark::NAME).collect()
+        names.filter(|name| ![mark::NAME, mark::NOTE].contains(&name.as_str())).collect()
     }
 
     async fn leases(&self, member: usize, name: &LockName) -> Vec<Lease> {

@@ -74,7 +74,8 @@ async fn course(world: &Arc<World>, random: &mut Random) {
     world.clock.sleep_until(bound).await;
     for store in &world.members.stores {
         let left = store.list("", 10).await.unwrap();
-        for (name, left) in left.names.iter().filter(|(name, _)| name.as_str() != mark::NAME) {
+        let ours = [mark::NAME, mark::NOTE];
+        for (name, left) in left.names.iter().filter(|(name, _)| !ours.contains(&name.as_str())) {
             world.check.nothing_left(name, left);
         }
     }

@@ -21,6 +21,8 @@ macro_rules! sights {
 sights! {
     /// A member lost its memory.
     Wiped,
+    /// A member restarted with a part of its memory.
+    Restarted,
     /// All lost the way to a member.
     MemberGone,
     /// A member had a hold again that it had lost.
