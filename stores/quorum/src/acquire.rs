@@ -154,7 +154,28 @@ impl QuorumStore {
             kept: false,
             retry_after: None,
         };
-        asking.count(ask, known).await
+        let mut unfinished =
+            Unfinished { quorum: self, attempt, ttl: ask.ttl, over: known.is_some() };
+        let outcome = asking.count(ask, known).await;
+        unfinished.over = true;
+        outcome
+    }
+}
+
+/// A ballot that is dropped on the way leaves its attempt in doubt.
+struct Unfinished<'a> {
+    quorum: &'a QuorumStore,
+    attempt: Attempt,
+    ttl: Duration,
+    over: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            let shared = &self.quorum.shared;
+            shared.holds.left_in_doubt(self.attempt, shared.options.now(), self.ttl);
+        }
     }
 }
 
@@ -308,12 +329,15 @@ impl Asking<'_> {
         let (exclusive, behind_readers) = (self.ask.mode == Mode::Exclusive, self.behind_readers);
         let soonest = self.retry_after.unwrap_or(Duration::MAX);
         // Of a name that only stays taken this owner may be who let go: it must not come in by another
-        // attempt. What a silent member may grant, the next ask finds there.
+        // attempt. What a silent member may grant, the next ask finds there, if there is one.
         let nothing = self.kept && self.ballot.granted() == 0;
-        if nothing && self.may_hold_anywhere() {
+        let asks_again = waits || !exclusive;
+        if nothing && asks_again && self.may_hold_anywhere() {
             quorum.shared.holds.left_in_doubt(self.attempt, now, ask.ttl);
         } else if self.may_hold_anywhere() {
-            self.attempt_is_over(ask.ttl);
+            if !nothing {
+                self.attempt_is_over(ask.ttl);
+            }
             if kept(Rule::PartialWinGivenBack) {
                 self.give_back().await;
             }
