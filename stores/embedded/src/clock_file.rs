@@ -18,8 +18,9 @@ use tenure_core::Fault;
 
 use crate::{
     create, error,
-    layout::{Layout, sync_dir},
+    layout::{CLOCK, Root},
     machine::Machine,
+    members::touch,
     patience::{Locked, Patience},
     slots::{Damage, Kind, Record, Slots, WriteError},
 };
@@ -59,22 +60,32 @@ struct Bounds {
 }
 
 impl ClockFile {
-    /// Opens the clock and, if it is the first use after a boot, starts above all earlier tokens.
-    pub(crate) fn open(
+    /// Opens the clock, or creates it, which makes the directory a store. Nothing else changes.
+    pub(crate) fn find(
         machine: Arc<dyn Machine>,
-        layout: &Layout,
+        root: &Root,
         boot: [u8; 16],
     ) -> Result<Self, Fault> {
-        let path = layout.clock.clone();
-        let file = match create::open(&path).map_err(|why| error::io("open", &path, why))? {
+        let path = root.dir.path_of(CLOCK);
+        let file = match root.dir.open_file(CLOCK).map_err(|why| error::io("open", &path, why))? {
             Some(file) => file,
-            None => first(&*machine, layout, boot)?,
+            None => first(&*machine, root, boot)?,
         };
         let ceiling = AtomicU64::new(0);
-        let mut clock =
-            Self { machine, path, file, inside: Mutex::new(()), boot, ceiling, base: 0 };
-        clock.base = clock.extend(0)?.base;
+        let clock = Self { machine, path, file, inside: Mutex::new(()), boot, ceiling, base: 0 };
+        // A file that is none of ours is found before anything is made beside it.
+        clock.read()?;
         Ok(clock)
+    }
+
+    /// Starts above all earlier tokens, if this is the first use after a boot.
+    pub(crate) fn start(mut self) -> Result<Self, Fault> {
+        self.base = self.extend(0)?.base;
+        Ok(self)
+    }
+
+    pub(crate) fn touch(&self) {
+        touch(&self.file);
     }
 
     /// No token above this may be granted yet.
@@ -170,17 +181,19 @@ impl ClockFile {
 }
 
 /// Creates the clock file, so that its name is on the disk before anything counts on it.
-fn first(machine: &dyn Machine, layout: &Layout, boot: [u8; 16]) -> Result<File, Fault> {
-    let path = &layout.clock;
-    let failed = |why| error::io("create", path, why);
+fn first(machine: &dyn Machine, root: &Root, boot: [u8; 16]) -> Result<File, Fault> {
+    let failed = |why| error::io("create", &root.dir.path_of(CLOCK), why);
     let bounds = Bounds { base: 0, durable: 0, announced: 0 };
     let record = Record { seq: 1, flags: 0, boot, payload: bounds.encode() };
+    let place = (&root.dir, CLOCK);
     let created =
-        create::file(machine, path, layout.access, Kind::Clock, &record).map_err(failed)?;
-    sync_dir(&layout.root).map_err(failed)?;
+        create::file(machine, place, root.access, Kind::Clock, &record).map_err(failed)?;
+    root.dir.file().sync_all().map_err(failed)?;
     match created {
         Some(file) => Ok(file),
-        None => create::open(path).map_err(failed)?.ok_or_else(|| error::removed(&layout.root)),
+        None => {
+            root.dir.open_file(CLOCK).map_err(failed)?.ok_or_else(|| error::removed(root.path()))
+        }
     }
 }
 

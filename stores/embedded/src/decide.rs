@@ -20,7 +20,9 @@ use tenure_core::{
 use crate::{
     error,
     inner::{Inner, LIMITS},
+    layout::Layout,
     patience::Patience,
+    stake::Stake,
     state_file::{Section, StateFile},
 };
 
@@ -200,15 +202,23 @@ impl Inner {
         };
         let alive = |client| self.members.alive(client);
         let at = self.moment(&alive)?;
-        let before = loaded.state.last_time;
+        self.keep_fresh(at.now);
+        let (before, had) = (loaded.state.last_time, self.stake(&loaded.state));
         let outcome = (decision.decide)(&mut loaded.state, &at)?;
         let last = loaded.state.last_time;
         if last > before && last > self.clock.ceiling() {
             // What was decided is forgotten: nothing was written.
             return Ok(Step::Ceiling(last));
         }
+        let has = self.stake(&loaded.state);
+        self.members.take_on(had, has, at.now);
         section.write(&ground, &loaded)?;
+        self.members.let_go(had, has);
         Ok(Step::Done(outcome))
+    }
+
+    fn stake(&self, state: &NameState) -> Stake {
+        Stake::of(self.members.own(), state)
     }
 
     fn file(&self, name: &LockName, create: bool) -> Result<Option<Arc<StateFile>>, Fault> {
@@ -216,17 +226,18 @@ impl Inner {
             return Ok(Some(file));
         }
         self.members.check()?;
-        let path = self.layout.state(name);
+        let place = Layout::state(name);
         loop {
-            let found = StateFile::open(path.clone());
-            if let Some(file) = found.map_err(|why| error::io("open", &path, why))? {
+            let failed = |doing, why| error::io(doing, &self.layout.path_of(&place), why);
+            let found = StateFile::open(&self.layout, &place);
+            if let Some(file) = found.map_err(|why| failed("open", why))? {
                 return Ok(Some(self.files.keep(name, file)));
             }
             if !create {
                 return Ok(None);
             }
-            let created = StateFile::create(&self.ground(), &self.layout, path.clone(), name);
-            if let Some(file) = created.map_err(|why| error::io("create", &path, why))? {
+            let created = StateFile::create(&self.ground(), &place, name);
+            if let Some(file) = created.map_err(|why| failed("create", why))? {
                 self.created.fetch_add(1, Ordering::Relaxed);
                 return Ok(Some(self.files.keep(name, file)));
             }

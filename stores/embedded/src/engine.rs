@@ -60,7 +60,7 @@ impl Store for EngineView {
     }
 
     fn location(&self) -> String {
-        format!("file:{}", self.0.layout.root.display())
+        format!("file:{}", self.0.layout.root.path().display())
     }
 
     fn capabilities(&self) -> &Capabilities {

@@ -9,7 +9,10 @@ use std::{
 use nix::errno::Errno;
 use tenure_core::{Fault, FaultKind};
 
-use crate::slots::{Damage, WriteError};
+use crate::{
+    dir::NotOurs,
+    slots::{Damage, WriteError},
+};
 
 /// The failure of a system call, as in "cannot open PATH".
 pub(crate) fn io(doing: impl fmt::Display, path: &Path, error: io::Error) -> Fault {
@@ -27,6 +30,13 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
             Unreachable,
             "too many files are open",
             "raise the limit of open files (ulimit -n)",
+        );
+    }
+    if error.get_ref().is_some_and(|why| why.is::<NotOurs>()) {
+        return (
+            Misconfigured,
+            "",
+            "see who put it there: tenure follows and removes nothing that it did not make",
         );
     }
     match error.kind() {
@@ -91,6 +101,16 @@ pub(crate) fn damaged(path: &Path, damage: Damage, cure: impl Into<String>) -> F
             "use one version on this machine, or give each a directory of its own",
         ),
     }
+}
+
+/// Something else lies where the state of a name should be.
+pub(crate) fn not_a_state(path: &Path) -> Fault {
+    let path = path.display();
+    Fault::new(
+        FaultKind::Misconfigured,
+        format!("{path} was never the state of a lock, and is left as it is"),
+        "see who put it there, and move it away",
+    )
 }
 
 /// A state could not be written.

@@ -12,8 +12,9 @@ use tenure_core::Fault;
 
 use crate::{
     create, error,
-    layout::Layout,
+    layout::{FLOOR, Layout},
     machine::Machine,
+    members::touch,
     patience::{Locked, Patience},
     slots::{Damage, Kind, Record, Slots},
 };
@@ -38,19 +39,25 @@ impl Floor {
         layout: &Layout,
         boot: [u8; 16],
     ) -> Result<Self, Fault> {
-        let path = layout.floor.clone();
+        let path = layout.boot.path_of(FLOOR);
         let failed = |why| error::io("open", &path, why);
-        let file = match create::open(&path).map_err(failed)? {
+        let open = || layout.boot.open_file(FLOOR);
+        let file = match open().map_err(failed)? {
             Some(file) => file,
             None => {
                 let record = Record { seq: 1, flags: 0, boot, payload: vec![0; 8] };
-                create::file(&*machine, &path, layout.access, Kind::Floor, &record)
-                    .and_then(|made| made.map_or_else(|| create::open(&path), |f| Ok(Some(f))))
+                let place = (&layout.boot, FLOOR);
+                create::file(&*machine, place, layout.access(), Kind::Floor, &record)
+                    .and_then(|made| made.map_or_else(open, |made| Ok(Some(made))))
                     .map_err(failed)?
-                    .ok_or_else(|| error::removed(&layout.root))?
+                    .ok_or_else(|| error::removed(layout.root.path()))?
             }
         };
         Ok(Self { machine, path, file, inside: Mutex::new(()) })
+    }
+
+    pub(crate) fn touch(&self) {
+        touch(&self.file);
     }
 
     /// No token of a removed file is above this. Takes no lock.

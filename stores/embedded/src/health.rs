@@ -20,7 +20,7 @@ impl Inner {
     }
 
     fn place_found(&self) -> Finding {
-        let found = format!("{}, {}", self.layout.root.display(), self.place.chosen);
+        let found = format!("{}, {}", self.layout.root.path().display(), self.place.chosen);
         match self.members.check() {
             Ok(()) => good("place", found),
             Err(fault) => bad("place", fault.what(), "S1", fault.cure()),
@@ -40,7 +40,7 @@ impl Inner {
     }
 
     fn sharing_found(&self) -> Finding {
-        let access = self.layout.access;
+        let access = self.layout.access();
         if access.is_open_to_all() {
             return warning(
                 "sharing",
@@ -121,7 +121,7 @@ impl Inner {
     }
 
     fn members_found(&self) -> Finding {
-        match self.members.sweep(usize::MAX) {
+        match self.members.sweep(usize::MAX, self.machine.clock().now()) {
             Ok(living) => {
                 let found = format!("{living} live, this one included; the killed are noticed");
                 Finding { promise: Some("S5"), ..good("members", found) }

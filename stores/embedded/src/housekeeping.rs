@@ -1,12 +1,21 @@
-//! Removing what nobody needs any more: files of idle names, dead members, earlier boots.
+//! Removing what nobody needs any more: files of idle names, and what was never completed.
 //!
 //! Nothing depends on it, so whatever fails is left for the next time.
 
-use std::{fs, path::Path, sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use tenure_core::{Fault, proto::queue::Snapshot};
 
-use crate::{create::UNFINISHED, inner::Inner, state_file::StateFile};
+use crate::{
+    dir::{Dir, Entry, stem_of_unfinished},
+    error,
+    inner::Inner,
+    layout::{StatePlace, is_hash, is_state, shelf},
+    state_file::StateFile,
+};
 
 /// What was used in the last minute may be used again.
 const OLD: Duration = Duration::from_secs(60);
@@ -18,8 +27,7 @@ const AT_ONCE: usize = 256;
 impl Inner {
     /// Tidies when the store is opened.
     pub(crate) fn tidy_at_open(&self) {
-        let _ = self.members.sweep(AT_ONCE);
-        self.remove_earlier_boots();
+        let _ = self.members.sweep(AT_ONCE, self.machine.clock().now());
         self.tidy_shelf(self.random_shelf());
     }
 
@@ -41,33 +49,28 @@ impl Inner {
         self.members.own().0[0]
     }
 
-    fn remove_earlier_boots(&self) {
-        let Ok(boots) = fs::read_dir(&self.layout.boots) else { return };
-        for boot in boots.flatten().map(|entry| entry.path()) {
-            let unfinished = boot.extension().is_some_and(|ending| ending == UNFINISHED);
-            if boot != self.layout.boot && (!unfinished || is_old(&boot)) {
-                let _ = fs::remove_dir_all(&boot);
-            }
-        }
-    }
-
     fn tidy_shelf(&self, number: u8) {
-        let Ok(entries) = fs::read_dir(self.layout.shelf(number)) else { return };
-        let old = entries.flatten().map(|entry| entry.path()).filter(|path| is_old(path));
-        for path in old.take(AT_ONCE) {
-            if path.extension().is_some_and(|ending| ending == UNFINISHED) {
-                let _ = fs::remove_file(&path);
-            } else if let Err(fault) = self.remove_if_idle(&path) {
-                tracing::debug!(path = %path.display(), %fault, "an idle file stays");
+        let shelf = shelf(number);
+        let Ok(Some(dir)) = self.layout.locks.sub(&shelf) else { return };
+        let mut names = dir.names().unwrap_or_default();
+        names.retain(|name| is_old(&dir, name));
+        for file in names.into_iter().take(AT_ONCE) {
+            if stem_of_unfinished(&file).is_some_and(is_hash) {
+                if dir.entry(&file).is_ok_and(|found| found == Some(Entry::File)) {
+                    let _ = dir.remove(&file);
+                }
+            } else if is_state(&file)
+                && let Err(fault) = self.remove_if_idle(&StatePlace { shelf: shelf.clone(), file })
+            {
+                tracing::debug!(%fault, "an idle file stays");
             }
         }
     }
 
-    fn remove_if_idle(&self, path: &Path) -> Result<(), Fault> {
-        let opened = StateFile::open(path.to_owned());
-        let Some(file) = opened.map_err(|why| crate::error::io("open", path, why))? else {
-            return Ok(());
-        };
+    fn remove_if_idle(&self, place: &StatePlace) -> Result<(), Fault> {
+        let opened = StateFile::open(&self.layout, place);
+        let opened = opened.map_err(|why| error::io("open", &self.layout.path_of(place), why))?;
+        let Some(file) = opened else { return Ok(()) };
         let Some(section) = file.enter()? else { return Ok(()) };
         let Some(loaded) = section.read(&self.ground())? else { return Ok(()) };
         let alive = |client| self.members.alive(client);
@@ -79,8 +82,10 @@ impl Inner {
     }
 }
 
-/// Whether a file was not touched for a while.
-pub(crate) fn is_old(path: &Path) -> bool {
-    let touched = fs::symlink_metadata(path).and_then(|found| found.modified());
-    touched.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= OLD))
+/// Whether what has this name was not touched for a while.
+pub(crate) fn is_old(dir: &Dir, name: &str) -> bool {
+    let Ok(Some(found)) = dir.stat(name) else { return false };
+    let Ok(touched) = u64::try_from(found.st_mtime) else { return false };
+    let touched = UNIX_EPOCH + Duration::from_secs(touched);
+    SystemTime::now().duration_since(touched).is_ok_and(|age| age >= OLD)
 }

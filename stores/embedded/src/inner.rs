@@ -10,17 +10,30 @@ use std::{
 
 use tenure_core::{
     Fault, FaultKind,
-    proto::queue::Limits,
+    proto::{Timestamp, queue::Limits},
     store::{Capabilities, LeaseScope, Reasons},
 };
 
 use crate::{
-    clock_file::ClockFile, file_system::FileSystem, files::Files, floor::Floor, layout::Layout,
-    machine::Machine, members::Members, place::Place, state_file::Ground, watch::Watch,
+    boots,
+    clock_file::ClockFile,
+    error,
+    file_system::FileSystem,
+    files::Files,
+    floor::Floor,
+    layout::{BOOTS, LOCKS, Layout, MEMBERS, Root},
+    machine::Machine,
+    members::Members,
+    patience::{Locked, Patience},
+    place::Place,
+    state_file::Ground,
+    watch::Watch,
 };
 
 /// A killed holder is noticed by the head of the queue, which looks this often.
 const LOOK: Duration = Duration::from_millis(50);
+/// Who joins looks at the members of other boots meanwhile, of which there are few.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) const LIMITS: Limits = Limits {
     claim_window: Duration::from_millis(200),
@@ -56,32 +69,45 @@ pub(crate) struct Inner {
     pub(crate) machine: Arc<dyn Machine>,
     pub(crate) place: Place,
     pub(crate) file_system: FileSystem,
-    pub(crate) layout: Layout,
+    pub(crate) layout: Arc<Layout>,
     pub(crate) boot: [u8; 16],
     pub(crate) clock: ClockFile,
     pub(crate) floor: Floor,
-    pub(crate) members: Members,
+    pub(crate) members: Arc<Members>,
     pub(crate) watch: Watch,
     pub(crate) files: Files,
     /// Counts the state files that this store created since it last tidied.
     pub(crate) created: AtomicU32,
     /// Counts the shelves that it tidied.
     pub(crate) tidied: AtomicU8,
-    process: u32,
 }
 
 impl Inner {
     pub(crate) fn open(place: Place, machine: Arc<dyn Machine>) -> Result<Arc<Self>, Fault> {
         let boot = machine.boot_id()?;
-        let layout = Layout::prepare(&*machine, &place.dir, boot)?;
+        let root = Root::prepare(&*machine, &place.dir)?;
+        let path = root.path();
         let file_system = machine
-            .file_system(&layout.root)
-            .map_err(|why| crate::error::io("look at the file system of", &layout.root, why))?;
-        file_system.check(&layout.root)?;
-        let clock = ClockFile::open(machine.clone(), &layout, boot)?;
+            .file_system(path)
+            .map_err(|why| error::io("look at the file system of", path, why))?;
+        file_system.check(path)?;
+        // The clock comes first: it marks the directory as a store.
+        let clock = ClockFile::find(machine.clone(), &root, boot)?;
+        let (boots, own_boot) = (root.make(&root.dir, BOOTS)?, boots::name_of(boot));
+        // Of two that join different boots at the same time one sees the other.
+        let joining = Locked::take(boots.file(), Patience::of(PATIENCE))
+            .map_err(|why| error::io("lock", boots.path(), why))?
+            .ok_or_else(|| error::stays_locked(boots.path()))?;
+        boots::refuse_living(&boots, &own_boot)?;
+        let boot_dir = root.make(&boots, &own_boot)?;
+        let members = root.make(&boot_dir, MEMBERS)?;
+        let locks = root.make(&boot_dir, LOCKS)?;
+        let layout = Arc::new(Layout { root, boot: boot_dir, locks });
+        let members = Arc::new(Members::join(layout.clone(), members, machine.clock().now())?);
+        drop(joining);
+        let clock = clock.start()?;
         let floor = Floor::open(machine.clone(), &layout, boot)?;
-        let members = Members::join(&layout)?;
-        let watch = Watch::open(&layout, members.own());
+        let watch = Watch::open(members.clone());
         let inner = Arc::new(Self {
             machine,
             place,
@@ -95,27 +121,43 @@ impl Inner {
             files: Files::default(),
             created: AtomicU32::new(0),
             tidied: AtomicU8::new(0),
-            process: std::process::id(),
         });
+        boots::remove_dead(&boots, &own_boot);
         inner.tidy_at_open();
         Ok(inner)
     }
 
     pub(crate) fn ground(&self) -> Ground<'_> {
-        Ground { machine: &*self.machine, boot: self.boot, clock: &self.clock, floor: &self.floor }
+        Ground {
+            machine: &*self.machine,
+            boot: self.boot,
+            layout: &self.layout,
+            clock: &self.clock,
+            floor: &self.floor,
+        }
     }
 
     /// Refuses a store that came through a fork: both processes would be in every section at
     /// once, since a kernel lock belongs to the open file that they share.
     pub(crate) fn check_process(&self) -> Result<(), Fault> {
-        let here = std::process::id();
-        if here == self.process {
+        if self.members.are_ours() {
             return Ok(());
         }
         Err(Fault::new(
             FaultKind::Misconfigured,
-            format!("this store was opened by process {}, before a fork into {here}", self.process),
+            format!(
+                "this store was opened by another process than {}, before a fork into it",
+                std::process::id()
+            ),
             "open the store again after a fork, and use no guard from before it",
         ))
+    }
+
+    /// Keeps the files that the store stands on from looking as if nobody needed them.
+    pub(crate) fn keep_fresh(&self, now: Timestamp) {
+        if self.members.keep_fresh(now) {
+            self.clock.touch();
+            self.floor.touch();
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Which file is where.
+//! Which file is where, and whether a directory is a store at all.
 //!
 //! All that ends with a boot lies in a directory of that boot: a torn or half-written file of an
 //! earlier one is never looked at.
@@ -13,31 +13,52 @@ use std::{
 use sha2::{Digest, Sha256};
 use tenure_core::{Fault, FaultKind, LockName};
 
-use crate::{access::Access, create, error, machine::Machine};
+use crate::{
+    access::Access,
+    dir::{Dir, is_hex, stem_of_unfinished},
+    error,
+    machine::Machine,
+};
 
+/// The clock, and what marks a directory as a store: it is made first, and is always there.
+pub(crate) const CLOCK: &str = "clock";
+/// The directory with one directory for each boot.
+pub(crate) const BOOTS: &str = "boots";
+/// What a directory of one boot has.
+pub(crate) const FLOOR: &str = "floor";
+pub(crate) const MEMBERS: &str = "members";
+pub(crate) const LOCKS: &str = "locks";
 /// The ending of the file of one name.
-pub(crate) const STATE: &str = "lk";
+const STATE: &str = "lk";
+/// What a file system puts into its topmost directory by itself.
+const OF_THE_FILE_SYSTEM: &str = "lost+found";
 
-/// The paths of one store in one boot.
-#[derive(Clone, Debug)]
-pub(crate) struct Layout {
-    pub(crate) root: PathBuf,
-    pub(crate) clock: PathBuf,
-    pub(crate) boots: PathBuf,
-    pub(crate) boot: PathBuf,
-    pub(crate) floor: PathBuf,
-    pub(crate) members: PathBuf,
-    pub(crate) locks: PathBuf,
+/// The directory of a store, before anybody uses it in this boot.
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub(crate) dir: Dir,
     pub(crate) access: Access,
 }
 
-impl Layout {
-    /// Makes sure that the directories are there, and that locks hold where they lie.
-    pub(crate) fn prepare(
-        machine: &dyn Machine,
-        root: &Path,
-        boot: [u8; 16],
-    ) -> Result<Self, Fault> {
+/// The directories of one store in one boot.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) root: Root,
+    pub(crate) boot: Dir,
+    pub(crate) locks: Dir,
+}
+
+/// Where the file of one name is.
+#[derive(Clone, Debug)]
+pub(crate) struct StatePlace {
+    pub(crate) shelf: String,
+    pub(crate) file: String,
+}
+
+impl Root {
+    /// Makes sure that the directory is there, that locks hold where it lies, and that it is a
+    /// store or empty: what else lies in a directory is not tenure's to live beside.
+    pub(crate) fn prepare(machine: &dyn Machine, root: &Path) -> Result<Self, Fault> {
         let root =
             std::path::absolute(root).map_err(|why| error::io("find the directory", root, why))?;
         let there = root.ancestors().find(|path| path.exists()).unwrap_or(&root);
@@ -50,47 +71,82 @@ impl Layout {
         // locations, and know by it that two locks are one.
         let root =
             root.canonicalize().map_err(|why| error::io("find the directory", &root, why))?;
-        let metadata =
-            fs::metadata(&root).map_err(|why| error::io("look at the directory", &root, why))?;
-        if !metadata.is_dir() {
+        let look = |why| error::io("look at the directory", &root, why);
+        if !fs::metadata(&root).map_err(look)?.is_dir() {
             return Err(Fault::new(
                 FaultKind::Misconfigured,
                 format!("{} is a file, not a directory", root.display()),
                 "name a directory, as in file:/path",
             ));
         }
-        let access = Access::of(&metadata);
-        let boots = root.join("boots");
-        let boot = boots.join(format!("{:032x}", u128::from_be_bytes(boot)));
-        let layout = Self {
-            clock: root.join("clock"),
-            floor: boot.join("floor"),
-            members: boot.join("members"),
-            locks: boot.join("locks"),
-            boots,
-            boot,
-            root,
-            access,
-        };
-        for dir in [&layout.boots, &layout.boot, &layout.members, &layout.locks] {
-            create::dir(dir, access).map_err(|why| error::io("create the directory", dir, why))?;
+        let dir = Dir::open(&root).map_err(look)?;
+        let access = Access::of(&dir.file().metadata().map_err(look)?);
+        let prepared = Self { dir, access };
+        if let Some(other) = prepared.what_else_is_there().map_err(look)? {
+            return Err(no_store(&root, &other));
         }
-        Ok(layout)
+        Ok(prepared)
     }
 
-    /// The file of `name`. Names are hashed, so none can lead out of the directory.
-    pub(crate) fn state(&self, name: &LockName) -> PathBuf {
+    /// Something that lies in the directory although it is no store.
+    fn what_else_is_there(&self) -> io::Result<Option<String>> {
+        if self.dir.entry(CLOCK)?.is_some() {
+            return Ok(None);
+        }
+        let others = self.dir.names()?.into_iter().filter(|name| {
+            let ours = name == CLOCK || stem_of_unfinished(name) == Some(CLOCK);
+            !ours && name != OF_THE_FILE_SYSTEM
+        });
+        let Some(other) = others.min() else { return Ok(None) };
+        // Another process may have made it a store meanwhile.
+        Ok(self.dir.entry(CLOCK)?.is_none().then_some(other))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A directory of the store, which is created if it is not there.
+    pub(crate) fn make(&self, within: &Dir, name: &str) -> Result<Dir, Fault> {
+        within
+            .make(name, self.access)
+            .map_err(|why| error::io("open the directory", &within.path_of(name), why))
+    }
+}
+
+impl Layout {
+    /// Where the file of `name` is. Names are hashed, so none can lead out of the directory.
+    pub(crate) fn state(name: &LockName) -> StatePlace {
         let hash = Sha256::digest(name.as_str().as_bytes());
         let mut half = [0; 16];
         half.copy_from_slice(hash.get(..16).unwrap_or(&[0; 16]));
-        let text = format!("{:032x}", u128::from_be_bytes(half));
-        self.shelf(half[0]).join(text).with_extension(STATE)
+        let hash = format!("{:032x}", u128::from_be_bytes(half));
+        StatePlace { shelf: shelf(half[0]), file: format!("{hash}.{STATE}") }
     }
 
-    /// One of the 256 directories that state files are spread over.
-    pub(crate) fn shelf(&self, number: u8) -> PathBuf {
-        self.locks.join(format!("{number:02x}"))
+    /// Where this is, for people.
+    pub(crate) fn path_of(&self, place: &StatePlace) -> PathBuf {
+        self.locks.path_of(&place.shelf).join(&place.file)
     }
+
+    pub(crate) fn access(&self) -> Access {
+        self.root.access
+    }
+}
+
+/// One of the 256 directories that state files are spread over.
+pub(crate) fn shelf(number: u8) -> String {
+    format!("{number:02x}")
+}
+
+/// Whether this may be the name of a state file.
+pub(crate) fn is_state(name: &str) -> bool {
+    name.strip_suffix(STATE).and_then(|name| name.strip_suffix('.')).is_some_and(is_hash)
+}
+
+/// Whether this is how the store calls what one name, one member or one boot has.
+pub(crate) fn is_hash(name: &str) -> bool {
+    is_hex(name, 32)
 }
 
 /// Creates the directory of the store so that it outlives a loss of power: its clock must.
@@ -106,10 +162,19 @@ fn make_root(root: &Path) -> io::Result<()> {
 }
 
 /// Makes the names in a directory outlive a loss of power.
-pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+fn sync_dir(dir: &Path) -> io::Result<()> {
     match fs::File::open(dir).and_then(|dir| dir.sync_all()) {
         // Directories above our own may be closed to us; then they were not made by us either.
         Err(why) if why.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         synced => synced,
     }
+}
+
+fn no_store(root: &Path, other: &str) -> Fault {
+    let root = root.display();
+    Fault::new(
+        FaultKind::Misconfigured,
+        format!("{root} is no store of tenure, and holds other things, such as {other:?}"),
+        format!("name a directory that is empty or not there yet, as in file:{root}/locks"),
+    )
 }

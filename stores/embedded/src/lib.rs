@@ -25,9 +25,11 @@ compile_error!(
 
 mod access;
 mod boot;
+mod boots;
 mod clock_file;
 mod create;
 mod decide;
+mod dir;
 mod engine;
 mod error;
 mod file_system;
@@ -43,7 +45,10 @@ mod members;
 mod patience;
 mod place;
 mod renewal;
+mod short_path;
 mod slots;
+mod socket;
+mod stake;
 mod state_file;
 mod store;
 mod watch;

@@ -1,18 +1,15 @@
 //! Looking at all names at once.
 
-use std::{
-    fs,
-    io::{self, ErrorKind},
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use tenure_core::{Fault, LockName, proto::queue::Snapshot, store::Listing};
 
 use crate::{
     decide::GivenUp,
+    dir::Dir,
     error,
     inner::Inner,
-    layout::STATE,
+    layout::{is_state, shelf},
     slots::{Kind, Slots},
     store, wire,
 };
@@ -52,13 +49,13 @@ impl Inner {
     /// Reads which names there are. Who writes at the same time is not waited for.
     pub(crate) fn survey(&self) -> Result<Survey, Fault> {
         let mut survey = Survey::default();
-        for number in 0..=u8::MAX {
-            let shelf = self.layout.shelf(number);
-            let files = state_files(&shelf).map_err(|why| error::io("list", &shelf, why))?;
-            for path in files {
-                match self.name_in(&path) {
+        for shelf in (0..=u8::MAX).map(shelf) {
+            let failed = |why| error::io("list", &self.layout.locks.path_of(&shelf), why);
+            let Some(dir) = self.layout.locks.sub(&shelf).map_err(failed)? else { continue };
+            for file in dir.names().map_err(failed)?.iter().filter(|name| is_state(name)) {
+                match self.name_in(&dir, file) {
                     Some(Ok(name)) => survey.names.push(name),
-                    Some(Err(())) => survey.damaged.push(path),
+                    Some(Err(())) => survey.damaged.push(dir.path_of(file)),
                     None => {}
                 }
             }
@@ -67,14 +64,10 @@ impl Inner {
     }
 
     /// The name whose state is in the file; `None` when the file is gone.
-    fn name_in(&self, path: &Path) -> Option<Result<LockName, ()>> {
+    fn name_in(&self, shelf: &Dir, file: &str) -> Option<Result<LockName, ()>> {
         // A reader can meet two writers in a row, hardly more.
         for _ in 0..16 {
-            let file = match fs::File::open(path) {
-                Ok(file) => file,
-                Err(why) if why.kind() == ErrorKind::NotFound => return None,
-                Err(_) => return Some(Err(())),
-            };
+            let Some(file) = shelf.look_at(file).transpose()?.ok() else { return Some(Err(())) };
             let slots = Slots { machine: &*self.machine, file: &file, kind: Kind::State };
             let name = slots.read().ok().and_then(|record| wire::decode(&record.payload));
             if let Some((name, _)) = name {
@@ -84,20 +77,4 @@ impl Inner {
         }
         Some(Err(()))
     }
-}
-
-/// The state files on one shelf.
-pub(crate) fn state_files(shelf: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(shelf) {
-        Ok(entries) => entries,
-        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(why) => return Err(why),
-    };
-    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-    paths
-        .filter(|path| match path {
-            Ok(path) => path.extension().is_some_and(|ending| ending == STATE),
-            Err(_) => true,
-        })
-        .collect()
 }

@@ -1,39 +1,80 @@
 //! Which processes live: each opened store keeps a kernel lock on a file of its own, which ends
 //! with the process, however it ends.
+//!
+//! The file of a dead member stays until no lease can be left of what it had: it is what frees all
+//! names of the dead at once. Where there is no file nobody knows, and the lease decides.
 
 use std::{
-    fs::{self, File, TryLockError},
-    io::{self, ErrorKind},
+    fs::{File, TryLockError},
+    io,
     os::{
         fd::OwnedFd,
-        unix::fs::{OpenOptionsExt, PermissionsExt},
+        unix::{fs::FileExt, net::UnixDatagram},
     },
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
-use nix::sys::stat::fstat;
-use tenure_core::{Fault, FaultKind, proto::queue::Client};
+use nix::sys::{
+    stat::{fstat, futimens},
+    time::TimeSpec,
+};
+use tenure_core::{
+    Fault, FaultKind,
+    proto::{Timestamp, queue::Client},
+};
 
-use crate::{access::Access, error, layout::Layout};
+use crate::{
+    dir::{Dir, stem_of_unfinished, unfinished},
+    error,
+    housekeeping::is_old,
+    layout::{Layout, is_hash},
+    short_path::ShortPath,
+    stake::Stake,
+};
 
 /// The ending of a member's socket.
-pub(crate) const SOCKET: &str = "sock";
+pub(crate) const SOCKET: &str = ".sock";
+
+/// How often a member's file is made to look new, so that those who remove what is old leave it.
+const FRESH: Duration = Duration::from_secs(3600);
+/// By how much more than needed a file says that it counts, so that it is seldom written.
+const AHEAD: Duration = Duration::from_secs(60);
+
+/// What a look at a member's file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Living,
+    Dead,
+    /// It has no file: it ended in order and had nothing, ended long ago, or somebody removed it.
+    Unknown,
+}
 
 /// This store's own membership, and what it sees of the others'.
 #[derive(Debug)]
 pub(crate) struct Members {
-    dir: PathBuf,
-    root: PathBuf,
+    dir: Dir,
+    layout: Arc<Layout>,
     own: Client,
-    file: File,
+    own_name: String,
+    process: u32,
+    file: Mutex<File>,
     /// Another process may hold a copy of the lock: the file must stay when this store ends.
     handed_out: AtomicBool,
+    /// How many holds and places this store has in all names, or more.
+    stakes: AtomicU64,
+    /// Until when they count at the latest, as the file says.
+    until: AtomicU64,
+    /// When the file was last made to look new.
+    freshened: AtomicU64,
 }
 
 impl Members {
     /// Becomes a member under a fresh random id.
-    pub(crate) fn join(layout: &Layout) -> Result<Self, Fault> {
+    pub(crate) fn join(layout: Arc<Layout>, dir: Dir, now: Timestamp) -> Result<Self, Fault> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|why| {
             Fault::new(
@@ -43,14 +84,20 @@ impl Members {
             )
             .because(why)
         })?;
-        let path = file_of(&layout.members, Client(id));
-        let file = join(&path, layout.access).map_err(|why| error::io("create", &path, why))?;
+        let own_name = name_of(Client(id));
+        let file = publish(&dir, &own_name, &layout, 0)
+            .map_err(|why| error::io("create", &dir.path_of(&own_name), why))?;
         Ok(Self {
-            dir: layout.members.clone(),
-            root: layout.root.clone(),
+            dir,
+            layout,
             own: Client(id),
-            file,
+            own_name,
+            process: std::process::id(),
+            file: Mutex::new(file),
             handed_out: AtomicBool::new(false),
+            stakes: AtomicU64::new(0),
+            until: AtomicU64::new(0),
+            freshened: AtomicU64::new(now.as_nanos()),
         })
     }
 
@@ -58,107 +105,207 @@ impl Members {
         self.own
     }
 
-    /// Whether the process that `client` belongs to lives. In doubt it does: its lease still ends.
-    pub(crate) fn alive(&self, client: Client) -> bool {
-        if client == self.own {
-            return true;
-        }
-        let path = file_of(&self.dir, client);
-        let alive = is_locked(&path).unwrap_or(true);
-        if !alive {
-            forget(&path);
-        }
-        alive
+    /// Whether this is the process that joined. In the child of a fork all is still the parent's.
+    pub(crate) fn are_ours(&self) -> bool {
+        std::process::id() == self.process
     }
 
-    /// Whether others can still see this store: its file has not been removed.
+    /// The directory of all members.
+    pub(crate) const fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Whether the process that `client` belongs to lives. In doubt it does: its lease still ends.
+    pub(crate) fn alive(&self, client: Client) -> bool {
+        client == self.own || !matches!(life(&self.dir, &name_of(client)), Ok(Life::Dead))
+    }
+
+    /// Sees that others can still see this store.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        match fstat(&self.file) {
-            Ok(found) if found.st_nlink == 0 => Err(error::removed(&self.root)),
-            _ => Ok(()),
+        let root = self.layout.root.path();
+        if self.dir.is_gone() || !self.layout.root.dir.is_in_place() {
+            return Err(error::removed(root));
+        }
+        let mut file = self.file();
+        if fstat(&*file).is_ok_and(|found| found.st_nlink > 0) {
+            return Ok(());
+        }
+        if self.handed_out.load(Ordering::Relaxed) {
+            // Whoever has the copy keeps nobody alive any more.
+            return Err(error::removed(root));
+        }
+        let until = self.until.load(Ordering::Relaxed);
+        *file = publish(&self.dir, &self.own_name, &self.layout, until)
+            .map_err(|why| error::io("create", &self.dir.path_of(&self.own_name), why))?;
+        Ok(())
+    }
+
+    /// Keeps the file from looking as if nobody needed it. Says whether it was time for it, which
+    /// it seldom is.
+    pub(crate) fn keep_fresh(&self, now: Timestamp) -> bool {
+        let last = self.freshened.load(Ordering::Relaxed);
+        if now.since(Timestamp::from_nanos(last)) < FRESH {
+            return false;
+        }
+        self.freshened.store(now.as_nanos(), Ordering::Relaxed);
+        match self.check() {
+            Ok(()) => touch(&self.file()),
+            Err(fault) => tracing::debug!(%fault, "others cannot see this store any more"),
+        }
+        true
+    }
+
+    /// Counts what a decision gave this store, before it is in force: its file has to outlast it.
+    pub(crate) fn take_on(&self, before: Stake, after: Stake, now: Timestamp) {
+        self.stakes.fetch_add(after.count.saturating_sub(before.count), Ordering::Relaxed);
+        if after.until.as_nanos() > self.until.load(Ordering::Relaxed) {
+            let length = after.until.since(now);
+            let until = after.until.saturating_add(length).saturating_add(AHEAD).as_nanos();
+            if write_until(&self.file(), until).is_ok() {
+                self.until.fetch_max(until, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Counts what a decision took from it, after it came into force.
+    pub(crate) fn let_go(&self, before: Stake, after: Stake) {
+        let gone = before.count.saturating_sub(after.count);
+        let less = |stakes: u64| Some(stakes.saturating_sub(gone));
+        if gone > 0 {
+            let _ = self.stakes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         }
     }
 
     /// A copy of what keeps this store alive in the eyes of the others.
     pub(crate) fn liveness(&self) -> Option<OwnedFd> {
         self.handed_out.store(true, Ordering::Relaxed);
-        self.file.try_clone().ok().map(OwnedFd::from)
+        self.file().try_clone().ok().map(OwnedFd::from)
     }
 
-    /// Counts the members that live, and removes what at most `limit` dead ones left.
-    pub(crate) fn sweep(&self, limit: usize) -> io::Result<usize> {
+    /// Counts the members that live, and removes what at most `limit` dead ones left that nothing
+    /// depends on any more.
+    pub(crate) fn sweep(&self, limit: usize, now: Timestamp) -> io::Result<usize> {
         let mut living = 0;
-        let mut dead = 0;
-        for entry in fs::read_dir(&self.dir)? {
-            let path = entry?.path();
-            let is_member = path.extension().is_none();
-            let member = path.with_extension("");
-            if member == file_of(&self.dir, self.own) || is_locked(&member).unwrap_or(true) {
-                living += usize::from(is_member);
-            } else if dead < limit && !is_being_made(&path) {
-                dead += 1;
-                forget(&member);
-                let _ = fs::remove_file(&path);
+        let mut left = limit;
+        for name in self.dir.names()? {
+            let member = name.strip_suffix(SOCKET).unwrap_or(&name);
+            if is_hash(&name) {
+                let alive = name == self.own_name
+                    || life(&self.dir, &name).is_ok_and(|life| life == Life::Living);
+                living += usize::from(alive);
+                if alive || left == 0 || !self.is_over(&name, now) {
+                    continue;
+                }
+                self.remove(&format!("{name}{SOCKET}"));
+            } else if left == 0
+                || stem_of_unfinished(&name).is_some_and(|_| !is_old(&self.dir, &name))
+                || !is_member_file(&name)
+                || is_hash(member) && !self.is_deaf(member)
+            {
+                continue;
             }
+            left -= 1;
+            self.remove(&name);
         }
         Ok(living)
+    }
+
+    /// Whether the dead member's file says that nothing is left of what it had.
+    fn is_over(&self, name: &str, now: Timestamp) -> bool {
+        let Ok(Some(file)) = self.dir.look_at(name) else { return false };
+        // Locked once more, since two of a name can follow each other.
+        let mut until = [0; 8];
+        match file.read_exact_at(&mut until, 0) {
+            Ok(()) => u64::from_le_bytes(until) <= now.as_nanos() && file.try_lock_shared().is_ok(),
+            // Nobody wrote into it, so it is another version's, or was never used.
+            Err(error) => error.kind() == io::ErrorKind::UnexpectedEof,
+        }
+    }
+
+    /// Whether the socket of a member that has no file belongs to nobody.
+    fn is_deaf(&self, member: &str) -> bool {
+        let missing = matches!(life(&self.dir, member), Ok(Life::Unknown));
+        let path = ShortPath::of(&self.dir).join(&format!("{member}{SOCKET}"));
+        let heard = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
+        missing && heard.is_err_and(|why| why.kind() == io::ErrorKind::ConnectionRefused)
+    }
+
+    fn remove(&self, name: &str) {
+        let _ = self.dir.remove(name);
+    }
+
+    fn file(&self) -> MutexGuard<'_, File> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Members {
     fn drop(&mut self) {
-        let path = file_of(&self.dir, self.own);
-        let _ = fs::remove_file(path.with_extension(SOCKET));
-        if !self.handed_out.load(Ordering::Relaxed) {
-            let _ = fs::remove_file(&path);
+        if !self.are_ours() {
+            return;
+        }
+        self.remove(&format!("{}{SOCKET}", self.own_name));
+        if self.stakes.load(Ordering::Relaxed) > 0 {
+            // The file stays, unlocked: who holds nothing any more can be seen by it.
+            return;
+        }
+        if self.handed_out.load(Ordering::Relaxed) {
+            let _ = write_until(&self.file(), 0);
+        } else {
+            self.remove(&self.own_name);
         }
     }
 }
 
-/// The file of a member.
-pub(crate) fn file_of(dir: &Path, client: Client) -> PathBuf {
-    dir.join(format!("{:032x}", u128::from_be_bytes(client.0)))
+/// The name of a member's file.
+pub(crate) fn name_of(client: Client) -> String {
+    format!("{:032x}", u128::from_be_bytes(client.0))
 }
 
-/// Creates a member's file; it is locked before others can see it.
-fn join(path: &Path, access: Access) -> io::Result<File> {
-    let unfinished = path.with_extension(crate::create::UNFINISHED);
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(access.file_mode())
-        .open(&unfinished)?;
-    if access.is_shared() {
-        file.set_permissions(fs::Permissions::from_mode(access.file_mode()))?;
-    }
-    file.try_lock()?;
-    fs::rename(&unfinished, path)?;
-    Ok(file)
+/// Whether this may be the name of something of a member.
+pub(crate) fn is_member_file(name: &str) -> bool {
+    let stem = name.strip_suffix(SOCKET).or_else(|| stem_of_unfinished(name));
+    // Earlier versions called what is not complete by the id alone.
+    is_hash(stem.or_else(|| name.strip_suffix(".tmp")).unwrap_or(name))
 }
 
-/// Whether a living process keeps the file locked. No file, no process.
-fn is_locked(path: &Path) -> io::Result<bool> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(error),
-    };
+/// Whether a living process keeps the file of this name locked.
+pub(crate) fn life(members: &Dir, name: &str) -> io::Result<Life> {
+    let Some(file) = members.look_at(name)? else { return Ok(Life::Unknown) };
     // Shared, so that those who look at the same time do not take each other for the member.
     match file.try_lock_shared() {
-        Ok(()) => Ok(false),
-        Err(TryLockError::WouldBlock) => Ok(true),
+        Ok(()) => Ok(Life::Dead),
+        Err(TryLockError::WouldBlock) => Ok(Life::Living),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
-fn forget(member: &Path) {
-    let _ = fs::remove_file(member);
-    let _ = fs::remove_file(member.with_extension(SOCKET));
+/// Creates a member's file; it is locked before others can see it.
+fn publish(dir: &Dir, name: &str, layout: &Layout, until: u64) -> io::Result<File> {
+    let unfinished = unfinished(name)?;
+    let file = dir.create_file(&unfinished, layout.access())?;
+    let published = file
+        .try_lock()
+        .map_err(io::Error::from)
+        .and_then(|()| write_until(&file, until))
+        .and_then(|()| dir.rename(&unfinished, name));
+    if published.is_err() {
+        let _ = dir.remove(&unfinished);
+    }
+    published.map(|()| file)
 }
 
-/// Whether this may be the file of somebody who is just joining.
-fn is_being_made(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == crate::create::UNFINISHED)
-        && !crate::housekeeping::is_old(path)
+/// Makes a file look as if it had just been changed: who removes what is old leaves it.
+pub(crate) fn touch(file: &File) {
+    let now = TimeSpec::UTIME_NOW;
+    let _ = futimens(file, &now, &now);
+}
+
+/// Writes until when what the member has counts, in nanoseconds since the boot.
+fn write_until(file: &File, until: u64) -> io::Result<()> {
+    file.write_all_at(&until.to_le_bytes(), 0)
 }

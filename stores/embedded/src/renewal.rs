@@ -55,7 +55,7 @@ impl Inner {
     /// A renewal that failed is unknown; why it failed is for the log.
     fn known(&self, hold: &Renewal, answer: Result<Renewed, Fault>) -> Renewed {
         answer.unwrap_or_else(|fault| {
-            let dir = self.layout.root.display();
+            let dir = self.layout.root.path().display();
             tracing::debug!(name = %hold.name, %dir, %fault, "a renewal failed");
             Renewed::Unknown
         })

@@ -105,6 +105,13 @@ impl Slots<'_> {
         Err(Damage::Torn)
     }
 
+    /// Whether one of the slots was once written by a store. Otherwise the file is somebody's.
+    pub(crate) fn are_ours(&self) -> bool {
+        let mut page = [0; PAGE];
+        self.machine.read_at(self.file, &mut page, 0).is_ok()
+            && [0, SLOT].iter().any(|at| bytes::<4>(&page, *at) == self.kind.magic())
+    }
+
     /// Puts `record` into force, over the older slot.
     pub(crate) fn write(&self, record: &Record) -> Result<(), WriteError> {
         if record.payload.len() as u64 > AREA {

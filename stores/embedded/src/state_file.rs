@@ -1,23 +1,20 @@
 //! The file of one name, and the section in which one process at a time reads and writes it.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
 };
 
-use nix::{
-    errno::Errno,
-    sys::stat::{fstat, lstat},
-};
+use nix::sys::stat::fstat;
 use tenure_core::{Fault, FaultKind, LockName, proto::queue::NameState};
 
 use crate::{
     clock_file::ClockFile,
     create, error,
     floor::Floor,
-    layout::Layout,
+    layout::{Layout, StatePlace},
     machine::Machine,
     patience::Locked,
     slots::{Damage, Kind, Record, Slots},
@@ -37,6 +34,7 @@ const CURE: &str = "`tenure break NAME` takes the name from whoever had it and r
 pub(crate) struct Ground<'a> {
     pub(crate) machine: &'a dyn Machine,
     pub(crate) boot: [u8; 16],
+    pub(crate) layout: &'a Layout,
     pub(crate) clock: &'a ClockFile,
     pub(crate) floor: &'a Floor,
 }
@@ -44,6 +42,7 @@ pub(crate) struct Ground<'a> {
 /// The open file of one name.
 #[derive(Debug)]
 pub(crate) struct StateFile {
+    place: StatePlace,
     path: PathBuf,
     file: File,
     /// The kernel lock belongs to the open file, which all threads share.
@@ -54,28 +53,30 @@ pub(crate) struct StateFile {
 
 impl StateFile {
     /// Opens the file of a name; `None` when there is none.
-    pub(crate) fn open(path: PathBuf) -> io::Result<Option<Self>> {
-        Ok(create::open(&path)?.map(|file| Self::new(path, file)))
+    pub(crate) fn open(layout: &Layout, place: &StatePlace) -> io::Result<Option<Self>> {
+        let Some(shelf) = layout.locks.sub(&place.shelf)? else { return Ok(None) };
+        let found = shelf.open_file(&place.file)?;
+        Ok(found.map(|file| Self::new(layout, place, file)))
     }
 
     /// Creates the file of `name`; `None` when somebody else was faster.
     pub(crate) fn create(
         ground: &Ground<'_>,
-        layout: &Layout,
-        path: PathBuf,
+        place: &StatePlace,
         name: &LockName,
     ) -> io::Result<Option<Self>> {
-        if let Some(shelf) = path.parent() {
-            create::dir(shelf, layout.access)?;
-        }
+        let layout = ground.layout;
+        let shelf = layout.locks.make(&place.shelf, layout.access())?;
         let payload = wire::encode(name, &NameState::default());
         let record = Record { seq: 1, flags: FRESH, boot: ground.boot, payload };
-        let file = create::file(ground.machine, &path, layout.access, Kind::State, &record)?;
-        Ok(file.map(|file| Self::new(path, file)))
+        let file = (&shelf, place.file.as_str());
+        let file = create::file(ground.machine, file, layout.access(), Kind::State, &record)?;
+        Ok(file.map(|file| Self::new(layout, place, file)))
     }
 
-    fn new(path: PathBuf, file: File) -> Self {
-        Self { path, file, inside: Mutex::new(()), used: AtomicU64::new(0) }
+    fn new(layout: &Layout, place: &StatePlace, file: File) -> Self {
+        let path = layout.path_of(place);
+        Self { place: place.clone(), path, file, inside: Mutex::new(()), used: AtomicU64::new(0) }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -127,7 +128,7 @@ impl Section<'_> {
         let record = self.file.slots(ground.machine).read().map_err(torn)?;
         if record.flags & REMOVED != 0 {
             // It stays only where this user may not remove it; then nobody can use the name.
-            self.unlink().map_err(|why| error::io("remove", &self.file.path, why))?;
+            self.unlink(ground).map_err(|why| error::io("remove", &self.file.path, why))?;
             return Ok(None);
         }
         let links = fstat(&self.file.file).map(|found| found.st_nlink);
@@ -150,6 +151,9 @@ impl Section<'_> {
     /// The state that an eviction makes of a file that cannot be read: nobody has the name, and
     /// the next token is above all that this store ever granted.
     pub(crate) fn repaired(&self, ground: &Ground<'_>, name: &LockName) -> Result<Loaded, Fault> {
+        if !self.file.slots(ground.machine).are_ours() {
+            return Err(error::not_a_state(&self.file.path));
+        }
         let state = NameState { last_time: ground.clock.highest()?, ..NameState::default() };
         // Above a record that is whole but of no use.
         let seq = self.file.slots(ground.machine).read().map_or(0, |record| record.seq);
@@ -169,7 +173,7 @@ impl Section<'_> {
     pub(crate) fn remove(&self, ground: &Ground<'_>, loaded: &Loaded) -> Result<(), Fault> {
         ground.floor.raise(loaded.state.last_time)?;
         self.put(ground, loaded.seq, REMOVED, wire::encode(&loaded.name, &loaded.state))?;
-        self.unlink().map_err(|why| error::io("remove", &self.file.path, why))
+        self.unlink(ground).map_err(|why| error::io("remove", &self.file.path, why))
     }
 
     fn put(
@@ -185,14 +189,15 @@ impl Section<'_> {
     }
 
     /// Removes the file's name, unless it is another file's by now.
-    fn unlink(&self) -> io::Result<()> {
+    fn unlink(&self, ground: &Ground<'_>) -> io::Result<()> {
+        let place = &self.file.place;
+        let Some(shelf) = ground.layout.locks.sub(&place.shelf)? else { return Ok(()) };
         let ours = fstat(&self.file.file)?;
-        match lstat(&self.file.path) {
-            Ok(found) if (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino) => {
-                fs::remove_file(&self.file.path)
+        match shelf.stat(&place.file)? {
+            Some(found) if (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino) => {
+                shelf.remove(&place.file)
             }
-            Ok(_) | Err(Errno::ENOENT) => Ok(()),
-            Err(why) => Err(why.into()),
+            Some(_) | None => Ok(()),
         }
     }
 }

@@ -76,7 +76,7 @@ impl EmbeddedStore {
 
 impl fmt::Debug for EmbeddedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("EmbeddedStore").field(&self.0.layout.root).finish()
+        f.debug_tuple("EmbeddedStore").field(&self.0.layout.root.path()).finish()
     }
 }
 
@@ -154,7 +154,7 @@ impl Store for EmbeddedStore {
     }
 
     fn location(&self) -> String {
-        format!("file:{}", self.0.layout.root.display())
+        format!("file:{}", self.0.layout.root.path().display())
     }
 
     fn capabilities(&self) -> &Capabilities {

@@ -4,11 +4,9 @@
 //! it looks by itself.
 
 use std::{
-    fs::{self, File, Permissions},
     io,
     net::Shutdown,
-    os::unix::{fs::PermissionsExt, net::UnixDatagram},
-    path::{Path, PathBuf},
+    os::unix::net::UnixDatagram,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -25,8 +23,9 @@ use tenure_core::{
 };
 
 use crate::{
-    layout::Layout,
-    members::{SOCKET, file_of},
+    members::{Members, name_of},
+    short_path::ShortPath,
+    socket,
 };
 
 /// Sends and receives hints for one store.
@@ -34,6 +33,7 @@ use crate::{
 pub(crate) struct Watch {
     board: HintBoard,
     own: Client,
+    members: Arc<Members>,
     dir: ShortPath,
     sender: io::Result<UnixDatagram>,
     receiver: io::Result<Arc<Receiver>>,
@@ -43,21 +43,22 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 struct Receiver {
     socket: UnixDatagram,
-    path: PathBuf,
     stopping: AtomicBool,
 }
 
 impl Watch {
     /// Opens the store's socket. Without one its waiters look by themselves.
-    pub(crate) fn open(layout: &Layout, own: Client) -> Self {
-        let dir = ShortPath::of(&layout.members);
+    pub(crate) fn open(members: Arc<Members>) -> Self {
+        let own = members.own();
         let sender = UnixDatagram::unbound()
             .and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
-        let receiver = bind(layout, &dir, own).map(Arc::new);
+        let receiver = socket::bind(members.dir(), &name_of(own), members.layout().access())
+            .map(|socket| Arc::new(Receiver { socket, stopping: AtomicBool::new(false) }));
         if let Err(error) = &receiver {
             tracing::debug!(%error, "no socket for hints: waiters look by themselves");
         }
-        Self { board: HintBoard::new(), own, dir, sender, receiver, started: OnceLock::new() }
+        let (board, dir) = (HintBoard::new(), ShortPath::of(members.dir()));
+        Self { board, own, members, dir, sender, receiver, started: OnceLock::new() }
     }
 
     /// Registers a waiter. The first one starts the thread that listens.
@@ -72,11 +73,14 @@ impl Watch {
             self.board.wake(&wake.owner);
             return;
         }
-        if let Ok(sender) = &self.sender {
-            let path = self.dir.socket_of(wake.client);
-            // Nobody there, or too many hints underway: the waiter looks by itself.
-            let _ = sender.send_to(wake.owner.as_bytes(), path);
-        }
+        // Nobody there, or too many hints underway: the waiter looks by itself.
+        let _ = self.send(wake.client, wake.owner.as_bytes());
+    }
+
+    fn send(&self, to: Client, hint: &[u8]) -> io::Result<()> {
+        let Ok(sender) = &self.sender else { return Ok(()) };
+        let access = self.members.layout().access();
+        socket::send(sender, (self.members.dir(), &self.dir), &name_of(to), access, hint)
     }
 
     /// Why there are no hints, if there are none.
@@ -101,11 +105,13 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         let Ok(receiver) = &self.receiver else { return };
+        // The child of a fork has the parent's very socket.
+        if !self.members.are_ours() {
+            return;
+        }
         receiver.stopping.store(true, Ordering::Release);
         // Either of the two ends the thread's wait.
-        if let Ok(sender) = &self.sender {
-            let _ = sender.send_to(&[], &receiver.path);
-        }
+        let _ = self.send(self.own, &[]);
         let _ = receiver.socket.shutdown(Shutdown::Both);
     }
 }
@@ -131,46 +137,5 @@ impl Receiver {
                 Ok(_) | Err(_) => {}
             }
         }
-    }
-}
-
-fn bind(layout: &Layout, dir: &ShortPath, own: Client) -> io::Result<Receiver> {
-    let path = dir.socket_of(own);
-    let socket = UnixDatagram::bind(&path)?;
-    if layout.access.is_shared() {
-        let long = file_of(&layout.members, own).with_extension(SOCKET);
-        fs::set_permissions(long, Permissions::from_mode(layout.access.file_mode()))?;
-    }
-    Ok(Receiver { socket, path, stopping: AtomicBool::new(false) })
-}
-
-/// A directory by a path short enough for the address of a socket, which has about 100 bytes.
-#[derive(Debug)]
-struct ShortPath {
-    path: PathBuf,
-    /// Keeps the path valid where it names a file descriptor.
-    _open: Option<File>,
-}
-
-impl ShortPath {
-    #[cfg(target_os = "linux")]
-    fn of(dir: &Path) -> Self {
-        use std::os::fd::AsRawFd;
-        match File::open(dir) {
-            Ok(open) => {
-                let path = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
-                Self { path, _open: Some(open) }
-            }
-            Err(_) => Self { path: dir.to_owned(), _open: None },
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn of(dir: &Path) -> Self {
-        Self { path: dir.to_owned(), _open: None }
-    }
-
-    fn socket_of(&self, client: Client) -> PathBuf {
-        file_of(&self.path, client).with_extension(SOCKET)
     }
 }

@@ -95,14 +95,14 @@ pub(crate) fn i_am_root() -> bool {
     id.trim_ascii() == b"0"
 }
 
-fn say(text: impl std::fmt::Display) {
+pub(crate) fn say(text: impl std::fmt::Display) {
     // Not print!, which the test harness may catch.
     let mut out = std::io::stdout().lock();
     writeln!(out, "{SAID}{text}").unwrap();
     out.flush().unwrap();
 }
 
-fn wait_to_go_on() {
+pub(crate) fn wait_to_go_on() {
     let mut byte = [0];
     if std::io::stdin().lock().read(&mut byte).unwrap() == 0 {
         std::process::exit(0);
@@ -119,6 +119,13 @@ fn plays_its_role() {
         match words.as_slice() {
             ["open", dir] => open(dir),
             ["hold", dir, lock, ttl] => hold(dir, lock, ttl).await,
+            ["hold many", dir, count, ttl] => hold_many(dir, count, ttl).await,
+            ["hold and fork", dir] => crate::forks::hold_and_fork(dir).await,
+            ["open and stay", dir] => {
+                let _store = EmbeddedStore::open(dir).unwrap();
+                say("opened");
+                wait_to_go_on();
+            }
             ["wait", dir, lock] => wait(dir, lock).await,
             ["count", dir, lock, file, rounds] => count(dir, lock, file, rounds).await,
             ["stay inside", file] => stay_inside(file),
@@ -149,6 +156,19 @@ async fn hold(dir: &str, lock: &str, ttl: &str) {
     wait_to_go_on();
     let released = tenure_core::Store::release(&store, &name(lock), &owner, Duration::ZERO).await;
     say(format_args!("{:?}", released.unwrap()));
+}
+
+async fn hold_many(dir: &str, count: &str, ttl: &str) {
+    let store = EmbeddedStore::open(dir).unwrap();
+    let ttl = Duration::from_millis(ttl.parse().unwrap());
+    for number in 0..count.parse::<u32>().unwrap() {
+        let ask = Ask { ttl, ..once(owner()) };
+        let name = name(&format!("name {number}"));
+        let answer = tenure_core::Store::acquire(&store, &name, &ask).await.unwrap();
+        assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
+    }
+    say("held 0");
+    wait_to_go_on();
 }
 
 async fn wait(dir: &str, lock: &str) {

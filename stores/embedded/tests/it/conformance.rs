@@ -36,7 +36,7 @@ impl Adapter for Directory {
     }
 
     async fn lose_data(&self) -> bool {
-        self.machine.reboot();
+        self.machine.reboot(self.dir.path());
         true
     }
 

@@ -298,7 +298,7 @@ fn lose_power(scene: &Scene, image: Image) {
     for path in crate::support::state_files(scene.dir.path()) {
         fs::write(path, "torn").unwrap();
     }
-    scene.machine.reboot();
+    scene.machine.reboot(scene.dir.path());
 }
 
 #[tokio::test]
@@ -325,7 +325,7 @@ async fn a_reboot_ends_all_leases_and_removes_their_files() {
     let open = || EmbeddedStore::open_on(dir.path(), Arc::new(machine.clone())).unwrap();
     let before = open();
     let (_, token) = take(&before, &name("a")).await;
-    machine.reboot();
+    machine.reboot(dir.path());
     let after = open();
     assert!(crate::support::state_files(dir.path()).is_empty());
     assert!(take(&after, &name("a")).await.1 > token);

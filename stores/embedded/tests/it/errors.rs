@@ -19,17 +19,17 @@ use tenure_embedded::EmbeddedStore;
 
 use crate::{
     child::{self, Process, i_am_root},
-    support::{TTL, give_back, is_free, name, once, open, owner, state_files, take},
+    support::{TTL, is_free, name, once, open, owner, state_files, take},
 };
 
-fn refused(dir: &Path) -> Fault {
+pub(crate) fn refused(dir: &Path) -> Fault {
     let fault = EmbeddedStore::open(dir).unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
     fault
 }
 
 /// A child in a mount namespace of its own, where `mount` was run first.
-fn with_mount(mount: &str, role: &[&str]) -> Option<Process> {
+pub(crate) fn with_mount(mount: &str, role: &[&str]) -> Option<Process> {
     let user: &[&str] = if i_am_root() { &[] } else { &["--user", "--map-root-user"] };
     let shell = format!("{mount} && exec \"$0\" \"$@\"");
     let before = [&["unshare", "--mount"], user, &["sh", "-c", &shell]].concat();
@@ -194,15 +194,4 @@ async fn files_removed_in_use_are_noticed() {
     let fault = store.acquire(&name("a"), &once(owner())).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Misconfigured);
     assert!(fault.what().contains("were removed while it was in use"), "{fault}");
-}
-
-#[tokio::test]
-async fn what_others_leave_behind_is_no_trouble() {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("notes.txt"), "hello").unwrap();
-    fs::create_dir_all(dir.path().join("boots/of an older design/locks")).unwrap();
-    let store = open(&dir);
-    let (mine, _) = take(&store, &name("a")).await;
-    give_back(&store, &name("a"), &mine).await;
-    assert_eq!(fs::read_to_string(dir.path().join("notes.txt")).unwrap(), "hello");
 }

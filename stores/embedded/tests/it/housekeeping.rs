@@ -15,9 +15,7 @@ use tenure_embedded::EmbeddedStore;
 
 use crate::{
     child::Process,
-    support::{
-        TestMachine, files, give_back, is_free, name, once, open, owner, state_files, take, until,
-    },
+    support::{TestMachine, give_back, is_free, name, once, open, owner, state_files, take, until},
 };
 
 /// Makes files look as if nobody had touched them for an hour.
@@ -77,26 +75,6 @@ async fn files_of_idle_names_go_and_their_tokens_stay() {
     }
 }
 
-#[tokio::test]
-async fn what_a_killed_process_leaves_is_removed() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open(&dir);
-    let mut process = Process::start(&["hold", dir.path().to_str().unwrap(), "a", "60000"]);
-    process.says_held();
-    let members = || {
-        let all = files(dir.path()).into_iter();
-        all.filter(|path| path.parent().is_some_and(|dir| dir.ends_with("members"))).count()
-    };
-    let (with_it, each) = (members(), 2);
-    assert_eq!(with_it, 2 * each, "a file and a socket for each store");
-    process.kill();
-    assert_eq!(members(), with_it, "a killed process removes nothing");
-    let late = open(&dir);
-    assert_eq!(members(), 2 * each);
-    drop((store, late));
-    assert_eq!(members(), 0, "who ends in order leaves nothing");
-}
-
 #[test]
 #[cfg(target_os = "linux")]
 fn few_files_are_kept_open() {
@@ -112,7 +90,7 @@ async fn unfinished_files_are_removed_when_they_are_old() {
     let store = open(&dir);
     use_once(&store, "a").await;
     let shelf = state_files(dir.path()).remove(0).parent().unwrap().to_owned();
-    let unfinished = shelf.join("0123.4567.tmp");
+    let unfinished = shelf.join(format!("{:032x}.{:016x}.tmp", 1, 2));
     std::fs::write(&unfinished, "").unwrap();
     let then = SystemTime::now() - Duration::from_secs(3600);
     File::options().write(true).open(&unfinished).unwrap().set_modified(then).unwrap();

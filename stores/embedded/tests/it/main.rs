@@ -6,14 +6,18 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod boots;
 mod child;
 mod conformance;
 mod crash_images;
 mod engine;
 mod errors;
 mod file_systems;
+mod foreign;
+mod forks;
 mod housekeeping;
 mod kinds;
+mod members;
 mod names;
 mod places;
 mod processes;

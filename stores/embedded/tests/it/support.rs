@@ -117,10 +117,14 @@ pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) 
     }
 }
 
-/// All files below a directory.
+/// All files below a directory, and links, which are not followed.
 pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+    let below = |entry: std::fs::DirEntry| match entry.file_type().unwrap().is_dir() {
+        true => files(&entry.path()),
+        false => vec![entry.path()],
+    };
+    entries.flat_map(below).collect()
 }
 
 /// The state files of a store.
@@ -139,8 +143,17 @@ pub(crate) struct TestMachine {
 }
 
 impl TestMachine {
-    /// Opened stores stay in the boot before; those opened from now on are in the next one.
-    pub(crate) fn reboot(&self) {
+    /// Opened stores stay in the boot before, without what a kernel keeps for a living process;
+    /// those opened from now on are in the next one.
+    pub(crate) fn reboot(&self, dir: &Path) {
+        for path in files(dir).iter().filter(|path| path.parent().unwrap().ends_with("members")) {
+            std::fs::remove_file(path).unwrap();
+        }
+        self.another_boot_id();
+    }
+
+    /// Those opened from now on are told another boot id, as in a container.
+    pub(crate) fn another_boot_id(&self) {
         self.boot.fetch_add(1, Ordering::Relaxed);
     }
 }
