@@ -2,15 +2,19 @@
 //! with a boot id of its own are not.
 
 use std::{
-    fs,
-    os::unix::fs::symlink,
+    fs::{self, File},
+    io,
+    os::unix::fs::{MetadataExt, symlink},
     path::{Path, PathBuf},
-    sync::{Arc, Barrier},
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
-use tenure_core::{Fault, FaultKind};
-use tenure_embedded::EmbeddedStore;
+use tenure_core::{Clock, Fault, FaultKind, clock::Sleep, proto::Timestamp};
+use tenure_embedded::{EmbeddedStore, FileSystem, Machine};
 
 use crate::{
     errors::with_mount,
@@ -50,26 +54,86 @@ async fn a_boot_whose_members_live_is_left_alone_and_the_other_refused() {
     assert!(!boot_dir(dir.path(), 1).exists());
 }
 
-#[test]
-fn of_two_boots_that_open_a_store_at_once_one_is_refused() {
-    let machine = TestMachine::default();
+/// A machine on which whoever has looked around and is about to join stops, until told to go on.
+#[derive(Debug)]
+struct Hesitant {
+    below: TestMachine,
+    joins: Barrier,
+    goes_on: Barrier,
+    first: AtomicBool,
+}
+
+impl Clock for Hesitant {
+    fn now(&self) -> Timestamp {
+        // The first question for the time comes with joining.
+        if self.first.swap(false, Ordering::SeqCst) {
+            self.joins.wait();
+            self.goes_on.wait();
+        }
+        self.below.clock.now()
+    }
+
+    fn wall(&self) -> u64 {
+        self.below.clock.wall()
+    }
+
+    fn sleep_until(&self, until: Timestamp) -> Sleep {
+        self.below.clock.sleep_until(until)
+    }
+}
+
+impl Machine for Hesitant {
+    fn clock(&self) -> &dyn Clock {
+        self
+    }
+
+    fn boot_id(&self) -> Result<[u8; 16], Fault> {
+        self.below.boot_id()
+    }
+
+    fn file_system(&self, path: &Path) -> io::Result<FileSystem> {
+        self.below.file_system(path)
+    }
+
+    fn read_at(&self, file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.below.read_at(file, bytes, offset)
+    }
+
+    fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.below.write_at(file, bytes, offset)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        self.below.sync(file)
+    }
+}
+
+#[tokio::test]
+async fn of_two_boots_that_open_a_store_at_once_one_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let hesitant = Arc::new(Hesitant {
+        below: TestMachine::default(),
+        joins: Barrier::new(2),
+        goes_on: Barrier::new(2),
+        first: AtomicBool::new(true),
+    });
     let container = TestMachine::default();
     container.another_boot_id();
-    for _ in 0..200 {
-        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        drop(open_on(dir.path(), &machine).unwrap());
-        let start = Barrier::new(2);
-        let both = [&machine, &container].map(|machine| (machine, &start));
-        let opened: Vec<_> = thread::scope(|scope| {
-            let open = |(machine, start): (&TestMachine, &Barrier)| {
-                start.wait();
-                open_on(dir.path(), machine)
-            };
-            let threads = both.map(|one| scope.spawn(move || open(one)));
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        assert_eq!(opened.iter().filter(|store| store.is_ok()).count(), 1, "{opened:?}");
-    }
+    let (path, machine) = (dir.path().to_owned(), hesitant.clone());
+    let host = thread::spawn(move || EmbeddedStore::open_on(path, machine));
+    hesitant.joins.wait();
+    // It has seen nobody, and nobody can see it yet.
+    let path = dir.path().to_owned();
+    let other = thread::spawn(move || open_on(&path, &container));
+    let locked = || {
+        let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+        let boots = fs::metadata(dir.path().join("boots")).map(|found| found.ino()).unwrap_or(0);
+        locks.lines().any(|line| line.contains(&format!(":{boots} ")))
+    };
+    assert!(locked() || cfg!(not(target_os = "linux")), "who joins has the lock of all boots");
+    hesitant.goes_on.wait();
+    let opened = [host.join().unwrap(), other.join().unwrap()];
+    assert_eq!(opened.iter().filter(|store| store.is_ok()).count(), 1, "{opened:?}");
 }
 
 #[test]

@@ -216,6 +216,9 @@ async fn the_files_a_store_stands_on_are_kept_fresh() {
     let machine = TestMachine::default();
     let store = on(dir.path(), &machine);
     let (mine, _) = take(&store, &name("a")).await;
+    let renewal = Renewal { name: name("a"), owner: mine, ttl: 400 * TTL };
+    let renew = async || store.renew(std::slice::from_ref(&renewal)).await;
+    assert!(matches!(renew().await[..], [Renewed::Renewed { .. }]));
     let long_ago = SystemTime::now() - Duration::from_secs(10 * 24 * 3600);
     let mut old = member_files(dir.path());
     old.extend(
@@ -227,9 +230,6 @@ async fn the_files_a_store_stands_on_are_kept_fresh() {
     for path in &old {
         File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
     }
-    let renewal = Renewal { name: name("a"), owner: mine, ttl: 400 * TTL };
-    let renew = async || store.renew(std::slice::from_ref(&renewal)).await;
-    assert!(matches!(renew().await[..], [Renewed::Renewed { .. }]));
     machine.clock.advance(Duration::from_secs(3600));
     assert!(matches!(renew().await[..], [Renewed::Renewed { .. }]));
     for path in &old {
