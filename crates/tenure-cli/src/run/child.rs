@@ -11,13 +11,18 @@ use std::{
     time::Duration,
 };
 
-use nix::{sys::signal::Signal, unistd::Pid};
+use nix::unistd::Pid;
 use tenure::Lost;
 
+#[cfg(not(target_os = "linux"))]
+use super::GUARDIAN as OUTER;
+#[cfg(target_os = "linux")]
+use super::STANDBY as OUTER;
 use super::{
-    GUARDIAN, descriptors,
+    descriptors,
     guardian::{
         group::{Group, adopt_orphans},
+        remains::{Remains, bury},
         vigil::Terms,
     },
     held::Held,
@@ -59,10 +64,14 @@ impl<E: Into<io::Error>> From<E> for NotStarted {
     }
 }
 
+/// How long a guardian that has said its last word may take to go.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// A command under its guardian.
 #[derive(Debug)]
 pub(crate) struct Child {
-    guardian: process::Child,
+    /// The guardian, or the standby that starts it.
+    outer: process::Child,
     link: Link<Report>,
     group: Option<Group>,
 }
@@ -73,24 +82,26 @@ impl Child {
         // If the guardian dies first, the command's group falls to this process.
         adopt_orphans()?;
         let (ours, theirs) = UnixStream::pair()?;
-        let guardian = Command::new(own_program()?)
-            .arg0(GUARDIAN)
+        let outer = Command::new(own_program()?)
+            .arg0(OUTER)
             .arg(launch.name)
             .envs(launch.environment)
             .stdin(OwnedFd::from(theirs))
             .process_group(0)
             .spawn()?;
         let stdin = io::stdin();
-        let mut files = vec![stdin.as_fd()];
-        files.extend(launch.liveness.as_ref().map(AsFd::as_fd));
-        descriptors::send(&ours, &files)?;
+        let liveness: Vec<_> = launch.liveness.as_ref().map(AsFd::as_fd).into_iter().collect();
+        if cfg!(target_os = "linux") {
+            descriptors::send(&ours, &liveness)?;
+        }
+        descriptors::send(&ours, &[&[stdin.as_fd()], liveness.as_slice()].concat())?;
         ours.set_nonblocking(true)?;
         let link = Link::new(tokio::net::UnixStream::from_std(ours)?);
-        let mut child = Self { guardian, link, group: None };
+        let mut child = Self { outer, link, group: None };
         // This process may have stood still since the grant, and another may hold the lock.
         let deadline = launch.held.deadline().as_nanos();
         if let Err(lost) = launch.held.check() {
-            child.dismiss();
+            child.give_up();
             return Err(NotStarted::Lost(lost));
         }
         let order = Order::start(launch.command, launch.foreground, launch.terms, deadline);
@@ -120,34 +131,51 @@ impl Child {
         self.group.map(Group::leader)
     }
 
-    /// Does the guardian's work in its place: ends the guardian and kills the group, and returns
-    /// when it is gone.
+    /// Does the guardian's work in its place: ends the guardian and kills what it leaves, and
+    /// returns when that is gone.
     pub(crate) async fn take_over(&mut self) {
-        // The guardian's end makes this process the one that collects the group.
-        let _ = self.guardian.kill();
-        let _ = self.guardian.wait();
-        // It may have started the command without coming to say so.
-        while let Some(report) = self.link.hear().await {
+        // Its end makes this process the one that collects the rest.
+        self.end_outer();
+        let mut remains = Remains::with(self.group);
+        while !remains.end() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // Where the system has no list of processes, it may have started the command without coming
+        // to say so.
+        while let Some(report) = self.report().await {
             if let Report::Started(leader) = report {
-                self.group = Some(Group::led_by(leader));
+                remains = Remains::with(Some(Group::led_by(leader)));
             }
         }
-        let Some(group) = self.group else { return };
-        loop {
-            group.signal(Signal::SIGKILL);
-            group.bury();
-            if group.is_gone() {
-                return;
-            }
+        while !remains.end() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
-    /// Waits for the guardian to go after its last report, or before its first order.
-    pub(crate) fn dismiss(self) {
-        let Self { mut guardian, link, .. } = self;
+    /// Waits for the guardian to go after its last report. One that stands still by now is not
+    /// needed.
+    pub(crate) async fn dismiss(mut self) {
+        let gone =
+            tokio::time::timeout(PATIENCE, async { while self.link.hear().await.is_some() {} });
+        if gone.await.is_ok() {
+            self.end_outer();
+            bury();
+        } else {
+            self.take_over().await;
+        }
+    }
+
+    /// Leaves a guardian that was given no order: it goes when it sees that.
+    fn give_up(self) {
+        let Self { mut outer, link, .. } = self;
         drop(link);
-        let _ = guardian.wait();
+        let _ = outer.kill();
+        let _ = outer.wait();
+    }
+
+    fn end_outer(&mut self) {
+        let _ = self.outer.kill();
+        let _ = self.outer.wait();
     }
 }
 

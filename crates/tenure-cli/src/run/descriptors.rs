@@ -17,11 +17,11 @@ use rustix::net::{
 /// The most that are ever sent.
 const MOST: usize = 2;
 
-/// Sends `files` as the first thing on `socket`.
+/// Sends `files`, with nothing else, on `socket`.
 pub(crate) fn send(socket: impl AsFd, files: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(files)) {
+    if !files.is_empty() && !control.push(SendAncillaryMessage::ScmRights(files)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     // At least one byte has to go along.

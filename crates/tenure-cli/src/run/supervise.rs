@@ -10,7 +10,7 @@ use tenure::{
 
 use super::{
     child::Child,
-    guardian::vigil::Cause,
+    guardian::vigil::{Cause, overdue},
     held::Held,
     protocol::{Ended, How, Order, Report},
     signals::{FINAL, Signals},
@@ -67,8 +67,7 @@ impl Supervision<'_> {
                 self.tell(&Order::Renewed(deadline.as_nanos())).await?;
             }
             let end_begins = deadline.saturating_sub(self.plan.grace.max(self.plan.margin));
-            // By then the guardian has killed the group; if it has not, it is no use.
-            let overdue = deadline.saturating_sub(self.plan.margin / 2);
+            let overdue = overdue(deadline, self.plan.margin);
             let mut look = clock.now().saturating_add(BEAT.min(self.plan.ttl / 20));
             if self.plan.kill_when_lost {
                 if clock.now() >= overdue {
@@ -89,6 +88,15 @@ impl Supervision<'_> {
                         "cannot start a process for the command: {error}"
                     ))),
                     Some(Report::Ended(ended)) => return Ok(self.outcome(ended, lost)),
+                    None if self.plan.kill_when_lost && clock.now() >= end_begins => {
+                        // One that stood still was killed by the kernel, for the lock's sake.
+                        if lost.is_none() {
+                            lost = Some(self.why_ending(deadline));
+                            self.say_lost(lost);
+                        }
+                        let ended = self.end_overdue().await;
+                        return Ok(self.outcome(ended, lost));
+                    }
                     None => return Err(self.replace_guardian().await),
                 },
                 signal = self.signals.next() => self.pass_on(signal).await?,

@@ -98,7 +98,7 @@ impl UnderLock<'_> {
             terminal.take_back_from(group);
         }
         let outcome = outcome?;
-        child.dismiss();
+        child.dismiss().await;
         finish(held, name, outcome, voice).await
     }
 

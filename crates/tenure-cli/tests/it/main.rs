@@ -21,4 +21,5 @@ mod settings;
 mod shell_help;
 mod signals;
 mod terminal;
+mod two_faults;
 mod waiting;

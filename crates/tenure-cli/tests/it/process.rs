@@ -30,9 +30,24 @@ impl Running {
 
     /// Its guardian's process number, as soon as it has one.
     pub(crate) fn guardian(&self) -> i32 {
+        self.descendant("lock-guardian")
+    }
+
+    /// The process number of the guardian's standby, as soon as it has one.
+    pub(crate) fn standby(&self) -> i32 {
+        self.descendant("lock-standby")
+    }
+
+    fn descendant(&self, wanted: &str) -> i32 {
         let mut found = None;
-        eventually("a guardian is there", || {
-            found = children(self.pid()).into_iter().find(|pid| name(*pid) == "lock-guardian");
+        eventually(&format!("{wanted} is there"), || {
+            let mut all = children(self.pid());
+            while let Some(pid) = all.pop() {
+                if name(pid) == wanted {
+                    found = Some(pid);
+                }
+                all.extend(children(pid));
+            }
             found.is_some()
         });
         found.unwrap()

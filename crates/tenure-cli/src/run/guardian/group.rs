@@ -4,17 +4,14 @@ use std::io;
 
 use nix::{
     errno::Errno,
-    sys::{
-        signal::{Signal, killpg},
-        wait::{WaitPidFlag, WaitStatus, waitpid},
-    },
+    sys::signal::{Signal, killpg},
     unistd::Pid,
 };
 
 use super::processes;
 
 /// A process group, by the process that leads it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Group(Pid);
 
 impl Group {
@@ -32,16 +29,6 @@ impl Group {
         if signal == Signal::SIGTERM {
             // A stopped process acts on it only when it goes on.
             let _ = killpg(self.0, Signal::SIGCONT);
-        }
-    }
-
-    /// Collects those of its dead whom this process is to collect.
-    pub(crate) fn bury(self) {
-        let members = Pid::from_raw(-self.0.as_raw());
-        while let Ok(status) = waitpid(members, Some(WaitPidFlag::WNOHANG)) {
-            if status == WaitStatus::StillAlive {
-                return;
-            }
         }
     }
 

@@ -4,6 +4,14 @@ mod alarm;
 mod family;
 pub(crate) mod group;
 mod processes;
+pub(crate) mod remains;
+#[cfg(target_os = "linux")]
+pub(crate) mod standby;
+#[cfg(target_os = "linux")]
+mod time_limit;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_time_limit.rs"]
+mod time_limit;
 pub(crate) mod vigil;
 
 use std::{
@@ -24,6 +32,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use self::{
     alarm::Alarm,
     family::{Change, Family},
+    time_limit::TimeLimit,
     vigil::{Step, Vigil},
 };
 use super::{
@@ -66,6 +75,10 @@ fn prepare() -> io::Result<(tokio::runtime::Runtime, UnixStream)> {
     Ok((runtime, socket))
 }
 
+#[allow(
+    clippy::future_not_send,
+    reason = "it runs on one thread, as the timer of the system wants it"
+)]
 async fn guard(socket: UnixStream) -> io::Result<()> {
     // The second file, if there is one, is kept open to the very end: the store counts this
     // process's life as tenure's.
@@ -78,12 +91,14 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
     };
     let mut children = signal(SignalKind::child())?;
     let mut alarm = Alarm::new()?;
+    let mut limit = TimeLimit::new()?;
     let mut vigil = Vigil::new(terms, Timestamp::from_nanos(deadline));
     // This process may have stood still since the order was given.
     let signals = hear_waiting(&mut link, &mut vigil).await;
     if !vigil.may_start(SystemClock.now()) {
         return link.say(&Report::Ended(Ended::before_it_began())).await;
     }
+    limit.set(vigil.last_moment())?;
     let mut family = match start(command, foreground, stdin) {
         Ok(family) => family,
         Err(error) => return link.say(&Report::NotStarted(error.to_string())).await,
@@ -95,6 +110,7 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
             break how;
         }
         let until = act(&family, &mut vigil);
+        limit.set(vigil.last_moment())?;
         tokio::select! {
             biased;
             order = link.hear(), if !vigil.is_orphaned() => {

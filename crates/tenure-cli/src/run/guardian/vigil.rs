@@ -129,6 +129,14 @@ impl Vigil {
         !self.taken && !self.orphaned && now < self.deadline.saturating_sub(spare)
     }
 
+    /// By when this process must have acted: if it has not, it is stopped, and others must act.
+    pub(crate) fn last_moment(&self) -> Timestamp {
+        if self.killed || !self.terms.kill_when_lost {
+            return Timestamp::NEVER;
+        }
+        overdue(self.deadline, self.terms.margin)
+    }
+
     /// What to do at `now`. Each of the two signals is asked for once.
     pub(crate) fn next(&mut self, now: Timestamp) -> Step {
         if self.killed {
@@ -159,6 +167,11 @@ impl Vigil {
             self.cause = cause;
         }
     }
+}
+
+/// When a guardian that has not killed the command before `deadline` is no use.
+pub(crate) fn overdue(deadline: Timestamp, margin: Duration) -> Timestamp {
+    deadline.saturating_sub(margin / 2)
 }
 
 #[cfg(test)]
@@ -204,6 +217,17 @@ mod tests {
         let mut one = vigil(false);
         one.orphaned();
         assert!(!one.may_start(at(0)));
+    }
+
+    #[test]
+    fn the_last_moment_lies_between_the_kill_and_the_deadline_and_moves_with_it() {
+        let mut one = vigil(true);
+        assert_eq!(one.last_moment(), at(29_875));
+        one.renewed(at(40_000));
+        assert_eq!(one.last_moment(), at(39_875));
+        one.next(at(39_750));
+        assert_eq!(one.last_moment(), Timestamp::NEVER, "it has acted");
+        assert_eq!(vigil(false).last_moment(), Timestamp::NEVER, "the command may run on");
     }
 
     #[test]

@@ -1,0 +1,126 @@
+//! tenure, the guardian and its standby: whichever of them are stopped or killed, the others end the
+//! command before the store lets somebody else in.
+
+use std::{cell::Cell, fmt::Write, thread};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use tenure_testkit::server::RedisServer;
+
+use crate::{
+    process::{Running, code, send},
+    scene::{Scene, text},
+};
+
+const FAULTS: [Signal; 2] = [Signal::SIGSTOP, Signal::SIGKILL];
+/// The command, one more of its group, and a job in a group of its own.
+const FAMILY: &str =
+    "exec bash -c 'sleep 1000 & set -m; sleep 1000 & echo $$ $(jobs -p) > pids; wait'";
+
+/// One of the three that keep a lock and its command together.
+#[derive(Clone, Copy, Debug)]
+enum Who {
+    Tenure,
+    Guardian,
+    Standby,
+}
+
+impl Who {
+    fn pid(self, holder: &Running) -> i32 {
+        match self {
+            Self::Tenure => holder.pid(),
+            Self::Guardian => holder.guardian(),
+            Self::Standby => holder.standby(),
+        }
+    }
+}
+
+/// Processes that a failed test is not to leave.
+struct Leftovers(Vec<i32>);
+
+impl Drop for Leftovers {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            let _ = kill(Pid::from_raw(*pid), Signal::SIGKILL);
+        }
+    }
+}
+
+/// Does this to a run, and says what the next holder of the lock sees of its command.
+fn seen_after(scene: &Scene, faults: &[(Who, Signal)]) -> String {
+    let holder = scene.start("name --ttl 2s", FAMILY);
+    let family = scene.pids("pids");
+    assert_eq!(family.len(), 3);
+    let victims: Vec<_> = faults.iter().map(|(who, fault)| (who.pid(&holder), *fault)).collect();
+    let mut leftovers = Leftovers(family.clone());
+    leftovers.0.extend(victims.iter().map(|(pid, _)| *pid));
+    let mut look = String::new();
+    for pid in &family {
+        // One that only waits to be collected does nothing any more.
+        write!(
+            look,
+            "grep -qs '^State:[[:space:]]*[^ZX[:space:]]' /proc/{pid}/status && echo {pid} lives; "
+        )
+        .unwrap();
+    }
+    let next = scene.start("name", &format!("{look}echo looked"));
+    scene.until_waiting("name", 1);
+    for (pid, fault) in victims {
+        send(pid, fault);
+    }
+    let output = next.wait();
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
+fn nothing_outlives_the_lease_on(scene: impl Fn() -> Scene) {
+    use Who::{Guardian, Standby, Tenure};
+    let mut rounds = vec![vec![(Guardian, Signal::SIGKILL)], vec![(Tenure, Signal::SIGSTOP)]];
+    for (one, other) in [(Tenure, Guardian), (Tenure, Standby), (Guardian, Standby)] {
+        for fault in FAULTS {
+            rounds.extend(FAULTS.map(|second| vec![(one, fault), (other, second)]));
+        }
+    }
+    let seen: Vec<_> = thread::scope(|threads| {
+        let started: Vec<_> = rounds
+            .iter()
+            .map(|faults| {
+                let scene = scene();
+                threads.spawn(move || seen_after(&scene, faults))
+            })
+            .collect();
+        started.into_iter().map(|round| round.join().unwrap()).collect()
+    });
+    let wrong: Vec<_> = rounds.iter().zip(&seen).filter(|(_, seen)| *seen != "looked\n").collect();
+    assert!(wrong.is_empty(), "outlived: {wrong:#?}");
+}
+
+#[test]
+fn nothing_of_a_command_outlives_its_lease_whichever_two_fail() {
+    nothing_outlives_the_lease_on(Scene::new);
+}
+
+#[test]
+fn nothing_of_a_command_outlives_its_lease_on_redis_whichever_two_fail() {
+    let server = RedisServer::start();
+    let next = Cell::new(0);
+    nothing_outlives_the_lease_on(|| {
+        next.set(next.get() + 1);
+        Scene::with_store(&format!("{}?prefix=round{}", server.url(), next.get()))
+    });
+}
+
+#[test]
+fn a_stopped_standby_holds_up_no_command_that_ends() {
+    let scene = Scene::new();
+    let holder = scene.start("name", "echo > held; until [ -e go ]; do sleep 0.01; done; exit 3");
+    scene.line("held");
+    let standby = holder.standby();
+    let _leftovers = Leftovers(vec![standby]);
+    send(standby, Signal::SIGSTOP);
+    std::fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&holder.wait()), 3);
+    assert_eq!(code(&scene.run("name --no-wait", "true")), 0, "the lock was released");
+}
