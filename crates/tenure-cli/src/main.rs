@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    // `run` starts this very program again in two other roles.
+    // `run` starts this very program again in other roles.
     if let Some(code) = run::play_role() {
         return code;
     }

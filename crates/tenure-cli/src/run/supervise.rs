@@ -190,8 +190,8 @@ impl Supervision<'_> {
     async fn replace_guardian(&mut self) -> Failure {
         self.child.take_over().await;
         Failure::failed(
-            "the guardian was killed or stopped, so the command was killed too; leave the process \
-             lock-guardian alone",
+            "the guardian was killed, or stood still for too long, so the command was killed too; \
+             leave the process lock-guardian alone, and choose a longer ttl on a busy machine",
         )
     }
 
