@@ -5,8 +5,10 @@ use std::{
     process::{Command, Stdio},
 };
 
+use nix::sys::signal::Signal;
+
 use crate::{
-    process::code,
+    process::{Running, code, program},
     scene::{Scene, events, text},
 };
 
@@ -74,13 +76,47 @@ fn the_command_inherits_no_descriptor_and_no_blocked_signal() {
 #[test]
 fn what_the_caller_ignores_stays_ignored() {
     let scene = Scene::new();
-    let script = format!(
-        "trap '' HUP; {} run name -- sh -c 'kill -HUP $$; kill -HUP $PPID; echo alive'",
-        env!("CARGO_BIN_EXE_tenure")
-    );
-    let output =
-        Command::new("sh").args(["-c", &script]).env("TENURE_STORE", scene.store()).output();
-    assert_eq!(text(&output.unwrap().stdout), "alive\n");
+    for signal in ["HUP", "INT", "QUIT"] {
+        let script = format!("kill -{signal} $$; kill -{signal} $PPID; echo alive");
+        let output = ignoring(signal, &scene.run_command("name", &script)).output();
+        assert_eq!(text(&output.unwrap().stdout), "alive\n", "{signal}");
+    }
+}
+
+#[test]
+fn what_the_caller_ignores_ends_no_wait_and_does_not_reach_the_command() {
+    let scene = Scene::new();
+    let holder = scene.start("name", "echo > held; until [ -e go ]; do sleep 0.01; done");
+    scene.line("held");
+    let script = "echo > ready; until [ -e end ]; do sleep 0.01; done; echo through";
+    let mut command = ignoring("HUP INT QUIT", &scene.run_command("name", script));
+    let waiter = Running::start(command.stdout(Stdio::piped()));
+    let ignored = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT];
+    scene.until_waiting("name", 1);
+    ignored.iter().for_each(|signal| waiter.signal(*signal));
+    fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&holder.wait()), 0);
+    scene.line("ready");
+    ignored.iter().for_each(|signal| waiter.signal(*signal));
+    fs::write(scene.path("end"), "").unwrap();
+    let output = waiter.wait();
+    assert_eq!((code(&output), text(&output.stdout)), (0, "through\n"));
+}
+
+/// The same command, started by a shell that ignores these signals, as for a job in the background.
+fn ignoring(signals: &str, command: &Command) -> Command {
+    let mut shell = program("sh");
+    // What stands before the program restores the signals, which is not wanted here.
+    let words: Vec<_> = command.get_args().skip(1).collect();
+    shell.arg("-c").arg(format!("trap '' {signals}; exec \"$@\"")).arg("sh").args(words);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.stdin(Stdio::null()).current_dir(command.get_current_dir().unwrap());
+    shell
 }
 
 #[test]

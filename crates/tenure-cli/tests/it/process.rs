@@ -12,6 +12,14 @@ use nix::{
 
 use crate::scene::eventually;
 
+/// A program with the signals as a terminal starts it: a shell that runs the tests in the background
+/// ignores some, and what is ignored is inherited.
+pub(crate) fn program(program: &str) -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(program);
+    command
+}
+
 /// A process that does not outlive its test.
 pub(crate) struct Running(Option<Child>);
 

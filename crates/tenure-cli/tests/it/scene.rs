@@ -9,7 +9,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::process::Running;
+use crate::process::{Running, program};
 
 /// Long enough for a machine that does many other things.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ impl Scene {
 
     /// `tenure ARGS` with this scene's store, and nothing of the machine's own settings.
     pub(crate) fn tenure<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+        let mut command = program(env!("CARGO_BIN_EXE_tenure"));
         command.args(args).stdin(Stdio::null()).current_dir(self.dir.path());
         for inherited in ["TENURE_CONFIG", "TENURE_NAME", "TENURE_TOKEN", "TENURE_STORE_KIND"] {
             command.env_remove(inherited);

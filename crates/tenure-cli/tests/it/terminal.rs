@@ -1,12 +1,9 @@
 //! On a terminal that `script` makes, which is part of every Debian.
 
-use std::{
-    io::Write,
-    process::{Command, Stdio},
-};
+use std::{io::Write, process::Stdio};
 
 use crate::{
-    process::{Running, code, is_stopped, lives},
+    process::{Running, code, is_stopped, lives, program},
     scene::{Scene, eventually},
 };
 
@@ -17,7 +14,7 @@ struct Screen {
 
 impl Screen {
     fn new(scene: &Scene) -> Self {
-        let mut command = Command::new("script");
+        let mut command = program("script");
         command.args(["-qfec", "bash --norc --noprofile -i", "/dev/null"]);
         command.env("TENURE_STORE", scene.store()).env("PS1", "").env("TERM", "xterm");
         command.env("T", env!("CARGO_BIN_EXE_tenure")).current_dir(scene.path(""));
@@ -88,7 +85,7 @@ fn a_waiter_on_a_terminal_shows_who_holds_the_lock_and_how_many_are_ahead() {
     scene.line("held");
     let ahead = scene.start("name", "true");
     scene.until_waiting("name", 1);
-    let mut command = Command::new("script");
+    let mut command = program("script");
     let line = format!("{} run name -- echo my turn", env!("CARGO_BIN_EXE_tenure"));
     let screen = scene.path("screen");
     command.args(["-qfec", &line]).arg(&screen).env("TENURE_STORE", scene.store());
