@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{IoSlice, PipeReader, Read, Write, pipe},
     mem::MaybeUninit,
+    net::Shutdown,
     os::{fd::AsFd, unix::net::UnixStream, unix::process::CommandExt},
     process::{Child, Command, Stdio},
 };
@@ -88,6 +89,15 @@ fn a_leader_whose_lead_is_lost_by_then_is_a_candidate_again() {
 
 /// A guardian that is told all this before it can listen, and what it then says.
 fn guardian(scene: &Scene, orders: &[Value]) -> (Child, UnixStream) {
+    guardian_after(scene, orders, |_| {})
+}
+
+/// The same, with what else becomes of the socket before the guardian is there.
+fn guardian_after(
+    scene: &Scene,
+    orders: &[Value],
+    then: impl FnOnce(&UnixStream),
+) -> (Child, UnixStream) {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -98,6 +108,7 @@ fn guardian(scene: &Scene, orders: &[Value]) -> (Child, UnixStream) {
     for order in orders {
         writeln!(ours, "{order}").unwrap();
     }
+    then(&ours);
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
     command.arg0("lock-guardian").arg("name").stdin(std::os::fd::OwnedFd::from(theirs));
     (command.current_dir(scene.path("")).spawn().unwrap(), ours)
@@ -135,8 +146,9 @@ fn a_guardian_that_comes_too_late_starts_nothing() {
 #[test]
 fn a_guardian_whose_tenure_is_gone_by_then_starts_nothing() {
     let scene = Scene::new();
-    let (mut guardian, ours) = guardian(&scene, &[start(u64::MAX / 2, true)]);
-    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    let (mut guardian, _ours) = guardian_after(&scene, &[start(u64::MAX / 2, true)], |ours| {
+        ours.shutdown(Shutdown::Write).unwrap();
+    });
     guardian.wait().unwrap();
     assert!(!scene.path("ran").exists());
 }
