@@ -16,7 +16,9 @@ use crate::{
 
 const FAULTS: [Signal; 2] = [Signal::SIGSTOP, Signal::SIGKILL];
 /// So many are watched at a time: most of their time they wait for a lease to end.
-const AT_ONCE: usize = 5;
+const AT_ONCE: usize = 7;
+/// A lease whose margins leave a busy machine time to run who is to act.
+const OPTIONS: &str = "name --ttl 6s";
 /// The command, one more of its group, and a job in a group of its own.
 const FAMILY: &str =
     "exec bash -c 'sleep 1000 & set -m; sleep 1000 & echo $$ $(jobs -p) > pids; wait'";
@@ -52,7 +54,7 @@ impl Drop for Leftovers {
 
 /// Does this to a run, and says what the next holder of the lock sees of its command.
 fn seen_after(scene: &Scene, faults: &[(Who, Signal)]) -> String {
-    let holder = scene.start("name --ttl 2s", FAMILY);
+    let holder = scene.start(OPTIONS, FAMILY);
     let family = scene.pids("pids");
     assert_eq!(family.len(), 3);
     let victims: Vec<_> = faults.iter().map(|(who, fault)| (who.pid(&holder), *fault)).collect();
