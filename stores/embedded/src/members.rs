@@ -61,8 +61,8 @@ pub(crate) struct Members {
     own: Client,
     own_name: String,
     process: u32,
-    file: Mutex<File>,
-    /// Another process may hold a copy of the lock: the file must stay when this store ends.
+    file: Mutex<Option<File>>,
+    /// Another process may hold a copy of the lock: then the file stays when this store ends.
     handed_out: AtomicBool,
     /// How many holds and places this store has in all names, or more.
     stakes: AtomicU64,
@@ -93,7 +93,7 @@ impl Members {
             own: Client(id),
             own_name,
             process: std::process::id(),
-            file: Mutex::new(file),
+            file: Mutex::new(Some(file)),
             handed_out: AtomicBool::new(false),
             stakes: AtomicU64::new(0),
             until: AtomicU64::new(0),
@@ -131,7 +131,7 @@ impl Members {
             return Err(error::removed(root));
         }
         let mut file = self.file();
-        if fstat(&*file).is_ok_and(|found| found.st_nlink > 0) {
+        if file.as_ref().is_some_and(|file| fstat(file).is_ok_and(|found| found.st_nlink > 0)) {
             return Ok(());
         }
         if self.handed_out.load(Ordering::Relaxed) {
@@ -139,8 +139,9 @@ impl Members {
             return Err(error::removed(root));
         }
         let until = self.until.load(Ordering::Relaxed);
-        *file = publish(&self.dir, &self.own_name, &self.layout, until)
+        let published = publish(&self.dir, &self.own_name, &self.layout, until)
             .map_err(|why| error::io("create", &self.dir.path_of(&self.own_name), why))?;
+        *file = Some(published);
         Ok(())
     }
 
@@ -153,7 +154,9 @@ impl Members {
         }
         self.freshened.store(now.as_nanos(), Ordering::Relaxed);
         match self.check() {
-            Ok(()) => touch(&self.file()),
+            Ok(()) => {
+                self.file().as_ref().map(touch);
+            }
             Err(fault) => tracing::debug!(%fault, "others cannot see this store any more"),
         }
         true
@@ -165,7 +168,8 @@ impl Members {
         if after.until.as_nanos() > self.until.load(Ordering::Relaxed) {
             let length = after.until.since(now);
             let until = after.until.saturating_add(length).saturating_add(AHEAD).as_nanos();
-            if write_until(&self.file(), until).is_ok() {
+            let file = self.file();
+            if file.as_ref().is_some_and(|file| write_until(file, until).is_ok()) {
                 self.until.fetch_max(until, Ordering::Relaxed);
             }
         }
@@ -183,7 +187,7 @@ impl Members {
     /// A copy of what keeps this store alive in the eyes of the others.
     pub(crate) fn liveness(&self) -> Option<OwnedFd> {
         self.handed_out.store(true, Ordering::Relaxed);
-        self.file().try_clone().ok().map(OwnedFd::from)
+        self.file().as_ref()?.try_clone().ok().map(OwnedFd::from)
     }
 
     /// Counts the members that live, and removes what at most `limit` dead ones left that nothing
@@ -238,7 +242,7 @@ impl Members {
         let _ = self.dir.remove(name);
     }
 
-    fn file(&self) -> MutexGuard<'_, File> {
+    fn file(&self) -> MutexGuard<'_, Option<File>> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -253,11 +257,16 @@ impl Drop for Members {
             // The file stays, unlocked: who holds nothing any more can be seen by it.
             return;
         }
+        let file = self.file().take();
         if self.handed_out.load(Ordering::Relaxed) {
-            let _ = write_until(&self.file(), 0);
-        } else {
-            self.remove(&self.own_name);
+            // A copy keeps the lock, and whoever comes after it removes the file.
+            let _ = file.as_ref().map(|file| write_until(file, 0));
+            drop(file);
+            if !matches!(life(&self.dir, &self.own_name), Ok(Life::Dead)) {
+                return;
+            }
         }
+        self.remove(&self.own_name);
     }
 }
 

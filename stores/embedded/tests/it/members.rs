@@ -208,6 +208,11 @@ async fn a_file_that_a_guardian_kept_alive_goes_with_the_next_look() {
     drop(copy);
     drop(open(&dir));
     assert_eq!(members(dir.path()), [] as [PathBuf; 0]);
+    // Where the copy went first nothing is left to look at.
+    let store = open(&dir);
+    drop(store.liveness().unwrap());
+    drop(store);
+    assert_eq!(members(dir.path()), [] as [PathBuf; 0]);
 }
 
 #[tokio::test]
