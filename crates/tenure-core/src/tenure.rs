@@ -2,6 +2,8 @@
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
+use tokio::sync::watch;
+
 use crate::{
     Clock, Entropy, LockName, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
@@ -35,6 +37,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Tenure {
     acquirer: Arc<Acquirer>,
+    /// Its other end goes with the engine, if that runs on tenure's own thread.
+    engine: Option<watch::Receiver<()>>,
 }
 
 impl Tenure {
@@ -104,7 +108,7 @@ impl Tenure {
     }
 
     /// Refuses further acquisitions, and waits until all guards and waits are gone and the store
-    /// has answered every release and clean-up.
+    /// has answered every release and clean-up. Then tenure's own thread uses the store no more.
     ///
     /// # Errors
     /// [`ShutdownError`] says what was left when `within` was over. It goes on in the background
@@ -116,11 +120,18 @@ impl Tenure {
         let roster = &self.acquirer.context.roster;
         roster.close();
         let until = self.acquirer.context.now().saturating_add(within);
-        if before(&*self.acquirer.context.clock, until, roster.quiet()).await.is_some() {
-            return Ok(());
+        let clock = &*self.acquirer.context.clock;
+        if before(clock, until, roster.quiet()).await.is_none() {
+            let (open, unsettled) = roster.unsettled();
+            return Err(ShutdownError { open, unsettled });
         }
-        let (open, unsettled) = roster.unsettled();
-        Err(ShutdownError { open, unsettled })
+        if let Some(mut engine) = self.engine.clone()
+            && roster.is_finished()
+        {
+            // It fails when the engine is gone, which is all that is ever sent.
+            let _ = before(clock, until, engine.changed()).await;
+        }
+        Ok(())
     }
 }
 
@@ -197,7 +208,13 @@ impl TenureBuilder {
     /// [`ShutDown`](crate::AcquireError::ShutDown): nothing is held that nobody would renew.
     #[must_use]
     pub fn build(self) -> Tenure {
-        let (tenure, engine) = self.build_inline();
+        let (mut tenure, engine) = self.build_inline();
+        let (running, ended) = watch::channel(());
+        tenure.engine = Some(ended);
+        let engine = async move {
+            engine.await;
+            drop(running);
+        };
         if let Err(error) = engine::spawn(engine) {
             tracing::error!(%error, "tenure's own thread cannot be started; nothing is acquired");
             tenure.acquirer.context.roster.close();
@@ -221,6 +238,6 @@ impl TenureBuilder {
         let context = Context::new(self.store, self.clock, self.entropy, roster, self.defaults);
         let context = Arc::new(context);
         let acquirer = Acquirer { seats: Seats::new(&context), context };
-        (Tenure { acquirer: Arc::new(acquirer) }, engine.run())
+        (Tenure { acquirer: Arc::new(acquirer), engine: None }, engine.run())
     }
 }

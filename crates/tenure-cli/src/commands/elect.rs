@@ -7,7 +7,6 @@ use std::{
 
 use tenure::{Tenure, config::Config};
 
-use super::run::LEAVE;
 use crate::{
     args,
     exit::Failure,
@@ -37,10 +36,7 @@ pub(super) async fn elect(
     voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
 
     let done = lead(&args, &plan, &tenure, &mut signals, voice).await;
-    if done.is_err() {
-        // What was begun is taken back before the process is gone, not one ttl later.
-        let _ = tenure.shutdown(LEAVE).await;
-    }
+    super::leave(&tenure, &done).await;
     done
 }
 

@@ -9,7 +9,7 @@ mod man;
 mod run;
 mod show;
 
-use std::future::Future;
+use std::{future::Future, time::Duration};
 
 use tenure::{Fault, LockName, Tenure, config::Config};
 
@@ -19,6 +19,11 @@ use crate::{
     output::Voice,
     settings,
 };
+
+/// How long an interrupted wait may take to leave the queue.
+const LEAVE: Duration = Duration::from_secs(2);
+/// How long the end may take where nothing is left to be done.
+const SETTLED: Duration = Duration::from_millis(100);
 
 /// Does what was asked and answers with the exit code.
 pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
@@ -58,7 +63,19 @@ fn with_store<F: Future<Output = Result<u8, Failure>>>(
     work: impl FnOnce(Tenure) -> F,
 ) -> Result<u8, Failure> {
     let config = settings::load(common)?;
-    block_on(async { work(open(&config).await?).await })
+    block_on(async {
+        let tenure = open(&config).await?;
+        let done = work(tenure.clone()).await;
+        leave(&tenure, &done).await;
+        done
+    })
+}
+
+/// Ends the store's use in order, so that the process leaves nothing behind in it. What was begun
+/// by something that failed is taken back before the process is gone, not one ttl later.
+async fn leave(tenure: &Tenure, done: &Result<u8, Failure>) {
+    let within = if done.is_ok() { SETTLED } else { LEAVE };
+    let _ = tenure.shutdown(within).await;
 }
 
 fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {

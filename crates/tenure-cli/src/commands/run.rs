@@ -1,6 +1,6 @@
 //! `tenure run`: a command under a lock.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenure::{LockName, config::Config};
 
@@ -15,9 +15,6 @@ use crate::{
     },
     settings::Plan,
 };
-
-/// How long an interrupted wait may take to leave the queue.
-pub(super) const LEAVE: Duration = Duration::from_secs(2);
 
 pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Result<u8, Failure> {
     let plan = Plan::to_run(&args, config)?;
@@ -50,9 +47,6 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
         }
         Err(failure) => Err(failure),
     };
-    if done.is_err() {
-        // What was begun is taken back before the process is gone, not one ttl later.
-        let _ = tenure.shutdown(LEAVE).await;
-    }
+    super::leave(&tenure, &done).await;
     done
 }

@@ -113,3 +113,26 @@ fn doctor_on_a_store_that_cannot_be_opened_says_what_is_wrong_and_what_to_do() {
     assert_eq!((said["event"].as_str(), said["exit_code"].as_u64()), (Some("error"), Some(125)));
     assert!(said["message"].as_str().unwrap().contains(place.to_str().unwrap()), "{said}");
 }
+
+#[test]
+fn a_finished_command_leaves_nothing_of_its_own_in_the_store() {
+    let scene = Scene::new();
+    let all: [&[&str]; 6] = [
+        &["run", "a", "--", "true"],
+        &["run", "--all", "a,b", "--", "true"],
+        &["run", "--shared", "a", "--", "true"],
+        &["ls"],
+        &["show", "a"],
+        &["doctor"],
+    ];
+    for command in all {
+        for _ in 0..3 {
+            let output = scene.output(command.iter().copied());
+            assert!(output.status.success(), "{command:?}: {output:?}");
+        }
+        let boots = std::fs::read_dir(scene.path("locks/boots")).unwrap();
+        let members = boots.map(|boot| boot.unwrap().path().join("members"));
+        let left: Vec<_> = members.flat_map(|dir| std::fs::read_dir(dir).unwrap()).collect();
+        assert!(left.is_empty(), "{command:?} left {left:?}");
+    }
+}
