@@ -204,14 +204,19 @@ impl Checker {
 }
 
 /// What is wrong with how long a lease was passed on inside its process, if anything is.
+///
+/// It was passed on when the hold before it ended. The task may take it later: it has its claim window.
 fn too_long(state: &State, hold: &Hold) -> Option<String> {
-    let token = hold.watched.token;
+    let Watched { name, token, clock, .. } = &hold.watched;
     if token.pass() > u64::from(turn::PASSES) {
         return Some(format!("{token} is pass {} of its turn", token.pass()));
     }
-    let granted = state.tokens.granted_at(&hold.watched.name, token)?;
-    let length = hold.watched.clock.now().since(granted);
-    let stood_still = hold.watched.resumed > hold.watched.clock.true_at(granted);
-    (length > turn::LENGTH + TICK && !stood_still)
+    let granted = clock.true_at(state.tokens.granted_at(name, *token)?);
+    let before = state.holds.iter().filter(|other| {
+        let other = &other.watched;
+        other.name == *name && other.token < *token && other.token.time() == token.time()
+    });
+    let length = before.filter_map(|before| before.ended).max()?.since(granted);
+    (length > turn::LENGTH + TICK)
         .then(|| format!("{token} was passed on {length:?} after its turn began"))
 }

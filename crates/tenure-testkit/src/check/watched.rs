@@ -48,8 +48,6 @@ pub struct Watched {
     pub hold_at_least: Duration,
     /// Whether nothing ever goes wrong in this run.
     pub quiet: bool,
-    /// When its process was last resumed, in true time.
-    pub resumed: Timestamp,
 }
 
 /// What a task tells when it was told that its hold is lost.

@@ -176,7 +176,6 @@ impl Inside {
             grace: terms.grace,
             hold_at_least: terms.hold_at_least.unwrap_or_default(),
             quiet: self.post.world.plan.quiet,
-            resumed: self.post.resumed(),
         };
         let _ = levels.hold.set(self.post.world.check.acquired(watched).await);
     }

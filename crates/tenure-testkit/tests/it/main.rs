@@ -12,3 +12,4 @@ mod every_store_mounts;
 mod kinds_memory;
 mod mutants;
 mod simulation;
+mod turns;

@@ -39,8 +39,6 @@ pub(super) async fn hold(post: &Arc<Post>, guard: Guard, terms: &Terms, random: 
             grace: terms.grace,
             hold_at_least: terms.hold_at_least.unwrap_or_default(),
             quiet: world.plan.quiet,
-            // By the time that all names are held, the turn in which one was passed on may be over.
-            resumed: if terms.together { world.now() } else { post.resumed() },
         })
         .await;
     stay(post, &guard, hold, terms, random).await;
