@@ -15,6 +15,7 @@ mod limited;
 mod pausable;
 mod plan;
 mod process;
+mod progress;
 mod reentrant;
 mod resource;
 mod run;

@@ -10,7 +10,7 @@ use std::{
 
 use tenure_core::proto::rule::{Rule, break_rule};
 
-use super::{Run, simulate};
+use super::{Run, progress::Progress, simulate};
 use crate::{
     check::Counts,
     fault::{Kind, Tally},
@@ -65,19 +65,16 @@ pub fn sweep_of(
     broken: Option<Rule>,
 ) -> Sweep {
     let tally = Arc::new(Tally::default());
-    let next = AtomicU64::new(seeds.start);
+    let progress = Progress::new(seeds.clone());
     // No seed above one that failed needs to be run.
     let stop = AtomicU64::new(seeds.end);
     let part = || -> Sweep {
         // Rules are broken on one thread at a time.
         let _broken = broken.map(break_rule);
         let mut part = Sweep::default();
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= stop.load(Ordering::Relaxed) {
-                return part;
-            }
+        while let Some(seed) = progress.next(stop.load(Ordering::Relaxed)) {
             let run = simulate(seed, &tally);
+            progress.done(seed);
             part.seeds += 1;
             part.counts += run.counts;
             if run.violation.is_some() {
@@ -85,6 +82,7 @@ pub fn sweep_of(
                 part.failure.get_or_insert(run);
             }
         }
+        part
     };
     let parts: Vec<Sweep> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(part)).collect();
@@ -105,9 +103,10 @@ pub fn sweep_of(
     all
 }
 
-/// How many seeds to run: what `TENURE_SIM_SEEDS` says, or 20,000.
+/// The seeds to run: as many as `TENURE_SIM_SEEDS` says, or 20,000, from `TENURE_SIM_FIRST` on, or 0.
 #[must_use]
-pub fn seeds_wanted() -> u64 {
-    let wanted = std::env::var("TENURE_SIM_SEEDS").ok();
-    wanted.and_then(|wanted| wanted.parse().ok()).unwrap_or(20_000)
+pub fn seeds_wanted() -> Range<u64> {
+    let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let first: u64 = number("TENURE_SIM_FIRST").unwrap_or(0);
+    first..first.saturating_add(number("TENURE_SIM_SEEDS").unwrap_or(20_000))
 }
