@@ -150,7 +150,6 @@ impl Lease {
         state.token = token;
         state.label = wants.label.clone();
         state.held_since = now;
-        state.keep_until = Timestamp::ZERO;
         state.lead = Some(lead);
         self.plan(&mut state, now);
         let generation = state.hold.generation();
@@ -174,7 +173,6 @@ impl Lease {
         // The store keeps the lease until its own end, also where the hold ended before.
         let terms = state.hold.terms();
         let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
-        let until = until.max(keep_until);
         let tainted_until = state.tainted_until;
         Some(Departure::new(
             &self.context,

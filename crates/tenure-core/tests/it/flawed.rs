@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -27,6 +27,8 @@ pub(crate) struct Flawed {
     can: Arc<Capabilities>,
     calls: Arc<AtomicU32>,
     lost: Arc<AtomicU32>,
+    /// The last ask for one name whose answer got lost.
+    doubtful: Arc<Mutex<Option<(LockName, Ask)>>>,
     /// How often it was asked for one name, and for several.
     asks: Arc<[AtomicU32; 2]>,
     /// What passes before an ask for several names is answered.
@@ -41,6 +43,7 @@ impl Flawed {
             can,
             calls: Arc::default(),
             lost: Arc::default(),
+            doubtful: Arc::default(),
             asks: Arc::default(),
             slow: None,
         }
@@ -65,6 +68,19 @@ impl Flawed {
     /// Loses this many answers of the next calls.
     pub(crate) fn lose_answers(&self, count: u32) {
         self.lost.store(count, Ordering::Relaxed);
+    }
+
+    /// Loses the answer of the very next call.
+    pub(crate) fn lose_next_answer(&self) {
+        self.calls.store(0, Ordering::Relaxed);
+        self.lose_answers(1);
+    }
+
+    /// A copy of the last ask whose answer got lost arrives.
+    pub(crate) async fn arrives_again(&self) -> Answer {
+        let doubtful = self.doubtful.lock().unwrap().clone();
+        let (name, ask) = doubtful.unwrap();
+        self.store.acquire(&name, &ask).await.unwrap()
     }
 
     fn answer<T>(&self, answer: Result<T, Fault>) -> Result<T, Fault> {
@@ -108,7 +124,11 @@ impl Store for Flawed {
         };
         assert!(able, "asked for what it cannot do: {:?}", ask.mode);
         self.asks[0].fetch_add(1, Ordering::Relaxed);
-        self.answer(self.store.acquire(name, ask).await)
+        let answer = self.answer(self.store.acquire(name, ask).await);
+        if answer.is_err() {
+            *self.doubtful.lock().unwrap() = Some((name.clone(), ask.clone()));
+        }
+        answer
     }
 
     async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {

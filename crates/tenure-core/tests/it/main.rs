@@ -5,9 +5,11 @@
 mod all;
 mod defaults;
 mod election;
+mod ending;
 mod flawed;
 mod handover;
 mod latch;
+mod late;
 mod memory;
 mod mutex;
 mod observe;

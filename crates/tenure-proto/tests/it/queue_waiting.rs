@@ -1,8 +1,10 @@
 //! Waiting: places, how long to sleep, and those who will never come.
 
-use tenure_proto::queue::{Ask, Intent, Place, QueueError};
+use std::cell::Cell;
 
-use crate::world::{LIMITS, World, a_try, ahead, ask, ms, owner, retry_after};
+use tenure_proto::queue::{Ask, Client, Intent, Moment, Place, QueueError};
+
+use crate::world::{LIMITS, World, a_try, ahead, ask, client, is_busy, ms, owner, retry_after};
 
 #[test]
 fn a_place_that_was_not_asked_for_in_time_is_given_up() {
@@ -106,6 +108,29 @@ fn a_dead_waiter_behind_an_absent_one_holds_nobody_up() {
     world.later(LIMITS.claim_window);
     world.kill(3);
     world.take(&a_try(ask(4)));
+}
+
+#[test]
+fn nobody_behind_the_first_who_is_there_is_looked_at_for_whether_it_lives() {
+    let mut world = World::new();
+    world.take(&ask(1));
+    for number in 2..=6 {
+        world.queue(&ask(number));
+    }
+    world.kill(2);
+    world.kill(5);
+    let asked = Cell::new(0);
+    let alive = |of: Client| {
+        asked.set(asked.get() + 1);
+        of != client(2) && of != client(5)
+    };
+    let moment = Moment { now: world.now, wall: world.wall, limits: &world.limits, alive: &alive };
+    let busy = world.state.acquire(&a_try(ask(7)), client(7), &moment);
+    assert!(busy.is_ok_and(|(answer, _)| is_busy(&answer)));
+    // The holder, the dead one and the one behind it, who is in the way of all others.
+    assert_eq!(asked.get(), 3);
+    let places: Vec<_> = world.state.waiters.iter().map(|waiter| waiter.owner).collect();
+    assert_eq!(places, [3, 4, 5, 6].map(owner));
 }
 
 #[test]

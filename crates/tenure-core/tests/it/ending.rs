@@ -1,0 +1,140 @@
+//! How a hold ends: what its release says, and for how long its name stays taken.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use tenure_core::{Guard, LostReason, ManualClock, ReleaseError, Store, Tenure};
+use tokio::task::JoinHandle;
+
+use crate::{flawed::Flawed, on_manual_clock, running, settle};
+
+const TTL: Duration = Duration::from_secs(3);
+const KEPT: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn a_release_of_a_hold_that_an_operator_took_away_says_so() {
+    let (tenure, store, _) = running();
+    let guard = tenure.mutex("a").lock().await.unwrap();
+    store.evict(guard.name()).await.unwrap();
+    let Err(ReleaseError::Lost(lost)) = guard.release().await else { panic!("it was released") };
+    assert_eq!(lost.reason, LostReason::Taken);
+}
+
+#[tokio::test]
+async fn a_release_that_needs_a_second_try_is_no_loss() {
+    let (_, _, store, clock) = on_manual_clock();
+    let flawed = Flawed::new(store);
+    let builder = Tenure::builder(Arc::new(flawed.clone())).clock(Arc::new(clock.clone()));
+    let (tenure, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    let guard = tenure.mutex("a").lock().await.unwrap();
+    flawed.lose_next_answer();
+    let released = tokio::spawn(guard.release());
+    settle().await;
+    assert!(!released.is_finished());
+    clock.advance(Duration::from_millis(500));
+    released.await.unwrap().unwrap();
+}
+
+/// Does something as soon as a renewal is counted, which is before its lease hears of it.
+struct WhenRenewed(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Recorder for WhenRenewed {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        if key.name() == "tenure_renewals_total"
+            && let Some(work) = self.0.lock().unwrap().take()
+        {
+            work();
+        }
+        Counter::noop()
+    }
+
+    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
+    }
+}
+
+#[test]
+fn an_answer_on_its_way_brings_nothing_back_that_was_told_lost() {
+    let recorder = WhenRenewed(Mutex::default());
+    let told = Arc::new(Mutex::new(None));
+    metrics::with_local_recorder(&recorder, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (tenure, _, clock) = running();
+            let guard = Arc::new(tenure.mutex("a").ttl(TTL).lock().await.unwrap());
+            let (held, late, tell) = (guard.clone(), clock.clone(), told.clone());
+            *recorder.0.lock().unwrap() = Some(Box::new(move || {
+                // Past the deadline of the grant, and not past that of the renewal.
+                late.advance(TTL * 2 / 3);
+                *tell.lock().unwrap() = Some(held.check().is_err());
+            }));
+            clock.advance(TTL / 3);
+            settle().await;
+            assert_eq!(*told.lock().unwrap(), Some(true));
+            assert_eq!(guard.check().unwrap_err().reason, LostReason::Deadline);
+        });
+    });
+}
+
+fn waits(tenure: &Tenure) -> JoinHandle<Guard> {
+    let lock = tenure.mutex("a").ttl(TTL).lock().into_future();
+    tokio::spawn(async move { lock.await.unwrap() })
+}
+
+/// Whether a task that waits for the name is kept waiting until it has been taken for [`KEPT`].
+async fn stays_taken(waiting: &JoinHandle<Guard>, clock: &ManualClock) {
+    const STEP: Duration = Duration::from_millis(500);
+    for _ in 1..KEPT.as_millis() / STEP.as_millis() {
+        clock.advance(STEP);
+        settle().await;
+        assert!(!waiting.is_finished(), "the name was to stay taken");
+    }
+    clock.advance(STEP * 2);
+    settle().await;
+    assert!(waiting.is_finished(), "the name stays taken for too long");
+}
+
+#[tokio::test]
+async fn a_name_that_is_to_stay_taken_is_not_handed_over() {
+    for dropped in [false, true] {
+        let (tenure, _, clock) = running();
+        let first = tenure.mutex("a").ttl(TTL).hold_at_least(KEPT).lock().await.unwrap();
+        let next = waits(&tenure);
+        settle().await;
+        if dropped {
+            drop(first);
+        } else {
+            first.release().await.unwrap();
+        }
+        settle().await;
+        stays_taken(&next, &clock).await;
+    }
+}
+
+#[tokio::test]
+async fn a_name_stays_taken_for_as_long_as_the_last_task_asked_that_took_it_over() {
+    let (tenure, _, clock) = running();
+    let first = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let keeps = tenure.mutex("a").ttl(TTL).hold_at_least(KEPT).lock().into_future();
+    let keeps = tokio::spawn(async move { keeps.await.unwrap() });
+    settle().await;
+    let next = waits(&tenure);
+    settle().await;
+    first.release().await.unwrap();
+    let kept = keeps.await.unwrap();
+    assert_eq!(kept.token().pass(), 1);
+    kept.release().await.unwrap();
+    stays_taken(&next, &clock).await;
+}

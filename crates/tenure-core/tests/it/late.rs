@@ -1,0 +1,137 @@
+//! Calls that take effect when nobody waits for their answer any more: what they leave is taken back.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{LockName, ManualClock, MemoryStore, Store, Tenure, proto::queue::Answer};
+
+use crate::{flawed::Flawed, on_manual_clock, settle};
+
+const TTL: Duration = Duration::from_secs(60);
+const STEP: Duration = Duration::from_millis(500);
+
+/// A store whose calls may come late, by the word of [`Flawed`].
+struct Far {
+    tenure: Tenure,
+    far: Flawed,
+    store: MemoryStore,
+    clock: ManualClock,
+}
+
+impl Far {
+    fn new() -> Self {
+        let (_, _, store, clock) = on_manual_clock();
+        let far = Flawed::new(store.clone()).without(|can| can.late_calls = true);
+        let builder = Tenure::builder(Arc::new(far.clone())).clock(Arc::new(clock.clone()));
+        let (tenure, engine) = builder.build_inline();
+        tokio::spawn(engine);
+        Self { tenure, far, store, clock }
+    }
+
+    async fn after(&self, length: Duration) {
+        for _ in 0..length.as_millis() / STEP.as_millis() {
+            self.clock.advance(STEP);
+            settle().await;
+        }
+    }
+
+    /// How many hold the name.
+    async fn holders(&self) -> usize {
+        self.store.inspect(&LockName::new("a").unwrap()).await.unwrap().holders.len()
+    }
+
+    /// A copy of the last ask whose answer got lost comes late, and is granted to nobody.
+    async fn comes_late(&self) {
+        settle().await;
+        assert_eq!(self.holders().await, 0);
+        assert!(matches!(self.far.arrives_again().await, Answer::Granted { .. }));
+        assert_eq!(self.holders().await, 1);
+    }
+}
+
+#[tokio::test]
+async fn an_ask_that_was_repeated_and_comes_late_is_taken_back_after_the_release() {
+    for dropped in [false, true] {
+        let far = Far::new();
+        far.far.lose_next_answer();
+        let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+        settle().await;
+        far.after(STEP).await;
+        let guard = asking.await.unwrap().unwrap();
+        if dropped {
+            drop(guard);
+        } else {
+            guard.release().await.unwrap();
+        }
+        far.comes_late().await;
+        far.after(TTL / 2).await;
+        assert_eq!(far.holders().await, 0);
+    }
+}
+
+#[tokio::test]
+async fn what_comes_after_the_lease_would_have_ended_is_taken_back_too() {
+    for dropped in [false, true] {
+        let far = Far::new();
+        far.far.lose_next_answer();
+        let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+        settle().await;
+        // The ask is repeated so late that its copy may outlast the lease by this.
+        far.clock.advance(TTL / 3);
+        settle().await;
+        let guard = asking.await.unwrap().unwrap();
+        if dropped {
+            drop(guard);
+        } else {
+            guard.release().await.unwrap();
+        }
+        far.after(TTL * 5 / 6).await;
+        far.comes_late().await;
+        far.after(TTL / 6 + STEP).await;
+        assert_eq!(far.holders().await, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_downgrade_that_was_repeated_and_comes_late_is_taken_back_after_the_release() {
+    let far = Far::new();
+    let writer = far.tenure.rwlock("a").ttl(TTL).write().await.unwrap();
+    far.far.lose_next_answer();
+    let downgrading = tokio::spawn(writer.downgrade());
+    settle().await;
+    far.after(STEP).await;
+    let reader = downgrading.await.unwrap().unwrap();
+    reader.release().await.unwrap();
+    far.comes_late().await;
+    far.after(TTL / 2).await;
+    assert_eq!(far.holders().await, 0);
+}
+
+#[tokio::test]
+async fn a_downgrade_that_was_given_up_and_comes_late_is_taken_back_after_the_release() {
+    let far = Far::new();
+    let writer = far.tenure.rwlock("a").ttl(TTL).write().await.unwrap();
+    far.far.lose_next_answer();
+    let downgrading = tokio::spawn(writer.downgrade());
+    settle().await;
+    downgrading.abort();
+    settle().await;
+    far.comes_late().await;
+    far.after(TTL / 2).await;
+    assert_eq!(far.holders().await, 0);
+}
+
+#[tokio::test]
+async fn what_comes_a_ttl_after_a_downgrade_was_repeated_is_taken_back() {
+    let far = Far::new();
+    let writer = far.tenure.rwlock("a").ttl(TTL).write().await.unwrap();
+    far.far.lose_next_answer();
+    let downgrading = tokio::spawn(writer.downgrade());
+    settle().await;
+    far.clock.advance(STEP * 3);
+    settle().await;
+    downgrading.await.unwrap().unwrap().release().await.unwrap();
+    far.after(TTL - STEP * 2).await;
+    far.comes_late().await;
+    far.after(STEP * 3).await;
+    assert_eq!(far.holders().await, 0);
+}
