@@ -86,7 +86,9 @@ impl Lease {
         let now = self.context.now();
         let mut state = self.lock();
         let token = state.token;
-        if state.hold.ended() || state.hold.generation() != generation {
+        let over = state.hold.ended() || state.hold.generation() != generation;
+        // A forked copy must not open the lease of its parent to readers.
+        if over || self.context.forked() {
             return Err(self.lost_for(token, LostReason::Taken));
         }
         if let Action::TellLost(reason) = state.hold.next_action(now) {

@@ -83,7 +83,8 @@ impl Lease {
     /// Ends the hold of `generation` without telling the store.
     pub(crate) fn abandon(self: &Arc<Self>, generation: u64) -> Duration {
         let mut state = self.lock();
-        if state.hold.generation() != generation || state.hold.ended() {
+        let over = state.hold.generation() != generation || state.hold.ended();
+        if over || self.context.forked() {
             return Duration::ZERO;
         }
         let rest = state.hold.deadline().since(self.context.now());

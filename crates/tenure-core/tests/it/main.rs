@@ -7,6 +7,8 @@ mod defaults;
 mod election;
 mod ending;
 mod flawed;
+#[cfg(unix)]
+mod fork;
 mod handover;
 mod latch;
 mod late;

@@ -1,0 +1,78 @@
+//! After a fork: what the copy of a process may not do.
+
+use std::time::{Duration, Instant};
+
+use fork::{Fork, waitpid_nohang};
+use futures_util::FutureExt;
+use tenure_core::{
+    AcquireError, DowngradeError, LostReason, ReleaseError, Store, proto::queue::Mode,
+};
+
+use crate::on_manual_clock;
+
+/// What a forked child found, a bit for each answer that is right. It must not panic: who prints that
+/// may wait for a thread that is not there.
+fn of_a_child(find: impl FnOnce() -> u8) -> u8 {
+    let child = match fork::fork().unwrap() {
+        Fork::Child => std::process::exit(find().into()),
+        Fork::Parent(child) => child,
+    };
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(status) = waitpid_nohang(child).unwrap() {
+            assert_eq!(status & 0xff, 0, "a signal ended the child");
+            return u8::try_from(status >> 8).unwrap();
+        }
+        assert!(Instant::now() < deadline, "the child does not end");
+        std::thread::yield_now();
+    }
+}
+
+fn bits(right: &[bool]) -> u8 {
+    right.iter().rev().fold(0, |bits, right| bits << 1 | u8::from(*right))
+}
+
+#[test]
+fn a_forked_child_has_no_hold_and_acquires_none() {
+    let (tenure, _engine, store, _) = on_manual_clock();
+    let now = |name| tenure.mutex(name).lock().into_future().now_or_never().unwrap().unwrap();
+    let (guard, other) = (now("a"), now("b"));
+    let name = guard.name().clone();
+    let taken = |held: Option<_>| held == Some(LostReason::Taken);
+    let found = of_a_child(|| {
+        let checked = guard.check().err().map(|lost| lost.reason);
+        let asked = tenure.mutex("c").try_lock().into_future().now_or_never();
+        let released = match guard.release().now_or_never() {
+            Some(Err(ReleaseError::Lost(lost))) => Some(lost.reason),
+            _ => None,
+        };
+        let left = store.inspect(&name).now_or_never();
+        bits(&[
+            taken(checked),
+            matches!(asked, Some(Err(AcquireError::ShutDown { .. }))),
+            taken(released),
+            matches!(left, Some(Ok(left)) if left.holders.len() == 1),
+            other.leave_to_expire().is_zero(),
+        ])
+    });
+    assert_eq!(found, 0b1_1111, "{found:#b}");
+}
+
+#[test]
+fn a_forked_child_does_not_let_readers_in_beside_its_parent() {
+    let (tenure, _engine, store, _) = on_manual_clock();
+    let writer = tenure.rwlock("a").write().into_future().now_or_never().unwrap().unwrap();
+    let name = writer.name().clone();
+    let found = of_a_child(|| {
+        let downgraded = writer.downgrade().now_or_never();
+        let lost = matches!(downgraded, Some(Err(DowngradeError::Lost(_))));
+        let left = store.inspect(&name).now_or_never();
+        let alone = |holders: &[_]| matches!(holders, [holder] if is_alone(holder));
+        bits(&[lost, matches!(left, Some(Ok(left)) if alone(&left.holders))])
+    });
+    assert_eq!(found, 0b11, "{found:#b}");
+}
+
+fn is_alone(holder: &tenure_core::proto::queue::Contender) -> bool {
+    holder.mode == Mode::Exclusive
+}
