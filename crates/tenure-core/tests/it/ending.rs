@@ -6,7 +6,7 @@ use std::{
 };
 
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
-use tenure_core::{Guard, LostReason, ManualClock, ReleaseError, Store, Tenure};
+use tenure_core::{Clock, Guard, LostReason, ManualClock, ReleaseError, Store, Tenure, Timestamp};
 use tokio::task::JoinHandle;
 
 use crate::{flawed::Flawed, on_manual_clock, running, settle};
@@ -23,13 +23,18 @@ async fn a_release_of_a_hold_that_an_operator_took_away_says_so() {
     assert_eq!(lost.reason, LostReason::Taken);
 }
 
-#[tokio::test]
-async fn a_release_that_needs_a_second_try_is_no_loss() {
+fn on_flawed() -> (Tenure, Flawed, ManualClock) {
     let (_, _, store, clock) = on_manual_clock();
     let flawed = Flawed::new(store);
     let builder = Tenure::builder(Arc::new(flawed.clone())).clock(Arc::new(clock.clone()));
     let (tenure, engine) = builder.build_inline();
     tokio::spawn(engine);
+    (tenure, flawed, clock)
+}
+
+#[tokio::test]
+async fn a_release_that_needs_a_second_try_is_no_loss() {
+    let (tenure, flawed, clock) = on_flawed();
     let guard = tenure.mutex("a").lock().await.unwrap();
     flawed.lose_next_answer();
     let released = tokio::spawn(guard.release());
@@ -120,6 +125,23 @@ async fn a_name_that_is_to_stay_taken_is_not_handed_over() {
         }
         settle().await;
         stays_taken(&next, &clock).await;
+    }
+}
+
+#[tokio::test]
+async fn a_name_stays_taken_although_the_first_tries_to_say_so_got_lost() {
+    const STEP: Duration = Duration::from_millis(500);
+    let (tenure, flawed, clock) = on_flawed();
+    let long = 60 * KEPT;
+    let guard = tenure.mutex("a").ttl(KEPT).hold_at_least(long).lock().await.unwrap();
+    flawed.cut_off(true);
+    drop(guard);
+    settle().await;
+    flawed.cut_off(false);
+    while clock.now().since(Timestamp::ZERO) < 2 * KEPT {
+        clock.advance(STEP);
+        settle().await;
+        assert!(tenure.mutex("a").try_lock().await.unwrap().is_none());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -27,6 +27,8 @@ pub(crate) struct Flawed {
     can: Arc<Capabilities>,
     calls: Arc<AtomicU32>,
     lost: Arc<AtomicU32>,
+    /// Whether no release arrives.
+    cut_off: Arc<AtomicBool>,
     /// The last ask for one name whose answer got lost.
     doubtful: Arc<Mutex<Option<(LockName, Ask)>>>,
     /// How often it was asked for one name, and for several.
@@ -43,6 +45,7 @@ impl Flawed {
             can,
             calls: Arc::default(),
             lost: Arc::default(),
+            cut_off: Arc::default(),
             doubtful: Arc::default(),
             asks: Arc::default(),
             slow: None,
@@ -74,6 +77,11 @@ impl Flawed {
     pub(crate) fn lose_next_answer(&self) {
         self.calls.store(0, Ordering::Relaxed);
         self.lose_answers(1);
+    }
+
+    /// Whether releases are lost on their way from now on.
+    pub(crate) fn cut_off(&self, cut_off: bool) {
+        self.cut_off.store(cut_off, Ordering::Relaxed);
     }
 
     /// A copy of the last ask whose answer got lost arrives.
@@ -151,6 +159,9 @@ impl Store for Flawed {
         owner: &Owner,
         keep: Duration,
     ) -> Result<Released, Fault> {
+        if self.cut_off.load(Ordering::Relaxed) {
+            return Err(Fault::new(FaultKind::InDoubt, "the request got lost", "ask again"));
+        }
         self.answer(self.store.release(name, owner, keep).await)
     }
 
