@@ -215,3 +215,41 @@ fn a_retry_that_would_come_too_late_is_the_end_of_waiting() {
     hold.renewal_answered(at(29_000), at(DEADLINE - 10), Renewed::Unknown);
     assert_eq!(hold.next_action(at(DEADLINE - 10)), Action::WaitUntil(at(DEADLINE)));
 }
+
+#[test]
+fn a_lease_says_whether_it_waits_for_an_answer_and_whether_it_was_released() {
+    let mut hold = held(terms(30_000));
+    assert!(!hold.renewal_unanswered());
+    hold.renewal_sent();
+    assert!(hold.renewal_unanswered());
+    hold.renewal_answered(at(10_000), at(10_001), Renewed::Unknown);
+    assert!(!hold.renewal_unanswered());
+    assert!(!hold.ended());
+    let mut lost = hold.clone();
+    lost.lose(LostReason::Taken);
+    assert!(!lost.ended());
+    hold.end();
+    assert!(hold.ended());
+}
+
+#[test]
+fn a_hold_can_be_bounded_while_it_lasts() {
+    let mut hold = held(terms(30_000));
+    hold.bound(at(4_000), Some(ms(5_000)));
+    assert_eq!(hold.deadline(), at(9_000));
+    assert_eq!(hold.terms().max_hold, Some(ms(5_000)));
+    assert_eq!(hold.next_action(at(9_000)), Action::TellLost(LostReason::MaxHold));
+    hold.bound(at(4_000), None);
+    assert_eq!(hold.deadline(), at(DEADLINE));
+}
+
+#[test]
+fn the_first_reason_of_a_loss_stays() {
+    let mut hold = held(terms(30_000));
+    hold.lose(LostReason::Taken);
+    hold.lose(LostReason::MaxHold);
+    for now in [3, DEADLINE] {
+        assert_eq!(hold.next_action(at(now)), Action::TellLost(LostReason::Taken));
+    }
+    assert!(!hold.claim(at(3)));
+}
