@@ -40,6 +40,12 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "give it the ACL line of docs/stores/redis.md",
     ),
     (
+        "TORN",
+        FaultKind::InDoubt,
+        "refused in the midst of a script what a lock needs",
+        "give this user the ACL line of docs/stores/redis.md",
+    ),
+    (
         "MISCONF",
         FaultKind::Misconfigured,
         "takes no writes because it cannot save its data",
@@ -68,6 +74,10 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "use a server that is not in cluster mode",
     ),
 ];
+
+/// How Redis, and later ones and Valkey, say that a user may not run a command of a script. Nothing
+/// tells whether others before it were writes: scripts that know of none say `NOPERM` instead.
+const IN_A_SCRIPT: [&str; 2] = ["user executing the script can't", "ACL failure in script"];
 
 /// What an error in answer to a command means. Without a word from the server the command may
 /// have taken effect.
@@ -153,10 +163,8 @@ pub(crate) fn corrupt(place: &str) -> Fault {
 
 fn of_code(place: &str, error: &RedisError) -> Option<Fault> {
     let mut code = error.code()?;
-    // What a script may not do comes without a code of its own: from Redis, and from Valkey.
-    let texts = ["user executing the script can't", "ACL failure in script"];
-    if error.detail().is_some_and(|detail| texts.iter().any(|text| detail.contains(text))) {
-        code = "NOPERM";
+    if error.detail().is_some_and(|detail| IN_A_SCRIPT.iter().any(|text| detail.contains(text))) {
+        code = "TORN";
     }
     let entry = CODES.iter().find(|(known, ..)| *known == code)?;
     Some(of_entry(place, entry))

@@ -1,28 +1,45 @@
 //! The scripts, as constants. Names come in `KEYS` alone and values in `ARGV` alone.
 //!
 //! Each is idempotent for its owner and echoes it. Each checks before its first write, since the
-//! server rolls nothing back. The first part of each deals with a lock that one holder has alone.
+//! server rolls nothing back, also that the user may run what follows. The first part of each deals
+//! with a lock that one holder has alone.
 
 use std::sync::LazyLock;
 
 /// One script: its text, and the digest by which the server knows it.
 #[derive(Debug)]
 pub(crate) struct Script {
-    pub(crate) text: &'static str,
+    pub(crate) text: String,
     pub(crate) digest: String,
 }
 
 impl Script {
-    fn new(text: &'static str) -> Self {
-        Self { text, digest: redis::Script::new(text).get_hash().to_owned() }
+    fn new(parts: &[(&str, &'static str)]) -> Self {
+        let text: String = parts.iter().map(|(file, text)| part(file, text)).collect();
+        let digest = redis::Script::new(&text).get_hash().to_owned();
+        Self { text, digest }
     }
+}
+
+#[cfg(not(feature = "broken-scripts"))]
+fn part(_: &str, text: &'static str) -> &'static str {
+    text
+}
+
+/// What tests put in the place of a part.
+#[cfg(feature = "broken-scripts")]
+fn part(file: &str, text: &'static str) -> String {
+    let folder = std::env::var_os("TENURE_BROKEN_SCRIPTS").map(std::path::PathBuf::from);
+    let broken =
+        folder.map(|folder| std::fs::read_to_string(folder.join(file).with_extension("lua")));
+    broken.and_then(Result::ok).unwrap_or_else(|| text.to_owned())
 }
 
 macro_rules! scripts {
     ($($(#[$meta:meta])* $name:ident = $($file:literal)+;)+) => {$(
         $(#[$meta])*
         pub(crate) static $name: LazyLock<Script> = LazyLock::new(|| {
-            Script::new(concat!($(include_str!(concat!("scripts/", $file, ".lua"))),+))
+            Script::new(&[$(($file, include_str!(concat!("scripts/", $file, ".lua")))),+])
         });
     )+};
 }
@@ -30,21 +47,21 @@ macro_rules! scripts {
 scripts! {
     /// Asks for a name that nobody waits for, and says so when somebody does: few keys and
     /// arguments are half of what a script costs.
-    ACQUIRE_ALONE = "grant" "few" "meet" "later";
+    ACQUIRE_ALONE = "grant" "refused" "few" "meet" "later";
     /// Asks for several names that nobody waits for, and says so when somebody does.
-    ACQUIRE_TOGETHER = "together";
+    ACQUIRE_TOGETHER = "refused" "together";
     /// Releases a name that nobody waits for, and says so when somebody does.
-    RELEASE_ALONE = "release_alone";
+    RELEASE_ALONE = "release_alone" "refused" "release_refused";
     /// Asks for a name, after letting go of a hold if it is told of one.
-    ASK = "look" "meet" "claim" "crowd" "save" "ask";
+    ASK = "refused" "look" "meet" "claim" "crowd" "save" "ask";
     /// Gives up a hold or a place.
-    RELEASE = "look" "release_lone" "pass" "crowd" "save" "release";
+    RELEASE = "refused" "look" "release_lone" "pass" "crowd" "save" "release";
     /// Extends a lease.
-    RENEW = "look" "renew_lone" "crowd" "save" "renew";
+    RENEW = "refused" "look" "renew_lone" "crowd" "save" "renew";
     /// Writes a greater token into a hold.
-    RAISE = "look" "raise_lone" "crowd" "save" "raise";
+    RAISE = "refused" "look" "raise_lone" "crowd" "save" "raise";
     /// Takes a name from all who hold it.
-    EVICT = "look" "evict_lone" "crowd" "save" "evict";
+    EVICT = "refused" "look" "evict_lone" "crowd" "save" "evict";
     /// Shows who holds a name and who waits for it. It writes nothing.
-    INSPECT = "inspect";
+    INSPECT = "refused" "inspect";
 }

@@ -72,7 +72,7 @@ impl Transport {
         if matches!(&answer, Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
         {
             // The server has never seen it, or was told to forget. It certainly did not run.
-            answer = connection.call(|out| call.write("EVAL", script.text, out)).await;
+            answer = connection.call(|out| call.write("EVAL", &script.text, out)).await;
         }
         let value = answer.map_err(|error| self.failed(&line, &open, error))?;
         if let Some(reply) = Reply::to(echo, value) {

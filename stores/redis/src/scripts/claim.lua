@@ -1,10 +1,11 @@
 -- The usual claim: the lock is offered to this waiter alone, and it wants it as it did before.
 if ask == 'x' and not old and counts[1] == '1' and counts[2] == '1' and counts[8] and not counts[7]
     and cmsgpack.unpack(counts[8])[1] == 'x' then
-    local offers = redis.call('ZRANGE', ends, 0, 1, 'WITHSCORES')
-    local kept = redis.call('ZRANGE', keeps, 0, 0, 'WITHSCORES')
+    local offers = attempt('ZRANGE', ends, 0, 1, 'WITHSCORES')
+    local kept = attempt('ZRANGE', keeps, 0, 0, 'WITHSCORES')
     if #offers == 2 and offers[1] == 'o' .. owner and tonumber(offers[2]) > now
         and kept[2] and tonumber(kept[2]) > now then
+        needs('SET', 'HSET', 'HDEL', 'ZADD', 'ZREM', 'PEXPIREAT', 'ZCARD')
         local fresh = string.format('%.0f', now)
         local last = tonumber(redis.call('SET', clock, fresh, 'GET') or 0) or 0
         if last >= now then
@@ -28,3 +29,4 @@ if ask == 'x' and not old and counts[1] == '1' and counts[2] == '1' and counts[8
         return {owner, 'granted', fresh, tonumber(ttl), others}
     end
 end
+needs('SET', 'ZCOUNT')

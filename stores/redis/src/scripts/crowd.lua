@@ -1,6 +1,8 @@
 -- More than one holder alone: the lock's key is a hash of records and counts, `queue` has the
 -- places of those who are present, `keeps` the ends of all places, `ends` those of holds and offers.
 -- What changes in the hash and in `ends` is written at the end, with few commands.
+needs('DEL', 'HGET', 'HSET', 'HDEL', 'PEXPIREAT', 'ZADD', 'ZREM', 'ZCARD', 'ZSCORE',
+    'ZRANGE', 'ZRANGEBYSCORE', 'ZREVRANGE')
 local claim, place_ttl, look, max_waiters, max_holders =
     string.match(limits, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
 claim, place_ttl, look = tonumber(claim), tonumber(place_ttl), tonumber(look)
@@ -59,11 +61,11 @@ end
 local function load()
     local hash = not held
     if hash and not counts[1] then
-        hash = redis.call('PEXPIRETIME', lock) ~= -2
+        hash = attempt('PEXPIRETIME', lock) ~= -2
     end
     if not hash then
         local left
-        if held then left = redis.call('PEXPIRETIME', lock) * 1000 end
+        if held then left = attempt('PEXPIRETIME', lock) * 1000 end
         local mark, grant, shown = string.match(held or '', '^(s?)([^ ]*) (.*)$', 33)
         if held and not grant then return false end
         -- The record, or what a lock left that somebody deleted by hand or that was evicted.

@@ -1,7 +1,7 @@
 local limits = ARGV[2]
 if held then
     local mark, grant, label = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
-    local left = redis.call('PTTL', lock)
-    redis.call('DEL', lock)
+    local left = attempt('PTTL', lock)
+    attempt('DEL', lock)
     return {owner, 'evicted', {mark == 's' and 's' or 'x', grant, left, 0, label}}
 end

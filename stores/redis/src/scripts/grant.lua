@@ -1,5 +1,6 @@
 -- What a name that nobody has looks like once it is granted is the whole answer.
-local time = redis.call('TIME')
+local time = redis.pcall('TIME')
+if time.err then return redis.error_reply('NOPERM this user may not run TIME') end
 local micros = time[2]
 if #micros < 6 then micros = string.rep('0', 6 - #micros) .. micros end
 local grant = time[1] .. micros

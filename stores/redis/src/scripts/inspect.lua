@@ -5,10 +5,14 @@ local holders, waiters = {}, {}
 if type(held) == 'string' then
     local mark, grant, label = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
     if not grant then return {owner, 'corrupt'} end
-    holders[1] = {mark == 's' and 's' or 'x', grant, redis.call('PTTL', lock), 0, label}
+    holders[1] = {mark == 's' and 's' or 'x', grant, attempt('PTTL', lock), 0, label}
 elseif held then
-    if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then return held end
-    local time = redis.call('TIME')
+    if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
+        return redis.acl_check_cmd('GET', lock) and held or refused('GET')
+    end
+    -- What cannot be read must not look like nobody.
+    needs('HGET', 'ZRANGE')
+    local time = attempt('TIME')
     local now = time[1] * 1000000 + time[2]
     local function show(field)
         local record = redis.pcall('HGET', lock, field)

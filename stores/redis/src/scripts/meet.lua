@@ -7,19 +7,19 @@ if held then
     if mark == 's' then mode = 's' end
     if whose == owner then
         if ask == mode then
-            return {owner, 'granted', grant, redis.call('PTTL', lock), 0}
+            return {owner, 'granted', grant, attempt('PTTL', lock), 0}
         elseif ask ~= 's' then
             return {owner, 'mode'}
         end
     elseif whose == old and (ask == 'x' or ask == 's') then
-        local last = tonumber(redis.call('GET', clock) or 0) or 0
+        local last = tonumber(attempt('GET', clock) or 0) or 0
         local fresh = string.format('%.0f', math.max(now, last + 1))
         local record = ARGV[1] .. fresh .. ARGV[3]
-        redis.call('SET', clock, fresh)
+        attempt('SET', clock, fresh)
         redis.call('SET', lock, record, 'PX', ttl)
         return record
     elseif grant and not old and string.sub(how, 2) == 't' and (ask ~= 's' or mode ~= 's') then
-        local left = redis.call('PTTL', lock)
+        local left = attempt('PTTL', lock)
         return {owner, 'busy', left * 1000, 0, '', mode, grant, left, 0, shown}
     end
 end

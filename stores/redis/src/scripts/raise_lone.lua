@@ -5,8 +5,8 @@ local function raised(grant)
     local since, has = string.match(grant, '^(%d+)/?(%d*)$')
     if has == '' then has = string.format('%.0f', since * 1024) end
     if #token < #has or #token == #has and token < has then return nil end
-    local last = tonumber(redis.call('GET', clock) or 0) or 0
-    if tonumber(micros) > last then redis.call('SET', clock, micros) end
+    local last = tonumber(attempt('GET', clock) or 0) or 0
+    if tonumber(micros) > last then attempt('SET', clock, micros) end
     return since .. '/' .. token
 end
 
@@ -15,6 +15,7 @@ if held then
     local mark, grant, label = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
     local after = raised(grant)
     if not after then return {owner, 'stale'} end
-    redis.call('SET', lock, owner .. mark .. after .. ' ' .. label, 'KEEPTTL')
+    attempt('SET', lock, owner .. mark .. after .. ' ' .. label, 'KEEPTTL')
     return {owner, 'raised'}
 end
+needs('GET', 'SET')

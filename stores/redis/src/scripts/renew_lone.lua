@@ -1,9 +1,9 @@
 local ttl, limits = ARGV[2], ARGV[3]
 if held then
     if string.sub(held, 1, 32) ~= owner then return {owner, 'lost'} end
-    local left = redis.call('PTTL', lock)
+    local left = attempt('PTTL', lock)
     if left >= 0 and left < tonumber(ttl) then
-        redis.call('PEXPIRE', lock, ttl)
+        attempt('PEXPIRE', lock, ttl)
         left = tonumber(ttl)
     end
     return {owner, 'renewed', left, 0}

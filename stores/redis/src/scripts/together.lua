@@ -1,5 +1,5 @@
 -- Several names that nobody else has: each is granted as grant.lua grants one, or none is.
-local time = redis.call('TIME')
+local time = attempt('TIME')
 local now = time[1] * 1000000 + time[2]
 local echo = string.sub(ARGV[1], 1, 32)
 local count = #KEYS / 2
@@ -10,7 +10,9 @@ for index = 1, count do
     if not held then
         free[#free + 1] = index
     elseif type(held) == 'table' then
-        if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then return held end
+        if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
+            return redis.acl_check_cmd('GET', KEYS[1]) and held or refused('GET')
+        end
         return {echo, 'apart', index - 1}
     else
         local mark, grant, shown = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
@@ -20,7 +22,7 @@ for index = 1, count do
         if not grant or ours and string.sub(asked, 33) ~= mark or readers and not ours then
             return {echo, 'apart', index - 1}
         end
-        local left = redis.call('PTTL', KEYS[index * 2 - 1])
+        local left = attempt('PTTL', KEYS[index * 2 - 1])
         if not ours then
             return {echo, 'busy', index - 1, mark == 's' and 's' or 'x', grant, left, 0, shown}
         end
@@ -34,7 +36,9 @@ for _, index in ipairs(free) do
     local clock, grant = KEYS[index * 2], string.format('%.0f', now)
     local last = redis.pcall('SET', clock, grant, 'GET')
     if type(last) == 'table' then
-        if string.sub(last.err, 1, 9) ~= 'WRONGTYPE' then return last end
+        if string.sub(last.err, 1, 9) ~= 'WRONGTYPE' then
+            return redis.acl_check_cmd('SET', clock) and last or refused('SET')
+        end
         return {echo, 'corrupt'}
     end
     last = last and tonumber(last) or 0

@@ -11,6 +11,8 @@ mod lost_data;
 mod network;
 mod places;
 mod processes;
+mod refusals;
+mod scenes;
 mod server_faults;
 mod sick;
 mod support;

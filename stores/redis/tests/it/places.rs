@@ -19,7 +19,7 @@ use tenure_testkit::{
 };
 
 /// The line of `docs/stores/redis.md`, word for word.
-const ACL: &str = include_str!("../../../../docs/stores/redis.acl");
+pub(crate) const ACL: &str = include_str!("../../../../docs/stores/redis.acl");
 
 /// A server, and how its clients reach it.
 #[derive(Debug)]

@@ -1,0 +1,23 @@
+-- The server takes nothing back, and what it says of a command that a user may not run is the same
+-- before a write and after one. So the scripts say what came before: NOPERM means that nothing was
+-- written.
+local function refused(command)
+    return redis.error_reply('NOPERM this user may not run ' .. command)
+end
+
+-- Reads before the first write, or makes it.
+local function attempt(...)
+    local reply = redis.pcall(...)
+    if type(reply) == 'table' and reply.err then
+        error(redis.acl_check_cmd(...) and reply or refused((...)))
+    end
+    return reply
+end
+
+-- Comes before a first write that these may follow: without one of them the lock of others would
+-- be left half written.
+local function needs(...)
+    for _, command in ipairs({...}) do
+        if not redis.acl_check_cmd(command, KEYS[1]) then error(refused(command)) end
+    end
+end
