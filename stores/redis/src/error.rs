@@ -198,6 +198,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_script_may_not_do_is_in_doubt_unless_the_script_says_otherwise() {
+        for (code, text, kind) in [
+            ("ERR", "The user executing the script can't run this", FaultKind::InDoubt),
+            ("NOPERM", "ACL failure in script: User me has no permissions", FaultKind::InDoubt),
+            ("NOPERM", "this user may not run SET script: 1234", FaultKind::Misconfigured),
+        ] {
+            let error = make_extension_error(code.to_owned(), Some(text.to_owned()));
+            assert_eq!(of_command("here", error).kind(), kind, "{text}");
+        }
+    }
+
+    #[test]
     fn what_was_never_sent_had_no_effect() {
         let error = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
         assert_eq!(of_connecting("here", error).kind(), FaultKind::Unreachable);

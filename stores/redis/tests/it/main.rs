@@ -9,6 +9,7 @@ mod fenced;
 mod kinds;
 mod lost_data;
 mod network;
+mod over;
 mod places;
 mod processes;
 mod refusals;

@@ -15,11 +15,11 @@ use tenure_testkit::server::RedisServer;
 
 /// Longer than any test.
 pub(crate) const TTL: Duration = Duration::from_secs(600);
-const ME: u8 = 0;
+pub(crate) const ME: u8 = 0;
 /// Another proof of the same task: a turn goes from one to the other.
-const ME_NEXT: u8 = 1;
+pub(crate) const ME_NEXT: u8 = 1;
 /// The first of the others.
-const OTHER: u8 = 10;
+pub(crate) const OTHER: u8 = 10;
 /// More than a script reads of `ends` at once.
 const MANY: u8 = 20;
 const PERMITS: Mode = Mode::Permits { take: 1, of: 3 };
@@ -105,16 +105,16 @@ pub(crate) const ACTIONS: [Action; 14] = [
     Action::Inspect,
 ];
 
-fn owner(number: u8) -> Owner {
+pub(crate) fn owner(number: u8) -> Owner {
     Owner::from_bytes([number; 16])
 }
 
-fn ask(number: u8, mode: Mode, intent: Intent) -> Ask {
+pub(crate) fn ask(number: u8, mode: Mode, intent: Intent) -> Ask {
     let label = number.to_string();
     Ask { owner: owner(number), mode, order: Order::Fifo, intent, ttl: TTL, label }
 }
 
-const WAIT: Intent = Intent::Wait { place: None };
+pub(crate) const WAIT: Intent = Intent::Wait { place: None };
 
 /// Sets up scenes, as a user who may do everything.
 pub(crate) struct Stage<'a> {

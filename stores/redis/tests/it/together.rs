@@ -2,10 +2,16 @@
 
 use std::time::Duration;
 
-use tenure_core::AcquireError;
+use tenure_core::{
+    AcquireError, FaultKind, Store,
+    proto::queue::{Intent, Mode},
+};
 use tenure_testkit::server::{RedisServer, redis::Reply};
 
-use crate::support::{lock_keys, tenure, until};
+use crate::{
+    scenes::{ME, ask},
+    support::{lock_keys, name, store, tenure, until},
+};
 
 /// How many scripts the server has run since it was last asked to forget.
 fn scripts(server: &RedisServer) -> u64 {
@@ -90,6 +96,47 @@ async fn a_name_with_a_queue_is_waited_for_in_it() {
     first.release().await.unwrap();
     let guard = all.await.unwrap().unwrap();
     assert!(guard.token_of("b") > Some(token));
+    guard.release().await.unwrap();
+    assert_eq!(lock_keys(&server), [] as [&str; 0]);
+}
+
+/// Nothing but a right that differs from key to key is refused after the first record.
+#[tokio::test]
+async fn what_is_refused_midway_is_in_doubt_and_taken_back() {
+    let server = RedisServer::start();
+    let clocks_and_one = "(+set ~tenure:*clock ~tenure:*lock:a)";
+    let words =
+        ["ACL", "SETUSER", "me", "on", "nopass", "~*", "&*", "+@all", "-set", clocks_and_one];
+    assert_eq!(server.command(&words), Reply::Text("OK".to_owned()));
+    let url = format!("redis://me:any@{}", server.address());
+    let asks = ["a", "b"].map(|one| (name(one), ask(ME, Mode::Exclusive, Intent::Try)));
+    let fault = store(&url).acquire_together(&asks).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
+    assert!(fault.to_string().contains("midst of a script"), "{fault}");
+    assert_eq!(lock_keys(&server).len(), 1);
+    server.command(&["FLUSHALL"]);
+    let tenure = tenure(&url);
+    let error = tenure.all(["a", "b"]).try_lock().await.unwrap_err();
+    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error:?}");
+    until("it is taken back", async || lock_keys(&server).is_empty()).await;
+}
+
+#[tokio::test]
+async fn names_in_several_slots_are_asked_for_one_by_one() {
+    let server = RedisServer::with(&["--cluster-enabled", "yes", "--save", ""]);
+    server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    until("the cluster is up", async || {
+        matches!(server.command(&["CLUSTER", "INFO"]), Reply::Text(text)
+            if text.contains("cluster_state:ok"))
+    })
+    .await;
+    let asks = ["a", "b", "c"].map(|one| (name(one), ask(ME, Mode::Exclusive, Intent::Try)));
+    let fault = store(&server.url()).acquire_together(&asks).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}");
+    assert!(fault.to_string().contains("different slots"), "{fault}");
+    assert_eq!(lock_keys(&server), [] as [&str; 0]);
+    let guard = tenure(&server.url()).all(["a", "b", "c"]).lock().await.unwrap();
+    assert_eq!(lock_keys(&server).len(), 3);
     guard.release().await.unwrap();
     assert_eq!(lock_keys(&server), [] as [&str; 0]);
 }

@@ -1,0 +1,185 @@
+//! What is over, or was taken, counts no more; and tokens rise past what the server's clock says.
+
+use std::time::Duration;
+
+use tenure_core::{
+    LockName, Store, Token,
+    proto::queue::{Answer, Intent, Mode, Released, Together},
+};
+use tenure_redis::RedisStore;
+use tenure_testkit::server::{RedisServer, redis::Reply};
+
+use crate::{
+    scenes::{ME, ME_NEXT, OTHER, Stage, WAIT, ask, owner},
+    support::{micros, name, store},
+};
+
+/// Before every time that the server tells.
+const LONG_AGO: &str = "1";
+
+struct Lock {
+    server: RedisServer,
+    store: RedisStore,
+    name: LockName,
+}
+
+impl Lock {
+    fn new() -> Self {
+        let server = RedisServer::start();
+        let store = store(&server.url());
+        Self { server, store, name: name("lock") }
+    }
+
+    async fn asks(&self, number: u8, intent: Intent) -> Answer {
+        let ask = ask(number, Mode::Exclusive, intent);
+        self.store.acquire(&self.name, &ask).await.unwrap()
+    }
+
+    /// Who asks to wait; the first of them gets the lock.
+    async fn line(&self, numbers: &[u8]) {
+        for number in numbers {
+            self.asks(*number, WAIT).await;
+        }
+    }
+
+    async fn releases(&self, number: u8) -> Released {
+        self.store.release(&self.name, &owner(number), Duration::ZERO).await.unwrap()
+    }
+
+    fn stage(&self) -> Stage<'_> {
+        Stage { server: &self.server, store: &self.store, name: self.name.clone() }
+    }
+
+    fn is_offered_to(&self, number: u8) -> bool {
+        let member = format!("o{}", owner(number).to_hex());
+        let ends = self.stage().key("ends:");
+        self.server.command(&["ZSCORE", ends.as_str(), member.as_str()]) != Reply::Nil
+    }
+
+    /// Lets the end of a hold (`h`) or an offer (`o`) be over, or that of a place.
+    fn is_over(&self, kind: &str, number: u8) {
+        let (key, mark) = if kind == "place" { ("keeps:", "") } else { ("ends:", kind) };
+        let member = format!("{mark}{}", owner(number).to_hex());
+        let key = self.stage().key(key);
+        let words = ["ZADD", key.as_str(), "XX", "CH", LONG_AGO, member.as_str()];
+        let changed = self.server.command(&words);
+        assert_eq!(changed, Reply::Text("1".to_owned()));
+    }
+}
+
+fn granted(answer: &Answer) -> Token {
+    let Answer::Granted { token, .. } = answer else { panic!("{answer:?}") };
+    *token
+}
+
+fn is_busy(answer: &Answer) -> bool {
+    matches!(answer, Answer::Busy { .. })
+}
+
+/// The holder was granted the lock among others, so the whole script releases it.
+#[tokio::test]
+async fn a_late_release_leaves_a_successor_that_is_alone() {
+    let lock = Lock::new();
+    lock.line(&[OTHER, ME]).await;
+    lock.releases(OTHER).await;
+    granted(&lock.asks(ME, WAIT).await);
+    lock.store.evict(&lock.name).await.unwrap();
+    let token = granted(&lock.asks(OTHER + 1, Intent::Try).await);
+    assert_eq!(lock.releases(ME).await, Released::NotHeld);
+    let kept = lock.store.release(&lock.name, &owner(ME), Duration::from_secs(9)).await.unwrap();
+    assert_eq!(kept, Released::NotHeld);
+    assert_eq!(granted(&lock.asks(OTHER + 1, Intent::Try).await), token, "it still has it");
+}
+
+#[tokio::test]
+async fn a_release_that_comes_after_the_lease_is_told_so() {
+    let lock = Lock::new();
+    lock.line(&[ME, OTHER]).await;
+    lock.is_over("h", ME);
+    assert_eq!(lock.releases(ME).await, Released::NotHeld);
+    granted(&lock.asks(OTHER, WAIT).await);
+}
+
+#[tokio::test]
+async fn a_release_offers_nothing_to_one_whose_place_is_over() {
+    let lock = Lock::new();
+    lock.line(&[ME, OTHER, OTHER + 1]).await;
+    lock.is_over("place", OTHER);
+    assert_eq!(lock.releases(ME).await, Released::Released);
+    // Else it would not be told, and find the lock free at its next look only.
+    assert!(lock.is_offered_to(OTHER + 1) && !lock.is_offered_to(OTHER));
+    granted(&lock.asks(OTHER + 1, WAIT).await);
+}
+
+#[tokio::test]
+async fn an_offer_that_is_over_goes_to_who_came_first() {
+    let lock = Lock::new();
+    lock.line(&[OTHER, OTHER + 1, ME]).await;
+    lock.releases(OTHER).await;
+    lock.is_over("o", OTHER + 1);
+    // Anybody's ask finds that the first in line is absent, and offers the lock to the next.
+    assert!(is_busy(&lock.asks(OTHER + 2, Intent::Try).await));
+    assert!(is_busy(&lock.asks(OTHER + 1, WAIT).await), "it comes back, and waits for the offer");
+    lock.is_over("o", ME);
+    assert!(is_busy(&lock.asks(ME, WAIT).await));
+    granted(&lock.asks(OTHER + 1, WAIT).await);
+}
+
+#[tokio::test]
+async fn a_claim_does_not_count_those_whose_places_are_over() {
+    let lock = Lock::new();
+    lock.line(&[OTHER, ME, OTHER + 1]).await;
+    lock.releases(OTHER).await;
+    lock.is_over("place", OTHER + 1);
+    let claimed = lock.asks(ME, WAIT).await;
+    assert!(matches!(claimed, Answer::Granted { others_waiting: false, .. }), "{claimed:?}");
+}
+
+/// As after a step back of its clock: all that counts is the last token.
+#[tokio::test]
+async fn tokens_rise_by_every_way_of_granting_while_the_clock_is_behind() {
+    let lock = Lock::new();
+    granted(&lock.asks(ME, Intent::Try).await);
+    lock.releases(ME).await;
+    let clock = lock.server.keys().into_iter().find(|key| key.ends_with("}clock")).unwrap();
+    let ahead = micros() + 3_600_000_000;
+    lock.server.command(&["SET", &clock, &ahead.to_string()]);
+    let mut last = Token::from_time(ahead).unwrap();
+    let mut rises = |way: &str, token: Token| {
+        assert!(token > last, "{way}: {token:?} after {last:?}");
+        last = token;
+    };
+    let turn = async |from, to| {
+        let next = ask(to, Mode::Exclusive, WAIT);
+        granted(&lock.store.turn(&lock.name, &owner(from), &next).await.unwrap())
+    };
+    // Each way twice: what one leaves, the next has to exceed.
+    for _ in 0..2 {
+        rises("alone", granted(&lock.asks(ME, Intent::Try).await));
+        rises("a turn alone", turn(ME, ME_NEXT).await);
+        rises("another turn alone", turn(ME_NEXT, ME).await);
+        lock.line(&[OTHER, OTHER + 1]).await;
+        lock.releases(ME).await;
+        rises("a claim", granted(&lock.asks(OTHER, WAIT).await));
+        lock.releases(OTHER).await;
+        lock.line(&[ME]).await;
+        rises("another claim", granted(&lock.asks(OTHER + 1, WAIT).await));
+        lock.releases(OTHER + 1).await;
+        rises("a claim by the last", granted(&lock.asks(ME, WAIT).await));
+        lock.line(&[OTHER]).await;
+        lock.is_over("place", OTHER);
+        rises("a turn among others", turn(ME, ME_NEXT).await);
+        lock.line(&[OTHER]).await;
+        lock.releases(OTHER).await;
+        lock.releases(ME_NEXT).await;
+        let asks = [(lock.name.clone(), ask(ME, Mode::Exclusive, Intent::Try))];
+        let Together::Granted(grants) = lock.store.acquire_together(&asks).await.unwrap() else {
+            panic!("the lock is free")
+        };
+        rises("together", grants[0].token);
+        lock.line(&[OTHER]).await;
+        lock.is_over("h", ME);
+        rises("after an end", granted(&lock.asks(OTHER, WAIT).await));
+        lock.releases(OTHER).await;
+    }
+}
