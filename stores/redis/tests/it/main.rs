@@ -8,6 +8,7 @@ mod dropping;
 mod fenced;
 mod kinds;
 mod lost_data;
+mod model;
 mod network;
 mod over;
 mod places;

@@ -155,7 +155,9 @@ async fn tokens_rise_by_every_way_of_granting_while_the_clock_is_behind() {
     };
     // Each way twice: what one leaves, the next has to exceed.
     for _ in 0..2 {
-        rises("alone", granted(&lock.asks(ME, Intent::Try).await));
+        let alone = granted(&lock.asks(ME, Intent::Try).await);
+        rises("alone", alone);
+        assert_eq!(granted(&lock.asks(ME, Intent::Try).await), alone, "it is asked again");
         rises("a turn alone", turn(ME, ME_NEXT).await);
         rises("another turn alone", turn(ME_NEXT, ME).await);
         lock.line(&[OTHER, OTHER + 1]).await;

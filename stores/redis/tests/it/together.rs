@@ -72,6 +72,9 @@ async fn a_clock_that_is_none_leaves_no_part() {
     let error = tenure.all(["a", "b", "z"]).try_lock().await.unwrap_err();
     assert!(matches!(error, AcquireError::Corrupt(_)), "{error:?}");
     assert_eq!(lock_keys(&server), [] as [&str; 0]);
+    let error = tenure.mutex("z").try_lock().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Corrupt(_)), "{error:?}");
+    assert_eq!(lock_keys(&server), [] as [&str; 0]);
     server.command(&["DEL", &clock]);
     tenure.all(["a", "b", "z"]).try_lock().await.unwrap().unwrap().release().await.unwrap();
 }

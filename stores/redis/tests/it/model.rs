@@ -1,0 +1,333 @@
+//! The scripts beside the rules that they follow: the same calls in the same order, by chance.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use tenure_core::{
+    Fault, Owner, Store, Token,
+    proto::{
+        Renewed, Timestamp,
+        queue::{
+            Answer, Ask, Client, Intent, Limits, Mode, Moment, NameState, Order, Place, Presence,
+            QueueError, Released, Snapshot,
+        },
+    },
+    store::Renewal,
+};
+use tenure_redis::{Address, RedisOptions, RedisStore};
+use tenure_testkit::{
+    Random,
+    server::{RedisServer, redis::Reply},
+};
+
+use crate::{
+    scenes::{Stage, TTL, owner},
+    support::name,
+};
+
+/// How many runs there are, and how many calls in each. Every run has its seed.
+const RUNS: u64 = 60;
+const CALLS: usize = 100;
+const OWNERS: u64 = 6;
+const MODES: [Mode; 6] = [
+    Mode::Exclusive,
+    Mode::Exclusive,
+    Mode::Shared,
+    Mode::Permits { take: 1, of: 3 },
+    Mode::Permits { take: 2, of: 3 },
+    Mode::Permits { take: 1, of: 2 },
+];
+const LIMITS: Limits = Limits {
+    claim_window: Duration::from_secs(10),
+    place_ttl: Duration::from_secs(600),
+    look: Duration::from_secs(1),
+    max_waiters: 3,
+    max_holders: 3,
+};
+
+struct Both<'a> {
+    stage: Stage<'a>,
+    rules: NameState,
+    random: Random,
+    /// How much time has passed for the rules.
+    passed: u64,
+    /// The store's tokens by those of the rules.
+    tokens: BTreeMap<Token, Token>,
+    /// The last places of each owner, by the rules and by the store, since the name was idle: each
+    /// counts them by itself.
+    places: BTreeMap<Owner, (Place, Place)>,
+    said: Vec<String>,
+}
+
+/// What both answer, in the same words.
+type Told = Result<String, String>;
+
+impl Both<'_> {
+    fn rules<T>(&mut self, call: impl FnOnce(&mut NameState, &Moment<'_>) -> T) -> T {
+        self.passed += 1;
+        let at = Moment {
+            now: Timestamp::from_nanos(1 << 60).saturating_add(Duration::from_micros(self.passed)),
+            wall: 1_700_000_000_000_000 + self.passed * 1_000,
+            limits: &LIMITS,
+            alive: &|_| true,
+        };
+        call(&mut self.rules, &at)
+    }
+
+    /// Fails unless these tokens stand to others as their likes do.
+    fn same(&mut self, rules: Token, store: Token) {
+        if let Some(known) = self.tokens.insert(rules, store) {
+            assert_eq!(known, store, "another token");
+        }
+        assert!(self.tokens.values().is_sorted_by(|one, next| one < next), "{:?}", self.tokens);
+    }
+
+    fn answers(&mut self, who: Owner, rules: Result<Answer, Fault>, store: Result<Answer, Fault>) {
+        if let (
+            Ok(Answer::Busy { place: Some(rules), .. }),
+            Ok(Answer::Busy { place: Some(store), .. }),
+        ) = (&rules, &store)
+        {
+            self.places.insert(who, (*rules, *store));
+        }
+        if let (
+            Ok(Answer::Granted { token: rules, .. }),
+            Ok(Answer::Granted { token: store, .. }),
+        ) = (&rules, &store)
+        {
+            self.same(*rules, *store);
+        }
+        self.both(answer(rules), answer(store));
+    }
+
+    fn both(&mut self, rules: Told, store: Told) {
+        self.said.push(format!("{rules:?}"));
+        assert_eq!(rules, store, "the rules, and the store");
+    }
+
+    async fn call(&mut self, store: &RedisStore) {
+        let number = self.random.below(OWNERS) as u8;
+        let (who, name) = (owner(number), self.stage.name.clone());
+        let chance = self.random.below(100);
+        self.said.push(format!("{number} {chance}"));
+        match chance {
+            0..45 => {
+                let ask = self.ask(number);
+                self.said.push(format!("{ask:?}"));
+                let rules = self.rules(|rules, at| rules.acquire(&ask, client(), at));
+                let rules = rules.map(|(answer, _)| answer).map_err(fault);
+                let mut ours = ask.clone();
+                if let (Intent::Wait { place: place @ Some(_) }, Some((_, ours))) =
+                    (&mut ours.intent, self.places.get(&who))
+                {
+                    *place = Some(*ours);
+                }
+                let store = store.acquire(&name, &ours).await;
+                self.answers(who, rules, store);
+            }
+            // A store may refuse a turn that finds the queue full before it looks any further.
+            45..50 if self.rules.waiters.len() < LIMITS.max_waiters => {
+                let ask = self.ask(self.passed as u8 | 128);
+                let rules = self.rules(|rules, at| rules.turn(&who, &ask, client(), at));
+                let rules = rules.map(|(answer, _)| answer).map_err(fault);
+                let next = ask.owner;
+                let store = store.turn(&name, &who, &ask).await;
+                self.answers(next, rules, store);
+                // It goes on under a proof that others have too.
+                let rules = self.rules(|rules, at| rules.release(&next, Duration::ZERO, at).0);
+                let store = self.stage.store.release(&name, &next, Duration::ZERO).await;
+                self.both(Ok(released(rules)), store.map(released).map_err(said));
+            }
+            50..70 => {
+                let keep = if self.random.happens(200) { TTL } else { Duration::ZERO };
+                let rules = self.rules(|rules, at| rules.release(&who, keep, at).0);
+                let store = store.release(&name, &who, keep).await;
+                self.both(Ok(released(rules)), store.map(released).map_err(said));
+            }
+            70..78 => {
+                let rules = self.rules(|rules, at| rules.renew(&who, TTL, at));
+                self.offers();
+                let hold = Renewal { name, owner: who, ttl: TTL };
+                let store = store.renew(&[hold]).await.remove(0);
+                self.both(Ok(renewed(rules)), Ok(renewed(store)));
+            }
+            78..84 => {
+                let held = self.rules.holders.iter().find(|holder| holder.owner == who);
+                let least = Token::from_raw(1 << 20).unwrap();
+                let theirs = held.map_or(least, |holder| holder.token);
+                let ours = self.tokens.get(&theirs).copied().unwrap_or(least);
+                let more = *self.random.choose(&[1, 7, 5_000]);
+                let rises = self.random.happens(800);
+                let change = |token: Token| {
+                    let raw = token.get();
+                    Token::from_raw(if rises { raw + more } else { raw - more }).unwrap()
+                };
+                let rules = self.rules(|rules, at| rules.raise(&who, change(theirs), at));
+                self.offers();
+                let store = store.raise(&name, &who, change(ours)).await;
+                self.both(
+                    Ok(format!("{rules:?}")),
+                    store.map(|raised| format!("{raised:?}")).map_err(said),
+                );
+            }
+            84..87 => {
+                let rules = self.rules(|rules, at| rules.evict(at).0);
+                let store = store.evict(&name).await;
+                self.both(
+                    Ok(rules.len().to_string()),
+                    store.map(|gone| gone.len().to_string()).map_err(said),
+                );
+            }
+            _ => self.ends(),
+        }
+        let rules = self.rules(|rules, at| rules.inspect(at));
+        let seen = self.stage.store.inspect(&self.stage.name).await.unwrap();
+        assert_eq!(shown(&rules), shown(&seen), "the rules, and the store");
+        if self.rules.is_idle() {
+            self.places.clear();
+        }
+        for holder in &rules.holders {
+            let same = seen.holders.iter().find(|one| one.label == holder.label).unwrap();
+            self.same(holder.token.unwrap(), same.token.unwrap());
+        }
+    }
+
+    /// What has become free is offered by the next script, whatever it is. The rules leave that to
+    /// calls that set something free; one by nobody is such a call and no more.
+    fn offers(&mut self) {
+        self.rules(|rules, at| drop(rules.release(&owner(u8::MAX), Duration::ZERO, at)));
+    }
+
+    fn ask(&mut self, number: u8) -> Ask {
+        let place = self.places.get(&owner(number)).map(|(place, _)| *place);
+        let place = place.filter(|_| self.random.happens(300));
+        let wait = Intent::Wait { place };
+        Ask {
+            owner: owner(number),
+            mode: *self.random.choose(&MODES),
+            order: if self.random.happens(200) { Order::Barging } else { Order::Fifo },
+            intent: if self.random.happens(300) { Intent::Try } else { wait },
+            ttl: TTL,
+            label: number.to_string(),
+        }
+    }
+
+    /// Lets one hold, offer or place be over.
+    fn ends(&mut self) {
+        let server = self.stage.server;
+        let keys = server.keys();
+        let key = |kind: &str| keys.iter().find(|key| key.contains(kind)).cloned();
+        let Some(lock) = key("}lock:") else { return };
+        let sets: Vec<_> = [key("}ends:"), key("}keeps:")].into_iter().flatten().collect();
+        if sets.is_empty() {
+            server.command(&["DEL", &lock]);
+            self.rules.holders.clear();
+        }
+        let mut all = Vec::new();
+        for key in sets {
+            let Reply::List(members) = server.command(&["ZRANGE", &key, "0", "-1"]) else {
+                continue;
+            };
+            all.extend(members.into_iter().filter_map(|member| match member {
+                Reply::Text(member) => Some((key.clone(), member)),
+                _ => None,
+            }));
+        }
+        // In the order of owners: tokens, and so scores, differ from run to run.
+        all.sort_unstable();
+        if all.is_empty() {
+            return;
+        }
+        let (key, member) = self.random.choose(&all).clone();
+        server.command(&["ZADD", &key, "1", &member]);
+        self.said.push(format!("over: {member}"));
+        let of = |owner: &Owner| member.ends_with(&owner.to_hex());
+        let over = Timestamp::ZERO;
+        if member.starts_with('h') {
+            let holders = self.rules.holders.iter_mut();
+            holders.filter(|one| of(&one.owner)).for_each(|one| one.expires = over);
+            return;
+        }
+        for waiter in self.rules.waiters.iter_mut().filter(|waiter| of(&waiter.owner)) {
+            if member.starts_with('o') {
+                waiter.presence = Presence::Offered(over);
+            } else {
+                waiter.keep_until = over;
+            }
+        }
+    }
+}
+
+fn client() -> Client {
+    Client([0; 16])
+}
+
+fn fault(error: QueueError) -> Fault {
+    error.into()
+}
+
+fn said(fault: Fault) -> String {
+    format!("{:?} {}", fault.kind(), fault.what())
+}
+
+fn answer(answer: Result<Answer, Fault>) -> Told {
+    match answer.map_err(said)? {
+        Answer::Granted { others_waiting, .. } => Ok(format!("granted, others {others_waiting}")),
+        Answer::Busy { ahead, holder, place, .. } => Ok(format!(
+            "busy, {ahead} ahead, holder {}, place {}",
+            holder.is_some(),
+            place.is_some()
+        )),
+    }
+}
+
+fn released(released: Released) -> String {
+    format!("{released:?}")
+}
+
+fn renewed(renewed: Renewed) -> String {
+    match renewed {
+        Renewed::Renewed { others_waiting, .. } => format!("renewed, others {others_waiting}"),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Holders in any order, waiters in theirs.
+fn shown(snapshot: &Snapshot) -> (Vec<String>, Vec<String>) {
+    let holders = snapshot.holders.iter();
+    let holders = holders.map(|one| format!("{} {:?} {}", one.label, one.mode, one.lingering));
+    let mut holders: Vec<_> = holders.collect();
+    holders.sort_unstable();
+    let waiters = snapshot.waiters.iter().map(|one| format!("{} {:?}", one.label, one.mode));
+    (holders, waiters.collect())
+}
+
+#[tokio::test]
+async fn the_scripts_answer_as_the_rules_do() {
+    let server = RedisServer::start();
+    let address = server.address();
+    let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
+    let options = RedisOptions::new(address).place_ttl(LIMITS.place_ttl).unwrap();
+    let options = options.claim_window(LIMITS.claim_window).unwrap();
+    let options = options.max_waiters(LIMITS.max_waiters).unwrap();
+    let options = options.max_holders(LIMITS.max_holders).unwrap();
+    let seeds = std::env::var("TENURE_MODEL_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    let seeds = seeds.map_or(0..RUNS, |seed| seed..seed + 1);
+    for seed in seeds {
+        server.command(&["FLUSHALL"]);
+        // Each remembers by itself where it met others.
+        let stores = [(); 3].map(|()| RedisStore::new(options.clone()).unwrap());
+        let stage = Stage { server: &server, store: &stores[0], name: name("lock") };
+        let random = Random::new(seed);
+        let (rules, tokens, said) = (NameState::default(), BTreeMap::new(), Vec::new());
+        let places = BTreeMap::new();
+        let mut both = Both { stage, rules, random, passed: 0, tokens, places, said };
+        for _ in 0..CALLS {
+            let store = both.random.below(3) as usize;
+            let call = std::panic::AssertUnwindSafe(both.call(&stores[store]));
+            if futures_util::FutureExt::catch_unwind(call).await.is_err() {
+                let last = both.said.len().saturating_sub(40);
+                panic!("TENURE_MODEL_SEED={seed}:\n{}", both.said[last..].join("\n"));
+            }
+        }
+    }
+}
