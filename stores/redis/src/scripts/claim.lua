@@ -5,15 +5,17 @@ if ask == 'x' and not old and counts[1] == '1' and counts[2] == '1' and counts[8
     local kept = attempt('ZRANGE', keeps, 0, 0, 'WITHSCORES')
     if #offers == 2 and offers[1] == 'o' .. owner and tonumber(offers[2]) > now
         and kept[2] and tonumber(kept[2]) > now then
-        needs('SET', 'HSET', 'HDEL', 'ZADD', 'ZREM', 'PEXPIREAT', 'ZCARD')
+        local upto = now + ttl * 1000
+        local till = math.max(tonumber(counts[6] or 0), upto)
+        -- It is in line itself.
+        local others = attempt('ZCARD', queue) > 1 and 1 or 0
+        needs('HSET', 'HDEL', 'ZADD', 'ZREM', till == upto and 'PEXPIREAT' or nil)
         local fresh = string.format('%.0f', now)
-        local last = tonumber(redis.call('SET', clock, fresh, 'GET') or 0) or 0
+        local last = tonumber(attempt('SET', clock, fresh, 'GET') or 0) or 0
         if last >= now then
             fresh = string.format('%.0f', last + 1)
             redis.call('SET', clock, fresh)
         end
-        local upto = now + ttl * 1000
-        local till = math.max(tonumber(counts[6] or 0), upto)
         redis.call('HSET', lock, 'h' .. owner, cmsgpack.pack({'x', 1, 0, fresh, '', 0, label}),
             'till', string.format('%.0f', till))
         redis.call('HDEL', lock, 'w' .. owner)
@@ -25,8 +27,7 @@ if ask == 'x' and not old and counts[1] == '1' and counts[2] == '1' and counts[8
             redis.call('PEXPIREAT', lock, math.ceil(till / 1000))
             redis.call('PEXPIREAT', ends, math.ceil(till / 1000))
         end
-        local others = redis.call('ZCARD', queue) > 0 and 1 or 0
         return {owner, 'granted', fresh, tonumber(ttl), others}
     end
 end
-needs('SET', 'ZCOUNT')
+needs('SET', 'ZCOUNT', 'ZSCORE')

@@ -1,8 +1,7 @@
 -- More than one holder alone: the lock's key is a hash of records and counts, `queue` has the
 -- places of those who are present, `keeps` the ends of all places, `ends` those of holds and offers.
 -- What changes in the hash and in `ends` is written at the end, with few commands.
-needs('DEL', 'HGET', 'HSET', 'HDEL', 'PEXPIREAT', 'ZADD', 'ZREM', 'ZCARD', 'ZSCORE',
-    'ZRANGE', 'ZRANGEBYSCORE', 'ZREVRANGE')
+needs('DEL', 'HGET', 'HSET', 'HDEL', 'PEXPIREAT', 'ZADD', 'ZREM', 'ZCARD', 'ZRANGE', 'ZRANGEBYSCORE')
 local claim, place_ttl, look, max_waiters, max_holders =
     string.match(limits, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
 claim, place_ttl, look = tonumber(claim), tonumber(place_ttl), tonumber(look)
@@ -88,6 +87,7 @@ local function load()
     local soon = redis.call('ZRANGE', ends, 0, 16, 'WITHSCORES')
     for index = 1, #soon, 2 do scores[soon[index]] = tonumber(soon[index + 1]) end
     all_ends = #soon < 34
+    if not all_ends then needs('ZSCORE', 'ZREVRANGE') end
     bare.ends = #soon == 0
     local first = redis.call('ZRANGE', keeps, 0, 0, 'WITHSCORES')
     kept = first[2] and tonumber(first[2])
