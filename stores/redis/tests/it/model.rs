@@ -21,33 +21,38 @@ use tenure_testkit::{
 
 use crate::{
     scenes::{Stage, TTL, owner},
-    support::name,
+    support::{lock_keys, name},
 };
 
 /// How many runs there are, and how many calls in each. Every run has its seed.
-const RUNS: u64 = 60;
+const RUNS: u64 = 120;
 const CALLS: usize = 100;
-const OWNERS: u64 = 6;
-const MODES: [Mode; 6] = [
+/// In every third run there are more than a script reads at once.
+const OWNERS: [u64; 3] = [6, 6, 60];
+const MODES: [Mode; 7] = [
     Mode::Exclusive,
     Mode::Exclusive,
     Mode::Shared,
     Mode::Permits { take: 1, of: 3 },
     Mode::Permits { take: 2, of: 3 },
     Mode::Permits { take: 1, of: 2 },
+    Mode::Permits { take: 1, of: 40 },
 ];
-const LIMITS: Limits = Limits {
+const FEW: Limits = Limits {
     claim_window: Duration::from_secs(10),
     place_ttl: Duration::from_secs(600),
     look: Duration::from_secs(1),
     max_waiters: 3,
     max_holders: 3,
 };
+const MANY: Limits = Limits { max_waiters: 40, max_holders: 40, ..FEW };
 
 struct Both<'a> {
     stage: Stage<'a>,
     rules: NameState,
     random: Random,
+    limits: Limits,
+    owners: u64,
     /// How much time has passed for the rules.
     passed: u64,
     /// The store's tokens by those of the rules.
@@ -67,7 +72,7 @@ impl Both<'_> {
         let at = Moment {
             now: Timestamp::from_nanos(1 << 60).saturating_add(Duration::from_micros(self.passed)),
             wall: 1_700_000_000_000_000 + self.passed * 1_000,
-            limits: &LIMITS,
+            limits: &self.limits,
             alive: &|_| true,
         };
         call(&mut self.rules, &at)
@@ -105,7 +110,7 @@ impl Both<'_> {
     }
 
     async fn call(&mut self, store: &RedisStore) {
-        let number = self.random.below(OWNERS) as u8;
+        let number = self.random.below(self.owners) as u8;
         let (who, name) = (owner(number), self.stage.name.clone());
         let chance = self.random.below(100);
         self.said.push(format!("{number} {chance}"));
@@ -125,7 +130,7 @@ impl Both<'_> {
                 self.answers(who, rules, store);
             }
             // A store may refuse a turn that finds the queue full before it looks any further.
-            45..50 if self.rules.waiters.len() < LIMITS.max_waiters => {
+            45..50 if self.rules.waiters.len() < self.limits.max_waiters => {
                 let ask = self.ask(self.passed as u8 | 128);
                 let rules = self.rules(|rules, at| rules.turn(&who, &ask, client(), at));
                 let rules = rules.map(|(answer, _)| answer).map_err(fault);
@@ -172,16 +177,19 @@ impl Both<'_> {
             84..87 => {
                 let rules = self.rules(|rules, at| rules.evict(at).0);
                 let store = store.evict(&name).await;
-                self.both(
-                    Ok(rules.len().to_string()),
-                    store.map(|gone| gone.len().to_string()).map_err(said),
-                );
+                let shown =
+                    |holders| shown(&Snapshot { holders, waiters: Vec::new() }).0.join(", ");
+                self.both(Ok(shown(rules)), store.map(shown).map_err(said));
             }
             _ => self.ends(),
         }
         let rules = self.rules(|rules, at| rules.inspect(at));
         let seen = self.stage.store.inspect(&self.stage.name).await.unwrap();
         assert_eq!(shown(&rules), shown(&seen), "the rules, and the store");
+        for key in lock_keys(self.stage.server) {
+            let ends = self.stage.server.command(&["PTTL", &key]);
+            assert_ne!(ends, Reply::Text("-1".to_owned()), "{key} never ends");
+        }
         if self.rules.is_idle() {
             self.places.clear();
         }
@@ -306,21 +314,26 @@ async fn the_scripts_answer_as_the_rules_do() {
     let server = RedisServer::start();
     let address = server.address();
     let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
-    let options = RedisOptions::new(address).place_ttl(LIMITS.place_ttl).unwrap();
-    let options = options.claim_window(LIMITS.claim_window).unwrap();
-    let options = options.max_waiters(LIMITS.max_waiters).unwrap();
-    let options = options.max_holders(LIMITS.max_holders).unwrap();
+    let options = |limits: &Limits| {
+        let options = RedisOptions::new(address.clone()).place_ttl(limits.place_ttl).unwrap();
+        let options = options.claim_window(limits.claim_window).unwrap();
+        let options = options.max_waiters(limits.max_waiters).unwrap();
+        options.max_holders(limits.max_holders).unwrap()
+    };
     let seeds = std::env::var("TENURE_MODEL_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     let seeds = seeds.map_or(0..RUNS, |seed| seed..seed + 1);
     for seed in seeds {
         server.command(&["FLUSHALL"]);
+        let owners = OWNERS[(seed % 3) as usize];
+        let limits = if owners > 6 { MANY } else { FEW };
         // Each remembers by itself where it met others.
-        let stores = [(); 3].map(|()| RedisStore::new(options.clone()).unwrap());
+        let stores = [(); 3].map(|()| RedisStore::new(options(&limits)).unwrap());
         let stage = Stage { server: &server, store: &stores[0], name: name("lock") };
         let random = Random::new(seed);
         let (rules, tokens, said) = (NameState::default(), BTreeMap::new(), Vec::new());
         let places = BTreeMap::new();
-        let mut both = Both { stage, rules, random, passed: 0, tokens, places, said };
+        let mut both =
+            Both { stage, rules, random, limits, owners, passed: 0, tokens, places, said };
         for _ in 0..CALLS {
             let store = both.random.below(3) as usize;
             let call = std::panic::AssertUnwindSafe(both.call(&stores[store]));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{
-    LockName, Store, Token,
+    FaultKind, LockName, Store, Token,
     proto::queue::{Answer, Intent, Mode, Released, Together},
 };
 use tenure_redis::RedisStore;
@@ -183,5 +183,37 @@ async fn tokens_rise_by_every_way_of_granting_while_the_clock_is_behind() {
         lock.is_over("h", ME);
         rises("after an end", granted(&lock.asks(OTHER, WAIT).await));
         lock.releases(OTHER).await;
+    }
+}
+
+/// As after the eviction of one key of several, or a write of somebody else.
+#[tokio::test]
+async fn what_makes_no_sense_is_granted_to_nobody() {
+    for words in [
+        &["DEL", "ends:"][..],
+        &["HDEL", "lock:", "n"],
+        &["HSET", "lock:", "n", "none"],
+        &["SET", "lock:", "no record"],
+        &["LIST", "lock:"],
+    ] {
+        let lock = Lock::new();
+        lock.line(&[OTHER, OTHER + 1]).await;
+        let mut words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+        words[1] = lock.stage().key(&words[1]);
+        if words[0] == "LIST" {
+            lock.server.command(&["DEL", words[1].as_str()]);
+            lock.server.command(&["RPUSH", words[1].as_str(), "one"]);
+        } else {
+            lock.server.command(&words);
+        }
+        for intent in [WAIT, Intent::Try] {
+            let ask = ask(ME, Mode::Exclusive, intent);
+            let fault = lock.store.acquire(&lock.name, &ask).await.unwrap_err();
+            assert_eq!(fault.kind(), FaultKind::Corrupt, "{words:?}: {fault}");
+        }
+        if words[0] == "SET" {
+            let fault = lock.store.inspect(&lock.name).await.unwrap_err();
+            assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault}");
+        }
     }
 }
