@@ -40,7 +40,8 @@ const MODES: [Mode; 7] = [
 ];
 const FEW: Limits = Limits {
     claim_window: Duration::from_secs(10),
-    place_ttl: Duration::from_secs(600),
+    // A little shorter than the long leases: then ends of keys are left as they are.
+    place_ttl: Duration::from_secs(570),
     look: Duration::from_secs(1),
     max_waiters: 3,
     max_holders: 3,
@@ -214,7 +215,8 @@ impl Both<'_> {
             mode: *self.random.choose(&MODES),
             order: if self.random.happens(200) { Order::Barging } else { Order::Fifo },
             intent: if self.random.happens(300) { Intent::Try } else { wait },
-            ttl: TTL,
+            // Also one shorter than a place.
+            ttl: *self.random.choose(&[TTL, TTL / 10]),
             label: number.to_string(),
         }
     }

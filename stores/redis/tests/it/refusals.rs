@@ -83,7 +83,7 @@ impl Table {
     ) -> bool {
         // Stores remember where they met others.
         let case = self.cases.fetch_add(1, Ordering::Relaxed);
-        let name = LockName::new(&format!("lock {case}")).unwrap();
+        let name = LockName::new(format!("lock {case}")).unwrap();
         self.ok(&["FLUSHALL"]);
         let stage = Stage { server: &self.server, store: &self.admin, name: name.clone() };
         stage.set(scene).await;
