@@ -21,8 +21,9 @@ pub(crate) fn name_of(boot: [u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(boot))
 }
 
-/// Refuses the store if processes use it that were told another boot id. Nothing is changed. Who
-/// calls this has the lock of `boots`, so that nobody joins another boot meanwhile.
+/// Refuses the store if processes use it that were told another boot id. Nothing of theirs is changed.
+/// Who calls this has joined its own boot before, so that of two who join different ones at the same
+/// time at least one sees the other.
 pub(crate) fn refuse_living(boots: &Dir, own: &str) -> Result<(), Fault> {
     for name in others(boots, own).map_err(|why| error::io("list", boots.path(), why))? {
         let path = boots.path_of(&name);
@@ -43,11 +44,30 @@ pub(crate) fn remove_dead(boots: &Dir, own: &str) {
             remove(boots, &name);
         }
     }
-    for name in boots.names().unwrap_or_default() {
-        if stem_of_unfinished(&name).is_some_and(is_hash) && is_old(boots, &name) {
-            let _ = boots.remove_dir(&name);
+}
+
+/// Removes from a directory of the store what was never completed, of things with a name that
+/// `is_ours` knows.
+pub(crate) fn remove_unfinished(dir: &Dir, is_ours: impl Fn(&str) -> bool) {
+    for name in dir.names().unwrap_or_default() {
+        if stem_of_unfinished(&name).is_some_and(&is_ours) && is_old(dir, &name) {
+            remove_workshop(dir, &name);
         }
     }
+}
+
+/// Removes what was never completed: a file, or a directory with at most the one thing in it that was
+/// being made there.
+pub(crate) fn remove_workshop(dir: &Dir, name: &str) {
+    let Ok(Some(Entry::Dir)) = dir.entry(name) else {
+        return clear(dir, |there| there == name);
+    };
+    if let (Some(workshop), Some(stem)) = (below(dir, name), stem_of_unfinished(name)) {
+        clear(&workshop, |there| {
+            there == stem || there.strip_suffix(members::SOCKET) == Some(stem)
+        });
+    }
+    let _ = dir.remove_dir(name);
 }
 
 fn others(boots: &Dir, own: &str) -> io::Result<Vec<String>> {
@@ -87,15 +107,30 @@ fn remove(boots: &Dir, name: &str) {
             clear(&dir, |name| is_state(name) || stem_of_unfinished(name).is_some_and(is_hash));
             let _ = locks.remove_dir(&shelf);
         }
-        clear(&locks, |name| stem_of_unfinished(name).is_some_and(|stem| is_hex(stem, 2)));
+        let is_shelf = |stem: &str| is_hex(stem, 2);
+        workshops(&locks, is_shelf);
         let _ = boot.remove_dir(LOCKS);
     }
-    let of_the_boot = |name: &str| [FLOOR, LOCKS, MEMBERS].contains(&name);
-    clear(&boot, |name| name == FLOOR || stem_of_unfinished(name).is_some_and(of_the_boot));
+    clear(&boot, |name| name == FLOOR);
+    workshops(&boot, is_of_a_boot);
+    workshops(&members, is_hash);
     clear(&members, members::is_member_file);
     let removed = boot.remove_dir(MEMBERS).and_then(|()| boots.remove_dir(name));
     if let Err(error) = removed {
         tracing::debug!(boot = name, %error, "something in the directory of an earlier boot stays");
+    }
+}
+
+/// Whether a boot's directory has something of this name.
+pub(crate) fn is_of_a_boot(name: &str) -> bool {
+    [FLOOR, LOCKS, MEMBERS].contains(&name)
+}
+
+fn workshops(dir: &Dir, is_ours: impl Fn(&str) -> bool) {
+    for name in dir.names().unwrap_or_default() {
+        if stem_of_unfinished(&name).is_some_and(&is_ours) {
+            remove_workshop(dir, &name);
+        }
     }
 }
 

@@ -93,6 +93,7 @@ impl Dir {
     /// A directory in it, which is created if it is not there.
     pub(crate) fn make(&self, name: &str, access: Access) -> io::Result<Self> {
         if let Some(found) = self.sub(name)? {
+            found.is_open_to(access)?;
             return Ok(found);
         }
         if !access.is_shared() {
@@ -101,24 +102,26 @@ impl Dir {
                 Err(why) => Err(why.into()),
             };
         }
-        // It is complete, with its mode, from the first moment others can see it.
-        let unfinished = unfinished(name)?;
-        mkdirat(&self.file, unfinished.as_str(), Mode::S_IRWXU)?;
-        self.complete(&unfinished, name, access).or_else(|error| {
-            let _ = self.remove_dir(&unfinished);
-            self.sub(name)?.ok_or(error)
-        })
+        let workshop = Workshop::within(self, name)?;
+        mkdirat(&workshop.dir, name, Mode::S_IRWXU)?;
+        let made = workshop.dir.sub(name)?.ok_or(Errno::ENOENT)?;
+        fchmod(&made.file, mode(access.dir_mode()))?;
+        match workshop.hand_out(name, name) {
+            Ok(()) => Ok(Self { path: self.path_of(name), ..made }),
+            Err(error) => {
+                let _ = workshop.dir.remove_dir(name);
+                self.sub(name)?.ok_or(error)
+            }
+        }
     }
 
-    fn complete(&self, unfinished: &str, name: &str, access: Access) -> io::Result<Self> {
-        let made = self.sub(unfinished)?.ok_or(Errno::ENOENT)?;
-        if fstat(&made.file)?.st_uid != geteuid().as_raw() {
-            return Err(io::Error::other(NotOurs("somebody put another directory in its place")));
+    /// Refuses a directory that those who share the store cannot enter: somebody put it there.
+    fn is_open_to(&self, access: Access) -> io::Result<()> {
+        let there = Mode::from_bits_truncate(fstat(&self.file)?.st_mode);
+        if there.contains(mode(access.dir_mode() & 0o077)) {
+            return Ok(());
         }
-        fchmod(&made.file, mode(access.dir_mode()))?;
-        // This replaces an empty directory at most.
-        renameat(&self.file, unfinished, &self.file, name)?;
-        Ok(Self { path: self.path_of(name), ..made })
+        Err(io::Error::other(NotOurs("it is not shared as the directory of the store is")))
     }
 
     /// A file in it, to read and write; `None` when there is none.
@@ -176,13 +179,15 @@ impl Dir {
         }
     }
 
-    /// All names in it that are text; others are none of ours.
+    /// All names in it. One that is no text is none of ours, and leads nowhere as it is written here.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let flags = OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let mut listed = dir::Dir::openat(&self.file, ".", flags, Mode::empty())?;
-        let names = listed.iter().map(|found| Ok(found?.file_name().to_str().map(str::to_owned)));
-        let names: nix::Result<Vec<_>> = names.collect();
-        Ok(names?.into_iter().flatten().filter(|name| name != "." && name != "..").collect())
+        let names =
+            listed.iter().map(|found| Ok(found?.file_name().to_string_lossy().into_owned()));
+        let mut names: Vec<_> = names.collect::<nix::Result<_>>()?;
+        names.retain(|name| name != "." && name != "..");
+        Ok(names)
     }
 
     /// Gives the file `from` the name `to` as well, unless that name is taken.
@@ -193,6 +198,14 @@ impl Dir {
     /// Gives the file `from` the name `to` instead.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.file, from, &self.file, to)?)
+    }
+
+    /// Removes `name` if it is still what `found` describes.
+    pub(crate) fn remove_this(&self, name: &str, found: &FileStat) -> io::Result<()> {
+        match self.stat(name)? {
+            Some(there) if is_same(&there, found) => self.remove(name),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Removes a name that is no directory's. What a link leads to stays.
@@ -213,8 +226,7 @@ impl Dir {
     /// Whether its path still leads to it.
     pub(crate) fn is_in_place(&self) -> bool {
         let Ok(ours) = fstat(&self.file) else { return false };
-        nix::sys::stat::stat(&self.path)
-            .is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino))
+        nix::sys::stat::stat(&self.path).is_ok_and(|there| is_same(&there, &ours))
     }
 
     fn explained(&self, name: &str, why: Errno) -> io::Error {
@@ -237,6 +249,60 @@ impl AsFd for Dir {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// A directory of this process alone, in one that others may write: what is made in it nobody can
+/// exchange before it has its mode.
+pub(crate) struct Workshop<'a> {
+    within: &'a Dir,
+    name: String,
+    pub(crate) dir: Dir,
+}
+
+impl<'a> Workshop<'a> {
+    /// Sets one up to make `name`.
+    pub(crate) fn within(within: &'a Dir, name: &str) -> io::Result<Self> {
+        let name = unfinished(name)?;
+        mkdirat(&within.file, name.as_str(), Mode::S_IRWXU)?;
+        let dir = within.sub(&name)?.ok_or(Errno::ENOENT)?;
+        let found = fstat(&dir.file)?;
+        if found.st_uid != geteuid().as_raw() || found.st_mode & 0o077 != 0 {
+            return Err(io::Error::other(NotOurs("somebody put another directory in its place")));
+        }
+        Ok(Self { within, name, dir })
+    }
+
+    /// Gives what was made its place, unless there is something already.
+    pub(crate) fn hand_out(&self, made: &str, name: &str) -> io::Result<()> {
+        Ok(rename_to_free(&self.dir, made, self.within, name)?)
+    }
+}
+
+impl Drop for Workshop<'_> {
+    fn drop(&mut self) {
+        // It is empty, or none of ours.
+        let _ = self.within.remove_dir(&self.name);
+    }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn rename_to_free(from: &Dir, made: &str, to: &Dir, name: &str) -> nix::Result<()> {
+    use nix::fcntl::{RenameFlags, renameat2};
+    match renameat2(&from.file, made, &to.file, name, RenameFlags::RENAME_NOREPLACE) {
+        // Not every file system can.
+        Err(Errno::EINVAL | Errno::ENOSYS) => renameat(&from.file, made, &to.file, name),
+        renamed => renamed,
+    }
+}
+
+/// An empty directory may be replaced.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn rename_to_free(from: &Dir, made: &str, to: &Dir, name: &str) -> nix::Result<()> {
+    renameat(&from.file, made, &to.file, name)
+}
+
+fn is_same(one: &FileStat, other: &FileStat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
 /// A name for what is going to be `name`, which nobody else has.

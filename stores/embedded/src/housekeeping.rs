@@ -10,10 +10,11 @@ use std::{
 use tenure_core::{Fault, proto::queue::Snapshot};
 
 use crate::{
-    dir::{Dir, Entry, stem_of_unfinished},
+    boots,
+    dir::{Dir, Entry, is_hex, stem_of_unfinished},
     error,
     inner::Inner,
-    layout::{StatePlace, is_hash, is_state, shelf},
+    layout::{BOOTS, CLOCK, StatePlace, is_hash, is_state, shelf},
     state_file::StateFile,
 };
 
@@ -29,6 +30,14 @@ impl Inner {
     pub(crate) fn tidy_at_open(&self) {
         let _ = self.members.sweep(AT_ONCE, self.machine.clock().now());
         self.tidy_shelf(self.random_shelf());
+    }
+
+    /// Removes what was never completed of the directories that all names share.
+    pub(crate) fn remove_unfinished(&self, boots: &Dir) {
+        boots::remove_unfinished(&self.layout.root.dir, |stem| stem == CLOCK || stem == BOOTS);
+        boots::remove_unfinished(boots, is_hash);
+        boots::remove_unfinished(&self.layout.boot, boots::is_of_a_boot);
+        boots::remove_unfinished(&self.layout.locks, |stem| is_hex(stem, 2));
     }
 
     /// Whether this process has created so many files that it should tidy a little.

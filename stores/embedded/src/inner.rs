@@ -24,7 +24,6 @@ use crate::{
     layout::{BOOTS, LOCKS, Layout, MEMBERS, Root},
     machine::Machine,
     members::Members,
-    patience::{Locked, Patience},
     place::Place,
     state_file::Ground,
     watch::Watch,
@@ -32,8 +31,6 @@ use crate::{
 
 /// A killed holder is noticed by the head of the queue, which looks this often.
 const LOOK: Duration = Duration::from_millis(50);
-/// Who joins looks at the members of other boots meanwhile, of which there are few.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) const LIMITS: Limits = Limits {
     claim_window: Duration::from_millis(200),
@@ -94,17 +91,12 @@ impl Inner {
         // The clock comes first: it marks the directory as a store.
         let clock = ClockFile::find(machine.clone(), &root, boot)?;
         let (boots, own_boot) = (root.make(&root.dir, BOOTS)?, boots::name_of(boot));
-        // Of two that join different boots at the same time one sees the other.
-        let joining = Locked::take(boots.file(), Patience::of(PATIENCE))
-            .map_err(|why| error::io("lock", boots.path(), why))?
-            .ok_or_else(|| error::stays_locked(boots.path()))?;
-        boots::refuse_living(&boots, &own_boot)?;
         let boot_dir = root.make(&boots, &own_boot)?;
         let members = root.make(&boot_dir, MEMBERS)?;
         let locks = root.make(&boot_dir, LOCKS)?;
         let layout = Arc::new(Layout { root, boot: boot_dir, locks });
         let members = Arc::new(Members::join(layout.clone(), members, machine.clock().now())?);
-        drop(joining);
+        boots::refuse_living(&boots, &own_boot)?;
         let clock = clock.start()?;
         let floor = Floor::open(machine.clone(), &layout, boot)?;
         let watch = Watch::open(members.clone());
@@ -123,6 +115,7 @@ impl Inner {
             tidied: AtomicU8::new(0),
         });
         boots::remove_dead(&boots, &own_boot);
+        inner.remove_unfinished(&boots);
         inner.tidy_at_open();
         Ok(inner)
     }

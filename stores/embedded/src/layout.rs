@@ -83,7 +83,11 @@ impl Root {
         let access = Access::of(&dir.file().metadata().map_err(look)?);
         let prepared = Self { dir, access };
         if let Some(other) = prepared.what_else_is_there().map_err(look)? {
-            return Err(no_store(&root, &other));
+            return Err(if prepared.has_boots() {
+                no_clock(&root)
+            } else {
+                no_store(&root, &other)
+            });
         }
         Ok(prepared)
     }
@@ -100,6 +104,14 @@ impl Root {
         let Some(other) = others.min() else { return Ok(None) };
         // Another process may have made it a store meanwhile.
         Ok(self.dir.entry(CLOCK)?.is_none().then_some(other))
+    }
+
+    /// Whether it looks like a store that lost its clock.
+    fn has_boots(&self) -> bool {
+        let boots = self.dir.sub(BOOTS).ok().flatten();
+        boots
+            .and_then(|boots| boots.names().ok())
+            .is_some_and(|names| names.iter().any(|n| is_hash(n)))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -168,6 +180,16 @@ fn sync_dir(dir: &Path) -> io::Result<()> {
         Err(why) if why.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         synced => synced,
     }
+}
+
+fn no_clock(root: &Path) -> Fault {
+    let root = root.display();
+    Fault::new(
+        FaultKind::Misconfigured,
+        format!("{root} looks like a store of tenure whose file `clock` is gone"),
+        "end all processes that use it; then put `clock` back from a backup, or remove `boots`: tokens \
+         then go on from the clock of the day",
+    )
 }
 
 fn no_store(root: &Path, other: &str) -> Fault {

@@ -28,7 +28,8 @@ use tenure_core::{
 };
 
 use crate::{
-    dir::{Dir, stem_of_unfinished, unfinished},
+    boots,
+    dir::{Dir, Entry, stem_of_unfinished, unfinished},
     error,
     housekeeping::is_old,
     layout::{Layout, is_hash},
@@ -197,6 +198,7 @@ impl Members {
         let mut left = limit;
         for name in self.dir.names()? {
             let member = name.strip_suffix(SOCKET).unwrap_or(&name);
+            let is_socket = member.len() < name.len();
             if is_hash(&name) {
                 let alive = name == self.own_name
                     || life(&self.dir, &name).is_ok_and(|life| life == Life::Living);
@@ -206,9 +208,9 @@ impl Members {
                 }
                 self.remove(&format!("{name}{SOCKET}"));
             } else if left == 0
-                || stem_of_unfinished(&name).is_some_and(|_| !is_old(&self.dir, &name))
                 || !is_member_file(&name)
-                || is_hash(member) && !self.is_deaf(member)
+                || is_socket && !self.is_deaf(member)
+                || !is_socket && !is_old(&self.dir, &name)
             {
                 continue;
             }
@@ -232,14 +234,30 @@ impl Members {
 
     /// Whether the socket of a member that has no file belongs to nobody.
     fn is_deaf(&self, member: &str) -> bool {
-        let missing = matches!(life(&self.dir, member), Ok(Life::Unknown));
-        let path = ShortPath::of(&self.dir).join(&format!("{member}{SOCKET}"));
+        let name = format!("{member}{SOCKET}");
+        if !matches!(life(&self.dir, member), Ok(Life::Unknown))
+            || !matches!(self.dir.entry(&name), Ok(Some(Entry::Socket)))
+        {
+            return false;
+        }
+        let path = ShortPath::of(&self.dir).join(&name);
         let heard = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
-        missing && heard.is_err_and(|why| why.kind() == io::ErrorKind::ConnectionRefused)
+        heard.is_err_and(|why| why.kind() == io::ErrorKind::ConnectionRefused)
     }
 
+    /// Removes what has this name, if it is what a member has there. Empty directories are what a
+    /// member leaves that was killed while it made its socket.
     fn remove(&self, name: &str) {
-        let _ = self.dir.remove(name);
+        let is_socket = name.ends_with(SOCKET);
+        let _ = match self.dir.entry(name) {
+            Ok(Some(Entry::Socket)) if is_socket => self.dir.remove(name),
+            Ok(Some(Entry::File)) if !is_socket => self.dir.remove(name),
+            Ok(Some(Entry::Dir)) if stem_of_unfinished(name).is_some() => {
+                boots::remove_workshop(&self.dir, name);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
     }
 
     fn file(&self) -> MutexGuard<'_, Option<File>> {
@@ -258,6 +276,7 @@ impl Drop for Members {
             return;
         }
         let file = self.file().take();
+        let ours = file.as_ref().and_then(|file| fstat(file).ok());
         if self.handed_out.load(Ordering::Relaxed) {
             // A copy keeps the lock, and whoever comes after it removes the file.
             let _ = file.as_ref().map(|file| write_until(file, 0));
@@ -266,7 +285,9 @@ impl Drop for Members {
                 return;
             }
         }
-        self.remove(&self.own_name);
+        if let Some(ours) = ours {
+            let _ = self.dir.remove_this(&self.own_name, &ours);
+        }
     }
 }
 

@@ -24,6 +24,10 @@ impl Inner {
     /// Renews each hold by itself. A file that stays locked is left for last, and makes its own
     /// hold unknown.
     pub(crate) fn renew(&self, holds: &[Renewal], given_up: &GivenUp) -> Vec<Renewed> {
+        // Others look for the store where it was: holds in one that was moved must end.
+        if !self.layout.root.dir.is_in_place() {
+            return vec![Renewed::Unknown; holds.len()];
+        }
         let mut locked = Vec::new();
         let mut answers = Vec::with_capacity(holds.len());
         for (index, hold) in holds.iter().enumerate() {

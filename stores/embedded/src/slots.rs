@@ -152,6 +152,10 @@ impl Slots<'_> {
         if version != VERSION {
             return Err(Damage::OtherVersion(version));
         }
+        // Nothing could follow it.
+        if bytes::<8>(head, 8) == [0xff; 8] {
+            return Ok(None);
+        }
         let flags = u16::from_le_bytes(bytes(head, 6));
         let length = u32::from_le_bytes(bytes(head, 32)) as usize;
         let here = if flags & IN_AREA == 0 { length } else { 0 };

@@ -1,9 +1,18 @@
 //! The sockets of members, in a directory where others may put something else in their place.
 
-use std::{io, os::unix::net::UnixDatagram, path::PathBuf};
+use std::{
+    fs::{self, Permissions},
+    io,
+    os::unix::{fs::PermissionsExt, net::UnixDatagram},
+    path::PathBuf,
+};
 
-use self::as_found::{send_to_the_very, share};
-use crate::{access::Access, dir::Dir, members::SOCKET, short_path::ShortPath};
+use crate::{
+    access::Access,
+    dir::{Dir, Workshop},
+    members::SOCKET,
+    short_path::ShortPath,
+};
 
 /// The path of a member's socket.
 pub(crate) fn path(dir: &ShortPath, member: &str) -> PathBuf {
@@ -12,12 +21,20 @@ pub(crate) fn path(dir: &ShortPath, member: &str) -> PathBuf {
 
 /// Binds the socket of `member`, and lets those use it who use the store.
 pub(crate) fn bind(dir: &Dir, member: &str, access: Access) -> io::Result<UnixDatagram> {
-    // What is there already is not followed.
-    let socket = UnixDatagram::bind(path(&ShortPath::of(dir), member))?;
-    if access.is_shared() {
-        share(dir, &format!("{member}{SOCKET}"), access)?;
+    let name = format!("{member}{SOCKET}");
+    if !access.is_shared() {
+        return UnixDatagram::bind(ShortPath::of(dir).join(&name));
     }
-    Ok(socket)
+    // Where nobody can exchange it before it has its mode.
+    let workshop = Workshop::within(dir, &name)?;
+    let made = ShortPath::of(&workshop.dir).join(&name);
+    let socket = UnixDatagram::bind(&made)?;
+    let shared = fs::set_permissions(&made, Permissions::from_mode(access.file_mode()))
+        .and_then(|()| workshop.hand_out(&name, &name));
+    if shared.is_err() {
+        let _ = workshop.dir.remove(&name);
+    }
+    shared.map(|()| socket)
 }
 
 /// Sends a hint to the socket of `member`, if it is one.
@@ -34,66 +51,26 @@ pub(crate) fn send(
     from.send_to(hint, path(short, member)).map(drop)
 }
 
+/// Sends to the socket that has this name now: a link is not followed.
 #[cfg(target_os = "linux")]
-mod as_found {
+fn send_to_the_very(from: &UnixDatagram, dir: &Dir, member: &str, hint: &[u8]) -> io::Result<()> {
     use nix::{
         fcntl::{OFlag, openat},
         sys::stat::{Mode, SFlag, fstat},
     };
-    use std::{
-        fs::{self, File, Permissions},
-        os::unix::fs::PermissionsExt,
-    };
-
-    use super::{Access, Dir, SOCKET, UnixDatagram, io};
-    use crate::short_path::of_open;
-
-    /// The socket of this name, held fast: a link is not followed, and what is put in its place
-    /// later is not meant.
-    fn found(dir: &Dir, name: &str) -> io::Result<File> {
-        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let found = openat(dir, name, flags, Mode::empty())?;
-        let kind = SFlag::from_bits_truncate(fstat(&found)?.st_mode) & SFlag::S_IFMT;
-        if kind == SFlag::S_IFSOCK { Ok(found.into()) } else { Err(io::ErrorKind::NotFound.into()) }
+    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let found = openat(dir, format!("{member}{SOCKET}").as_str(), flags, Mode::empty())?;
+    let kind = SFlag::from_bits_truncate(fstat(&found)?.st_mode) & SFlag::S_IFMT;
+    if kind != SFlag::S_IFSOCK {
+        return Err(io::ErrorKind::NotFound.into());
     }
-
-    pub(super) fn share(dir: &Dir, name: &str, access: Access) -> io::Result<()> {
-        let socket = found(dir, name)?;
-        fs::set_permissions(of_open(&socket), Permissions::from_mode(access.file_mode()))
-    }
-
-    pub(super) fn send_to_the_very(
-        from: &UnixDatagram,
-        dir: &Dir,
-        member: &str,
-        hint: &[u8],
-    ) -> io::Result<()> {
-        let socket = found(dir, &format!("{member}{SOCKET}"))?;
-        from.send_to(hint, of_open(&socket)).map(drop)
-    }
+    from.send_to(hint, crate::short_path::of_open(&found)).map(drop)
 }
 
 #[cfg(not(target_os = "linux"))]
-mod as_found {
-    use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
-
-    use super::{Access, Dir, SOCKET, ShortPath, UnixDatagram, io};
-
-    pub(super) fn share(dir: &Dir, name: &str, access: Access) -> io::Result<()> {
-        let mode = Mode::from_bits_truncate(access.file_mode() as nix::libc::mode_t);
-        Ok(fchmodat(dir, name, mode, FchmodatFlags::NoFollowSymlink)?)
+fn send_to_the_very(from: &UnixDatagram, dir: &Dir, member: &str, hint: &[u8]) -> io::Result<()> {
+    if dir.entry(&format!("{member}{SOCKET}"))? != Some(crate::dir::Entry::Socket) {
+        return Err(io::ErrorKind::NotFound.into());
     }
-
-    pub(super) fn send_to_the_very(
-        from: &UnixDatagram,
-        dir: &Dir,
-        member: &str,
-        hint: &[u8],
-    ) -> io::Result<()> {
-        let name = format!("{member}{SOCKET}");
-        if dir.entry(&name)? != Some(crate::dir::Entry::Socket) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        from.send_to(hint, ShortPath::of(dir).join(&name)).map(drop)
-    }
+    from.send_to(hint, path(&ShortPath::of(dir), member)).map(drop)
 }

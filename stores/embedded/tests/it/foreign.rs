@@ -11,7 +11,11 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{FaultKind, Store, proto::queue::Answer};
+use tenure_core::{
+    FaultKind, Store,
+    proto::{Renewed, queue::Answer},
+    store::Renewal,
+};
 use tenure_embedded::EmbeddedStore;
 
 use crate::{
@@ -214,4 +218,121 @@ async fn a_hint_follows_no_link() {
     give_back(&holder, &name("a"), &mine).await;
     let heard = socket.recv(&mut [0; 32]).unwrap_err();
     assert_eq!(heard.kind(), std::io::ErrorKind::WouldBlock, "nothing was sent there");
+}
+
+#[test]
+fn a_directory_whose_other_things_have_odd_names_is_refused_too() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempfile::tempdir().unwrap();
+    let odd = dir.path().join(std::ffi::OsStr::from_bytes(b"\xff\xfebusiness"));
+    fs::write(&odd, "somebody's").unwrap();
+    assert!(refused(dir.path()).what().contains("is no store of tenure"));
+}
+
+#[tokio::test]
+async fn a_store_that_lost_its_clock_is_no_reason_to_make_another_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    take(&store, &name("a")).await;
+    fs::remove_file(dir.path().join("clock")).unwrap();
+    let fault = refused(dir.path());
+    assert!(fault.what().contains("`clock` is gone"), "{fault}");
+    assert!(fault.cure().contains("end all processes"), "{fault}");
+    drop(store);
+    fs::remove_dir_all(dir.path().join("boots")).unwrap();
+    drop(open(&dir));
+}
+
+#[tokio::test]
+async fn what_has_the_name_of_a_members_file_and_is_something_else_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    take(&store, &name("a")).await;
+    let boot = state_files(dir.path())[0].ancestors().nth(3).unwrap().to_owned();
+    let named =
+        |number: u32, ending: &str| boot.join("members").join(format!("{number:032x}{ending}"));
+    let precious = dir.path().join("precious");
+    fs::write(&precious, "worth keeping").unwrap();
+    symlink(&precious, named(1, ".sock")).unwrap();
+    make_pipe(&named(2, ".sock"));
+    fs::write(named(3, ".sock"), "somebody's").unwrap();
+    symlink(&precious, named(4, "")).unwrap();
+    make_pipe(&named(5, ""));
+    fs::create_dir(named(6, "")).unwrap();
+    let before = walk(&boot.join("members"));
+    drop(open(&dir));
+    store.health().await.unwrap();
+    assert_eq!(walk(&boot.join("members")), before);
+}
+
+#[test]
+fn a_directory_that_others_cannot_enter_is_none_of_a_shared_store() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o2770)).unwrap();
+    drop(open(&dir));
+    let boots = dir.path().join("boots");
+    fs::rename(&boots, dir.path().join("aside")).unwrap();
+    fs::create_dir(&boots).unwrap();
+    fs::set_permissions(&boots, fs::Permissions::from_mode(0o700)).unwrap();
+    let fault = refused(dir.path());
+    assert!(fault.what().contains("boots: it is not shared"), "{fault}");
+    assert_eq!(walk(&boots), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn many_that_use_a_shared_directory_first_all_find_their_way() {
+    for _ in 0..40 {
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o2770)).unwrap();
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            let opening = || {
+                start.wait();
+                EmbeddedStore::open(dir.path()).map(drop)
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(opening)).collect();
+            for thread in threads {
+                thread.join().unwrap().unwrap();
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn the_holds_in_a_store_that_was_moved_end() {
+    let around = tempfile::tempdir().unwrap();
+    let (dir, aside) = (around.path().join("store"), around.path().join("aside"));
+    let store = EmbeddedStore::open(&dir).unwrap();
+    let (mine, _) = take(&store, &name("a")).await;
+    let renewal = Renewal { name: name("a"), owner: mine, ttl: crate::support::TTL };
+    fs::rename(&dir, &aside).unwrap();
+    // Who opens it now sees nobody, so nobody may go on for longer than its lease.
+    assert_eq!(store.renew(std::slice::from_ref(&renewal)).await, [Renewed::Unknown]);
+    let fault = store.acquire(&name("b"), &once(owner())).await.unwrap_err();
+    assert!(fault.what().contains("removed while it was in use"), "{fault}");
+    fs::rename(&aside, &dir).unwrap();
+    assert!(matches!(store.renew(&[renewal]).await[..], [Renewed::Renewed { .. }]));
+}
+
+#[tokio::test]
+async fn a_record_that_nothing_could_follow_makes_no_sense() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let (mine, _) = take(&store, &name("a")).await;
+    give_back(&store, &name("a"), &mine).await;
+    let state = state_files(dir.path()).remove(0);
+    let mut page = fs::read(&state).unwrap();
+    for slot in [0, 2048] {
+        let length = u32::from_le_bytes(page[slot + 32..slot + 36].try_into().unwrap()) as usize;
+        page[slot + 8..slot + 16].fill(0xff);
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(&page[slot..slot + 40]);
+        sum.update(&page[slot + 48..slot + 48 + length]);
+        page[slot + 40..slot + 44].copy_from_slice(&sum.finalize().to_le_bytes());
+    }
+    fs::write(&state, page).unwrap();
+    let fault = store.acquire(&name("a"), &once(owner())).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Corrupt);
+    store.evict(&name("a")).await.unwrap();
+    assert!(is_free(&store, &name("a")).await);
 }
