@@ -9,7 +9,7 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::Lease;
+use super::{Lease, State};
 use crate::{Fault, FaultKind, driver::before, error::Lost};
 
 /// How long the store is asked for it.
@@ -42,7 +42,10 @@ impl Lease {
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
         let mut doubted = false;
         loop {
-            let untainted = self.taint(ask.ttl);
+            let untainted = match self.taint(generation, ask.ttl) {
+                Ok(untainted) => untainted,
+                Err(lost) => return Downgraded::Lost(lost),
+            };
             let call = self.context.store.acquire(&self.name, &ask);
             let fault = match before(clock, give_up, call).await {
                 Some(Ok(Answer::Granted { token: kept, .. })) if self.is_same(kept, token) => {
@@ -86,14 +89,7 @@ impl Lease {
         let now = self.context.now();
         let mut state = self.lock();
         let token = state.token;
-        let over = state.hold.ended() || state.hold.generation() != generation;
-        // A forked copy must not open the lease of its parent to readers.
-        if over || self.context.forked() {
-            return Err(self.lost_for(token, LostReason::Taken));
-        }
-        if let Action::TellLost(reason) = state.hold.next_action(now) {
-            return Err(self.lost_for(token, reason));
-        }
+        self.still_held(&state, generation, now)?;
         let ask = Ask {
             owner: self.owner,
             mode: Mode::Shared,
@@ -124,15 +120,28 @@ impl Lease {
         }
     }
 
-    /// An ask that arrives when the lease is gone would be granted anew, so its end must reckon
-    /// with that. Answers what was reckoned with before.
-    fn taint(&self, ttl: Duration) -> Timestamp {
-        let mut state = self.lock();
-        let before = state.tainted_until;
-        if self.context.store.capabilities().late_calls {
-            state.tainted_until = before.max(self.context.now().saturating_add(ttl));
+    fn still_held(&self, state: &State, generation: u64, now: Timestamp) -> Result<(), Lost> {
+        let over = state.hold.ended() || state.hold.generation() != generation;
+        // A forked copy must not open the lease of its parent to readers.
+        if over || self.context.forked() {
+            return Err(self.lost_for(state.token, LostReason::Taken));
         }
-        before
+        match state.hold.next_action(now) {
+            Action::TellLost(reason) => Err(self.lost_for(state.token, reason)),
+            Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
+        }
+    }
+
+    /// An ask that arrives when the lease is gone would be granted anew. So nothing is asked for a
+    /// hold that is over, and an end that comes while the ask is under way must reckon with it, also
+    /// where no call is late. Answers what was reckoned with before.
+    fn taint(&self, generation: u64, ttl: Duration) -> Result<Timestamp, Lost> {
+        let now = self.context.now();
+        let mut state = self.lock();
+        self.still_held(&state, generation, now)?;
+        let before = state.tainted_until;
+        state.tainted_until = before.max(now.saturating_add(ttl));
+        Ok(before)
     }
 
     fn untaint(&self, until: Timestamp) {

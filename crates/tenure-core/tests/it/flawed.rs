@@ -29,6 +29,8 @@ pub(crate) struct Flawed {
     lost: Arc<AtomicU32>,
     /// Whether no release arrives.
     cut_off: Arc<AtomicBool>,
+    /// Whether asks are refused, so that they certainly have no effect.
+    refuses: Arc<AtomicBool>,
     /// The last ask for one name whose answer got lost.
     doubtful: Arc<Mutex<Option<(LockName, Ask)>>>,
     /// How often it was asked for one name, and for several.
@@ -46,6 +48,7 @@ impl Flawed {
             calls: Arc::default(),
             lost: Arc::default(),
             cut_off: Arc::default(),
+            refuses: Arc::default(),
             doubtful: Arc::default(),
             asks: Arc::default(),
             slow: None,
@@ -82,6 +85,11 @@ impl Flawed {
     /// Whether releases are lost on their way from now on.
     pub(crate) fn cut_off(&self, cut_off: bool) {
         self.cut_off.store(cut_off, Ordering::Relaxed);
+    }
+
+    /// Whether asks cannot reach it from now on.
+    pub(crate) fn refuse_asks(&self, refuses: bool) {
+        self.refuses.store(refuses, Ordering::Relaxed);
     }
 
     /// A copy of the last ask whose answer got lost arrives.
@@ -132,6 +140,9 @@ impl Store for Flawed {
         };
         assert!(able, "asked for what it cannot do: {:?}", ask.mode);
         self.asks[0].fetch_add(1, Ordering::Relaxed);
+        if self.refuses.load(Ordering::Relaxed) {
+            return Err(Fault::new(FaultKind::Unreachable, "it cannot be reached", "ask again"));
+        }
         let answer = self.answer(self.store.acquire(name, ask).await);
         if answer.is_err() {
             *self.doubtful.lock().unwrap() = Some((name.clone(), ask.clone()));

@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{LockName, ManualClock, MemoryStore, Store, Tenure, proto::queue::Answer};
+use tenure_core::{
+    DowngradeError, LockName, ManualClock, MemoryStore, Store, Tenure, proto::queue::Answer,
+};
 
 use crate::{flawed::Flawed, on_manual_clock, settle};
 
@@ -134,4 +136,30 @@ async fn what_comes_a_ttl_after_a_downgrade_was_repeated_is_taken_back() {
     far.comes_late().await;
     far.after(STEP * 3).await;
     assert_eq!(far.holders().await, 0);
+}
+
+#[tokio::test]
+async fn no_downgrade_is_asked_for_once_the_hold_is_over() {
+    let (_, _, store, clock) = on_manual_clock();
+    let far = Flawed::new(store.clone());
+    let builder = Tenure::builder(Arc::new(far.clone())).clock(Arc::new(clock.clone()));
+    let (tenure, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    let writer = tenure.rwlock("a").ttl(TTL).max_hold(STEP).write().await.unwrap();
+    far.refuse_asks(true);
+    let mut downgrading = std::pin::pin!(writer.downgrade());
+    tokio::select! {
+        biased;
+        _ = &mut downgrading => panic!("the store cannot be reached"),
+        () = settle() => {}
+    }
+    // Its task stands still until the hold is over and the store has been told.
+    far.refuse_asks(false);
+    clock.advance(STEP * 2);
+    settle().await;
+    let name = LockName::new("a").unwrap();
+    assert!(store.inspect(&name).await.unwrap().holders.is_empty());
+    let over = downgrading.await.unwrap_err();
+    assert!(matches!(over, DowngradeError::Lost(_)), "{over}");
+    assert!(store.inspect(&name).await.unwrap().holders.is_empty());
 }
