@@ -14,7 +14,7 @@ use nix::{
     errno::Errno,
     fcntl::{AtFlags, OFlag, openat, renameat},
     sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat},
-    unistd::{LinkatFlags, UnlinkatFlags, geteuid, linkat, unlinkat},
+    unistd::{Gid, LinkatFlags, UnlinkatFlags, fchown, geteuid, linkat, unlinkat},
 };
 
 use crate::access::Access;
@@ -105,7 +105,7 @@ impl Dir {
         let workshop = Workshop::within(self, name)?;
         mkdirat(&workshop.dir, name, Mode::S_IRWXU)?;
         let made = workshop.dir.sub(name)?.ok_or(Errno::ENOENT)?;
-        fchmod(&made.file, mode(access.dir_mode()))?;
+        share(&made.file, access, access.dir_mode())?;
         match workshop.hand_out(name, name) {
             Ok(()) => Ok(Self { path: self.path_of(name), ..made }),
             Err(error) => {
@@ -160,8 +160,7 @@ impl Dir {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | QUIET;
         let file: File = openat(&self.file, name, flags, mode(access.file_mode()))?.into();
         if access.is_shared() {
-            // The process's umask may have taken away what others need.
-            fchmod(&file, mode(access.file_mode()))?;
+            share(&file, access, access.file_mode())?;
         }
         Ok(file)
     }
@@ -299,6 +298,16 @@ fn rename_to_free(from: &Dir, made: &str, to: &Dir, name: &str) -> nix::Result<(
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn rename_to_free(from: &Dir, made: &str, to: &Dir, name: &str) -> nix::Result<()> {
     renameat(&from.file, made, &to.file, name)
+}
+
+/// Gives what was made the group of the store, which need not be this user's first one, and a mode of
+/// which the process's umask may have taken something away.
+fn share(file: &File, access: Access, bits: u32) -> io::Result<()> {
+    if fstat(file)?.st_gid != access.gid() {
+        // Who does not belong to the group cannot, and then it is open to all or not to him.
+        let _ = fchown(file, None, Some(Gid::from_raw(access.gid())));
+    }
+    Ok(fchmod(file, mode(bits))?)
 }
 
 fn is_same(one: &FileStat, other: &FileStat) -> bool {

@@ -3,7 +3,10 @@
 use std::{
     fs::{self, Permissions},
     io,
-    os::unix::{fs::PermissionsExt, net::UnixDatagram},
+    os::unix::{
+        fs::{PermissionsExt, chown},
+        net::UnixDatagram,
+    },
     path::PathBuf,
 };
 
@@ -29,6 +32,7 @@ pub(crate) fn bind(dir: &Dir, member: &str, access: Access) -> io::Result<UnixDa
     let workshop = Workshop::within(dir, &name)?;
     let made = ShortPath::of(&workshop.dir).join(&name);
     let socket = UnixDatagram::bind(&made)?;
+    let _ = chown(&made, None, Some(access.gid()));
     let shared = fs::set_permissions(&made, Permissions::from_mode(access.file_mode()))
         .and_then(|()| workshop.hand_out(&name, &name));
     if shared.is_err() {

@@ -104,6 +104,16 @@ async fn a_directory_open_to_all_is_warned_about() {
 
 #[test]
 fn users_of_one_group_meet_in_its_directory() {
+    users_meet(0o2770, 61_000);
+}
+
+#[test]
+fn they_meet_too_where_the_group_is_not_handed_down() {
+    users_meet(0o770, 61_003);
+}
+
+/// Two users in a directory of group 61000, whose first group is `first`.
+fn users_meet(mode: u32, first: u32) {
     if !i_am_root() {
         eprintln!("not shown: only root can be two other users");
         return;
@@ -113,15 +123,19 @@ fn users_of_one_group_meet_in_its_directory() {
     let dir = around.path().join("store");
     fs::create_dir(&dir).unwrap();
     chown(&dir, Some(61_001), Some(61_000)).unwrap();
-    fs::set_permissions(&dir, Permissions::from_mode(0o2770)).unwrap();
+    fs::set_permissions(&dir, Permissions::from_mode(mode)).unwrap();
     let program = around.path().join("program");
     fs::copy(env::current_exe().unwrap(), &program).unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     let start = |user: u32, role: &[&str]| {
         // A umask that would keep the others out.
-        let before = ["sh", "-c", "umask 077 && exec \"$0\" \"$@\""];
-        let mut command = child::command(&before, &program, role);
-        Process::run(command.uid(user).gid(61_000).current_dir("/"))
+        let (user, first) = (user.to_string(), first.to_string());
+        let before = [
+            &["setpriv", "--reuid", &user, "--regid", &first, "--groups", "61000"][..],
+            &["sh", "-c", "umask 077 && exec \"$0\" \"$@\""],
+        ];
+        let mut command = child::command(&before.concat(), &program, role);
+        Process::run(command.current_dir("/"))
     };
     let place = dir.to_str().unwrap();
     let mut holder = start(61_001, &["hold", place, "a", "60000"]);
