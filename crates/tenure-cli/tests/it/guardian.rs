@@ -130,6 +130,30 @@ fn jobs_in_groups_of_their_own_go_too() {
 }
 
 #[test]
+fn processes_whose_names_are_cut_within_a_character_go_too() {
+    let scene = Scene::new();
+    // The kernel keeps 15 bytes of a name, and each of these letters has two.
+    std::fs::copy("/bin/sleep", scene.path("üüüüüüüü")).unwrap();
+    for (end, expected) in [("wait", 1009), ("exit 3", 3)] {
+        let script =
+            "set -m; ./üüüüüüüü 1000 & set +m; ./üüüüüüüü 1000 & echo $! $(jobs -p) > pids";
+        let options = "name --grace 10ms";
+        let holder = scene.start(options, &format!("exec bash -c '{script}; {end}'"));
+        let pids = scene.pids("pids");
+        let check: Vec<_> = pids.iter().map(|pid| format!("kill -0 {pid}")).collect();
+        let next = scene.start("name", &format!("{} || echo all gone", check.join(" || ")));
+        if expected == 1009 {
+            scene.until_waiting("name", 1);
+            holder.signal(Signal::SIGKILL);
+        }
+        assert_eq!(text(&next.wait().stdout), "all gone\n", "{end}");
+        assert_eq!(code(&holder.wait()), expected);
+        assert!(pids.iter().all(|pid| !lives(*pid)), "{end}");
+        std::fs::remove_file(scene.path("pids")).unwrap();
+    }
+}
+
+#[test]
 fn a_command_under_a_second_lock_goes_with_the_first() {
     let scene = Scene::new();
     let inner = format!("{} run inner -- sh -c '{FAMILY}'", env!("CARGO_BIN_EXE_tenure"));

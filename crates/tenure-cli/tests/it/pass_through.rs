@@ -84,6 +84,25 @@ fn what_the_caller_ignores_stays_ignored() {
 }
 
 #[test]
+fn what_the_caller_ignores_stays_ignored_whatever_the_program_is_called() {
+    let scene = Scene::new();
+    // The kernel keeps 15 bytes of a name, and each of these letters has two.
+    let renamed = scene.path("üüüüüüüü");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), &renamed).unwrap();
+    let script = "echo > ready; until [ -e end ]; do sleep 0.01; done; echo through";
+    let plain = scene.run_command("name", script);
+    let mut command = program(renamed.to_str().unwrap());
+    command.args(plain.get_args().skip(2)).current_dir(scene.path(""));
+    command.env("TENURE_STORE", scene.store());
+    let run = Running::start(ignoring("HUP", &command).stdout(Stdio::piped()));
+    scene.line("ready");
+    run.signal(Signal::SIGHUP);
+    fs::write(scene.path("end"), "").unwrap();
+    let output = run.wait();
+    assert_eq!((code(&output), text(&output.stdout)), (0, "through\n"));
+}
+
+#[test]
 fn what_the_caller_ignores_ends_no_wait_and_does_not_reach_the_command() {
     let scene = Scene::new();
     let holder = scene.start("name", "echo > held; until [ -e go ]; do sleep 0.01; done");

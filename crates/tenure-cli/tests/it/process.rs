@@ -83,15 +83,19 @@ pub(crate) fn code(output: &Output) -> i32 {
 
 /// Whether a process lives; one that only waits to be collected does not.
 pub(crate) fn lives(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    !matches!(state, None | Some('Z' | 'X'))
+    !matches!(state(pid), None | Some('Z' | 'X'))
 }
 
 /// Whether a process is stopped.
 pub(crate) fn is_stopped(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    state(pid) == Some('T')
+}
+
+fn state(pid: i32) -> Option<char> {
+    // Its name may be cut within a character.
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
 }
 
 fn name(pid: i32) -> String {

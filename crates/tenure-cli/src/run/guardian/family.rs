@@ -57,7 +57,8 @@ impl Family {
     /// Sends a signal that is to end all of the family.
     pub(super) fn end(&self, signal: Signal) {
         self.group.signal(signal);
-        for child in self.others() {
+        // Where the list cannot be read, the group is all that can be told.
+        for child in self.others().unwrap_or_default() {
             // It cannot be somebody else's: only this process collects its children.
             let _ = kill(child, signal);
         }
@@ -88,18 +89,17 @@ impl Family {
         }
     }
 
-    /// Whether nothing of the family lives, after [`collect`](Self::collect).
+    /// Whether nothing of the family lives, for certain, after [`collect`](Self::collect).
     pub(super) fn is_gone(&self) -> bool {
-        self.group.is_gone() && self.others().is_empty()
+        self.group.is_gone() && self.others().is_ok_and(|others| others.is_empty())
     }
 
-    fn others(&self) -> Vec<Pid> {
+    fn others(&self) -> io::Result<Vec<Pid>> {
         if self.childless {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        // Where the list cannot be read, the group is all that can be seen to.
-        let mut children = processes::children_in_session().unwrap_or_default();
+        let mut children = processes::children_in_session()?;
         children.retain(|child| *child != self.leader());
-        children
+        Ok(children)
     }
 }

@@ -3,20 +3,26 @@
 use std::io;
 
 use nix::unistd::Pid;
+#[cfg(target_os = "linux")]
+use nix::{
+    errno::Errno,
+    sys::wait::{Id, WaitPidFlag, waitid},
+    unistd::{getpgid, getsid},
+};
 
 /// Whether a process of this group runs, or is dead and to be collected here. One whose parent left
 /// the group and does not collect it stays listed for ever, but is dead all the same.
 #[cfg(target_os = "linux")]
 pub(super) fn any_in(group: Pid) -> io::Result<bool> {
     let group = group.as_raw();
-    Ok(list()?.any(|it| it.group == group && (it.runs() || it.parent == me())))
+    Ok(list()?.iter().any(|it| it.group == group && (it.runs() || it.parent == me())))
 }
 
 /// The children of this process that belong to its session.
 #[cfg(target_os = "linux")]
 pub(super) fn children_in_session() -> io::Result<Vec<Pid>> {
-    let session = nix::unistd::getsid(None)?.as_raw();
-    let children = list()?.filter(|it| it.parent == me() && it.session == session);
+    let session = getsid(None)?.as_raw();
+    let children = list()?.into_iter().filter(|it| it.parent == me() && it.session == session);
     Ok(children.map(|it| Pid::from_raw(it.pid)).collect())
 }
 
@@ -35,15 +41,16 @@ fn me() -> i32 {
     Pid::this().as_raw()
 }
 
+/// All of them, or an error where one cannot be told.
 #[cfg(target_os = "linux")]
-fn list() -> io::Result<impl Iterator<Item = Process>> {
-    let entries = std::fs::read_dir("/proc")?;
-    Ok(entries.filter_map(|entry| {
-        let entry = entry.ok()?;
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        // A process that ended meanwhile cannot be read, and is none any more.
-        Process::parse(pid, &std::fs::read_to_string(entry.path().join("stat")).ok()?)
-    }))
+fn list() -> io::Result<Vec<Process>> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        all.extend(Process::read(pid)?);
+    }
+    Ok(all)
 }
 
 /// What `/proc/PID/stat` says of a process.
@@ -60,9 +67,52 @@ struct Process {
 
 #[cfg(target_os = "linux")]
 impl Process {
-    fn parse(pid: i32, stat: &str) -> Option<Self> {
+    /// What is known of a process; nothing once it ended.
+    fn read(pid: i32) -> io::Result<Option<Self>> {
+        // Bytes: the kernel cuts a long name, also within a character.
+        match std::fs::read(format!("/proc/{pid}/stat")) {
+            Ok(stat) => match Self::parse(pid, &stat) {
+                Some(process) => Ok(Some(process)),
+                None => Err(io::ErrorKind::InvalidData.into()),
+            },
+            Err(error) => match error.raw_os_error().map(Errno::from_raw) {
+                Some(Errno::ENOENT | Errno::ESRCH) => Ok(None),
+                // `/proc` can be mounted so that it tells nothing of other users' processes.
+                Some(Errno::EPERM | Errno::EACCES) => Self::ask(pid),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// What the kernel says of a process without `/proc`. Not whether it is dead, so it counts as
+    /// one that runs.
+    fn ask(pid: i32) -> io::Result<Option<Self>> {
+        let one = Pid::from_raw(pid);
+        let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        let is_child = match waitid(Id::Pid(one), look | WaitPidFlag::__WALL) {
+            Ok(_) => true,
+            Err(Errno::ECHILD) => false,
+            Err(error) => return Err(error.into()),
+        };
+        match (getpgid(Some(one)), getsid(Some(one))) {
+            (Ok(group), Ok(session)) => Ok(Some(Self {
+                pid,
+                parent: if is_child { me() } else { 0 },
+                group: group.as_raw(),
+                session: session.as_raw(),
+                dead: false,
+                threads: 1,
+            })),
+            (Err(Errno::ESRCH), _) | (_, Err(Errno::ESRCH)) => Ok(None),
+            (Err(error), _) | (_, Err(error)) => Err(error.into()),
+        }
+    }
+
+    fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         // The name, in brackets, may hold anything. The state follows it.
-        let fields: Vec<_> = stat.rsplit_once(") ")?.1.split(' ').collect();
+        let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+        let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
+        let fields: Vec<_> = rest.split_ascii_whitespace().collect();
         Some(Self {
             pid,
             dead: matches!(*fields.first()?, "Z" | "X"),
@@ -85,10 +135,25 @@ mod tests {
 
     #[test]
     fn a_process_can_have_any_name() {
-        let stat = "7 (a) Z b) S 5 6 4 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 3 0 99 0 0";
-        let read = Process::parse(7, stat).unwrap();
         let expected = Process { pid: 7, parent: 5, group: 6, session: 4, dead: false, threads: 3 };
-        assert_eq!(read, expected);
+        let cut_within_a_character = b"\xc3\xbc\xc3";
+        for name in [&b"a) Z b"[..], b"", b"\n", cut_within_a_character] {
+            let rest = b") S 5 6 4 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 3 0 99 0 0\n";
+            let stat = [b"7 (", name, rest].concat();
+            assert_eq!(Process::parse(7, &stat).as_ref(), Some(&expected), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn without_the_list_the_kernel_says_who_is_a_child_and_of_what_group() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = child.id().try_into().unwrap();
+        assert_eq!(Process::ask(pid).unwrap(), Process::read(pid).unwrap());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(Process::ask(pid).unwrap(), None);
+        assert_eq!(Process::read(pid).unwrap(), None);
+        assert_ne!(Process::ask(me()).unwrap().unwrap().parent, me());
     }
 
     #[test]

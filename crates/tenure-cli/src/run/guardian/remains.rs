@@ -25,9 +25,10 @@ impl Remains {
     /// Kills what is there and collects the dead. Says whether nothing is left: children of the
     /// killed turn up when they are gone.
     pub(crate) fn end(&mut self) -> bool {
-        // Where the list cannot be read, the known group is all that can be seen to.
-        let children = processes::children_in_session().unwrap_or_default();
-        for child in &children {
+        // Where the list cannot be read, the known group is all that can be killed, and others may
+        // live.
+        let children = processes::children_in_session();
+        for child in children.iter().flatten() {
             // The dead still tell their group, so they are collected last.
             match getpgid(Some(*child)) {
                 Ok(group) if group != getpgrp() => self.note(Group::led_by(group.as_raw())),
@@ -41,7 +42,7 @@ impl Remains {
         }
         bury();
         self.groups.retain(|group| !group.is_gone());
-        children.is_empty() && self.groups.is_empty()
+        children.is_ok_and(|some| some.is_empty()) && self.groups.is_empty()
     }
 
     fn note(&mut self, group: Group) {
