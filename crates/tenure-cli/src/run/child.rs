@@ -12,7 +12,7 @@ use std::{
 };
 
 use nix::unistd::Pid;
-use tenure::Lost;
+use tenure::{Clock, Lost, SystemClock};
 
 #[cfg(not(target_os = "linux"))]
 use super::GUARDIAN as OUTER;
@@ -67,11 +67,14 @@ impl<E: Into<io::Error>> From<E> for NotStarted {
 /// How long a guardian that has said its last word may take to go.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// How often that which is being ended is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// A command under its guardian.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// The guardian, or the standby that starts it.
-    outer: process::Child,
+    /// The guardian, or the standby that starts it; nothing once it was seen to its end.
+    outer: Option<process::Child>,
     link: Link<Report>,
     group: Option<Group>,
 }
@@ -97,7 +100,7 @@ impl Child {
         descriptors::send(&ours, &[&[stdin.as_fd()], liveness.as_slice()].concat())?;
         ours.set_nonblocking(true)?;
         let link = Link::new(tokio::net::UnixStream::from_std(ours)?);
-        let mut child = Self { outer, link, group: None };
+        let mut child = Self { outer: Some(outer), link, group: None };
         // This process may have stood still since the grant, and another may hold the lock.
         let deadline = launch.held.deadline().as_nanos();
         if let Err(lost) = launch.held.check() {
@@ -133,23 +136,37 @@ impl Child {
 
     /// Does the guardian's work in its place: ends the guardian and kills what it leaves, and
     /// returns when that is gone.
-    pub(crate) async fn take_over(&mut self) {
-        // Its end makes this process the one that collects the rest.
+    ///
+    /// A standby does the same, as this process may be stopped or killed half way. It gets as much
+    /// `patience` to finish, none if it is stopped.
+    pub(crate) async fn take_over(&mut self, patience: Duration) {
+        let standby = self.take_standby();
         self.end_outer();
-        let mut remains = Remains::with(self.group);
+        let until = SystemClock.now().saturating_add(patience);
+        let mut remains = Remains::with(self.group, standby);
         while !remains.end() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            let alone = SystemClock.now() >= until || remains.helper_is_stopped();
+            if alone && remains.without_help() {
+                continue;
+            }
+            tokio::time::sleep(LOOK).await;
         }
         // Where the system has no list of processes, it may have started the command without coming
         // to say so.
         while let Some(report) = self.report().await {
             if let Report::Started(leader) = report {
-                remains = Remains::with(Some(Group::led_by(leader)));
+                remains = Remains::with(Some(Group::led_by(leader)), None);
             }
         }
         while !remains.end() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(LOOK).await;
         }
+    }
+
+    /// The standby, where there is one, to be collected with the rest.
+    fn take_standby(&mut self) -> Option<Pid> {
+        let outer = if cfg!(target_os = "linux") { self.outer.take() } else { None };
+        outer.and_then(|outer| i32::try_from(outer.id()).ok()).map(Pid::from_raw)
     }
 
     /// Waits for the guardian to go after its last report. One that stands still by now is not
@@ -161,21 +178,26 @@ impl Child {
             self.end_outer();
             bury();
         } else {
-            self.take_over().await;
+            self.take_over(Duration::ZERO).await;
         }
     }
 
     /// Leaves a guardian that was given no order: it goes when it sees that.
     fn give_up(self) {
-        let Self { mut outer, link, .. } = self;
+        let Self { outer, link, .. } = self;
         drop(link);
-        let _ = outer.kill();
-        let _ = outer.wait();
+        end(outer);
     }
 
     fn end_outer(&mut self) {
-        let _ = self.outer.kill();
-        let _ = self.outer.wait();
+        end(self.outer.take());
+    }
+}
+
+fn end(process: Option<process::Child>) {
+    if let Some(mut process) = process {
+        let _ = process.kill();
+        let _ = process.wait();
     }
 }
 

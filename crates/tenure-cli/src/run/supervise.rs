@@ -24,7 +24,7 @@ use crate::{
 
 /// The longest time between two looks at the deadline.
 const BEAT: Duration = Duration::from_secs(1);
-/// How long a guardian that seems to be gone may take for a last word.
+/// How long a guardian that seems to be gone may take for a last word, and its standby for its work.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A command that runs under a lock, and all that concerns it.
@@ -177,18 +177,20 @@ impl Supervision<'_> {
 
     /// The group has to be gone now, by the guardian or without it.
     async fn end_overdue(&mut self) -> Ended {
-        let patience = PATIENCE.min(self.plan.margin / 4);
+        // Half of the margin is left: a quarter of that for the guardian, and one for its
+        // standby.
+        let patience = PATIENCE.min(self.plan.margin / 8);
         if let Some(ended) = self.last_word(patience).await {
             return ended;
         }
-        self.child.take_over().await;
+        self.child.take_over(patience).await;
         let at = SystemClock.now().as_nanos();
         Ended { how: How::Signal(Signal::SIGKILL as i32), cause: Cause::Lost, at }
     }
 
     /// The guardian is dead, or deaf.
     async fn replace_guardian(&mut self) -> Failure {
-        self.child.take_over().await;
+        self.child.take_over(PATIENCE.min(self.plan.margin / 2)).await;
         Failure::failed(
             "the guardian was killed, or stood still for too long, so the command was killed too; \
              leave the process lock-guardian alone, and choose a longer ttl on a busy machine",

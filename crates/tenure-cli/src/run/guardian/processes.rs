@@ -26,6 +26,17 @@ pub(super) fn children_in_session() -> io::Result<Vec<Pid>> {
     Ok(children.map(|it| Pid::from_raw(it.pid)).collect())
 }
 
+/// Whether a process stands still, for all that can be told.
+#[cfg(target_os = "linux")]
+pub(super) fn is_stopped(pid: Pid) -> bool {
+    Process::read(pid.as_raw()).is_ok_and(|read| read.is_some_and(|it| it.stopped))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_stopped(_pid: Pid) -> bool {
+    false
+}
+
 #[cfg(not(target_os = "linux"))]
 pub(super) fn any_in(_group: Pid) -> io::Result<bool> {
     Ok(true)
@@ -62,6 +73,7 @@ struct Process {
     group: i32,
     session: i32,
     dead: bool,
+    stopped: bool,
     threads: u32,
 }
 
@@ -101,6 +113,7 @@ impl Process {
                 group: group.as_raw(),
                 session: session.as_raw(),
                 dead: false,
+                stopped: false,
                 threads: 1,
             })),
             (Err(Errno::ESRCH), _) | (_, Err(Errno::ESRCH)) => Ok(None),
@@ -113,9 +126,11 @@ impl Process {
         let name_end = stat.iter().rposition(|byte| *byte == b')')?;
         let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
         let fields: Vec<_> = rest.split_ascii_whitespace().collect();
+        let state = *fields.first()?;
         Some(Self {
             pid,
-            dead: matches!(*fields.first()?, "Z" | "X"),
+            dead: matches!(state, "Z" | "X"),
+            stopped: matches!(state, "T" | "t"),
             parent: fields.get(1)?.parse().ok()?,
             group: fields.get(2)?.parse().ok()?,
             session: fields.get(3)?.parse().ok()?,
@@ -135,7 +150,9 @@ mod tests {
 
     #[test]
     fn a_process_can_have_any_name() {
-        let expected = Process { pid: 7, parent: 5, group: 6, session: 4, dead: false, threads: 3 };
+        let (dead, stopped) = (false, false);
+        let expected =
+            Process { pid: 7, parent: 5, group: 6, session: 4, dead, stopped, threads: 3 };
         let cut_within_a_character = b"\xc3\xbc\xc3";
         for name in [&b"a) Z b"[..], b"", b"\n", cut_within_a_character] {
             let rest = b") S 5 6 4 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 3 0 99 0 0\n";

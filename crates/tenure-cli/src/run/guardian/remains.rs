@@ -5,7 +5,7 @@ use nix::{
         signal::{Signal, kill},
         wait::{WaitPidFlag, WaitStatus, waitpid},
     },
-    unistd::{getpgid, getpgrp},
+    unistd::{Pid, getpgid, getpgrp},
 };
 
 use super::{group::Group, processes};
@@ -14,12 +14,25 @@ use super::{group::Group, processes};
 #[derive(Debug, Default)]
 pub(crate) struct Remains {
     groups: Vec<Group>,
+    /// A child that does the same work, and goes when it is done.
+    helper: Option<Pid>,
 }
 
 impl Remains {
-    /// Also those in `group`, where that is known.
-    pub(crate) fn with(group: Option<Group>) -> Self {
-        Self { groups: group.into_iter().collect() }
+    /// Also those in `group`, where that is known; and those of `helper`, which is left to see to
+    /// them. What it leaves when it dies becomes this process's own.
+    pub(crate) fn with(group: Option<Group>, helper: Option<Pid>) -> Self {
+        Self { groups: group.into_iter().collect(), helper }
+    }
+
+    /// Whether there is a helper and it stands still.
+    pub(crate) fn helper_is_stopped(&self) -> bool {
+        self.helper.is_some_and(processes::is_stopped)
+    }
+
+    /// Expects no help any more: the helper goes like the others. Says whether there was one.
+    pub(crate) fn without_help(&mut self) -> bool {
+        self.helper.take().is_some()
     }
 
     /// Kills what is there and collects the dead. Says whether nothing is left: children of the
@@ -28,7 +41,8 @@ impl Remains {
         // Where the list cannot be read, the known group is all that can be killed, and others may
         // live.
         let children = processes::children_in_session();
-        for child in children.iter().flatten() {
+        let helper = self.helper;
+        for child in children.iter().flatten().filter(|child| Some(**child) != helper) {
             // The dead still tell their group, so they are collected last.
             match getpgid(Some(*child)) {
                 Ok(group) if group != getpgrp() => self.note(Group::led_by(group.as_raw())),
