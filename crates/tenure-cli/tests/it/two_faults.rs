@@ -1,7 +1,7 @@
 //! tenure, the guardian and its standby: whichever of them are stopped or killed, the others end the
 //! command before the store lets somebody else in.
 
-use std::{cell::Cell, fmt::Write, thread};
+use std::{cell::Cell, fmt::Write, thread, time::Duration};
 
 use nix::{
     sys::signal::{Signal, kill},
@@ -19,6 +19,8 @@ const FAULTS: [Signal; 2] = [Signal::SIGSTOP, Signal::SIGKILL];
 const AT_ONCE: usize = 7;
 /// A lease whose margins leave a busy machine time to run who is to act.
 const OPTIONS: &str = "name --ttl 6s";
+/// After the first fault of a try the second comes this much later than in the try before.
+const APART: Duration = Duration::from_micros(500);
 /// The command, one more of its group, and a job in a group of its own.
 const FAMILY: &str =
     "exec bash -c 'sleep 1000 & set -m; sleep 1000 & echo $$ $(jobs -p) > pids; wait'";
@@ -52,8 +54,9 @@ impl Drop for Leftovers {
     }
 }
 
-/// Does this to a run, and says what the next holder of the lock sees of its command.
-fn seen_after(scene: &Scene, faults: &[(Who, Signal)]) -> String {
+/// Does this to a run, each fault `apart` from the one before, and says what the next holder of the
+/// lock sees of its command.
+fn seen_after(scene: &Scene, faults: &[(Who, Signal)], apart: Duration) -> String {
     let holder = scene.start(OPTIONS, FAMILY);
     let family = scene.pids("pids");
     assert_eq!(family.len(), 3);
@@ -71,7 +74,11 @@ fn seen_after(scene: &Scene, faults: &[(Who, Signal)]) -> String {
     }
     let next = scene.start("name", &format!("{look}echo looked"));
     scene.until_waiting("name", 1);
-    for (pid, fault) in victims {
+    for (number, (pid, fault)) in victims.into_iter().enumerate() {
+        if number > 0 {
+            // This is no wait for anything: it picks the moment of the fault.
+            thread::sleep(apart);
+        }
         // The second may be gone by then, with the first.
         let _ = kill(Pid::from_raw(pid), fault);
     }
@@ -93,7 +100,7 @@ fn nothing_outlives_the_lease_on(scene: impl Fn() -> Scene) {
         thread::scope(|threads| {
             let start = |faults: &'_ Vec<_>| {
                 let (scene, faults) = (scene(), faults.clone());
-                threads.spawn(move || seen_after(&scene, &faults))
+                threads.spawn(move || seen_after(&scene, &faults, Duration::ZERO))
             };
             let started: Vec<_> = some.iter().map(start).collect();
             seen.extend(started.into_iter().map(|round| round.join().unwrap()));
@@ -116,6 +123,32 @@ fn nothing_of_a_command_outlives_its_lease_on_redis_whichever_two_fail() {
         next.set(next.get() + 1);
         Scene::with_store(&format!("{}?prefix=round{}", server.url(), next.get()))
     });
+}
+
+#[test]
+fn nothing_of_a_command_outlives_its_lease_if_the_one_that_takes_over_is_stopped_at_work() {
+    let first_and_second =
+        [[Who::Guardian, Who::Tenure], [Who::Guardian, Who::Standby], [Who::Tenure, Who::Guardian]];
+    let tries: Vec<_> =
+        (0..AT_ONCE as u32).flat_map(|n| first_and_second.map(|who| (who, APART * n))).collect();
+    let mut wrong = Vec::new();
+    for some in tries.chunks(AT_ONCE) {
+        thread::scope(|threads| {
+            let start = |&([first, second], apart): &([Who; 2], Duration)| {
+                let faults = [(first, Signal::SIGKILL), (second, Signal::SIGSTOP)];
+                let round = threads.spawn(move || seen_after(&Scene::new(), &faults, apart));
+                (first, second, apart, round)
+            };
+            let started: Vec<_> = some.iter().map(start).collect();
+            for (first, second, apart, round) in started {
+                let seen = round.join().unwrap();
+                if seen != "looked\n" {
+                    wrong.push((first, second, apart, seen));
+                }
+            }
+        });
+    }
+    assert!(wrong.is_empty(), "outlived: {wrong:#?}");
 }
 
 #[test]

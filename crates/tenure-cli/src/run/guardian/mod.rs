@@ -98,7 +98,7 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
     if !vigil.may_start(SystemClock.now()) {
         return link.say(&Report::Ended(Ended::before_it_began())).await;
     }
-    limit.set(vigil.last_moment())?;
+    limit.set(vigil.last_moment(SystemClock.now()))?;
     let mut family = match start(command, foreground, stdin) {
         Ok(family) => family,
         Err(error) => return link.say(&Report::NotStarted(error.to_string())).await,
@@ -110,7 +110,7 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
             break how;
         }
         let until = act(&family, &mut vigil);
-        limit.set(vigil.last_moment())?;
+        limit.set(vigil.last_moment(SystemClock.now()))?;
         tokio::select! {
             biased;
             order = link.hear(), if !vigil.is_orphaned() => {

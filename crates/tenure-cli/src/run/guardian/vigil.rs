@@ -18,6 +18,9 @@ pub(crate) struct Terms {
     pub(crate) kill_when_lost: bool,
 }
 
+/// How long a guardian may stand still in the work of ending a command that has no deadline.
+const UNWATCHED: Duration = Duration::from_secs(1);
+
 /// Why a command's group is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Cause {
@@ -129,12 +132,20 @@ impl Vigil {
         !self.taken && !self.orphaned && now < self.deadline.saturating_sub(spare)
     }
 
-    /// By when this process must have acted: if it has not, it is stopped, and others must act.
-    pub(crate) fn last_moment(&self) -> Timestamp {
-        if self.killed || !self.terms.kill_when_lost {
-            return Timestamp::NEVER;
+    /// By when this process must act again, seen at `now`: if it has not, it is stopped, and others
+    /// must act. After the kill too, as children of the killed turn up later.
+    pub(crate) fn last_moment(&self, now: Timestamp) -> Timestamp {
+        if !self.terms.kill_when_lost {
+            // The command may run on, unless it was killed since nobody waits for it.
+            let ending = self.killed && self.orphaned;
+            return if ending { now.saturating_add(UNWATCHED) } else { Timestamp::NEVER };
         }
-        overdue(self.deadline, self.terms.margin)
+        let last = overdue(self.deadline, self.terms.margin);
+        if self.killed {
+            // One that is still at work is the more needed the longer that takes.
+            return last.max(now.saturating_add(self.terms.margin / 4));
+        }
+        last
     }
 
     /// What to do at `now`. Each of the two signals is asked for once.
@@ -222,12 +233,34 @@ mod tests {
     #[test]
     fn the_last_moment_lies_between_the_kill_and_the_deadline_and_moves_with_it() {
         let mut one = vigil(true);
-        assert_eq!(one.last_moment(), at(29_875));
+        assert_eq!(one.last_moment(at(0)), at(29_875));
         one.renewed(at(40_000));
-        assert_eq!(one.last_moment(), at(39_875));
-        one.next(at(39_750));
-        assert_eq!(one.last_moment(), Timestamp::NEVER, "it has acted");
-        assert_eq!(vigil(false).last_moment(), Timestamp::NEVER, "the command may run on");
+        assert_eq!(one.last_moment(at(0)), at(39_875));
+        assert_eq!(one.last_moment(at(50_000)), at(39_875), "nothing was killed yet");
+        assert_eq!(vigil(false).last_moment(at(0)), Timestamp::NEVER, "the command may run on");
+    }
+
+    #[test]
+    fn the_last_moment_stays_after_the_kill_and_moves_on_only_while_the_guardian_works() {
+        let mut one = vigil(true);
+        assert_eq!(one.next(at(29_750)), Step::Kill);
+        assert_eq!(one.last_moment(at(29_750)), at(29_875), "others of the family may turn up");
+        assert_eq!(
+            one.last_moment(at(29_870)),
+            at(29_870).saturating_add(MARGIN / 4),
+            "it works still"
+        );
+
+        let mut one = vigil(true);
+        one.orphaned();
+        assert_eq!(one.next(at(1)), Step::Kill);
+        assert_eq!(one.last_moment(at(1)), at(29_875));
+
+        let mut one = vigil(false);
+        one.orphaned();
+        assert_eq!(one.last_moment(at(1)), Timestamp::NEVER, "it has not killed yet");
+        assert_eq!(one.next(at(1)), Step::Kill);
+        assert_eq!(one.last_moment(at(1)), at(1_001));
     }
 
     #[test]
