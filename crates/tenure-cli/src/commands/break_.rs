@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use tenure::{
-    LockName, Tenure,
+    FaultKind, LockName, Tenure,
     proto::queue::{Contender, Mode, Snapshot},
 };
 
@@ -20,20 +20,37 @@ pub(super) async fn break_(
     voice: &Voice,
 ) -> Result<u8, Failure> {
     let store = tenure.store();
-    let seen = store.inspect(&args.name).await.map_err(|fault| at(&tenure, &args.name, &fault))?;
-    if !args.yes && !seen.holders.is_empty() && !confirmed(&args.name, &seen)? {
+    let seen = match store.inspect(&args.name).await {
+        Ok(seen) => Some(seen),
+        // Nobody can be told of, and to break the lock is what mends it.
+        Err(fault) if fault.kind() == FaultKind::Corrupt => None,
+        Err(fault) => return Err(at(&tenure, &args.name, &fault)),
+    };
+    let is_free = seen.as_ref().is_some_and(|seen| seen.holders.is_empty());
+    if !args.yes && !is_free && !confirmed(&args.name, seen.as_ref())? {
         return Err(Failure::Failed(format!("{} was left as it is", args.name)));
     }
     let evicted = store.evict(&args.name).await.map_err(|fault| at(&tenure, &args.name, &fault))?;
     answer(&if voice.is_json() {
         json::broken(&args.name, &evicted)
     } else {
-        told(&args.name, &evicted)
+        told(&args.name, seen.as_ref(), &evicted)
     })?;
     Ok(0)
 }
 
-fn confirmed(name: &LockName, seen: &Snapshot) -> Result<bool, Failure> {
+/// Who holds it, for all that can be told.
+fn shown(name: &LockName, seen: Option<&Snapshot>) -> String {
+    match seen {
+        Some(seen) => tables::snapshot(name, seen),
+        None => format!(
+            "What the store keeps of {} makes no sense, so nobody can be told who holds it.",
+            human::plain(name.as_str())
+        ),
+    }
+}
+
+fn confirmed(name: &LockName, seen: Option<&Snapshot>) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::Usage(
             "break asks before it takes a lock away, and here is no terminal to ask on; \
@@ -42,7 +59,7 @@ fn confirmed(name: &LockName, seen: &Snapshot) -> Result<bool, Failure> {
         ));
     }
     let mut err = anstream::stderr();
-    let shown = tables::snapshot(name, seen);
+    let shown = shown(name, seen);
     let name = human::plain(name.as_str());
     let question = format!(
         "{shown}\nIts holder is not asked. A command under `tenure run` is killed; anything else works \
@@ -56,8 +73,14 @@ fn confirmed(name: &LockName, seen: &Snapshot) -> Result<bool, Failure> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn told(name: &LockName, evicted: &[Contender]) -> String {
+fn told(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender]) -> String {
     let name = human::plain(name.as_str());
+    if evicted.is_empty() && seen.is_none() {
+        return format!(
+            "{name} was repaired: what the store kept of it made no sense. Whoever held it holds it \
+             no more."
+        );
+    }
     if evicted.is_empty() {
         return format!("{name} was free already");
     }

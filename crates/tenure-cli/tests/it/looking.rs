@@ -1,3 +1,5 @@
+use std::process::Output;
+
 use crate::{
     process::code,
     scene::{Scene, json, text},
@@ -83,6 +85,26 @@ fn break_says_in_json_which_token_it_fences_off() {
     assert_eq!(broken["evicted"][0]["token"], token.as_str());
     let again = scene.output(["break", "name", "--yes"]);
     assert_eq!((code(&again), text(&again.stdout)), (0, "name was free already\n"));
+}
+
+#[test]
+fn break_repairs_a_state_that_makes_no_sense() {
+    let scene = Scene::new();
+    let token = |output: &Output| text(&output.stdout).trim().parse::<u64>().unwrap();
+    let before = token(&scene.run("name", "echo $TENURE_TOKEN"));
+    scene.damage_the_only_state();
+    let refused = scene.run("name --no-wait", "true");
+    assert_eq!(code(&refused), 125);
+    assert!(text(&refused.stderr).contains("tenure break"), "{}", text(&refused.stderr));
+    let unasked = scene.output(["break", "name"]);
+    assert_eq!(code(&unasked), 2, "{}", text(&unasked.stderr));
+
+    let broken = scene.output(["break", "name", "--yes"]);
+    assert_eq!(code(&broken), 0, "{}", text(&broken.stderr));
+    assert!(text(&broken.stdout).contains("repaired"), "{}", text(&broken.stdout));
+    let after = scene.run("name --no-wait", "echo $TENURE_TOKEN");
+    assert_eq!(code(&after), 0, "{}", text(&after.stderr));
+    assert!(token(&after) > before, "tokens still rise");
 }
 
 #[test]

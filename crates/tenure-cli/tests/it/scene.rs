@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::FileExt,
     path::PathBuf,
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
@@ -100,6 +101,21 @@ impl Scene {
     /// What `show NAME --json` answers.
     pub(crate) fn show(&self, name: &str) -> serde_json::Value {
         json(&self.output(["show", name, "--json"]).stdout)
+    }
+
+    /// Overwrites a part of both copies of the state of the one name that was ever locked here.
+    pub(crate) fn damage_the_only_state(&self) {
+        let inside = |dir: PathBuf| -> Vec<PathBuf> {
+            fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
+        };
+        let boots = inside(self.path("locks/boots"));
+        let folders = boots.iter().flat_map(|boot| inside(boot.join("locks")));
+        let states: Vec<_> = folders.filter(|it| it.is_dir()).flat_map(inside).collect();
+        assert_eq!(states.len(), 1, "{states:?}");
+        let file = fs::OpenOptions::new().write(true).open(&states[0]).unwrap();
+        for at in [60, 2108] {
+            file.write_all_at(&[0xff; 40], at).unwrap();
+        }
     }
 
     /// Waits until so many wait for a lock.

@@ -119,3 +119,20 @@ fn break_asks_on_a_terminal_and_takes_no_for_an_answer() {
     let seen = screen.ends();
     assert!(seen.contains("Take name away? [y/N]"), "{seen}");
 }
+
+#[test]
+fn break_asks_before_it_repairs_and_says_that_nobody_can_be_told() {
+    let scene = Scene::new();
+    assert_eq!(code(&scene.run("name", "true")), 0);
+    scene.damage_the_only_state();
+    let mut screen = Screen::new(&scene);
+    for (answer, expected, then) in [("n", "125", 125), ("y", "0", 0)] {
+        screen.types("$T break name; echo $? > code\n");
+        screen.types(&format!("{answer}\n"));
+        assert_eq!(scene.line("code"), expected);
+        std::fs::remove_file(scene.path("code")).unwrap();
+        assert_eq!(code(&scene.run("name --no-wait", "true")), then);
+    }
+    let seen = screen.ends();
+    assert!(seen.contains("nobody can be told who holds it"), "{seen}");
+}
