@@ -203,6 +203,9 @@ impl Asking<'_> {
                         self.quorum.shared.holds.joins(self.attempt, member, own, token);
                     }
                     self.quorum.strike(self.name, &ask.owner);
+                    if self.statuses.iter().any(|status| matches!(status, Status::Busy)) {
+                        self.quorum.assemble_now_and_then();
+                    }
                     if known.is_some() && ask.mode == Mode::Shared {
                         // It may have been exclusive until now.
                         self.quorum.shared.board.wake_name(self.name);
@@ -322,6 +325,8 @@ impl Asking<'_> {
             self.heard(event);
         }
         let (quorum, name, options) = (self.quorum, self.name, &self.quorum.shared.options);
+        // What a member came back with after a restart may be in the way.
+        quorum.assemble_now_and_then();
         let now = options.now();
         let waits = matches!(ask.intent, Intent::Wait { .. });
         let random = options.entropy.jitter();

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use tenure_core::{
     Fault, FaultKind,
     proto::{
-        Backoff,
+        Backoff, Timestamp,
         quorum::{
             majority,
             mark::{self, Standing},
@@ -24,6 +24,13 @@ use crate::{
 const TRIES: u32 = 12;
 /// How long a member may take here: a new connection may have to be made.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often members are looked at of which no answer needs it.
+const NOW_AND_THEN: Duration = Duration::from_secs(1);
+
+fn next_look(now: Timestamp) -> u64 {
+    now.saturating_add(NOW_AND_THEN).as_nanos()
+}
 
 /// What to do about a member that keeps other rules than this client.
 pub(crate) const SAME_RULES: &str =
@@ -69,6 +76,17 @@ impl QuorumStore {
         });
     }
 
+    /// The same, but no more often than that it costs nothing: for asks that other members answered,
+    /// so that nobody has seen whether one of these restarted.
+    pub(crate) fn assemble_now_and_then(&self) {
+        let now = self.shared.options.now();
+        let due = |at: u64| (now.as_nanos() >= at).then(|| next_look(now));
+        let next = &self.shared.next_look;
+        if next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok() {
+            self.assemble_later();
+        }
+    }
+
     async fn assemble_here(&self, all: bool) -> Result<(), Fault> {
         let _alone = self.shared.assembling.lock().await;
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(400));
@@ -77,26 +95,30 @@ impl QuorumStore {
             let count = |wanted: &Standing| -> usize {
                 looks.iter().flatten().filter(|look| look.standing == *wanted).count()
             };
-            if count(&Standing::Counted) > 0 {
+            let counted = count(&Standing::Counted);
+            if counted > 0 {
                 self.shared.has_counted.store(true, Ordering::Relaxed);
             }
-            let is_empty = count(&Standing::Unmarked) == self.members.len();
+            let (claimed, unmarked) = (count(&Standing::Claimed), count(&Standing::Unmarked));
+            let is_empty = unmarked == self.members.len();
             let is_new = is_empty && !self.shared.has_counted.load(Ordering::Relaxed);
             let noted = if is_new { self.noted().await? } else { Some(true) };
             let marks = self.marks(&looks)?;
+            let answered = looks.iter().flatten().count();
+            let needed = majority(self.members.len());
             let done = match noted {
-                _ if count(&Standing::Claimed) > 0 => false,
                 None => false,
                 Some(false) => self.found(&marks).await?,
+                // Others are founding it.
+                Some(true) if claimed > 0 && claimed + unmarked == answered => false,
                 Some(true) => {
                     self.mark_as_new(&marks, &looks).await?;
-                    true
+                    // Who claimed a member may be gone. Those that count do not wait for it.
+                    claimed == 0 || counted >= needed
                 }
             };
             if done {
-                let answered = looks.iter().flatten().count();
-                let enough = answered >= majority(self.members.len());
-                self.shared.assembled.store(enough, Ordering::Release);
+                self.shared.assembled.store(answered >= needed, Ordering::Release);
                 return Ok(());
             }
             let pause = backoff.next(self.shared.options.entropy.jitter());
@@ -113,7 +135,7 @@ impl QuorumStore {
     /// What a look at each member shows; `None` where no answer came.
     async fn looks(&self, all: bool) -> Result<Vec<Option<Look>>, Fault> {
         let mut looks: Vec<Option<Look>> = vec![None; self.members.len()];
-        let (mut answered, mut is_new) = (0, true);
+        let (mut answered, mut counted, mut is_new, mut claimed) = (0, 0, true, false);
         let needed = majority(self.members.len());
         let charter = self.shared.charter;
         let mut calls = self.ask_members(|member| async move { look(&member, &charter).await });
@@ -124,14 +146,17 @@ impl QuorumStore {
                 Err(_) => {}
                 Ok(seen) => {
                     is_new &= seen.standing == Standing::Unmarked;
+                    claimed |= seen.standing == Standing::Claimed;
+                    counted += usize::from(seen.standing == Standing::Counted);
                     answered += 1;
                     if let Some(look) = looks.get_mut(member) {
                         *look = Some(seen);
                     }
                 }
             }
-            // Only who founds a quorum needs all of them.
-            if answered >= needed && !is_new && !all {
+            // Only who founds a quorum needs all of them, and who finds one that is just claimed.
+            let enough = counted >= needed || answered >= needed && !is_new && !claimed;
+            if enough && !all {
                 break;
             }
         }

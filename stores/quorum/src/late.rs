@@ -20,6 +20,7 @@ use crate::{
     background::TakingBack,
     error::Status,
     members::{Told, within},
+    standing::look,
 };
 
 impl Asking<'_> {
@@ -45,6 +46,7 @@ impl Asking<'_> {
         }
         let taking_back = self.taking_back();
         let (quorum, mut events, attempt) = (self.quorum.clone(), self.events, self.attempt);
+        let charter = self.quorum.shared.charter;
         self.quorum.shared.background.run(async move {
             while let Some(event) = events.next().await {
                 unmarked |= event.shows_no_mark();
@@ -58,9 +60,13 @@ impl Asking<'_> {
                 }
                 if !in_doubt {
                     let (name, owner) = (&taking_back.name, &taking_back.owner);
-                    let raise = store.raise(name, owner, token);
+                    let (clock, limit) = (&taking_back.clock, taking_back.limit);
+                    let raise = within(clock.clone(), limit, store.raise(name, owner, token));
+                    let look = within(clock.clone(), limit, look(&store, &charter));
                     // Its own token may be greater, which is as good.
-                    let _ = within(taking_back.clock.clone(), taking_back.limit, raise).await;
+                    let (_, seen) = join(raise, look).await;
+                    // A member that is always slow would keep an old mark until it is needed.
+                    unmarked |= seen.is_ok_and(|seen| seen.standing.needs_mark());
                 }
                 // The hold may have ended before it came to this member.
                 if !quorum.shared.holds.is_held(attempt) && kept(Rule::LateGrantGivenBack) {

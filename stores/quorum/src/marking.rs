@@ -7,7 +7,7 @@ use tenure_core::{
     Clock, Fault, LockName,
     proto::{
         queue::{Answer, Ask, Intent, Mode, Order, Released},
-        quorum::mark::{self, Standing},
+        quorum::mark::{self, Charter, Standing},
     },
 };
 
@@ -15,7 +15,7 @@ use crate::{
     QuorumStore,
     assembly::PATIENCE,
     members::{Call, Calls, Member, Told, mark_name, note_name, within},
-    standing::Look,
+    standing::{Look, look},
 };
 
 impl QuorumStore {
@@ -99,7 +99,6 @@ impl QuorumStore {
         looks: &[Option<Look>],
     ) -> Result<(), Fault> {
         let (name, note) = (mark_name()?, note_name()?);
-        let keep = self.shared.charter.new_mark();
         let each = self.members.iter().zip(marks).zip(looks);
         let markings: Calls<_> = each
             .filter_map(|((member, mark), look)| {
@@ -110,7 +109,7 @@ impl QuorumStore {
                     name: name.clone(),
                     note: note.clone(),
                     mark: mark.clone(),
-                    keep,
+                    charter: self.shared.charter,
                 };
                 let has_old = *standing == Standing::Restarted;
                 standing.needs_mark().then(|| Box::pin(marking.anew(has_old)) as Call<_>)
@@ -145,20 +144,28 @@ struct Marking {
     name: LockName,
     note: LockName,
     mark: Ask,
-    keep: Duration,
+    charter: Charter,
 }
 
 impl Marking {
     async fn anew(self, has_old: bool) -> Result<(), Fault> {
         if has_old {
-            if !self.is_noted().await? {
+            if !self.is_noted().await? || !self.has_old().await? {
                 return Ok(());
             }
-            // Two clients may do so at once, or one of them late: then a good mark goes too, and the
-            // member is kept out for longer.
             self.patiently(self.member.evict(&self.name)).await?;
         }
-        self.sets(&self.name, self.keep).await.map(drop)
+        self.sets(&self.name, self.charter.new_mark()).await.map(drop)
+    }
+
+    /// Whether the mark is still the old one, seen a moment ago: with one that others set meanwhile
+    /// the time would go that the member has been kept out for.
+    async fn has_old(&self) -> Result<bool, Fault> {
+        let asked = self.clock.now();
+        let seen = self.patiently(look(&self.member, &self.charter)).await?;
+        // A process that stood still may hear of it long after.
+        let late = self.clock.now().since(asked) > PATIENCE;
+        Ok(!late && seen.standing == Standing::Restarted)
     }
 
     /// Sees to it that the member is known to have been marked before, so that nobody takes the

@@ -28,6 +28,12 @@ struct Report {
     standing: Option<Standing>,
 }
 
+impl Report {
+    fn needs_mark(&self) -> bool {
+        self.standing.as_ref().is_some_and(Standing::needs_mark)
+    }
+}
+
 /// One hold under renewal.
 struct Hold {
     renewal: Renewal,
@@ -65,8 +71,17 @@ impl QuorumStore {
             unmarked |= note(&mut holds, report);
         }
         if !reports.is_empty() {
-            // A member that is slow is to renew all the same.
-            self.shared.background.run(async move { while reports.next().await.is_some() {} });
+            // A member that is slow is to renew all the same, and to have a mark.
+            let quorum = self.clone();
+            self.shared.background.run(async move {
+                let mut unmarked = false;
+                while let Some(report) = reports.next().await {
+                    unmarked |= report.needs_mark();
+                }
+                if unmarked {
+                    quorum.assemble_later();
+                }
+            });
         }
         if unmarked {
             self.assemble_later();
@@ -170,11 +185,12 @@ impl QuorumStore {
 
 /// Counts what a member reported; says whether it needs a mark.
 fn note(holds: &mut [Hold], report: Report) -> bool {
+    let needs_mark = report.needs_mark();
     let Report { member, answers, standing } = report;
     let counted = standing == Some(Standing::Counted);
     for (hold, answer) in holds.iter_mut().zip(answers) {
         hold.tally.answered(answer, counted);
         hold.answers.push((member, answer));
     }
-    standing.is_some_and(|standing| standing.needs_mark())
+    needs_mark
 }

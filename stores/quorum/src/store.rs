@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
     time::Duration,
 };
 
@@ -65,6 +68,8 @@ pub(crate) struct Shared {
     pub(crate) assembled: AtomicBool,
     /// Whether members were ever seen that count: then an empty quorum is no new one.
     pub(crate) has_counted: AtomicBool,
+    /// When members are to be looked at that no answer tells of, in nanoseconds of the clock.
+    pub(crate) next_look: AtomicU64,
 }
 
 impl QuorumStore {
@@ -95,6 +100,7 @@ impl QuorumStore {
             assembling: tokio::sync::Mutex::new(()),
             assembled: AtomicBool::new(false),
             has_counted: AtomicBool::new(false),
+            next_look: AtomicU64::new(0),
         };
         Ok(Self { members: members.into(), shared: Arc::new(shared) })
     }

@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod conformance;
+mod drill;
 mod gate;
 mod kinds;
 mod leftovers;
 mod locks;
 mod members;
+mod remarking;
+mod restarts;
 mod servers;
 mod sim;
 mod simulation;

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure_core::{AcquireError, Guard, Store, Tenure};
+use tenure_core::{AcquireError, Guard, Store, Tenure, proto::Renewed, store::Renewal};
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_testkit::{
     proto::rule::{Rule, break_rule},
@@ -182,12 +182,45 @@ async fn after_a_restart_of_all_members_nothing_is_granted_for_one_longest_lease
     let findings = store.health().await.unwrap();
     let kept_out = findings.iter().filter(|one| one.found.contains("it restarted")).count();
     assert_eq!(kept_out, 3, "{findings:?}");
+    let marks = marks(&servers).await;
     let after = Tenure::new(Arc::new(store));
     let error = after.mutex("b").ttl(TTL).try_lock().await.unwrap_err().to_string();
     assert!(error.contains("it restarted"), "{error}");
-    let guard = locked(&after, "a").await;
+    // Who looks in between, and who comes new, waits no longer and lets nobody wait longer.
+    let guard = loop {
+        let new = Tenure::new(Arc::new(quorum(&servers, LONGEST).await));
+        if let Ok(Some(guard)) = new.mutex("a").ttl(TTL).try_lock().await {
+            break guard;
+        }
+        assert!(restarted.elapsed() < PATIENCE, "never granted again");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
     assert!(Instant::now() >= restarted + LONGEST, "granted at once");
     assert!(guard.token() > token);
+    assert_eq!(self::marks(&servers).await, marks);
+}
+
+/// The marks of all members, in words.
+async fn marks(servers: &[RedisServer]) -> Vec<String> {
+    let mut marks = Vec::new();
+    for member in members(servers) {
+        let seen = member.inspect(&name("tenure:quorum")).await.unwrap();
+        marks.push(seen.holders[0].label.clone());
+    }
+    marks
+}
+
+#[tokio::test]
+async fn a_renewal_counts_no_member_whose_mark_cannot_be_seen() {
+    let servers = servers(3);
+    let store = quorum(&servers, LONGEST).await;
+    let hold = ask(1, LONGEST);
+    assert!(token(&store.acquire(&name("a"), &hold).await.unwrap()).is_some());
+    for server in &servers[..2] {
+        server.command(&["ACL", "SETUSER", "default", "-info"]);
+    }
+    let renewal = Renewal { name: name("a"), owner: hold.owner, ttl: LONGEST };
+    assert_eq!(store.renew(&[renewal]).await, [Renewed::Unknown]);
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ fn simulation_of_one_quorum_can_be_repeated() {
 }
 
 /// No rule may need more seeds than this to be noticed.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 10_000;
 
 #[test]
 fn every_broken_rule_of_quorums_is_noticed() {
