@@ -199,6 +199,8 @@ impl Asking<'_> {
                         self.quorum.shared.options.now(),
                         ask.ttl,
                     );
+                    let until = self.quorum.shared.options.now().saturating_add(ask.ttl);
+                    self.quorum.shared.holds.may_come_late(self.attempt, self.doubtful(), until);
                     for (member, own) in self.ballot.joined() {
                         self.quorum.shared.holds.joins(self.attempt, member, own, token);
                     }
@@ -389,6 +391,15 @@ impl Asking<'_> {
     fn held_by_others(self) -> Answer {
         let retry_after = self.retry_after.unwrap_or(SHORTEST_RETRY);
         Answer::Busy { retry_after, ahead: 0, holder: self.holder, place: None }
+    }
+
+    /// The members to which an ask of this attempt may still come.
+    fn doubtful(&self) -> impl Iterator<Item = usize> {
+        let all = self.in_doubt_before;
+        self.statuses
+            .iter()
+            .enumerate()
+            .filter_map(move |(member, status)| (all || status.is_in_doubt()).then_some(member))
     }
 
     fn may_hold_anywhere(&self) -> bool {

@@ -39,6 +39,11 @@ impl Status {
         Self::Unseen { kind: fault.kind(), what, cure }
     }
 
+    /// Whether the call may come to the member later.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        matches!(self, Self::Failed { kind: FaultKind::InDoubt, .. })
+    }
+
     fn words(&self) -> String {
         match self {
             Self::Silent => "no answer yet".to_owned(),

@@ -41,6 +41,8 @@ struct Acquisition {
     lease: Duration,
     /// An ask of this attempt was in doubt: a member may hold the name by it.
     in_doubt: bool,
+    /// Until when an ask that was in doubt may still come to each member.
+    late: BTreeMap<usize, Timestamp>,
     /// It was released, so its owner is not to be used again.
     ended: bool,
     /// It was released and stays taken, so that no other attempt may follow while it does.
@@ -61,6 +63,16 @@ pub(crate) struct Held {
     pub(crate) label: String,
     /// Members that joined it with a greater token of their own.
     pub(crate) joined: Vec<(usize, Token)>,
+}
+
+/// What is to be released of an acquisition.
+#[derive(Debug)]
+pub(crate) struct Releasing {
+    pub(crate) attempt: Attempt,
+    /// The longest lease it has asked for, if that is known.
+    pub(crate) lease: Option<Duration>,
+    /// The members to which an ask may still come.
+    pub(crate) late: Vec<usize>,
 }
 
 /// One attempt at an acquisition.
@@ -92,6 +104,7 @@ impl Holds {
         };
         if known.ended {
             (known.ended, known.in_doubt) = (false, false);
+            known.late.clear();
             known.attempt += 1;
         }
         (Attempt { of: *owner, number: known.attempt }, known.held.clone())
@@ -114,6 +127,7 @@ impl Holds {
             if !known.kept && known.attempt <= attempt.number {
                 known.attempt = attempt.number + 1;
                 known.in_doubt = false;
+                known.late.clear();
             }
         });
     }
@@ -123,6 +137,21 @@ impl Holds {
         self.update(attempt.of, now, ttl, |known| {
             known.in_doubt |= known.attempt == attempt.number;
         });
+    }
+
+    /// These members did not answer an ask of this attempt, which may come to them as long as its lease
+    /// lasts: also after the release of a hold that the others granted.
+    pub(crate) fn may_come_late(
+        &self,
+        attempt: Attempt,
+        members: impl IntoIterator<Item = usize>,
+        until: Timestamp,
+    ) {
+        let mut state = self.lock();
+        let known = state.known.get_mut(&attempt.of).filter(|one| one.attempt == attempt.number);
+        if let Some(known) = known {
+            known.late.extend(members.into_iter().map(|member| (member, until)));
+        }
     }
 
     /// Whether an earlier ask of this attempt was in doubt.
@@ -193,24 +222,21 @@ impl Holds {
         (Attempt { of: *owner, number: known.attempt }, known.held.clone())
     }
 
-    /// The acquisition is given up: the attempt to release, and the longest lease it has asked for
-    /// if that is known. Its owner is not used again while releases may still arrive.
-    pub(crate) fn releasing(
-        &self,
-        owner: &Owner,
-        keep: Duration,
-        now: Timestamp,
-    ) -> (Attempt, Option<Duration>) {
-        let (mut attempt, mut lease) = (0, Duration::ZERO);
+    /// The acquisition is given up: what to release. Its owner is not used again while releases may
+    /// still arrive.
+    pub(crate) fn releasing(&self, owner: &Owner, keep: Duration, now: Timestamp) -> Releasing {
+        let (mut attempt, mut lease, mut late) = (0, Duration::ZERO, Vec::new());
         self.update(*owner, now, Duration::ZERO, |known| {
             known.held = None;
             // However long the lease was that it had.
             known.forget_at = now.saturating_add(keep).saturating_add(AFTER);
             (known.ended, known.kept) = (keep.is_zero(), known.kept || !keep.is_zero());
             (attempt, lease) = (known.attempt, known.lease);
+            known.late.retain(|_, until| *until > now);
+            late = known.late.keys().copied().collect();
         });
         let lease = Some(lease).filter(|lease| !lease.is_zero());
-        (Attempt { of: *owner, number: attempt }, lease)
+        Releasing { attempt: Attempt { of: *owner, number: attempt }, lease, late }
     }
 
     /// A member joined this attempt late. If its own token is greater than that of the hold, it
@@ -251,6 +277,7 @@ impl Holds {
             held: None,
             lease: Duration::ZERO,
             in_doubt: false,
+            late: BTreeMap::new(),
             ended: false,
             kept: false,
             pauses: Backoff::new(PAUSES.0, PAUSES.1),

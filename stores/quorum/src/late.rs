@@ -68,6 +68,10 @@ impl Asking<'_> {
                     // A member that is always slow would keep an old mark until it is needed.
                     unmarked |= seen.is_ok_and(|seen| seen.standing.needs_mark());
                 }
+                if in_doubt {
+                    let until = taking_back.clock.now().saturating_add(taking_back.ttl);
+                    quorum.shared.holds.may_come_late(attempt, [member], until);
+                }
                 // The hold may have ended before it came to this member.
                 if !quorum.shared.holds.is_held(attempt) && kept(Rule::LateGrantGivenBack) {
                     quorum.shared.background.run(taking_back.clone().from(store, in_doubt));

@@ -15,6 +15,7 @@ use crate::{
     QuorumStore,
     background::TakingBack,
     error::{Status, no_majority, too_long},
+    holds::Releasing,
     members::{Told, ask_all},
     store::refuse_reserved,
 };
@@ -34,7 +35,8 @@ impl QuorumStore {
         }
         self.strike(name, owner);
         let options = &self.shared.options;
-        let (attempt, lease) = self.shared.holds.releasing(owner, keep, options.now());
+        let Releasing { attempt, lease, late } =
+            self.shared.holds.releasing(owner, keep, options.now());
         let owner = attempt.owner();
         // Where no answer came it is released again: else the member would keep the name taken until
         // the lease ends.
@@ -77,14 +79,23 @@ impl QuorumStore {
         };
         // Without a majority the caller releases again, and is to be told what became of it.
         if decision != Decision::Open {
-            failed.into_iter().for_each(|member| self.release_again(&again, member));
+            failed.retain(|member| !late.contains(member));
+            failed.into_iter().for_each(|member| self.release_again(&again, member, false));
+            // An ask that comes to a member after this release would hold the name for nobody. Not
+            // before the member has answered: this release is to find what is there.
+            let heard = |member: &usize| {
+                statuses.get(*member).is_some_and(|status| !matches!(status, Status::Silent))
+            };
+            let heard = late.iter().copied().filter(heard);
+            heard.for_each(|member| self.release_again(&again, member, true));
         }
         if !calls.is_empty() {
             let quorum = self.clone();
             self.shared.background.run(async move {
                 while let Some(Told { member, answer }) = calls.next().await {
-                    if answer.is_err() {
-                        quorum.release_again(&again, member);
+                    let late = late.contains(&member);
+                    if answer.is_err() || late {
+                        quorum.release_again(&again, member, late);
                     }
                 }
             });
@@ -102,9 +113,9 @@ impl QuorumStore {
         }
     }
 
-    fn release_again(&self, again: &TakingBack, member: usize) {
+    fn release_again(&self, again: &TakingBack, member: usize, in_doubt: bool) {
         if let Some(store) = self.members.get(member) {
-            self.shared.background.run(again.clone().from(store.clone(), false));
+            self.shared.background.run(again.clone().from(store.clone(), in_doubt));
         }
     }
 }

@@ -117,11 +117,16 @@ impl QuorumStore {
         match result {
             Renewed::Lost => {
                 let now = self.shared.options.now();
-                self.shared.holds.releasing(&hold.attempt.of(), Duration::ZERO, now);
-                // What is left of it must not stand in others' way.
+                let late =
+                    self.shared.holds.releasing(&hold.attempt.of(), Duration::ZERO, now).late;
+                // What is left of it, or comes late, must not stand in others' way.
                 let left = stores(|answer| matches!(answer, Renewed::Renewed { .. }));
-                for (_, store) in left {
-                    self.shared.background.run(self.taking_back(&hold.renewal).from(store, false));
+                let left = left.into_iter().map(|(_, store)| (store, false));
+                let late =
+                    late.iter().filter_map(|at| Some((self.members.get(*at)?.clone(), true)));
+                for (store, in_doubt) in left.chain(late) {
+                    let taking_back = self.taking_back(&hold.renewal);
+                    self.shared.background.run(taking_back.from(store, in_doubt));
                 }
             }
             Renewed::Unknown if kept(Rule::RenewalMakesNoMajority) => {}
@@ -164,6 +169,10 @@ impl QuorumStore {
                     Ok(Answer::Busy { .. }) => return,
                     Err(_) => true,
                 };
+                if in_doubt {
+                    let until = clock.now().saturating_add(ask.ttl);
+                    shared.holds.may_come_late(attempt, [member], until);
+                }
                 if !shared.holds.is_held(attempt) {
                     taking_back.from(store, in_doubt).await;
                 }

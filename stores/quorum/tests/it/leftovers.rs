@@ -3,19 +3,25 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
-    FaultKind, MemoryStore, SeededEntropy, Store,
-    proto::queue::{Answer, Ask, Mode, Released},
+    Clock, FaultKind, MemoryStore, SeededEntropy, Store,
+    proto::{
+        Renewed,
+        queue::{Answer, Ask, Mode, Released},
+    },
+    store::Renewal,
 };
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_testkit::{
     Random,
-    fault::{Faults, Unreliable},
+    fault::{Faults, Tally, Unreliable},
     sim::SimClock,
 };
 
 use crate::support::{ask, name, token};
 
 const LEASE: Duration = Duration::from_secs(20);
+
+type Connect = fn(Arc<dyn Store>, Arc<dyn Clock>, Faults, Random, Arc<Tally>) -> Unreliable;
 
 struct Scene {
     quorum: QuorumStore,
@@ -25,12 +31,16 @@ struct Scene {
 
 impl Scene {
     async fn new() -> Self {
+        Self::with(Unreliable::without_late_calls).await
+    }
+
+    async fn with(connect: Connect) -> Self {
         let clock = Arc::new(SimClock::true_time());
         let stores: Vec<_> = (0..3).map(|_| MemoryStore::with_clock(clock.clone())).collect();
         let line = |store: &MemoryStore| {
             let (store, random) = (Arc::new(store.clone()), Random::new(1));
             let faults = faults(0);
-            Unreliable::without_late_calls(store, clock.clone(), faults, random, Arc::default())
+            connect(store, clock.clone(), faults, random, Arc::default())
         };
         let lines: Vec<_> = stores.iter().map(line).collect();
         let members = lines.iter().map(|line| Arc::new(line.clone()) as Arc<dyn Store>).collect();
@@ -47,6 +57,13 @@ impl Scene {
         }
     }
 
+    /// An ask that was thought to be lost comes to a member, and is given back there.
+    async fn comes_late(&self, member: usize, ask: &Ask) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(token(&self.stores[member].acquire(&name("a"), ask).await.unwrap()).is_some());
+        self.freed(member).await;
+    }
+
     /// Waits until a member has nothing of the name, for much less than a lease.
     async fn freed(&self, member: usize) {
         for _ in 0..500 {
@@ -57,6 +74,11 @@ impl Scene {
         }
         panic!("member {member} still has it");
     }
+}
+
+/// Answers that take a while.
+fn slow() -> Faults {
+    Faults { reply_late: 1_000, delay: Duration::from_millis(200), ..faults(0) }
 }
 
 fn faults(refused: u32) -> Faults {
@@ -103,6 +125,111 @@ async fn what_comes_late_of_an_ask_for_a_name_that_stays_taken_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_dropped_ask_has_won_is_given_back_when_the_next_one_is_outvoted() {
+    let (scene, name) = (Scene::new().await, name("a"));
+    for line in &scene.lines[1..] {
+        line.set_faults(Faults { request_lost: 1_000, ..faults(0) });
+    }
+    let first = ask(1, LEASE);
+    let asking = scene.quorum.acquire(&name, &first);
+    assert!(tokio::time::timeout(Duration::from_millis(1), asking).await.is_err());
+    for store in &scene.stores[1..] {
+        assert!(token(&store.acquire(&name, &ask(2, LEASE)).await.unwrap()).is_some());
+    }
+    // The member that has it says nothing of it.
+    scene.refuse(&[0]);
+    let answer = scene.quorum.acquire(&name, &first).await.unwrap();
+    assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    scene.refuse(&[]);
+    scene.freed(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_late_of_the_only_ask_for_a_name_that_stays_taken_is_given_back() {
+    let (scene, name) = (Scene::with(Unreliable::new).await, name("a"));
+    let (linger, other) = (Duration::from_secs(1), ask(2, LEASE));
+    for store in &scene.stores {
+        store.acquire(&name, &other).await.unwrap();
+        store.release(&name, &other.owner, linger).await.unwrap();
+    }
+    scene.lines[1].set_faults(Faults { request_lost: 1_000, ..faults(0) });
+    let answer = scene.quorum.acquire(&name, &ask(1, LEASE)).await.unwrap();
+    assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    scene.refuse(&[]);
+    tokio::time::sleep(linger).await;
+    // The call was not lost, but late.
+    assert!(token(&scene.stores[1].acquire(&name, &ask(1, LEASE)).await.unwrap()).is_some());
+    scene.freed(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_a_hold_that_a_majority_lost_is_given_back() {
+    let (scene, name) = (Scene::new().await, name("a"));
+    let hold = ask(1, LEASE);
+    scene.quorum.acquire(&name, &hold).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    for store in &scene.stores[1..] {
+        store.evict(&name).await.unwrap();
+    }
+    let renewal = Renewal { name: name.clone(), owner: hold.owner, ttl: LEASE };
+    assert_eq!(scene.quorum.renew(&[renewal]).await, [Renewed::Lost]);
+    scene.freed(0).await;
+}
+
+/// Why an ask may still come to a member when the hold that the others granted is released.
+#[derive(Clone, Copy, Debug)]
+enum Doubt {
+    Before,
+    FirstOfAll,
+    LastOfAll,
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ask_that_comes_to_a_member_after_the_release_is_given_back() {
+    for doubt in [Doubt::Before, Doubt::FirstOfAll, Doubt::LastOfAll] {
+        let (scene, name) = (Scene::with(Unreliable::new).await, name("a"));
+        let hold = ask(1, LEASE);
+        let lost = Faults { request_lost: 1_000, ..faults(0) };
+        match doubt {
+            Doubt::Before => {
+                scene.refuse(&[1, 2]);
+                scene.quorum.acquire(&name, &hold).await.unwrap_err();
+                scene.refuse(&[]);
+            }
+            Doubt::FirstOfAll => {
+                scene.lines[..2].iter().for_each(|line| line.set_faults(slow()));
+                scene.lines[2].set_faults(Faults { patience: Duration::ZERO, ..lost });
+            }
+            Doubt::LastOfAll => scene.lines[2].set_faults(lost),
+        }
+        assert!(token(&scene.quorum.acquire(&name, &hold).await.unwrap()).is_some());
+        // The ask is given up, and then its hold let go.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        scene.refuse(&[]);
+        scene.quorum.release(&name, &hold.owner, Duration::ZERO).await.unwrap();
+        scene.comes_late(2, &hold).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_that_was_to_come_back_to_a_member_and_does_after_the_release_is_given_back() {
+    let (scene, name) = (Scene::with(Unreliable::new).await, name("a"));
+    let hold = ask(1, LEASE);
+    scene.quorum.acquire(&name, &hold).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    scene.stores[0].evict(&name).await.unwrap();
+    scene.lines[1..].iter().for_each(|line| line.set_faults(slow()));
+    let renewal = Renewal { name: name.clone(), owner: hold.owner, ttl: LEASE };
+    let renewed = scene.quorum.renew(&[renewal]).await;
+    assert!(matches!(renewed[0], Renewed::Renewed { .. }), "{renewed:?}");
+    scene.lines[0].set_faults(Faults { request_lost: 1_000, ..faults(0) });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    scene.refuse(&[]);
+    scene.quorum.release(&name, &hold.owner, Duration::ZERO).await.unwrap();
+    scene.comes_late(0, &hold).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_member_that_missed_a_release_is_released_again() {
     let (scene, name) = (Scene::new().await, name("a"));
     scene.quorum.acquire(&name, &ask(1, LEASE)).await.unwrap();
@@ -124,4 +251,20 @@ async fn a_member_that_joins_by_a_downgrade_knows_who_it_is() {
     assert!(token(&scene.quorum.acquire(&name, &downgrade).await.unwrap()).is_some());
     let seen = scene.stores[1].inspect(&name).await.unwrap();
     assert_eq!(seen.holders[0].label, "owner 1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_that_comes_back_to_a_member_after_its_release_is_given_back() {
+    let (scene, name) = (Scene::new().await, name("a"));
+    let hold = ask(1, LEASE);
+    scene.quorum.acquire(&name, &hold).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    scene.stores[0].evict(&name).await.unwrap();
+    let renewal = Renewal { name: name.clone(), owner: hold.owner, ttl: LEASE };
+    let renewed = scene.quorum.renew(&[renewal]).await;
+    assert!(matches!(renewed[0], Renewed::Renewed { .. }), "{renewed:?}");
+    // The member is asked to take it back, and gets the release before that ask.
+    scene.quorum.release(&name, &hold.owner, Duration::ZERO).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    scene.freed(0).await;
 }
