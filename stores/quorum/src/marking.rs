@@ -49,9 +49,8 @@ impl QuorumStore {
             let name = name.clone();
             async move { member.acquire(&name, &claim).await }
         });
-        let (mut doubt, mut twice) = (false, None);
+        let mut twice = None;
         for Told { member, answer } in calls.collect::<Vec<_>>().await {
-            doubt |= answer.is_err();
             if let Ok(Answer::Busy { holder: Some(holder), .. }) = &answer
                 && let Some(other) = claims.iter().position(|claim| claim.label == holder.label)
             {
@@ -61,7 +60,7 @@ impl QuorumStore {
                 *granted = true;
             }
         }
-        let all = !doubt && granted.iter().all(|granted| *granted);
+        let all = granted.iter().all(|granted| *granted);
         let keep = if all { mark::LIFE } else { Duration::ZERO };
         let calls: Calls<_> = self.each_with(claims, |member, claim| {
             let name = name.clone();

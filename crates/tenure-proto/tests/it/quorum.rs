@@ -201,6 +201,9 @@ fn a_member_counts_when_its_memory_is_older_than_the_longest_lease() {
     assert_eq!(seen(SECOND), Standing::Counted);
     let again = CHARTER.standing(&marked(label(true), LIFE + SECOND), NOW);
     assert_eq!(again, Standing::KeptOut { rest: SECOND, restarted: true });
+    let mut ageless = marked(label(false), LIFE);
+    ageless.holders[0].left = None;
+    assert!(matches!(CHARTER.standing(&ageless, NOW), Standing::KeptOut { .. }));
     let mut claim = marked(label(false), SECOND);
     claim.holders[0].lingering = false;
     assert_eq!(CHARTER.standing(&claim, NOW), Standing::Claimed);

@@ -45,6 +45,24 @@ async fn one_store_under_two_addresses_is_refused() {
     }
 }
 
+/// Each has a mark, and one that stands for two votes would be a majority with any other.
+#[tokio::test]
+async fn one_store_in_the_place_of_a_member_that_is_missing_is_refused() {
+    let stores: Vec<_> = (0..3).map(|_| Arc::new(MemoryStore::new())).collect();
+    let member = |at: usize| stores[at].clone() as Arc<dyn Store>;
+    let open = async |last| {
+        QuorumStore::open(vec![member(0), member(1), last], QuorumOptions::new()).await
+    };
+    open(member(2)).await.unwrap();
+    let faults = Faults { patience: Duration::from_secs(2), ..Faults::default() };
+    let clock = Arc::new(SystemClock);
+    let elsewhere =
+        Unreliable::new(stores[1].clone(), clock, faults, Random::new(1), Arc::default());
+    let fault = open(Arc::new(elsewhere)).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert!(fault.what().contains("one store"), "{fault}");
+}
+
 #[test]
 fn one_store_named_twice_is_refused() {
     let same = MemoryStore::new();
