@@ -24,20 +24,25 @@ pub(super) struct Ledger(Arc<Mutex<State>>);
 struct State {
     /// What each owner called itself: the tasks of a process ask as one.
     labels: BTreeMap<(LockName, Owner), BTreeSet<String>>,
-    /// Which members ever had which token for whom. Two readers may have the same one.
-    had: BTreeMap<(LockName, Token), BTreeMap<Owner, BTreeSet<usize>>>,
+    /// Which members ever had which token for whom, and as the how manieth. Two readers may have the
+    /// same one.
+    had: BTreeMap<(LockName, Token), BTreeMap<Owner, BTreeMap<usize, u64>>>,
+    count: u64,
 }
 
 impl Ledger {
-    /// Whose a hold is that this member shows.
+    /// Whose a hold is that this member shows: of two attempts of one acquisition the later one, since
+    /// the earlier one was given up.
     pub(super) fn owner(&self, member: usize, name: &LockName, seen: &Contender) -> Owner {
         let state = self.lock();
         let called = |owner: &Owner| {
             let labels = state.labels.get(&(name.clone(), *owner));
             labels.is_some_and(|labels| labels.contains(&seen.label))
         };
-        let mut owners = state.had[&(name.clone(), seen.token.unwrap())].iter();
-        *owners.find(|(owner, had)| had.contains(&member) && called(owner)).unwrap().0
+        let owners = state.had[&(name.clone(), seen.token.unwrap())].iter();
+        let had = owners.filter(|(owner, _)| called(owner));
+        let here = had.filter_map(|(owner, had)| Some((had.get(&member)?, owner)));
+        *here.max().unwrap().1
     }
 
     /// The tokens that so many members had for an owner: one of them is what its holder was told.
@@ -56,9 +61,11 @@ impl Ledger {
     }
 
     fn has(&self, name: &LockName, token: Token, owner: Owner, member: usize) {
-        let had = &mut self.lock().had;
-        let of_token = had.entry((name.clone(), token)).or_default();
-        of_token.entry(owner).or_default().insert(member);
+        let mut state = self.lock();
+        state.count += 1;
+        let count = state.count;
+        let of_token = state.had.entry((name.clone(), token)).or_default();
+        of_token.entry(owner).or_default().insert(member, count);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
