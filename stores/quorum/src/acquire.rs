@@ -14,9 +14,10 @@ use tenure_core::{
 
 use crate::{
     QuorumStore,
+    background::TakingBack,
     error::{Status, need_somebody, no_majority},
     gate::Looks,
-    holds::{Attempt, Held},
+    holds::{Attempt, Before, Held},
     members::{Call, Calls, Told, within},
     standing::look,
 };
@@ -102,7 +103,18 @@ impl QuorumStore {
     }
 
     async fn ballot(&self, name: &LockName, ask: &Ask) -> Result<Outcome, Fault> {
-        let (attempt, held) = self.shared.holds.asking(&ask.owner);
+        let Before { attempt, held, unreleased } = self.shared.holds.asking(&ask.owner);
+        if let Some((before, lease, members)) = unreleased {
+            let again = TakingBack {
+                clock: self.shared.options.clock.clone(),
+                limit: self.shared.options.member_limit,
+                name: name.clone(),
+                owner: before.owner(),
+                ttl: lease,
+                keep: Duration::ZERO,
+            };
+            members.into_iter().for_each(|member| self.release_again(&again, member, true));
+        }
         let known = held.as_ref().map(|held| held.token);
         let asked = Ask {
             owner: attempt.owner(),

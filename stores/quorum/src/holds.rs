@@ -45,6 +45,8 @@ struct Acquisition {
     late: BTreeMap<usize, Timestamp>,
     /// It was released, so its owner is not to be used again.
     ended: bool,
+    /// Which members have not said that they let go of it, when its release had no majority.
+    unreleased: Vec<usize>,
     /// It was released and stays taken, so that no other attempt may follow while it does.
     kept: bool,
     pauses: Backoff,
@@ -63,6 +65,16 @@ pub(crate) struct Held {
     pub(crate) label: String,
     /// Members that joined it with a greater token of their own.
     pub(crate) joined: Vec<(usize, Token)>,
+}
+
+/// What is known of an acquisition when it is asked for.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) attempt: Attempt,
+    /// What it was granted as before.
+    pub(crate) held: Option<Held>,
+    /// The attempt before, which no release is of any more, its lease, and the members that may keep it.
+    pub(crate) unreleased: Option<(Attempt, Duration, Vec<usize>)>,
 }
 
 /// What is to be released of an acquisition.
@@ -96,18 +108,36 @@ impl Attempt {
 }
 
 impl Holds {
-    /// The attempt that an ask of `owner` belongs to, and what it was granted as before.
-    pub(crate) fn asking(&self, owner: &Owner) -> (Attempt, Option<Held>) {
+    /// The attempt that an ask of `owner` belongs to, and what there is to know of it.
+    pub(crate) fn asking(&self, owner: &Owner) -> Before {
         let mut state = self.lock();
+        let of = *owner;
         let Some(known) = state.known.get_mut(owner) else {
-            return (Attempt { of: *owner, number: 0 }, None);
+            return Before { attempt: Attempt { of, number: 0 }, held: None, unreleased: None };
         };
+        let mut unreleased = None;
         if known.ended {
+            let members = std::mem::take(&mut known.unreleased);
+            let before = Attempt { of, number: known.attempt };
+            unreleased = (!members.is_empty()).then_some((before, known.lease, members));
             (known.ended, known.in_doubt) = (false, false);
             known.late.clear();
             known.attempt += 1;
         }
-        (Attempt { of: *owner, number: known.attempt }, known.held.clone())
+        let attempt = Attempt { of, number: known.attempt };
+        Before { attempt, held: known.held.clone(), unreleased }
+    }
+
+    /// These members may still hold what was to be released. The next release is of this attempt too,
+    /// unless somebody asks again before it: `false` if somebody has.
+    pub(crate) fn not_released_by(&self, attempt: Attempt, members: &[usize]) -> bool {
+        let mut state = self.lock();
+        let Some(known) = state.known.get_mut(&attempt.of) else { return true };
+        let is_last = known.attempt == attempt.number;
+        if is_last {
+            known.unreleased = members.to_vec();
+        }
+        is_last
     }
 
     /// The attempt was granted.
@@ -232,6 +262,7 @@ impl Holds {
             known.forget_at = now.saturating_add(keep).saturating_add(AFTER);
             (known.ended, known.kept) = (keep.is_zero(), known.kept || !keep.is_zero());
             (attempt, lease) = (known.attempt, known.lease);
+            known.unreleased.clear();
             known.late.retain(|_, until| *until > now);
             late = known.late.keys().copied().collect();
         });
@@ -279,6 +310,7 @@ impl Holds {
             in_doubt: false,
             late: BTreeMap::new(),
             ended: false,
+            unreleased: Vec::new(),
             kept: false,
             pauses: Backoff::new(PAUSES.0, PAUSES.1),
             signed: false,

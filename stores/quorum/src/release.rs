@@ -88,6 +88,8 @@ impl QuorumStore {
             };
             let heard = late.iter().copied().filter(heard);
             heard.for_each(|member| self.release_again(&again, member, true));
+        } else if !self.shared.holds.not_released_by(attempt, &failed) {
+            failed.into_iter().for_each(|member| self.release_again(&again, member, true));
         }
         if !calls.is_empty() {
             let quorum = self.clone();
@@ -113,7 +115,7 @@ impl QuorumStore {
         }
     }
 
-    fn release_again(&self, again: &TakingBack, member: usize, in_doubt: bool) {
+    pub(crate) fn release_again(&self, again: &TakingBack, member: usize, in_doubt: bool) {
         if let Some(store) = self.members.get(member) {
             self.shared.background.run(again.clone().from(store.clone(), in_doubt));
         }

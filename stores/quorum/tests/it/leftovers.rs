@@ -241,6 +241,41 @@ async fn a_member_that_missed_a_release_is_released_again() {
     scene.freed(2).await;
 }
 
+/// A release without a majority is repeated by who asked for it, and then is of the last attempt.
+#[tokio::test(start_paused = true)]
+async fn what_was_not_released_before_the_next_ask_of_its_owner_is_given_back() {
+    let (scene, name) = (Scene::new().await, name("a"));
+    let hold = ask(1, LEASE);
+    scene.quorum.acquire(&name, &hold).await.unwrap();
+    scene.refuse(&[1, 2]);
+    scene.quorum.release(&name, &hold.owner, Duration::ZERO).await.unwrap_err();
+    scene.refuse(&[]);
+    scene.quorum.acquire(&name, &hold).await.unwrap();
+    scene.quorum.release(&name, &hold.owner, Duration::ZERO).await.unwrap();
+    for member in 0..3 {
+        scene.freed(member).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_released_when_its_owner_asks_meanwhile_is_given_back() {
+    let (scene, name) = (Scene::new().await, name("a"));
+    let hold = ask(1, LEASE);
+    scene.quorum.acquire(&name, &hold).await.unwrap();
+    scene.refuse(&[2]);
+    scene.lines[1].set_faults(Faults { request_lost: 1_000, ..faults(0) });
+    let (released, _) = tokio::join!(
+        scene.quorum.release(&name, &hold.owner, Duration::ZERO),
+        scene.quorum.acquire(&name, &hold)
+    );
+    released.unwrap_err();
+    scene.refuse(&[]);
+    scene.quorum.release(&name, &hold.owner, Duration::ZERO).await.unwrap();
+    for member in 0..3 {
+        scene.freed(member).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_member_that_joins_by_a_downgrade_knows_who_it_is() {
     let (scene, name) = (Scene::new().await, name("a"));
