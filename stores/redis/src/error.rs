@@ -156,9 +156,21 @@ pub(crate) fn mixed_up(place: &str) -> Fault {
 /// What the store keeps of a name makes no sense.
 pub(crate) fn corrupt(place: &str) -> Fault {
     let what = format!("what Redis at {place} keeps of this lock makes no sense");
-    let cure =
-        "see who else writes or evicts these keys; what is there ends by itself within a ttl";
+    let cure = "see who else writes or evicts these keys; `tenure break` frees the lock, \
+                docs/stores/redis.md says when a clock has to be deleted";
     Fault::new(FaultKind::Corrupt, what, cure)
+}
+
+/// The server granted something, and what cannot be read.
+pub(crate) fn unreadable(place: &str) -> Fault {
+    let what = format!("Redis at {place} granted what cannot be read");
+    Fault::new(FaultKind::InDoubt, what, "see who else writes these keys")
+}
+
+/// A token after which there would be no greater one.
+pub(crate) fn last_token(place: &str) -> Fault {
+    let what = format!("no token of Redis at {place} could ever be greater than this one");
+    Fault::new(FaultKind::Misconfigured, what, "see where so great a token comes from")
 }
 
 fn of_code(place: &str, error: &RedisError) -> Option<Fault> {

@@ -16,6 +16,8 @@ pub(crate) struct Fields(pub(crate) IntoIter<Value>);
 pub(crate) enum Refused {
     /// The reply, or what the server keeps, makes no sense.
     Corrupt,
+    /// It was a grant that cannot be read, so it has to be taken back.
+    Granted,
     /// The rules of the queue say no.
     Queue(QueueError),
 }
@@ -104,6 +106,7 @@ impl Refused {
     pub(crate) fn fault(self, place: &str) -> Fault {
         match self {
             Self::Corrupt => crate::error::corrupt(place),
+            Self::Granted => crate::error::unreadable(place),
             Self::Queue(QueueError::Clock(error)) => {
                 Fault::new(FaultKind::Misconfigured, error.to_string(), "then try again")
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, stream};
 use redis::Value;
-use tenure_core::{Fault, LockName, proto::queue::Snapshot, store::Listing};
+use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Listing};
 
 use crate::{RedisStore, error, keys};
 
@@ -17,12 +17,20 @@ pub(crate) async fn list(store: &RedisStore, prefix: &str, limit: usize) -> Resu
     let names = names(store, prefix).await?;
     let looks = names.into_iter().map(|name| async move {
         let seen = store.look(&name).await;
-        seen.map(|seen| (name, seen))
+        (name, seen)
     });
     let mut looks = stream::iter(looks).buffered(TOGETHER);
     let mut listing = Listing::default();
     while let Some(look) = looks.next().await {
-        let (name, seen) = look?;
+        let (name, seen) = match look {
+            (name, Ok(seen)) => (name, seen),
+            // What makes no sense must not hide the others.
+            (name, Err(fault)) if fault.kind() == FaultKind::Corrupt => {
+                tracing::warn!(store = "redis", lock = %name, %fault, "left out of the list");
+                continue;
+            }
+            (_, Err(fault)) => return Err(fault),
+        };
         if seen == Snapshot::default() {
             continue;
         }

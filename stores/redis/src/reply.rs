@@ -59,17 +59,13 @@ impl Reply {
         let mut fields = match self {
             Self::Record(record) => {
                 let left = Duration::from_millis(ceil_millis(ttl));
-                let token = recorded(&record).ok_or(Refused::Corrupt)?;
+                let token = recorded(&record).ok_or(Refused::Granted)?;
                 return Ok(Answer::Granted { token, left, others_waiting: false });
             }
             Self::Fields(fields) => fields,
         };
         match fields.text()?.as_str() {
-            "granted" => {
-                let (token, _) = fields.grant()?;
-                let left = Duration::from_millis(fields.number()?);
-                Ok(Answer::Granted { token, left, others_waiting: fields.number()? == 1 })
-            }
+            "granted" => granted(&mut fields).map_err(|_| Refused::Granted),
             "busy" => {
                 let retry_after = Duration::from_micros(fields.number()?).max(SHORTEST_RETRY);
                 let ahead = u32::try_from(fields.number()?).unwrap_or(u32::MAX);
@@ -157,6 +153,12 @@ impl Reply {
     }
 }
 
+fn granted(fields: &mut Fields) -> Parsed<Answer> {
+    let (token, _) = fields.grant()?;
+    let left = Duration::from_millis(fields.number()?);
+    Ok(Answer::Granted { token, left, others_waiting: fields.number()? == 1 })
+}
+
 /// The token of a record as it is when it is granted: `s` before it for readers, a label behind it.
 fn recorded(record: &[u8]) -> Option<Token> {
     let record = record.strip_prefix(b"s").unwrap_or(record);
@@ -213,7 +215,7 @@ mod tests {
         }
         for record in ["owner", "owner1700000000000000", "ownerx1 label", "owner12/13 label"] {
             let reply = Reply::to(b"owner", text(record)).unwrap();
-            assert!(matches!(reply.answer(TTL), Err(Refused::Corrupt)), "{record}");
+            assert!(matches!(reply.answer(TTL), Err(Refused::Granted)), "{record}");
         }
     }
 
@@ -225,12 +227,24 @@ mod tests {
     }
 
     #[test]
+    fn a_grant_that_cannot_be_read_may_be_one() {
+        for rest in [
+            vec![],
+            vec![text("x"), Value::Int(1), Value::Int(0)],
+            vec![text("0"), Value::Int(1), Value::Int(0)],
+            vec![text("9007199254740992"), Value::Int(1), Value::Int(0)],
+            vec![text("1700000000000000"), text("x"), Value::Int(0)],
+        ] {
+            let fields = [text("granted")].into_iter().chain(rest).collect();
+            let refused = reply(fields).answer(TTL).unwrap_err();
+            assert_eq!(refused.fault("here").kind(), tenure_core::FaultKind::InDoubt);
+        }
+    }
+
+    #[test]
     fn nonsense_is_no_answer() {
         for fields in [
             vec![],
-            vec![text("granted")],
-            vec![text("granted"), text("x"), Value::Int(1), Value::Int(0)],
-            vec![text("granted"), text("0"), Value::Int(1), Value::Int(0)],
             vec![text("busy"), Value::Nil, Value::Int(1), text("")],
             vec![text("corrupt")],
             vec![Value::Int(3)],

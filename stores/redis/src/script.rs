@@ -47,21 +47,21 @@ macro_rules! scripts {
 scripts! {
     /// Asks for a name that nobody waits for, and says so when somebody does: few keys and
     /// arguments are half of what a script costs.
-    ACQUIRE_ALONE = "grant" "refused" "few" "meet" "later";
+    ACQUIRE_ALONE = "grant" "refused" "clock" "few" "meet" "later";
     /// Asks for several names that nobody waits for, and says so when somebody does.
-    ACQUIRE_TOGETHER = "refused" "together";
+    ACQUIRE_TOGETHER = "refused" "clock" "together";
     /// Releases a name that nobody waits for, and says so when somebody does.
     RELEASE_ALONE = "release_alone" "refused" "release_refused";
     /// Asks for a name, after letting go of a hold if it is told of one.
-    ASK = "refused" "look" "meet" "claim" "crowd" "save" "ask";
+    ASK = "refused" "clock" "corrupt" "look" "meet" "claim" "crowd" "save" "enter" "ask";
     /// Gives up a hold or a place.
-    RELEASE = "refused" "look" "release_lone" "pass" "crowd" "save" "release";
+    RELEASE = "refused" "corrupt" "look" "release_lone" "pass" "crowd" "save" "enter" "release";
     /// Extends a lease.
-    RENEW = "refused" "look" "renew_lone" "crowd" "save" "renew";
+    RENEW = "refused" "corrupt" "look" "renew_lone" "crowd" "save" "enter" "renew";
     /// Writes a greater token into a hold.
-    RAISE = "refused" "look" "raise_lone" "crowd" "save" "raise";
+    RAISE = "refused" "clock" "corrupt" "look" "raise_lone" "crowd" "save" "enter" "raise";
     /// Takes a name from all who hold it.
-    EVICT = "refused" "look" "evict_lone" "crowd" "save" "evict";
+    EVICT = "refused" "senseless" "look" "evict_lone" "crowd" "save" "evict";
     /// Shows who holds a name and who waits for it. It writes nothing.
     INSPECT = "refused" "inspect";
 }

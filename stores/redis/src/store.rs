@@ -24,7 +24,7 @@ use tenure_core::{
 };
 
 use crate::{
-    RedisOptions,
+    RedisOptions, error,
     few::Few,
     fields::Refused,
     health, incarnation,
@@ -37,6 +37,9 @@ use crate::{
     watch::Watch,
     wire::{self, OwnerText},
 };
+
+/// The last time that fits a token, as `scripts/clock.lua` has it: a clock that is there cannot go on.
+const LAST_TIME: u64 = (1 << 53) - 1;
 
 /// Locks on one Redis or Valkey server. Clones are the same client.
 ///
@@ -339,6 +342,9 @@ impl Store for RedisStore {
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
+        if token.time() >= LAST_TIME {
+            return Err(error::last_token(&self.transport.place));
+        }
         let text = wire::owner(owner);
         let mut call = self.call(name, &keys::ALL);
         call.argument(&[&text]).number(token.get()).number(token.time());

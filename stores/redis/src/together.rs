@@ -65,7 +65,8 @@ fn decided(reply: Reply, count: usize) -> Parsed<Decided> {
     let mut fields = reply.fields()?;
     match fields.text()?.as_str() {
         "granted" => {
-            let grants = (0..count).map(|_| grant(&mut fields)).collect::<Parsed<_>>()?;
+            let grants = (0..count).map(|_| grant(&mut fields)).collect::<Parsed<_>>();
+            let grants = grants.map_err(|_| Refused::Granted)?;
             Ok(Decided::Now(Together::Granted(grants)))
         }
         "busy" => {
@@ -141,13 +142,21 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_answer() {
+    fn grants_that_cannot_be_read_may_be_some() {
         let time = || text("1700000000000000");
         for fields in [
-            vec![],
             vec![text("granted")],
             vec![text("granted"), time(), Value::Int(1)],
             vec![text("granted"), time(), Value::Int(1), time(), text("x")],
+        ] {
+            assert!(matches!(reply(fields), Err(Refused::Granted)));
+        }
+    }
+
+    #[test]
+    fn nonsense_is_no_answer() {
+        for fields in [
+            vec![],
             vec![text("busy"), Value::Int(0)],
             vec![text("apart")],
             vec![text("apart"), Value::Int(2)],

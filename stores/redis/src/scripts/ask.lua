@@ -107,12 +107,8 @@ end
 local function decide()
     local waiter = read('w' .. owner)
     if enters(waiter) then
-        local grant = whole(now)
-        local last = tonumber(redis.call('SET', clock, grant, 'GET') or 0) or 0
-        if last >= now then
-            grant = whole(last + 1)
-            redis.call('SET', clock, grant)
-        end
+        local grant = whole(math.max(now, last + 1))
+        redis.call('SET', clock, grant)
         leave(owner)
         write('h' .. owner, {mode[1], mode[2], mode[3], grant, '', 0, label})
         set_end('h' .. owner, now + ttl * 1000)

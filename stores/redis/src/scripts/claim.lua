@@ -9,13 +9,16 @@ if ask == 'x' and not old and counts[1] == '1' and counts[2] == '1' and counts[8
         local till = math.max(tonumber(counts[6] or 0), upto)
         -- It is in line itself.
         local others = attempt('ZCARD', queue) > 1 and 1 or 0
-        needs('HSET', 'HDEL', 'ZADD', 'ZREM', till == upto and 'PEXPIREAT' or nil)
-        local fresh = string.format('%.0f', now)
-        local last = tonumber(attempt('SET', clock, fresh, 'GET') or 0) or 0
-        if last >= now then
-            fresh = string.format('%.0f', last + 1)
-            redis.call('SET', clock, fresh)
+        needs(lock, 'HSET', 'HDEL')
+        needs(ends, 'ZADD', 'ZREM')
+        needs(keeps, 'ZREM')
+        needs(queue, 'ZREM')
+        if till == upto then
+            needs(lock, 'PEXPIREAT')
+            needs(ends, 'PEXPIREAT')
         end
+        local fresh = tick(clock, now)
+        if not fresh then return {owner, 'corrupt'} end
         redis.call('HSET', lock, 'h' .. owner, cmsgpack.pack({'x', 1, 0, fresh, '', 0, label}),
             'till', string.format('%.0f', till))
         redis.call('HDEL', lock, 'w' .. owner)
@@ -30,4 +33,9 @@ if ask == 'x' and not old and counts[1] == '1' and counts[2] == '1' and counts[8
         return {owner, 'granted', fresh, tonumber(ttl), others}
     end
 end
-needs('SET', 'ZCOUNT', 'ZSCORE')
+-- What is no clock is found before anything changes.
+local last = last_time(clock)
+if not last then return {owner, 'corrupt'} end
+needs(clock, 'SET')
+needs(queue, 'ZADD', 'ZCOUNT', 'ZSCORE', 'ZRANGEBYSCORE')
+needs(keeps, 'ZADD')

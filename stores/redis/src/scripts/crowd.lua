@@ -1,7 +1,11 @@
 -- More than one holder alone: the lock's key is a hash of records and counts, `queue` has the
 -- places of those who are present, `keeps` the ends of all places, `ends` those of holds and offers.
 -- What changes in the hash and in `ends` is written at the end, with few commands.
-needs('DEL', 'HGET', 'HSET', 'HDEL', 'PEXPIREAT', 'ZADD', 'ZREM', 'ZCARD', 'ZRANGE', 'ZRANGEBYSCORE')
+if not redis.acl_check_cmd('DEL', lock, queue, keeps, ends) then return refused('DEL') end
+needs(lock, 'HGET', 'HSET', 'HDEL', 'PEXPIREAT')
+needs(queue, 'ZREM', 'ZCARD', 'ZRANGE', 'PEXPIREAT')
+needs(keeps, 'ZREM', 'ZCARD', 'PEXPIREAT')
+needs(ends, 'ZADD', 'ZREM', 'PEXPIREAT')
 local claim, place_ttl, look, max_waiters, max_holders =
     string.match(limits, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
 claim, place_ttl, look = tonumber(claim), tonumber(place_ttl), tonumber(look)
@@ -66,7 +70,8 @@ local function load()
         local left
         if held then left = attempt('PEXPIRETIME', lock) * 1000 end
         local mark, grant, shown = string.match(held or '', '^(s?)([^ ]*) (.*)$', 33)
-        if held and not grant then return false end
+        -- Without an end, as after PERSIST, nobody knows when the lease is over.
+        if held and (not grant or left < 0) then return false end
         -- The record, or what a lock left that somebody deleted by hand or that was evicted.
         redis.call('DEL', lock, queue, keeps, ends)
         if held then
@@ -84,13 +89,14 @@ local function load()
     next_place, till = tonumber(counts[5] or '') or 0, tonumber(counts[6] or '') or 0
     records['h' .. owner] = counts[7] and cmsgpack.unpack(counts[7])
     records['w' .. owner] = counts[8] and cmsgpack.unpack(counts[8])
-    local soon = redis.call('ZRANGE', ends, 0, 16, 'WITHSCORES')
+    local soon = attempt('ZRANGE', ends, 0, 16, 'WITHSCORES')
     for index = 1, #soon, 2 do scores[soon[index]] = tonumber(soon[index + 1]) end
     all_ends = #soon < 34
-    if not all_ends then needs('ZSCORE', 'ZREVRANGE') end
+    if not all_ends then needs(ends, 'ZSCORE', 'ZREVRANGE', 'ZRANGEBYSCORE', 'ZCARD') end
     bare.ends = #soon == 0
-    local first = redis.call('ZRANGE', keeps, 0, 0, 'WITHSCORES')
+    local first = attempt('ZRANGE', keeps, 0, 0, 'WITHSCORES')
     kept = first[2] and tonumber(first[2])
+    if kept and kept <= now then needs(keeps, 'ZRANGEBYSCORE') end
     if all_ends then return #soon == room.n * 2 end
     return redis.call('ZCARD', ends) == room.n
 end

@@ -1,6 +1,36 @@
+-- All members of a sorted set; nil when the key is of another type.
+local function listed(key)
+    local all = redis.pcall('ZRANGE', key, 0, -1)
+    if not all.err then return all end
+    if string.sub(all.err, 1, 9) == 'WRONGTYPE' then return nil end
+    error(redis.acl_check_cmd('ZRANGE', key) and all or refused('ZRANGE'))
+end
+
+-- Those who hold it; nil when somebody's record cannot be read.
+local function holders()
+    local members, places, all = listed(ends), listed(keeps), {}
+    if not members or not places or not listed(queue) or not load() then return nil end
+    local function fine(field)
+        local read_it, record = pcall(read, field)
+        return read_it and type(record) == 'table' and record[7]
+    end
+    for _, member in ipairs(members) do
+        local holds = string.sub(member, 1, 1) == 'h'
+        if not fine(holds and member or 'w' .. string.sub(member, 2)) then return nil end
+        if holds then all[#all + 1] = member end
+    end
+    for _, who in ipairs(places) do
+        if not fine('w' .. who) then return nil end
+    end
+    return all
+end
+
+local all = holders()
+if not all then return senseless() end
+expire()
 local reply = {owner, 'evicted'}
-for _, member in ipairs(redis.call('ZRANGE', ends, 0, -1)) do
-    local at = string.sub(member, 1, 1) == 'h' and end_of(member)
+for _, member in ipairs(all) do
+    local at = end_of(member)
     if at then
         local holder = read(member)
         local shown = holder[1]

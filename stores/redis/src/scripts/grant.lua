@@ -12,11 +12,20 @@ if not held then
     if not last or type(last) == 'string' and #last == #grant and last < grant then
         return record
     end
-    if type(last) == 'table' then
+    local text = type(last) == 'string'
+    local at = text and #last <= 16 and string.find(last, '^%d+$') and tonumber(last)
+    -- What is no clock, or the last time that a token can have, has no next one.
+    if not at or at >= 9007199254740991 then
         redis.call('DEL', KEYS[1])
+        if text then
+            redis.call('SET', KEYS[2], last)
+        elseif string.sub(last.err, 1, 9) ~= 'WRONGTYPE' then
+            if redis.acl_check_cmd('SET', KEYS[2], grant, 'GET') then return last end
+            return redis.error_reply('NOPERM this user may not run SET')
+        end
         return {string.sub(ARGV[1], 1, 32), 'corrupt'}
     end
-    grant = string.format('%.0f', math.max(tonumber(grant), (tonumber(last) or 0) + 1))
+    grant = string.format('%.0f', math.max(tonumber(grant), at + 1))
     record = ARGV[1] .. grant .. ARGV[3]
     redis.call('SET', KEYS[2], grant)
     redis.call('SET', KEYS[1], record, 'PX', ARGV[2])

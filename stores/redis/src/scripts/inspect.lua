@@ -11,27 +11,38 @@ elseif held then
         return redis.acl_check_cmd('GET', lock) and held or refused('GET')
     end
     -- What cannot be read must not look like nobody.
-    needs('HGET', 'ZRANGE')
+    needs(lock, 'HGET')
+    needs(keeps, 'ZRANGE')
+    needs(ends, 'ZRANGE')
     local time = attempt('TIME')
     local now = time[1] * 1000000 + time[2]
     local function show(field)
         local record = redis.pcall('HGET', lock, field)
         if type(record) ~= 'string' then return nil end
-        record = cmsgpack.unpack(record)
+        local fine
+        fine, record = pcall(cmsgpack.unpack, record)
+        if not fine or type(record) ~= 'table' or not record[7] then return nil end
         local mode = record[1]
         if mode == 'p' then mode = 'p ' .. record[2] .. ' ' .. record[3] end
         return record, mode
     end
+    -- The counts, as far as they can be compared.
+    local count = redis.pcall('HGET', lock, 'n')
     local all = redis.pcall('ZRANGE', ends, 0, -1, 'WITHSCORES')
+    if type(count) ~= 'string' or all.err or #all ~= 2 * (tonumber(count) or -1) then
+        return {owner, 'corrupt'}
+    end
     for index = 1, #all, 2 do
         local left = all[index + 1] - now
-        local record, mode = show(all[index])
-        if left > 0 and record and string.sub(all[index], 1, 1) == 'h' then
+        if left > 0 and string.sub(all[index], 1, 1) == 'h' then
+            local record, mode = show(all[index])
+            if not record then return {owner, 'corrupt'} end
             left = math.floor(left / 1000)
             holders[#holders + 1] = {mode, record[4], left, record[6], record[7]}
         end
     end
     local line = redis.pcall('ZRANGE', keeps, 0, -1, 'WITHSCORES')
+    if line.err then return {owner, 'corrupt'} end
     for index = 1, #line, 2 do
         local record, mode = show('w' .. line[index])
         if line[index + 1] - now > 0 and record then

@@ -12,5 +12,5 @@ if counts.err then
     end
     if not redis.acl_check_cmd('GET', lock) then return refused('GET') end
     held = redis.pcall('GET', lock)
-    if type(held) ~= 'string' then return {owner, 'corrupt'} end
+    if type(held) ~= 'string' then return senseless() end
 end

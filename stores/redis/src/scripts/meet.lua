@@ -12,10 +12,10 @@ if held then
             return {owner, 'mode'}
         end
     elseif whose == old and (ask == 'x' or ask == 's') then
-        local last = tonumber(attempt('GET', clock) or 0) or 0
-        local fresh = string.format('%.0f', math.max(now, last + 1))
+        needs(lock, 'SET')
+        local fresh = tick(clock, now)
+        if not fresh then return {owner, 'corrupt'} end
         local record = ARGV[1] .. fresh .. ARGV[3]
-        attempt('SET', clock, fresh)
         redis.call('SET', lock, record, 'PX', ttl)
         return record
     elseif grant and not old and string.sub(how, 2) == 't' and (ask ~= 's' or mode ~= 's') then

@@ -10,7 +10,7 @@ if keep == '0' and counts[1] == '1' and counts[2] == '1' and counts[7] and not c
     if #holds == 2 and holds[1] == 'h' .. owner and tonumber(holds[2]) > now
         and place[2] and tonumber(place[2]) > now and waiter and waiter[1] == 'x'
         and cmsgpack.unpack(counts[7])[6] == 0 and tonumber(counts[6] or 0) >= upto then
-        needs('ZADD', 'ZREM')
+        needs(ends, 'ZADD', 'ZREM')
         -- First what a server out of memory permits; and `ends` must not become empty.
         attempt('HDEL', lock, 'h' .. owner)
         redis.call('ZADD', ends, upto, 'o' .. next_one)

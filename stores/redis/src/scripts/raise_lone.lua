@@ -1,11 +1,12 @@
 local token, micros, limits = ARGV[2], ARGV[3], ARGV[4]
+local last = last_time(clock)
+if not last then return {owner, 'corrupt'} end
 
 -- What to write for a grant with the greater token; nil when it has a greater one.
 local function raised(grant)
     local since, has = string.match(grant, '^(%d+)/?(%d*)$')
     if has == '' then has = string.format('%.0f', since * 1024) end
     if #token < #has or #token == #has and token < has then return nil end
-    local last = tonumber(attempt('GET', clock) or 0) or 0
     if tonumber(micros) > last then attempt('SET', clock, micros) end
     return since .. '/' .. token
 end
@@ -18,4 +19,4 @@ if held then
     attempt('SET', lock, owner .. mark .. after .. ' ' .. label, 'KEEPTTL')
     return {owner, 'raised'}
 end
-needs('GET', 'SET')
+needs(clock, 'SET')

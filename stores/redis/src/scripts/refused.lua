@@ -15,9 +15,10 @@ local function attempt(...)
 end
 
 -- Comes before a first write that these may follow: without one of them the lock of others would
--- be left half written.
-local function needs(...)
-    for _, command in ipairs({...}) do
-        if not redis.acl_check_cmd(command, KEYS[1]) then error(refused(command)) end
+-- be left half written. A user may be permitted a command for some keys alone.
+local function needs(key, ...)
+    for index = 1, select('#', ...) do
+        local command = select(index, ...)
+        if not redis.acl_check_cmd(command, key) then error(refused(command)) end
     end
 end

@@ -57,6 +57,3 @@ local function save(reply, renews)
     end
     return reply
 end
-
-if not load() then return {owner, 'corrupt'} end
-expire()

@@ -11,7 +11,7 @@ for index = 1, count do
         free[#free + 1] = index
     elseif type(held) == 'table' then
         if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
-            return redis.acl_check_cmd('GET', KEYS[1]) and held or refused('GET')
+            return redis.acl_check_cmd('GET', KEYS[index * 2 - 1]) and held or refused('GET')
         end
         return {echo, 'apart', index - 1}
     else
@@ -33,19 +33,8 @@ end
 -- that the server takes nothing back: a server out of memory refuses the first write at most, and
 -- what is no clock is found here.
 for _, index in ipairs(free) do
-    local clock, grant = KEYS[index * 2], string.format('%.0f', now)
-    local last = redis.pcall('SET', clock, grant, 'GET')
-    if type(last) == 'table' then
-        if string.sub(last.err, 1, 9) ~= 'WRONGTYPE' then
-            return redis.acl_check_cmd('SET', clock) and last or refused('SET')
-        end
-        return {echo, 'corrupt'}
-    end
-    last = last and tonumber(last) or 0
-    if last >= now then
-        grant = string.format('%.0f', last + 1)
-        redis.call('SET', clock, grant)
-    end
+    local grant = tick(KEYS[index * 2], now)
+    if not grant then return {echo, 'corrupt'} end
     reply[index * 2 + 1], reply[index * 2 + 2] = grant, tonumber(ARGV[index * 3 - 1])
 end
 -- From here on nothing should fail: the keys are free, and the server has let this script write.

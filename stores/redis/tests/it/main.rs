@@ -15,6 +15,7 @@ mod places;
 mod processes;
 mod refusals;
 mod scenes;
+mod senseless;
 mod server_faults;
 mod sick;
 mod support;

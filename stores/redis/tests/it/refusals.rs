@@ -49,13 +49,18 @@ impl Table {
         assert_eq!(self.server.command(words), Reply::Text("OK".to_owned()), "{words:?}");
     }
 
-    /// The documented user, with one command less.
-    fn user_without(&self, command: &str) -> RedisStore {
-        let user = format!("without-{command}");
+    /// The documented user with one command less, but for the keys of these kinds.
+    fn user_without(&self, command: &str, but: &[&str]) -> RedisStore {
+        let user = format!("without-{command}-{}", but.concat());
         let mut words: Vec<_> = ACL.split_whitespace().collect();
         words[2] = &user;
         let less = format!("-{command}");
         words.push(&less);
+        let keys: String = but.iter().map(|kind| format!(" ~tenure:{{???}}{kind}*")).collect();
+        let selector = format!("(+{command}{keys})");
+        if !but.is_empty() {
+            words.push(&selector);
+        }
         self.ok(&words);
         let address = self.server.address();
         let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
@@ -148,7 +153,7 @@ async fn without_any_one_command_a_call_is_done_or_leaves_everything_as_it_was()
     let table = Table::new(RedisServer::start());
     let (mut needless, mut failed) = (Vec::new(), Vec::new());
     for command in ACL.split_whitespace().filter_map(|word| word.strip_prefix('+')) {
-        let user = table.user_without(command);
+        let user = table.user_without(command, &[]);
         let any = table.all(&format!("without {command}"), &user, (&[], &[]), &mut failed).await;
         if !any && !NOT_IN_SCRIPTS.contains(&command) {
             needless.push(command);
@@ -156,6 +161,26 @@ async fn without_any_one_command_a_call_is_done_or_leaves_everything_as_it_was()
     }
     assert!(failed.is_empty(), "{failed:#?}");
     assert!(needless.is_empty(), "nothing needs {needless:?}");
+}
+
+/// By selectors a user may be permitted a command for some keys, and refused it for others.
+#[tokio::test]
+async fn with_a_command_for_some_keys_alone_a_call_is_done_or_leaves_everything_as_it_was() {
+    const KINDS: [&str; 5] = ["lock:", "clock", "queue:", "keeps:", "ends:"];
+    let table = Table::new(RedisServer::start());
+    let mut failed = Vec::new();
+    let without_keys = |command| NOT_IN_SCRIPTS.contains(&command) || command == "time";
+    let commands = ACL.split_whitespace().filter_map(|word| word.strip_prefix('+'));
+    for command in commands.filter(|command| !without_keys(command)) {
+        let all_but = |kind| KINDS.into_iter().filter(|one| *one != kind).collect::<Vec<_>>();
+        let some = KINDS[1..].iter().map(|kind| all_but(*kind)).chain([vec!["lock:"]]);
+        for kinds in some {
+            let user = table.user_without(command, &kinds);
+            let what = format!("{command} for {kinds:?} alone");
+            table.all(&what, &user, (&[], &[]), &mut failed).await;
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,3 @@
+local function senseless()
+    return {string.sub(ARGV[1], 1, 32), 'corrupt'}
+end

@@ -1,0 +1,2 @@
+if not load() then return {owner, 'corrupt'} end
+expire()
