@@ -114,6 +114,29 @@ fn how_many_permits_there_are_is_said_by_each_ask() {
 }
 
 #[test]
+fn a_hold_of_permits_is_the_same_however_many_there_are_by_now() {
+    let mut world = World::new();
+    let token = world.take(&permits(1, 1, 2));
+    assert_eq!(world.take(&permits(1, 1, 3)), token);
+    assert_eq!(world.inspect().holders[0].mode, take(1, 3));
+}
+
+#[test]
+fn a_reader_enters_beside_one_that_came_before_it() {
+    let mut world = World::new();
+    world.take(&Ask { ttl: ms(300), ..ask(1) });
+    world.queue(&shared(2));
+    world.queue(&shared(3));
+    world.queue(&ask(4));
+    world.queue(&shared(5));
+    world.later(ms(300));
+    // The lease ended unnoticed, so nobody was offered anything.
+    world.take(&shared(3));
+    assert!(is_busy(&world.acquire(&shared(5))), "it stands behind the writer");
+    world.take(&shared(2));
+}
+
+#[test]
 fn permits_that_can_never_fit_are_refused() {
     for (take, of) in [(0, 3), (4, 3), (1, 0)] {
         let refused = World::new().try_acquire(&permits(1, take, of)).unwrap_err();

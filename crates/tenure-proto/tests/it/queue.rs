@@ -133,6 +133,19 @@ fn an_owner_that_let_go_with_keep_is_there_once() {
 }
 
 #[test]
+fn a_name_is_idle_when_nobody_holds_it_or_waits_for_it() {
+    let mut world = World::new();
+    assert!(world.state.is_idle());
+    world.take(&ask(1));
+    assert!(!world.state.is_idle(), "somebody holds it");
+    world.queue(&ask(2));
+    world.state.holders.clear();
+    assert!(!world.state.is_idle(), "somebody waits for it");
+    world.release(2);
+    assert!(world.state.is_idle());
+}
+
+#[test]
 fn keeping_a_name_wakes_nobody_before_it_ends() {
     let mut world = World::new();
     world.take(&ask(1));
