@@ -1,5 +1,7 @@
 //! Acquiring the lock that a command runs under.
 
+use std::time::Duration;
+
 use tenure::{AcquireError, Guard, LockName, Tenure};
 
 use super::{held::Held, waiting::Waiting};
@@ -131,8 +133,15 @@ fn refused(error: AcquireError, busy: impl FnOnce(String) -> Failure) -> Failure
     }
 }
 
+/// How long giving back may take before somebody is named.
+const GIVEN_BACK: Duration = Duration::from_secs(1);
+
 /// Why one of the locks was not free, as far as can be told a moment later.
 async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> String {
+    if names.len() > 1 {
+        // Those that were free are given back first: else this process would be named for them.
+        let _ = tenure.shutdown(GIVEN_BACK).await;
+    }
     let location = tenure.store().location();
     for name in names {
         let seen = tenure.store().inspect(name).await.unwrap_or_default();

@@ -24,10 +24,15 @@ fn several_locks_are_held_together_with_a_token_each() {
     for single in ["a", "b"] {
         assert_eq!(code(&scene.run(&format!("{single} --no-wait"), "true")), 124);
     }
-    let refused = scene.run("--all c,b --no-wait", "true");
-    assert_eq!(code(&refused), 124);
-    assert!(text(&refused.stderr).contains("lock \"b\""), "{}", text(&refused.stderr));
-    assert_eq!(scene.show("c")["holders"], serde_json::json!([]));
+    // Also where another one was free, and had to be given back.
+    for names in ["c,b", "0,b", "0,b", "0,b", "0,b", "0,b"] {
+        let refused = scene.run(&format!("--all {names} --no-wait"), "true");
+        assert_eq!(code(&refused), 124);
+        assert!(text(&refused.stderr).contains("lock \"b\""), "{}", text(&refused.stderr));
+    }
+    for free in ["0", "c"] {
+        assert_eq!(scene.show(free)["holders"], serde_json::json!([]));
+    }
     std::fs::write(scene.path("go"), "").unwrap();
     assert_eq!(code(&both.wait()), 0);
     assert_eq!(code(&scene.run("--all a,b,c --no-wait", "true")), 0);
