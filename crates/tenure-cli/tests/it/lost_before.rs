@@ -39,11 +39,14 @@ fn stuck(scene: &Scene, subcommand: &str, options: &str) -> (Running, PipeReader
     (Running::start(&mut command), reader)
 }
 
-/// Stops it until another holds the lock, and lets it go on.
-fn overtake(scene: &Scene, stuck: &Running) -> Running {
-    eventually("it holds the lock", || {
-        scene.show("name")["holders"].as_array().unwrap().len() == 1
-    });
+/// Stops it when it has the locks that it asked for, the last of them `last`, until another holds the
+/// lock, and lets it go on.
+fn overtake(scene: &Scene, stuck: &Running, last: &str) -> Running {
+    for held in ["name", last] {
+        eventually("it holds the lock", || {
+            scene.show(held)["holders"].as_array().unwrap().len() == 1
+        });
+    }
     stuck.signal(Signal::SIGSTOP);
     let other = scene.start("name", "echo > in; until [ -e go ]; do sleep 0.01; done");
     scene.line("in");
@@ -53,10 +56,11 @@ fn overtake(scene: &Scene, stuck: &Running) -> Running {
 
 #[test]
 fn a_command_is_not_started_when_its_lock_is_lost_by_then() {
-    for options in ["name", "name --shared", "name --permits 1", "--all name,other"] {
+    let each = ["name", "name --shared", "name --permits 1"].map(|options| (options, "name"));
+    for (options, last) in each.into_iter().chain([("--all name,other", "other")]) {
         let scene = Scene::new();
         let (stuck, mut reader) = stuck(&scene, "run", options);
-        let other = overtake(&scene, &stuck);
+        let other = overtake(&scene, &stuck, last);
         let mut said = String::new();
         reader.read_to_string(&mut said).unwrap();
         assert_eq!(code(&stuck.wait()), 123, "{options}: {said}");
@@ -74,7 +78,7 @@ fn a_command_is_not_started_when_its_lock_is_lost_by_then() {
 fn a_leader_whose_lead_is_lost_by_then_is_a_candidate_again() {
     let scene = Scene::new();
     let (stuck, mut reader) = stuck(&scene, "elect", "name");
-    let other = overtake(&scene, &stuck);
+    let other = overtake(&scene, &stuck, "name");
     let said = std::thread::spawn(move || {
         let mut said = String::new();
         reader.read_to_string(&mut said).map(|_| said)
