@@ -26,6 +26,7 @@ const MOST: Duration = Duration::from_secs(1);
 pub(super) async fn hold(post: &Arc<Post>, guard: Guard, terms: &Terms, random: &mut Random) {
     let world = &post.world;
     let mut guard = Arc::new(guard);
+    world.members.won(guard.name(), guard.token());
     let hold = world
         .check
         .acquired(Watched {

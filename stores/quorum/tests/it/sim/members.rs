@@ -197,6 +197,12 @@ impl Members {
         alone <= self.stores.len() - majority(self.stores.len())
     }
 
+    /// A process was told that it holds `name` with `token`. Of a token that a majority had before and
+    /// had no more, an ask that is repeated may win one again, as long as one member kept it.
+    pub(super) fn won(&self, name: &LockName, token: Token) {
+        self.lock().gone.retain(|(of, _, gone)| (of, gone.time()) != (name, token.time()));
+    }
+
     async fn names(&self, member: usize) -> Vec<LockName> {
         let listing = self.stores[member].list("", 100).await.unwrap();
         let names = listing.names.into_iter().map(|(name, _)| name);
