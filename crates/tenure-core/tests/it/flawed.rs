@@ -14,10 +14,20 @@ use tenure_core::{
     Wakeups,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Contender, Mode, Raised, Released, Snapshot, Together},
+        queue::{Answer, Ask, Contender, Intent, Mode, Raised, Released, Snapshot, Together},
     },
     store::{Capabilities, Finding, Listing, Renewal},
 };
+
+/// A call that it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// To tell of hints.
+    Listen,
+    Ask(Intent),
+    Turn(Intent),
+    Release,
+}
 
 /// Does what it says it can, and answers only every other time while answers are to be lost. It
 /// panics when it is asked for anything else.
@@ -35,6 +45,7 @@ pub(crate) struct Flawed {
     doubtful: Arc<Mutex<Option<(LockName, Ask)>>>,
     /// How often it was asked for one name, and for several.
     asks: Arc<[AtomicU32; 2]>,
+    diary: Arc<Mutex<Vec<Call>>>,
     /// What passes before an ask for several names is answered.
     slow: Option<(ManualClock, Duration)>,
 }
@@ -51,6 +62,7 @@ impl Flawed {
             refuses: Arc::default(),
             doubtful: Arc::default(),
             asks: Arc::default(),
+            diary: Arc::default(),
             slow: None,
         }
     }
@@ -69,6 +81,11 @@ impl Flawed {
     /// How often it was asked for one name, and for several.
     pub(crate) fn asks(&self) -> [u32; 2] {
         self.asks.each_ref().map(|asks| asks.load(Ordering::Relaxed))
+    }
+
+    /// The calls for one name since this was last asked.
+    pub(crate) fn diary(&self) -> Vec<Call> {
+        std::mem::take(&mut self.diary.lock().unwrap())
     }
 
     /// Loses this many answers of the next calls.
@@ -97,6 +114,10 @@ impl Flawed {
         let doubtful = self.doubtful.lock().unwrap().clone();
         let (name, ask) = doubtful.unwrap();
         self.store.acquire(&name, &ask).await.unwrap()
+    }
+
+    fn note(&self, call: Call) {
+        self.diary.lock().unwrap().push(call);
     }
 
     fn answer<T>(&self, answer: Result<T, Fault>) -> Result<T, Fault> {
@@ -129,6 +150,7 @@ impl Store for Flawed {
     }
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
+        self.note(Call::Listen);
         self.store.wakeups(name, owner)
     }
 
@@ -139,6 +161,7 @@ impl Store for Flawed {
             Mode::Permits { .. } => self.can.permits,
         };
         assert!(able, "asked for what it cannot do: {:?}", ask.mode);
+        self.note(Call::Ask(ask.intent));
         self.asks[0].fetch_add(1, Ordering::Relaxed);
         if self.refuses.load(Ordering::Relaxed) {
             return Err(Fault::new(FaultKind::Unreachable, "it cannot be reached", "ask again"));
@@ -170,6 +193,7 @@ impl Store for Flawed {
         owner: &Owner,
         keep: Duration,
     ) -> Result<Released, Fault> {
+        self.note(Call::Release);
         if self.cut_off.load(Ordering::Relaxed) {
             return Err(Fault::new(FaultKind::InDoubt, "the request got lost", "ask again"));
         }
@@ -177,6 +201,7 @@ impl Store for Flawed {
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        self.note(Call::Turn(ask.intent));
         self.answer(self.store.turn(name, owner, ask).await)
     }
 

@@ -3,10 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
-    DowngradeError, LockName, ManualClock, MemoryStore, Store, Tenure, proto::queue::Answer,
+    DowngradeError, Guard, LockName, ManualClock, MemoryStore, Store, Tenure, proto::queue::Answer,
 };
 
-use crate::{flawed::Flawed, on_manual_clock, settle};
+use crate::{
+    flawed::{Call, Flawed},
+    on_manual_clock, settle,
+};
 
 const TTL: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(500);
@@ -21,12 +24,27 @@ struct Far {
 
 impl Far {
     fn new() -> Self {
+        Self::with(true)
+    }
+
+    fn with(late_calls: bool) -> Self {
         let (_, _, store, clock) = on_manual_clock();
-        let far = Flawed::new(store.clone()).without(|can| can.late_calls = true);
+        let far = Flawed::new(store.clone()).without(|can| can.late_calls = late_calls);
         let builder = Tenure::builder(Arc::new(far.clone())).clock(Arc::new(clock.clone()));
         let (tenure, engine) = builder.build_inline();
         tokio::spawn(engine);
         Self { tenure, far, store, clock }
+    }
+
+    /// Somebody else has the name.
+    async fn others_have_it(&self) -> Guard {
+        let tenure = Tenure::new(Arc::new(self.store.clone()));
+        tenure.mutex("a").ttl(TTL * 9).lock().await.unwrap()
+    }
+
+    /// How often something was released since this was last asked.
+    fn releases(&self) -> usize {
+        self.far.diary().into_iter().filter(|call| *call == Call::Release).count()
     }
 
     async fn after(&self, length: Duration) {
@@ -162,4 +180,100 @@ async fn no_downgrade_is_asked_for_once_the_hold_is_over() {
     let over = downgrading.await.unwrap_err();
     assert!(matches!(over, DowngradeError::Lost(_)), "{over}");
     assert!(store.inspect(&name).await.unwrap().holders.is_empty());
+}
+
+#[tokio::test]
+async fn an_ask_that_was_given_up_and_comes_late_is_taken_back() {
+    let far = Far::new();
+    far.far.lose_next_answer();
+    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    asking.abort();
+    settle().await;
+    far.comes_late().await;
+    far.after(TTL / 2).await;
+    assert_eq!(far.holders().await, 0);
+}
+
+#[tokio::test]
+async fn a_first_ask_that_comes_after_its_repeat_was_given_up_is_taken_back() {
+    let far = Far::new();
+    let theirs = far.others_have_it().await;
+    far.far.lose_next_answer();
+    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    far.after(STEP).await;
+    assert!(!asking.is_finished());
+    asking.abort();
+    settle().await;
+    theirs.release().await.unwrap();
+    far.comes_late().await;
+    far.after(TTL / 2).await;
+    assert_eq!(far.holders().await, 0);
+}
+
+#[tokio::test]
+async fn where_every_call_was_answered_one_release_is_all_that_follows() {
+    let far = Far::new();
+    let theirs = far.others_have_it().await;
+    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    theirs.release().await.unwrap();
+    settle().await;
+    let guard = asking.await.unwrap().unwrap();
+    guard.release().await.unwrap();
+    far.after(TTL * 2).await;
+    assert_eq!(far.releases(), 1);
+}
+
+#[tokio::test]
+async fn a_place_is_given_back_by_one_release_where_every_call_was_answered() {
+    let far = Far::new();
+    let _theirs = far.others_have_it().await;
+    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    far.after(STEP * 4).await;
+    asking.abort();
+    settle().await;
+    far.after(TTL * 2).await;
+    assert_eq!(far.releases(), 1);
+}
+
+#[tokio::test]
+async fn an_ask_that_was_given_up_is_released_once_where_no_call_comes_late() {
+    let far = Far::with(false);
+    far.far.lose_next_answer();
+    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    asking.abort();
+    settle().await;
+    far.after(TTL * 2).await;
+    assert_eq!((far.releases(), far.holders().await), (1, 0));
+}
+
+#[tokio::test]
+async fn a_repeated_ask_is_released_once_where_no_call_comes_late() {
+    let far = Far::with(false);
+    far.far.lose_next_answer();
+    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    far.after(STEP).await;
+    asking.await.unwrap().unwrap().release().await.unwrap();
+    far.after(TTL * 2).await;
+    assert_eq!(far.releases(), 1);
+}
+
+#[tokio::test]
+async fn nothing_is_released_of_what_certainly_had_no_effect() {
+    for late_calls in [false, true] {
+        let far = Far::with(late_calls);
+        far.far.refuse_asks(true);
+        let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+        settle().await;
+        far.after(STEP).await;
+        asking.abort();
+        settle().await;
+        far.after(TTL * 2).await;
+        assert_eq!(far.releases(), 0);
+    }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
 mod all;
+mod asking;
 mod defaults;
 mod election;
 mod ending;

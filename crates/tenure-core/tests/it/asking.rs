@@ -1,0 +1,184 @@
+//! What is asked of the store, and for how long, until it grants or the wait is over.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::FutureExt;
+use tenure_core::{
+    AcquireError, ManualClock, Store, Tenure,
+    proto::queue::{Intent, Place},
+};
+use tokio::task::JoinHandle;
+
+use crate::{
+    flawed::{Call, Flawed},
+    on_manual_clock, settle,
+};
+
+const TTL: Duration = Duration::from_secs(30);
+const STEP: Duration = Duration::from_millis(500);
+
+/// A process whose calls are written down, and another one.
+fn two_processes() -> (Tenure, Flawed, Tenure, ManualClock) {
+    let (other, engine, store, clock) = on_manual_clock();
+    tokio::spawn(engine);
+    let store = Flawed::new(store);
+    let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
+    let (tenure, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    (tenure, store, other, clock)
+}
+
+/// Whether the task has ended after so long.
+async fn ends_within(
+    length: Duration,
+    task: &JoinHandle<AcquireError>,
+    clock: &ManualClock,
+) -> bool {
+    for _ in 0..length.as_millis() / STEP.as_millis() {
+        settle().await;
+        clock.advance(STEP);
+    }
+    settle().await;
+    task.is_finished()
+}
+
+#[tokio::test]
+async fn a_waiter_listens_before_it_asks_and_asks_again_with_its_place() {
+    let (tenure, store, other, clock) = two_processes();
+    let theirs = other.mutex("a").ttl(TTL).lock().await.unwrap();
+    let mut waiting = Box::pin(tenure.mutex("a").ttl(TTL).lock().into_future());
+    assert!((&mut waiting).now_or_never().is_none());
+    let first = Call::Ask(Intent::Wait { place: None });
+    assert_eq!(store.diary(), [Call::Listen, first]);
+    clock.advance(TTL / 2);
+    assert!((&mut waiting).now_or_never().is_none());
+    let again = Call::Ask(Intent::Wait { place: Some(Place(0)) });
+    assert_eq!(store.diary(), [again]);
+    theirs.release().await.unwrap();
+    waiting.await.unwrap();
+}
+
+#[tokio::test]
+async fn who_only_tries_does_not_listen() {
+    let (tenure, store, other, _) = two_processes();
+    let _theirs = other.mutex("a").lock().await.unwrap();
+    assert!(tenure.mutex("a").try_lock().await.unwrap().is_none());
+    assert_eq!(store.diary(), [Call::Ask(Intent::Try)]);
+}
+
+#[tokio::test]
+async fn a_wait_ends_at_once_where_asking_again_would_not_help() {
+    let (tenure, store, _, clock) = two_processes();
+    clock.set_wall(u64::MAX / 2);
+    let refused = tenure.mutex("a").lock().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Misconfigured(_)), "{refused}");
+    assert_eq!(store.asks(), [1, 0]);
+}
+
+#[tokio::test]
+async fn a_try_that_fails_is_not_repeated() {
+    let (tenure, store, _, _) = two_processes();
+    store.refuse_asks(true);
+    let failed = tenure.mutex("a").try_lock().into_future().now_or_never().unwrap().unwrap_err();
+    assert!(matches!(failed, AcquireError::Unreachable(_)), "{failed}");
+    assert_eq!(store.asks(), [1, 0]);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_is_asked_again_for_one_ttl() {
+    let (tenure, store, _, clock) = two_processes();
+    store.refuse_asks(true);
+    let asking = tenure.mutex("a").ttl(TTL).lock().into_future();
+    let asking = tokio::spawn(async { asking.await.unwrap_err() });
+    assert!(!ends_within(TTL - STEP * 2, &asking, &clock).await);
+    assert!(ends_within(STEP * 4, &asking, &clock).await);
+    assert!(matches!(asking.await.unwrap(), AcquireError::Unreachable(_)));
+    assert!(store.asks()[0] > 10);
+}
+
+#[tokio::test]
+async fn a_store_that_answers_in_between_is_asked_for_another_ttl() {
+    let (tenure, store, other, clock) = two_processes();
+    let _theirs = other.mutex("a").ttl(TTL * 9).lock().await.unwrap();
+    store.refuse_asks(true);
+    let asking = tenure.mutex("a").ttl(TTL).lock().into_future();
+    let asking = tokio::spawn(async { asking.await.unwrap_err() });
+    assert!(!ends_within(TTL / 2, &asking, &clock).await);
+    store.refuse_asks(false);
+    assert!(!ends_within(STEP * 4, &asking, &clock).await);
+    store.refuse_asks(true);
+    assert!(!ends_within(TTL - STEP * 4, &asking, &clock).await);
+    assert!(ends_within(STEP * 30, &asking, &clock).await);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_until_the_wait_is_over_is_what_the_caller_hears_of() {
+    let (tenure, store, _, clock) = two_processes();
+    store.refuse_asks(true);
+    let asking = tenure.mutex("a").ttl(TTL).wait(STEP * 6).lock().into_future();
+    let asking = tokio::spawn(async { asking.await.unwrap_err() });
+    assert!(!ends_within(STEP * 5, &asking, &clock).await);
+    assert!(ends_within(STEP, &asking, &clock).await);
+    assert!(matches!(asking.await.unwrap(), AcquireError::InDoubt(_)));
+}
+
+#[tokio::test]
+async fn a_turn_at_the_store_lets_the_lease_go_by_one_call() {
+    let (tenure, store, other, clock) = two_processes();
+    let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let theirs = tokio::spawn(other.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    let mine = tokio::spawn(tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    store.diary();
+    // The turn of this process is over.
+    clock.advance(STEP / 5);
+    guard.release().await.unwrap();
+    theirs.await.unwrap().unwrap().release().await.unwrap();
+    mine.await.unwrap().unwrap();
+    let diary = store.diary();
+    assert!(!diary.contains(&Call::Release), "{diary:?}");
+    assert!(diary.iter().any(|call| matches!(call, Call::Turn(_))), "{diary:?}");
+}
+
+#[tokio::test]
+async fn the_next_task_asks_with_the_place_of_the_one_that_was_dropped() {
+    let (tenure, store, other, clock) = two_processes();
+    let theirs = other.mutex("a").ttl(TTL).lock().await.unwrap();
+    let first = tokio::spawn(tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    let second = tokio::spawn(tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    store.diary();
+    first.abort();
+    settle().await;
+    clock.advance(TTL / 2);
+    settle().await;
+    let diary = store.diary();
+    let with_place = Call::Ask(Intent::Wait { place: Some(Place(0)) });
+    assert!(diary.contains(&with_place) && !diary.contains(&Call::Release), "{diary:?}");
+    theirs.release().await.unwrap();
+    second.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_store_is_let_go_when_the_last_handle_is() {
+    let (tenure, engine, store, _) = on_manual_clock();
+    let engine = tokio::spawn(engine);
+    drop(tenure.mutex("a").lock().await.unwrap());
+    settle().await;
+    assert!(!engine.is_finished());
+    drop((tenure, store));
+    settle().await;
+    assert!(engine.is_finished());
+}
+
+#[tokio::test]
+async fn a_hold_is_labelled_with_its_host_and_process() {
+    let (tenure, store, _, _) = two_processes();
+    let guard = tenure.mutex("a").lock().await.unwrap();
+    let seen = store.inspect(guard.name()).await.unwrap();
+    let (host, process) = seen.holders[0].label.rsplit_once('/').unwrap();
+    assert!(!host.is_empty() && !host.contains("localhost"), "{host}");
+    assert_eq!(process, std::process::id().to_string());
+}
