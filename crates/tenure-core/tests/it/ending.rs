@@ -44,6 +44,30 @@ async fn a_release_that_needs_a_second_try_is_no_loss() {
     released.await.unwrap().unwrap();
 }
 
+#[tokio::test]
+async fn a_release_that_never_arrives_is_given_up_and_goes_on_behind() {
+    let (tenure, flawed, clock) = on_flawed();
+    let guard = tenure.mutex("a").ttl(TTL * 9).lock().await.unwrap();
+    let name = guard.name().clone();
+    flawed.cut_off(true);
+    let released = tokio::spawn(guard.release());
+    for _ in 0..21 {
+        settle().await;
+        clock.advance(Duration::from_millis(100));
+    }
+    settle().await;
+    assert!(released.is_finished());
+    let in_doubt = released.await.unwrap().unwrap_err();
+    assert!(matches!(in_doubt, ReleaseError::InDoubt(_)), "{in_doubt}");
+    assert_eq!(flawed.inspect(&name).await.unwrap().holders.len(), 1);
+    flawed.cut_off(false);
+    for _ in 0..20 {
+        clock.advance(Duration::from_millis(500));
+        settle().await;
+    }
+    assert!(flawed.inspect(&name).await.unwrap().holders.is_empty());
+}
+
 /// Does something as soon as a renewal is counted, which is before its lease hears of it.
 struct WhenRenewed(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 

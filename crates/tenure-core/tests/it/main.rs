@@ -4,6 +4,7 @@
 
 mod all;
 mod asking;
+mod clocks;
 mod defaults;
 mod election;
 mod ending;
