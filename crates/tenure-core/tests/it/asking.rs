@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use tenure_core::{
-    AcquireError, ManualClock, Store, Tenure,
+    AcquireError, LockName, ManualClock, Store, Tenure,
     proto::queue::{Intent, Place},
 };
 use tokio::task::JoinHandle;
@@ -82,6 +82,21 @@ async fn a_try_that_fails_is_not_repeated() {
     let failed = tenure.mutex("a").try_lock().into_future().now_or_never().unwrap().unwrap_err();
     assert!(matches!(failed, AcquireError::Unreachable(_)), "{failed}");
     assert_eq!(store.asks(), [1, 0]);
+}
+
+#[tokio::test]
+async fn silence_is_doubt_and_what_came_of_it_is_taken_back() {
+    let (tenure, store, _, clock) = two_processes();
+    store.fall_silent(true);
+    let asking = tenure.mutex("a").ttl(STEP * 4).try_lock().into_future();
+    let asking = tokio::spawn(async { asking.await.unwrap_err() });
+    assert!(!ends_within(STEP * 3, &asking, &clock).await);
+    let name = LockName::new("a").unwrap();
+    assert_eq!(store.inspect(&name).await.unwrap().holders.len(), 1);
+    assert!(ends_within(STEP, &asking, &clock).await);
+    assert!(matches!(asking.await.unwrap(), AcquireError::InDoubt(_)));
+    settle().await;
+    assert!(store.diary().contains(&Call::Release));
 }
 
 #[tokio::test]

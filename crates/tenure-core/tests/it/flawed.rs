@@ -41,6 +41,8 @@ pub(crate) struct Flawed {
     cut_off: Arc<AtomicBool>,
     /// Whether asks are refused, so that they certainly have no effect.
     refuses: Arc<AtomicBool>,
+    /// Whether asks are carried out and never answered.
+    silent: Arc<AtomicBool>,
     /// The last ask for one name whose answer got lost.
     doubtful: Arc<Mutex<Option<(LockName, Ask)>>>,
     /// How often it was asked for one name, and for several.
@@ -60,6 +62,7 @@ impl Flawed {
             lost: Arc::default(),
             cut_off: Arc::default(),
             refuses: Arc::default(),
+            silent: Arc::default(),
             doubtful: Arc::default(),
             asks: Arc::default(),
             diary: Arc::default(),
@@ -107,6 +110,11 @@ impl Flawed {
     /// Whether asks cannot reach it from now on.
     pub(crate) fn refuse_asks(&self, refuses: bool) {
         self.refuses.store(refuses, Ordering::Relaxed);
+    }
+
+    /// Whether no ask is answered from now on.
+    pub(crate) fn fall_silent(&self, silent: bool) {
+        self.silent.store(silent, Ordering::Relaxed);
     }
 
     /// A copy of the last ask whose answer got lost arrives.
@@ -169,6 +177,9 @@ impl Store for Flawed {
         let answer = self.answer(self.store.acquire(name, ask).await);
         if answer.is_err() {
             *self.doubtful.lock().unwrap() = Some((name.clone(), ask.clone()));
+        }
+        if self.silent.load(Ordering::Relaxed) {
+            return std::future::pending().await;
         }
         answer
     }

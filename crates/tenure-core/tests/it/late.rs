@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
     DowngradeError, Guard, LockName, ManualClock, MemoryStore, Store, Tenure, proto::queue::Answer,
+    store::Capabilities,
 };
 
 use crate::{
@@ -24,12 +25,12 @@ struct Far {
 
 impl Far {
     fn new() -> Self {
-        Self::with(true)
+        Self::with(|can| can.late_calls = true)
     }
 
-    fn with(late_calls: bool) -> Self {
+    fn with(change: impl FnOnce(&mut Capabilities)) -> Self {
         let (_, _, store, clock) = on_manual_clock();
-        let far = Flawed::new(store.clone()).without(|can| can.late_calls = late_calls);
+        let far = Flawed::new(store.clone()).without(change);
         let builder = Tenure::builder(Arc::new(far.clone())).clock(Arc::new(clock.clone()));
         let (tenure, engine) = builder.build_inline();
         tokio::spawn(engine);
@@ -197,19 +198,22 @@ async fn an_ask_that_was_given_up_and_comes_late_is_taken_back() {
 
 #[tokio::test]
 async fn a_first_ask_that_comes_after_its_repeat_was_given_up_is_taken_back() {
-    let far = Far::new();
-    let theirs = far.others_have_it().await;
-    far.far.lose_next_answer();
-    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
-    settle().await;
-    far.after(STEP).await;
-    assert!(!asking.is_finished());
-    asking.abort();
-    settle().await;
-    theirs.release().await.unwrap();
-    far.comes_late().await;
-    far.after(TTL / 2).await;
-    assert_eq!(far.holders().await, 0);
+    // With a place in the store's queue, and with nothing.
+    for fifo in [true, false] {
+        let far = Far::with(|can| (can.late_calls, can.fifo) = (true, fifo));
+        let theirs = far.others_have_it().await;
+        far.far.lose_next_answer();
+        let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+        settle().await;
+        far.after(STEP).await;
+        assert!(!asking.is_finished());
+        asking.abort();
+        settle().await;
+        theirs.release().await.unwrap();
+        far.comes_late().await;
+        far.after(TTL / 2).await;
+        assert_eq!(far.holders().await, 0);
+    }
 }
 
 #[tokio::test]
@@ -241,7 +245,7 @@ async fn a_place_is_given_back_by_one_release_where_every_call_was_answered() {
 
 #[tokio::test]
 async fn an_ask_that_was_given_up_is_released_once_where_no_call_comes_late() {
-    let far = Far::with(false);
+    let far = Far::with(|_| {});
     far.far.lose_next_answer();
     let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
     settle().await;
@@ -253,7 +257,7 @@ async fn an_ask_that_was_given_up_is_released_once_where_no_call_comes_late() {
 
 #[tokio::test]
 async fn a_repeated_ask_is_released_once_where_no_call_comes_late() {
-    let far = Far::with(false);
+    let far = Far::with(|_| {});
     far.far.lose_next_answer();
     let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
     settle().await;
@@ -266,7 +270,7 @@ async fn a_repeated_ask_is_released_once_where_no_call_comes_late() {
 #[tokio::test]
 async fn nothing_is_released_of_what_certainly_had_no_effect() {
     for late_calls in [false, true] {
-        let far = Far::with(late_calls);
+        let far = Far::with(|can| can.late_calls = late_calls);
         far.far.refuse_asks(true);
         let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
         settle().await;
