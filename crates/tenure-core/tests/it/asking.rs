@@ -55,7 +55,7 @@ async fn a_waiter_listens_before_it_asks_and_asks_again_with_its_place() {
     let again = Call::Ask(Intent::Wait { place: Some(Place(0)) });
     assert_eq!(store.diary(), [again]);
     theirs.release().await.unwrap();
-    waiting.await.unwrap();
+    waiting.await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn the_next_task_asks_with_the_place_of_the_one_that_was_dropped() {
     let with_place = Call::Ask(Intent::Wait { place: Some(Place(0)) });
     assert!(diary.contains(&with_place) && !diary.contains(&Call::Release), "{diary:?}");
     theirs.release().await.unwrap();
-    second.await.unwrap().unwrap();
+    second.await.unwrap().unwrap().release().await.unwrap();
 }
 
 #[tokio::test]
