@@ -70,10 +70,10 @@ pub(crate) struct Asking<'a> {
     holder: Option<Contender>,
     /// Of a reader: what it has seen of the gate.
     looks: Option<Looks>,
+    /// Whether a reader let go of it, and it only stays taken.
+    reader_lingers: bool,
     /// Whether readers are in a writer's way.
     behind_readers: bool,
-    /// Whether somebody let go of it, and it only stays taken.
-    kept: bool,
     retry_after: Option<Duration>,
 }
 
@@ -162,8 +162,8 @@ impl QuorumStore {
             others_waiting: false,
             holder: None,
             looks,
+            reader_lingers: false,
             behind_readers: false,
-            kept: false,
             retry_after: None,
         };
         let mut unfinished =
@@ -290,7 +290,7 @@ impl Asking<'_> {
     /// show more.
     fn seen(&mut self, holder: Option<Contender>) {
         let Some(holder) = holder else { return };
-        self.kept |= holder.lingering;
+        self.reader_lingers |= holder.mode == Mode::Shared && holder.lingering;
         self.behind_readers |= holder.mode == Mode::Shared && !holder.lingering;
         if self.holder.as_ref().is_none_or(|known| holder.left < known.left) {
             self.holder = Some(holder);
@@ -347,16 +347,13 @@ impl Asking<'_> {
         let (holder, looks) = (self.holder.clone(), self.looks.clone());
         let (exclusive, behind_readers) = (self.ask.mode == Mode::Exclusive, self.behind_readers);
         let soonest = self.retry_after.unwrap_or(Duration::MAX);
-        // Of a name that only stays taken this owner may be who let go: it must not come in by another
-        // attempt. What a silent member may grant, the next ask finds there, if there is one.
-        let nothing = self.kept && self.ballot.granted() == 0;
-        let asks_again = waits || !exclusive;
-        if nothing && asks_again && self.may_hold_anywhere() {
+        // The reader that let go may be this very owner, and must not come in beside what stays of it by
+        // another attempt. What a silent member may grant, the next ask finds there.
+        let again = !exclusive && self.reader_lingers && self.ballot.granted() == 0;
+        if again && self.may_hold_anywhere() {
             quorum.shared.holds.left_in_doubt(self.attempt, now, ask.ttl);
         } else if self.may_hold_anywhere() {
-            if !nothing {
-                self.attempt_is_over(ask.ttl);
-            }
+            self.attempt_is_over(ask.ttl);
             if kept(Rule::PartialWinGivenBack) {
                 self.give_back().await;
             }

@@ -6,7 +6,7 @@ use tenure_core::{
     Clock, FaultKind, MemoryStore, SeededEntropy, Store,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Mode, Released},
+        queue::{Answer, Ask, Intent, Mode, Released},
     },
     store::Renewal,
 };
@@ -146,20 +146,26 @@ async fn what_a_dropped_ask_has_won_is_given_back_when_the_next_one_is_outvoted(
 
 #[tokio::test(start_paused = true)]
 async fn what_comes_late_of_the_only_ask_for_a_name_that_stays_taken_is_given_back() {
-    let (scene, name) = (Scene::with(Unreliable::new).await, name("a"));
-    let (linger, other) = (Duration::from_secs(1), ask(2, LEASE));
-    for store in &scene.stores {
-        store.acquire(&name, &other).await.unwrap();
-        store.release(&name, &other.owner, linger).await.unwrap();
+    for mode in [Mode::Exclusive, Mode::Shared] {
+        for intent in [Intent::Try, Intent::Wait { place: None }] {
+            let (scene, name) = (Scene::with(Unreliable::new).await, name("a"));
+            let (linger, other) = (Duration::from_secs(1), ask(2, LEASE));
+            for store in &scene.stores {
+                store.acquire(&name, &other).await.unwrap();
+                store.release(&name, &other.owner, linger).await.unwrap();
+            }
+            scene.lines[1].set_faults(Faults { request_lost: 1_000, ..faults(0) });
+            let only = Ask { mode, intent, ..ask(1, LEASE) };
+            let answer = scene.quorum.acquire(&name, &only).await.unwrap();
+            assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+            scene.refuse(&[]);
+            tokio::time::sleep(linger).await;
+            // The call was not lost, but late.
+            let late = scene.stores[1].acquire(&name, &only).await.unwrap();
+            assert!(token(&late).is_some());
+            scene.freed(1).await;
+        }
     }
-    scene.lines[1].set_faults(Faults { request_lost: 1_000, ..faults(0) });
-    let answer = scene.quorum.acquire(&name, &ask(1, LEASE)).await.unwrap();
-    assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
-    scene.refuse(&[]);
-    tokio::time::sleep(linger).await;
-    // The call was not lost, but late.
-    assert!(token(&scene.stores[1].acquire(&name, &ask(1, LEASE)).await.unwrap()).is_some());
-    scene.freed(1).await;
 }
 
 #[tokio::test(start_paused = true)]
