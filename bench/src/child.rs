@@ -9,7 +9,7 @@ use std::{
 
 use nix::time::{ClockId, clock_gettime};
 
-use crate::{Failure, crash, handoff, memory, redis_handoff};
+use crate::Failure;
 
 /// A child that plays a part.
 #[derive(Debug)]
@@ -56,18 +56,6 @@ impl Drop for Player {
         // An error means that it has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
-    }
-}
-
-/// In a child: plays the part.
-pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
-    let part: Vec<&str> = part.iter().map(String::as_str).collect();
-    match part.as_slice() {
-        ["handoff", who, rounds, dir] => handoff::take_turns(who, rounds.parse()?, Path::new(dir)),
-        ["receive", url, _] => redis_handoff::receive(url),
-        ["hold", dir] => crash::hold(Path::new(dir)),
-        ["memory", url, _] => memory::hold_many(url),
-        _ => Err("no such part".into()),
     }
 }
 

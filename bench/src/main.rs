@@ -12,6 +12,7 @@ mod handover;
 mod kinds;
 mod locked;
 mod memory;
+mod part;
 mod redis_acquire;
 mod redis_handoff;
 mod redis_quorum;
@@ -51,7 +52,7 @@ struct Arguments {
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     if !arguments.part.is_empty() {
-        return child::play(&arguments.part);
+        return part::play(&arguments.part);
     }
     let dir = match arguments.dir {
         Some(parent) => tempfile::tempdir_in(parent)?,

@@ -8,14 +8,11 @@ use tenure::Tenure;
 use crate::{
     Failure,
     child::{Player, now, say},
-    contestant::runtime,
+    contestant::{URL, runtime},
     handoff::handoffs,
     redis_server::Server,
     report::Figure,
 };
-
-/// Where a child finds the server's URL.
-pub(crate) const URL: &str = "redis.url";
 
 pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Vec<Figure>, Failure> {
     let server = Server::start(dir)?;

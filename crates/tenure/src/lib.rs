@@ -34,12 +34,16 @@
 pub mod blocking;
 #[cfg(feature = "config")]
 pub mod config;
+#[cfg(feature = "config")]
+mod from_config;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod locked;
 mod open;
 #[cfg(feature = "quorum")]
 mod quorum;
+mod stores;
+mod url;
 
 #[cfg(feature = "macros")]
 pub use locked::{Current, DefaultIsSet, LockedError, current, set_default};

@@ -4,6 +4,11 @@ use std::{ops::Deref, sync::Arc};
 
 use tenure_core::{Fault, MemoryStore, Store, TenureBuilder};
 
+use crate::{
+    stores::{embedded, redis},
+    url::shown,
+};
+
 /// One opened store: everything of [`tenure_core::Tenure`], and the choice of a store by URL.
 ///
 /// Cheap to clone; all clones are one.
@@ -112,69 +117,7 @@ async fn quorum(list: &str) -> Result<Arc<dyn Store>, Fault> {
 
 #[cfg(not(feature = "quorum"))]
 async fn quorum(_list: &str) -> Result<Arc<dyn Store>, Fault> {
-    let what = "this build has no quorums";
-    Err(Fault::new(tenure_core::FaultKind::Unsupported, what, "turn on the feature `quorum`"))
-}
-
-#[cfg(feature = "embedded")]
-pub(crate) fn embedded(dir: &str) -> Result<Arc<dyn Store>, Fault> {
-    use tenure_embedded::EmbeddedStore;
-
-    let store =
-        if dir.is_empty() { EmbeddedStore::open_default() } else { EmbeddedStore::open(dir) };
-    store.map(|store| Arc::new(store) as Arc<dyn Store>)
-}
-
-#[cfg(not(feature = "embedded"))]
-pub(crate) fn embedded(_dir: &str) -> Result<Arc<dyn Store>, Fault> {
-    let what = "this build has no embedded store";
-    Err(Fault::new(tenure_core::FaultKind::Unsupported, what, "turn on the feature `embedded`"))
-}
-
-#[cfg(feature = "redis")]
-async fn redis(url: &str) -> Result<Arc<dyn Store>, Fault> {
-    let store = tenure_redis::RedisStore::open(url).await?;
-    Ok(Arc::new(store))
-}
-
-#[cfg(not(feature = "redis"))]
-async fn redis(_url: &str) -> Result<Arc<dyn Store>, Fault> {
-    let what = "this build has no Redis store";
-    Err(Fault::new(tenure_core::FaultKind::Unsupported, what, "turn on the feature `redis`"))
-}
-
-/// The URL without what may hold a password.
-pub(crate) fn shown(url: &str) -> String {
-    if let Some(members) = url.strip_prefix("quorum:") {
-        let members: Vec<_> = members.split(',').map(shown_member).collect();
-        return format!("quorum:{}", members.join(","));
-    }
-    if !url.contains('@') && !url.contains("password") {
-        return url.to_owned();
-    }
-    // A password that was not encoded may hold anything, so only what comes behind it is shown.
-    let scheme = url.split(':').next().unwrap_or_default();
-    let server = url.rsplit_once('@').map_or("", |(_, server)| server);
-    let server = server.split('?').next().unwrap_or_default();
-    format!("{scheme}://***@{server}")
-}
-
-/// One member of a quorum. A comma in a password that was not encoded cuts it in two, so only what
-/// is surely no piece of one is shown.
-pub(crate) fn shown_member(url: &str) -> String {
-    let url = url.trim();
-    let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
-    let setting = |name| url.strip_prefix(name).is_some_and(|value| value.starts_with('='));
-    let known = match scheme {
-        "redis" | "rediss" => {
-            let server = rest.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
-            let port = server.rsplit_once(':').map_or("", |(_, port)| port);
-            url.contains('@') || port.chars().all(|c| c.is_ascii_digit() || c == ']')
-        }
-        "unix" | "file" | "memory" => true,
-        _ => ["longest_lease", "member_limit", "durable_members"].into_iter().any(setting),
-    };
-    if known { shown(url) } else { "***".to_owned() }
+    Err(crate::stores::not_built_in("quorums", "quorum"))
 }
 
 impl From<tenure_core::Tenure> for Tenure {
@@ -188,28 +131,5 @@ impl Deref for Tenure {
 
     fn deref(&self) -> &Self::Target {
         &self.0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_is_shown_without_its_password() {
-        for url in [
-            "redis://me:s3ntinel@host/1",
-            "redis://:s3n@s3ntinel@host",
-            "unix:/run/redis.sock?user=me&password=s3ntinel",
-            "redis://me:s3ntinel?@host",
-            "quorum:redis://a,redis://me:s3ntinel@b,unix:/c?password=s3ntinel",
-            "quorum:redis://a,redis://me:s3ntinel,s3ntinel@b,redis://c",
-        ] {
-            assert!(!shown(url).contains("s3ntinel"), "{}", shown(url));
-        }
-        let plain = "quorum:redis://a:6379/0,redis://b,file:/c,longest_lease=90s";
-        for url in ["file:/var/lib/tenure", plain] {
-            assert_eq!(shown(url), url);
-        }
     }
 }

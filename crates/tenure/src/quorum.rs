@@ -5,6 +5,11 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{Fault, FaultKind, Store};
 use tenure_quorum::{QuorumOptions, QuorumStore};
 
+use crate::{
+    stores::{embedded, redis_member},
+    url::shown_member,
+};
+
 /// Opens the quorum whose members and settings stand in `list`, separated by commas.
 pub(crate) async fn open(list: &str) -> Result<Arc<dyn Store>, Fault> {
     let mut options = QuorumOptions::new();
@@ -27,29 +32,15 @@ pub(crate) async fn open(list: &str) -> Result<Arc<dyn Store>, Fault> {
 fn member(url: &str) -> Result<Arc<dyn Store>, Fault> {
     match url.split(':').next().unwrap_or_default() {
         "memory" => Ok(Arc::new(tenure_core::MemoryStore::new())),
-        "file" => crate::open::embedded(&url.trim_start_matches("file:").replace("%2C", ",")),
-        "redis" | "rediss" | "unix" => redis(url),
+        "file" => embedded(&url.trim_start_matches("file:").replace("%2C", ",")),
+        "redis" | "rediss" | "unix" => redis_member(url),
         _ => {
-            let what =
-                format!("{:?} cannot be a member of a quorum", crate::open::shown_member(url));
+            let what = format!("{:?} cannot be a member of a quorum", shown_member(url));
             let cure = "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a \
                         URL as %2C";
             Err(Fault::new(FaultKind::Misconfigured, what, cure))
         }
     }
-}
-
-#[cfg(feature = "redis")]
-fn redis(url: &str) -> Result<Arc<dyn Store>, Fault> {
-    use tenure_redis::{RedisOptions, RedisStore};
-
-    Ok(Arc::new(RedisStore::new(RedisOptions::from_url(url)?)?))
-}
-
-#[cfg(not(feature = "redis"))]
-fn redis(_url: &str) -> Result<Arc<dyn Store>, Fault> {
-    let what = "this build has no Redis store";
-    Err(Fault::new(FaultKind::Unsupported, what, "turn on the feature `redis`"))
 }
 
 fn parse(text: &str) -> Result<Duration, Fault> {

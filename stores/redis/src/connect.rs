@@ -3,11 +3,7 @@
 use redis::{Cmd, ErrorKind, RedisError};
 use tenure_core::Fault;
 
-use crate::{
-    RedisOptions,
-    connection::{Connection, Hear},
-    error, stream,
-};
+use crate::{RedisOptions, connection::Connection, error, pipeline::Hear, stream};
 
 /// Opens a connection in the runtime of the caller. What the server says of its own accord goes to
 /// `hear`, which is dropped when the connection ends.

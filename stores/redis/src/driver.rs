@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    connection::{Answer, Hear, Shared, broken},
+    pipeline::{Answer, Hear, Pipeline, broken},
     protocol::{self, Nonsense},
     stream::Reader,
 };
@@ -31,7 +31,7 @@ const LOOKS: u32 = 8;
 
 /// A future that ends with the connection.
 pub(crate) struct Driver {
-    shared: Arc<Shared>,
+    pipeline: Arc<Pipeline>,
     reader: Reader,
     /// What was read and not understood yet stands before `filled`.
     read: Vec<u8>,
@@ -61,13 +61,13 @@ struct Look {
 
 impl Driver {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        pipeline: Arc<Pipeline>,
         reader: Reader,
         patience: Duration,
         hear: Option<Hear>,
     ) -> Self {
         Self {
-            shared,
+            pipeline,
             reader,
             read: vec![0; READ],
             filled: 0,
@@ -123,7 +123,7 @@ impl Driver {
         if self.filled == 0 && self.read.len() > KEPT {
             self.read = vec![0; READ];
         }
-        let mut state = self.shared.lock();
+        let mut state = self.pipeline.lock();
         let count = self.replies.len();
         if count > state.waiting.len() {
             return Err(Nonsense);
@@ -141,7 +141,8 @@ impl Driver {
     fn write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             if self.writing {
-                let mut writer = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut writer =
+                    self.pipeline.writer.lock().unwrap_or_else(PoisonError::into_inner);
                 while self.sent < self.sending.len() {
                     let written = ready!(writer.poll_write(cx, &self.sending[self.sent..]))?;
                     if written == 0 {
@@ -151,7 +152,7 @@ impl Driver {
                 }
                 ready!(writer.poll_flush(cx))?;
             }
-            let mut state = self.shared.lock();
+            let mut state = self.pipeline.lock();
             if std::mem::take(&mut self.writing) {
                 state.writing = false;
                 self.sending.clear();
@@ -182,7 +183,7 @@ impl Driver {
     fn watch(&mut self, cx: &mut Context<'_>) -> Poll<RedisError> {
         let tick = self.patience / LOOKS;
         if self.timer.is_none() {
-            if !self.shared.lock().watched {
+            if !self.pipeline.lock().watched {
                 return Poll::Pending;
             }
             self.timer = Some(Box::pin(sleep(tick)));
@@ -191,7 +192,7 @@ impl Driver {
         }
         while let Some(timer) = &mut self.timer {
             ready!(timer.as_mut().poll(cx));
-            let mut state = self.shared.lock();
+            let mut state = self.pipeline.lock();
             let now = Instant::now();
             let look = Look { answered: state.answered, idle: state.waiting.is_empty(), at: now };
             let same = look.answered == self.last_look.answered && look.idle == self.last_look.idle;
@@ -214,7 +215,7 @@ impl Future for Driver {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.shared.driver.register(cx.waker());
+        self.pipeline.driver.register(cx.waker());
         let error = if let Poll::Ready(error) = self.read(cx) {
             error
         } else if let Poll::Ready(Err(error)) = self.write(cx) {
@@ -222,7 +223,7 @@ impl Future for Driver {
         } else {
             ready!(self.watch(cx))
         };
-        self.shared.close(&error);
+        self.pipeline.close(&error);
         Poll::Ready(())
     }
 }
@@ -230,6 +231,6 @@ impl Future for Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         // Its runtime may have ended before the connection did.
-        self.shared.close(&broken());
+        self.pipeline.close(&broken());
     }
 }

@@ -9,7 +9,19 @@ use tenure_core::{
     store::{Finding, Renewal, Weight},
 };
 
-use crate::RedisStore;
+use crate::{
+    info::{field, text},
+    transport::Transport,
+};
+
+/// What is looked at, and by what.
+#[derive(Clone, Copy)]
+pub(crate) struct Patient<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) transport: &'a Transport,
+    /// The channel on which this process hears its hints.
+    pub(crate) channel: &'a str,
+}
 
 /// How far the server's clock may be from ours before somebody should know.
 const CLOCKS_APART: Duration = Duration::from_secs(1);
@@ -18,15 +30,16 @@ const SLOW: Duration = Duration::from_millis(100);
 /// The name of the lock that is tried. No other part of tenure uses it.
 const PROBE: &str = "tenure-doctor-probe";
 
-pub(crate) async fn look(store: &RedisStore) -> Result<Vec<Finding>, Fault> {
-    store.transport().open().await?;
-    let info = info(store).await;
+pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
+    let transport = patient.transport;
+    transport.open().await?;
+    let info = info(transport).await;
     let mut findings = vec![version(info.as_deref()), persistence(info.as_deref())];
-    findings.push(eviction(setting(store, "maxmemory-policy").await.as_deref()));
+    findings.push(eviction(setting(transport, "maxmemory-policy").await.as_deref()));
     findings.push(replicas(info.as_deref()));
-    findings.push(clock(store).await?);
-    findings.push(full_cycle(store).await);
-    findings.push(latency(store).await?);
+    findings.push(clock(transport).await?);
+    findings.push(full_cycle(&patient).await);
+    findings.push(latency(transport).await?);
     Ok(findings)
 }
 
@@ -92,9 +105,9 @@ fn replicas(info: Option<&str>) -> Finding {
     }
 }
 
-async fn clock(store: &RedisStore) -> Result<Finding, Fault> {
+async fn clock(transport: &Transport) -> Result<Finding, Fault> {
     let before = SystemTime::now();
-    let value = store.transport().send(&redis::cmd("TIME")).await?;
+    let value = transport.send(&redis::cmd("TIME")).await?;
     let here = before.duration_since(UNIX_EPOCH).unwrap_or_default();
     let there = match &value {
         Value::Array(parts) => parts.first().and_then(text).and_then(|text| text.parse().ok()),
@@ -114,8 +127,8 @@ async fn clock(store: &RedisStore) -> Result<Finding, Fault> {
 }
 
 /// Everything that a lock does, as this very user.
-async fn full_cycle(store: &RedisStore) -> Finding {
-    match try_everything(store).await {
+async fn full_cycle(patient: &Patient<'_>) -> Finding {
+    match try_everything(patient).await {
         Ok(()) => good("permissions", "a full cycle of a lock works".to_owned()),
         Err(fault) => Finding {
             weight: Weight::Bad,
@@ -127,7 +140,8 @@ async fn full_cycle(store: &RedisStore) -> Finding {
     }
 }
 
-async fn try_everything(store: &RedisStore) -> Result<(), Fault> {
+async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
+    let Patient { store, transport, channel } = *patient;
     let unusual = |what: &str| {
         Fault::new(FaultKind::InDoubt, format!("the trial lock {what}"), "look again in a minute")
     };
@@ -156,8 +170,8 @@ async fn try_everything(store: &RedisStore) -> Result<(), Fault> {
         store.inspect(&name).await?;
         store.release(&name, &holder, Duration::ZERO).await?;
         let mut publish = redis::cmd("PUBLISH");
-        publish.arg(store.channel()).arg("");
-        store.transport().send(&publish).await?;
+        publish.arg(channel).arg("");
+        transport.send(&publish).await?;
         Ok(())
     };
     let outcome = cycle.await;
@@ -167,11 +181,11 @@ async fn try_everything(store: &RedisStore) -> Result<(), Fault> {
     outcome
 }
 
-async fn latency(store: &RedisStore) -> Result<Finding, Fault> {
+async fn latency(transport: &Transport) -> Result<Finding, Fault> {
     let mut took = Vec::new();
     for _ in 0..10 {
         let start = Instant::now();
-        store.transport().send(&redis::cmd("PING")).await?;
+        transport.send(&redis::cmd("PING")).await?;
         took.push(start.elapsed());
     }
     took.sort_unstable();
@@ -195,29 +209,17 @@ fn owner() -> Result<Owner, Fault> {
     Ok(Owner::from_bytes(bytes))
 }
 
-async fn info(store: &RedisStore) -> Option<String> {
-    text(&store.transport().send(&redis::cmd("INFO")).await.ok()?)
+async fn info(transport: &Transport) -> Option<String> {
+    text(&transport.send(&redis::cmd("INFO")).await.ok()?)
 }
 
-async fn setting(store: &RedisStore, name: &str) -> Option<String> {
+async fn setting(transport: &Transport, name: &str) -> Option<String> {
     let mut get = redis::cmd("CONFIG");
     get.arg("GET").arg(name);
-    match store.transport().send(&get).await.ok()? {
+    match transport.send(&get).await.ok()? {
         Value::Map(pairs) => pairs.first().and_then(|(_, value)| text(value)),
         _ => None,
     }
-}
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::BulkString(bytes) => String::from_utf8(bytes.clone()).ok(),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text.clone()),
-        _ => None,
-    }
-}
-
-pub(crate) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
-    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
 }
 
 fn good(what: &str, found: String) -> Finding {

@@ -9,13 +9,13 @@
 use redis::Value;
 use tenure_core::{Fault, FaultKind, Incarnation};
 
-use crate::{RedisStore, health::field};
+use crate::{info::field, transport::Transport};
 
-pub(crate) async fn ask(store: &RedisStore) -> Result<Incarnation, Fault> {
+pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
     let mut info = redis::cmd("INFO");
     info.arg("server").arg("replication");
-    let told = store.transport().send(&info).await?;
-    let place = &store.transport().place;
+    let told = transport.send(&info).await?;
+    let place = &transport.place;
     read(&told).map_err(|unknown| match unknown {
         Unknown::Replica => Fault::new(
             FaultKind::Unreachable,

@@ -6,20 +6,25 @@ use futures_util::{StreamExt, stream};
 use redis::Value;
 use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Listing};
 
-use crate::{RedisStore, error, keys};
+use crate::{error, keys, transport::Transport};
 
 /// How many keys the server looks at in one step.
 const STEP: usize = 1_000;
 /// How many names are looked at together.
 const TOGETHER: usize = 64;
 
-pub(crate) async fn list(store: &RedisStore, prefix: &str, limit: usize) -> Result<Listing, Fault> {
-    let names = names(store, prefix).await?;
-    let looks = names.into_iter().map(|name| async move {
-        let seen = store.look(&name).await;
-        (name, seen)
-    });
-    let mut looks = stream::iter(looks).buffered(TOGETHER);
+/// The names that begin with `prefix`, and what `look` sees of each.
+pub(crate) async fn list<'a, L>(
+    transport: &Transport,
+    prefix: &str,
+    limit: usize,
+    look: impl Fn(LockName) -> L,
+) -> Result<Listing, Fault>
+where
+    L: Future<Output = (LockName, Result<Snapshot, Fault>)> + Send + 'a,
+{
+    let names = names(transport, prefix).await?;
+    let mut looks = stream::iter(names.into_iter().map(look)).buffered(TOGETHER);
     let mut listing = Listing::default();
     while let Some(look) = looks.next().await {
         let (name, seen) = match look {
@@ -43,8 +48,7 @@ pub(crate) async fn list(store: &RedisStore, prefix: &str, limit: usize) -> Resu
     Ok(listing)
 }
 
-async fn names(store: &RedisStore, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
-    let transport = store.transport();
+async fn names(transport: &Transport, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     let ours = &transport.options.prefix;
     let pattern = keys::pattern(ours, prefix);
     let mut names = BTreeSet::new();

@@ -128,6 +128,21 @@ impl RedisOptions {
         Ok(self)
     }
 
+    /// Trusts servers whose certificates these have signed, in PEM, and not those that the system
+    /// trusts.
+    #[must_use]
+    pub fn root_certificates(mut self, roots: &[u8]) -> Self {
+        self.certificates.trust(roots);
+        self
+    }
+
+    /// Shows this certificate to a server that asks for one, both in PEM. The key is in no text.
+    #[must_use]
+    pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Self {
+        self.certificates.show(certificate, key);
+        self
+    }
+
     /// How long connecting may take, 10 ms to 1 min; 2 s unless said otherwise.
     ///
     /// # Errors

@@ -27,7 +27,8 @@ use crate::{
     RedisOptions, error,
     few::Few,
     fields::Refused,
-    health, incarnation,
+    health::{self, Patient},
+    incarnation,
     keys::{self, Key, Keys},
     listing,
     protocol::Call,
@@ -107,17 +108,8 @@ impl RedisStore {
         Ok(Self { shared: Arc::new(shared), transport })
     }
 
-    pub(crate) fn transport(&self) -> &Transport {
-        &self.transport
-    }
-
-    /// The channel on which this process hears its hints.
-    pub(crate) fn channel(&self) -> &str {
-        &self.shared.watch.channel
-    }
-
     /// Who holds a name and who waits for it.
-    pub(crate) async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
+    async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
         let mut call = self.call(name, &[Key::Lock, Key::Keeps, Key::Ends]);
         let echo = self.echo();
         call.argument(&[&echo]);
@@ -358,7 +350,11 @@ impl Store for RedisStore {
     }
 
     async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
-        listing::list(self, prefix, limit).await
+        let look = |name: LockName| async move {
+            let seen = self.look(&name).await;
+            (name, seen)
+        };
+        listing::list(&self.transport, prefix, limit, look).await
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
@@ -370,11 +366,12 @@ impl Store for RedisStore {
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
-        incarnation::ask(self).await
+        incarnation::ask(&self.transport).await
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
-        health::look(self).await
+        let (transport, channel) = (&*self.transport, self.shared.watch.channel.as_str());
+        health::look(Patient { store: self, transport, channel }).await
     }
 
     #[cfg(unix)]

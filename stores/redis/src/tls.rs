@@ -5,8 +5,6 @@ use std::fmt;
 use redis::RedisError;
 use tenure_core::{Fault, FaultKind};
 
-use crate::RedisOptions;
-
 /// Certificates other than the system's, in PEM.
 #[derive(Clone, Default)]
 pub(crate) struct Certificates {
@@ -30,33 +28,28 @@ pub(crate) struct Files {
     pub(crate) key: Option<String>,
 }
 
-impl RedisOptions {
-    /// Trusts servers whose certificates these have signed, in PEM, and not those that the system
-    /// trusts.
-    #[must_use]
-    pub fn root_certificates(mut self, roots: &[u8]) -> Self {
-        self.certificates.roots = Some(roots.to_vec());
-        self
+impl Certificates {
+    pub(crate) fn trust(&mut self, roots: &[u8]) {
+        self.roots = Some(roots.to_vec());
     }
 
-    /// Shows this certificate to a server that asks for one, both in PEM. The key is in no text.
-    #[must_use]
-    pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Self {
-        self.certificates.own = Some((certificate.to_vec(), key.to_vec()));
-        self
+    pub(crate) fn show(&mut self, certificate: &[u8], key: &[u8]) {
+        self.own = Some((certificate.to_vec(), key.to_vec()));
     }
 
-    /// Reads what the URL names.
-    pub(crate) fn certificates(mut self, files: &Files) -> Result<Self, Fault> {
+    /// Reads what a URL names.
+    pub(crate) fn read(files: &Files) -> Result<Self, Fault> {
+        let mut read = Self::default();
         if let Some(roots) = &files.roots {
-            self = self.root_certificates(&pem("ca", roots, "CERTIFICATE")?);
+            read.trust(&pem("ca", roots, "CERTIFICATE")?);
         }
         match (&files.certificate, &files.key) {
             (Some(certificate), Some(key)) => {
                 let certificate = pem("cert", certificate, "CERTIFICATE")?;
-                Ok(self.client_certificate(&certificate, &pem("key", key, "PRIVATE KEY")?))
+                read.show(&certificate, &pem("key", key, "PRIVATE KEY")?);
+                Ok(read)
             }
-            (None, None) => Ok(self),
+            (None, None) => Ok(read),
             _ => Err(Fault::new(
                 FaultKind::Misconfigured,
                 "of a client's certificate and its key only one is given",

@@ -5,7 +5,10 @@ use std::time::Duration;
 use percent_encoding::percent_decode_str;
 use tenure_core::{Fault, FaultKind};
 
-use crate::{Address, RedisOptions, tls::Files};
+use crate::{
+    Address, RedisOptions,
+    tls::{Certificates, Files},
+};
 
 const DEFAULT_PORT: u16 = 6379;
 
@@ -64,7 +67,8 @@ impl RedisOptions {
                 _ => return Err(wrong(&format!("{key:?} is no setting of {scheme}:"))),
             };
         }
-        options.certificates(&files)
+        options.certificates = Certificates::read(&files)?;
+        Ok(options)
     }
 }
 

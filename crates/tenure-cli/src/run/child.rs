@@ -20,10 +20,10 @@ use super::GUARDIAN as OUTER;
 use super::STANDBY as OUTER;
 use super::{
     descriptors,
+    ending::Terms,
     guardian::{
         group::{Group, adopt_orphans},
         remains::{Remains, bury},
-        vigil::Terms,
     },
     held::Held,
     own_program,

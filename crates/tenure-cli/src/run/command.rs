@@ -9,7 +9,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use super::{COMMAND, guardian, own_program, terminal::Terminal};
+use super::{COMMAND, own_program, signals, terminal::Terminal};
 use crate::exit;
 
 /// The command line of this step, run by the guardian `parent`.
@@ -33,7 +33,7 @@ pub(crate) fn main(mut args: ArgsOs) -> ExitCode {
         // Before the command can read: a background group that reads is stopped.
         terminal.give(nix::unistd::getpgrp());
     }
-    if guardian::deaf_to().thread_unblock().is_err() {
+    if signals::deaf_to().thread_unblock().is_err() {
         return ExitCode::from(exit::FAILED);
     }
     let error = Command::new(&program).args(args).exec();

@@ -5,7 +5,6 @@
 use std::{ffi::OsString, io, os::unix::ffi::OsStringExt};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tenure::{Clock, SystemClock};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
     net::{
@@ -14,8 +13,7 @@ use tokio::{
     },
 };
 
-use super::guardian::vigil::{Cause, Terms};
-use crate::exit;
+use super::ending::{Ended, Terms};
 
 /// What tenure tells the guardian.
 #[derive(Debug, Deserialize, Serialize)]
@@ -51,44 +49,6 @@ pub(crate) enum Report {
     /// The command and everything else in its group is gone, or was never there. The last message
     /// of all.
     Ended(Ended),
-}
-
-/// How a command ended.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(crate) struct Ended {
-    /// Its exit code or signal.
-    pub(crate) how: How,
-    /// Why its group is gone.
-    pub(crate) cause: Cause,
-    /// When the last of its group was seen to be gone.
-    pub(crate) at: u64,
-}
-
-impl Ended {
-    /// What there is to say of a command that was not started, as its lock was lost by then.
-    pub(crate) fn before_it_began() -> Self {
-        Self { how: How::NotStarted, cause: Cause::Lost, at: SystemClock.now().as_nanos() }
-    }
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum How {
-    NotStarted,
-    Code(i32),
-    Signal(i32),
-}
-
-impl How {
-    /// The exit code that tells of it.
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            Self::NotStarted => exit::LOST,
-            // The system keeps no more than these eight bits.
-            Self::Code(code) => u8::try_from(code & 0xff).unwrap_or(exit::FAILED),
-            Self::Signal(number) => exit::by_signal(number),
-        }
-    }
 }
 
 impl Order {

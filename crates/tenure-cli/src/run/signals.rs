@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use tokio::signal::unix::{self, SignalKind};
 
 /// What ends a program that does not care about it, and is asked for by people.
@@ -69,4 +69,18 @@ fn ignored() -> u64 {
     let status = String::from_utf8_lossy(&status);
     let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The signals that people and terminals send to whole families of processes. A guardian blocks
+/// them; the command unblocks them again. Ignored ones it could not tell from those that tenure's
+/// caller ignores.
+pub(crate) fn deaf_to() -> SigSet {
+    let mut signals = SigSet::empty();
+    for ending in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
+        signals.add(ending);
+    }
+    for stopping in [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU] {
+        signals.add(stopping);
+    }
+    signals
 }

@@ -10,9 +10,10 @@ use tenure::{
 
 use super::{
     child::Child,
-    guardian::vigil::{Cause, overdue},
+    ending::{Cause, Ended, How},
+    guardian::vigil::overdue,
     held::Held,
-    protocol::{Ended, How, Order, Report},
+    protocol::{Order, Report},
     signals::{FINAL, Signals},
     terminal::{Terminal, stop_here},
 };

@@ -7,9 +7,8 @@ use tenure::{Clock, LockName, SystemClock, Tenure, proto::LostReason};
 use super::{
     acquire::together,
     child::{Child, Launch, NotStarted},
-    guardian::vigil::{Cause, Terms},
+    ending::{Cause, Ended, How, Terms},
     held::{Held, NotReleased},
-    protocol::{Ended, How},
     signals::{Signals, TELLING},
     supervise::{Outcome, Supervision},
     terminal::Terminal,

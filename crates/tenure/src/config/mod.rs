@@ -35,8 +35,6 @@ use table::Source;
 use tenure_core::{Defaults, LockName};
 use variables::Variables;
 
-use crate::{OpenError, Tenure};
-
 /// A configuration without mistakes.
 ///
 /// ```
@@ -127,6 +125,14 @@ impl Config {
         self.store.as_ref().map(|(url, _)| url.as_str()).map_err(Clone::clone)
     }
 
+    /// Why its store cannot be opened, where its scheme is not one of those that are `known`; nothing if
+    /// it was not chosen here.
+    pub(crate) fn unknown_store(&self, scheme: &str, known: &str) -> Option<ConfigError> {
+        let (_, origin) = self.store.as_ref().ok()?;
+        let what = format!("no store is called {scheme:?}");
+        Some(origin.as_ref()?.error(Wrong::new(what, format!("use one of {known}"))))
+    }
+
     /// What the lock called `name` uses where code says nothing: what the variables say, then the
     /// patterns that match it, those that fix more of its characters first, then the whole file.
     #[must_use]
@@ -183,43 +189,5 @@ impl fmt::Debug for Config {
             .field("locks", locks)
             .field("run", run)
             .finish_non_exhaustive()
-    }
-}
-
-impl Tenure {
-    /// Opens the store that the variables and the configuration file agree on, and lets locks use
-    /// the settings that stand there: see [`Config::load`]. Without any it is the embedded store in
-    /// its default place.
-    ///
-    /// # Errors
-    /// [`OpenError::Config`] with the file, the line and the cure, or why the store was not opened.
-    ///
-    /// # Cancel safety
-    /// Cancel-safe: nothing is held by opening a store.
-    pub async fn from_env() -> Result<Self, OpenError> {
-        Self::from_config(&Config::load()?).await
-    }
-
-    /// Opens the store of `config`, and lets locks use the settings that stand there.
-    ///
-    /// # Errors
-    /// As for [`Tenure::from_env`].
-    ///
-    /// # Cancel safety
-    /// Cancel-safe.
-    pub async fn from_config(config: &Config) -> Result<Self, OpenError> {
-        let opened = Self::open(config.store()?).await.map_err(|error| match error {
-            OpenError::UnknownScheme { scheme, known } => match &config.store {
-                Ok((_, Some(origin))) => {
-                    let what = format!("no store is called {scheme:?}");
-                    origin.error(Wrong::new(what, format!("use one of {known}"))).into()
-                }
-                _ => OpenError::UnknownScheme { scheme, known },
-            },
-            other => other,
-        })?;
-        let config = config.clone();
-        let builder = Self::builder(opened.store().clone());
-        Ok(builder.defaults(move |name| config.defaults_of(name)).build().into())
     }
 }

@@ -16,7 +16,7 @@ use nix::{
 };
 
 use super::{group::Group, processes};
-use crate::run::protocol::How;
+use crate::run::ending::How;
 
 /// The command's process group, and what it started in other groups of its session, as shells do
 /// with their jobs.

@@ -37,7 +37,9 @@ use self::{
 };
 use super::{
     command, descriptors,
-    protocol::{Ended, How, Link, Order, Report},
+    ending::{Ended, How},
+    protocol::{Link, Order, Report},
+    signals,
 };
 use crate::exit;
 
@@ -51,22 +53,8 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// The signals that people and terminals send to whole families of processes. A guardian blocks
-/// them; the command unblocks them again. Ignored ones it could not tell from those that tenure's
-/// caller ignores.
-pub(crate) fn deaf_to() -> SigSet {
-    let mut signals = SigSet::empty();
-    for ending in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
-        signals.add(ending);
-    }
-    for stopping in [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU] {
-        signals.add(stopping);
-    }
-    signals
-}
-
 fn prepare() -> io::Result<(tokio::runtime::Runtime, UnixStream)> {
-    deaf_to().thread_block()?;
+    signals::deaf_to().thread_block()?;
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_name(c"lock-guardian")?;
     group::adopt_orphans()?;

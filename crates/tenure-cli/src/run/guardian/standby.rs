@@ -19,7 +19,8 @@ use nix::{
     sys::wait::{Id, WaitPidFlag, waitid},
 };
 
-use super::{LOOK, deaf_to, group, remains::Remains};
+use super::{LOOK, group, remains::Remains};
+use crate::run::signals::deaf_to;
 use crate::{
     exit,
     run::{GUARDIAN, descriptors, own_program},

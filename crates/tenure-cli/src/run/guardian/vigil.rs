@@ -2,35 +2,12 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tenure::proto::Timestamp;
 
-use crate::run::protocol::How;
-
-/// When and how to end a command.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(crate) struct Terms {
-    /// Time between SIGTERM and SIGKILL.
-    pub(crate) grace: Duration,
-    /// How long before the deadline SIGKILL is sent.
-    pub(crate) margin: Duration,
-    /// Whether the command is ended at all when the lock is lost.
-    pub(crate) kill_when_lost: bool,
-}
+use crate::run::ending::{Cause, How, Terms};
 
 /// How long a guardian may stand still in the work of ending a command that has no deadline.
 const UNWATCHED: Duration = Duration::from_secs(1);
-
-/// Why a command's group is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Cause {
-    /// The command ended by itself.
-    Itself,
-    /// The lock was lost, or was going to be.
-    Lost,
-    /// tenure died.
-    Orphaned,
-}
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,37 @@
+//! Opening the store that a configuration names.
+
+use crate::{OpenError, Tenure, config::Config};
+
+impl Tenure {
+    /// Opens the store that the variables and the configuration file agree on, and lets locks use
+    /// the settings that stand there: see [`Config::load`]. Without any it is the embedded store in
+    /// its default place.
+    ///
+    /// # Errors
+    /// [`OpenError::Config`] with the file, the line and the cure, or why the store was not opened.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: nothing is held by opening a store.
+    pub async fn from_env() -> Result<Self, OpenError> {
+        Self::from_config(&Config::load()?).await
+    }
+
+    /// Opens the store of `config`, and lets locks use the settings that stand there.
+    ///
+    /// # Errors
+    /// As for [`Tenure::from_env`].
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub async fn from_config(config: &Config) -> Result<Self, OpenError> {
+        let opened = Self::open(config.store()?).await.map_err(|error| match error {
+            OpenError::UnknownScheme { scheme, known } => config
+                .unknown_store(&scheme, &known)
+                .map_or(OpenError::UnknownScheme { scheme, known }, OpenError::Config),
+            other => other,
+        })?;
+        let config = config.clone();
+        let builder = Self::builder(opened.store().clone());
+        Ok(builder.defaults(move |name| config.defaults_of(name)).build().into())
+    }
+}

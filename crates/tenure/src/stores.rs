@@ -1,0 +1,49 @@
+//! The stores that this build has, each opened by its own part of a URL.
+
+use std::sync::Arc;
+
+use tenure_core::{Fault, Store};
+
+#[cfg(feature = "embedded")]
+pub(crate) fn embedded(dir: &str) -> Result<Arc<dyn Store>, Fault> {
+    use tenure_embedded::EmbeddedStore;
+
+    let store =
+        if dir.is_empty() { EmbeddedStore::open_default() } else { EmbeddedStore::open(dir) };
+    store.map(|store| Arc::new(store) as Arc<dyn Store>)
+}
+
+#[cfg(not(feature = "embedded"))]
+pub(crate) fn embedded(_dir: &str) -> Result<Arc<dyn Store>, Fault> {
+    Err(not_built_in("embedded store", "embedded"))
+}
+
+/// A server that answers now.
+#[cfg(feature = "redis")]
+pub(crate) async fn redis(url: &str) -> Result<Arc<dyn Store>, Fault> {
+    Ok(Arc::new(tenure_redis::RedisStore::open(url).await?))
+}
+
+#[cfg(not(feature = "redis"))]
+pub(crate) async fn redis(_url: &str) -> Result<Arc<dyn Store>, Fault> {
+    Err(not_built_in("Redis store", "redis"))
+}
+
+/// A server that may be down now, as one of several may.
+#[cfg(all(feature = "quorum", feature = "redis"))]
+pub(crate) fn redis_member(url: &str) -> Result<Arc<dyn Store>, Fault> {
+    use tenure_redis::{RedisOptions, RedisStore};
+
+    Ok(Arc::new(RedisStore::new(RedisOptions::from_url(url)?)?))
+}
+
+#[cfg(all(feature = "quorum", not(feature = "redis")))]
+pub(crate) fn redis_member(_url: &str) -> Result<Arc<dyn Store>, Fault> {
+    Err(not_built_in("Redis store", "redis"))
+}
+
+#[cfg(not(all(feature = "embedded", feature = "redis", feature = "quorum")))]
+pub(crate) fn not_built_in(what: &str, feature: &str) -> Fault {
+    let cure = format!("turn on the feature `{feature}`");
+    Fault::new(tenure_core::FaultKind::Unsupported, format!("this build has no {what}"), cure)
+}
