@@ -5,15 +5,14 @@
 
 use std::io;
 
-use nix::sys::stat::fstat;
 use tenure_core::{Fault, FaultKind};
 
 use crate::{
     dir::{Dir, Entry, is_hex, stem_of_unfinished},
     error,
-    housekeeping::is_old,
-    layout::{FLOOR, LOCKS, MEMBERS, is_hash, is_state, shelf},
+    layout::{FLOOR, LOCKS, MEMBERS, is_hash, is_of_a_boot, is_state, shelf},
     members::{self, Life},
+    removal::{self, below, clear},
 };
 
 /// How a boot's directory is called.
@@ -44,30 +43,6 @@ pub(crate) fn remove_dead(boots: &Dir, own: &str) {
             remove(boots, &name);
         }
     }
-}
-
-/// Removes from a directory of the store what was never completed, of things with a name that
-/// `is_ours` knows.
-pub(crate) fn remove_unfinished(dir: &Dir, is_ours: impl Fn(&str) -> bool) {
-    for name in dir.names().unwrap_or_default() {
-        if stem_of_unfinished(&name).is_some_and(&is_ours) && is_old(dir, &name) {
-            remove_workshop(dir, &name);
-        }
-    }
-}
-
-/// Removes what was never completed: a file, or a directory with at most the one thing in it that was
-/// being made there.
-pub(crate) fn remove_workshop(dir: &Dir, name: &str) {
-    let Ok(Some(Entry::Dir)) = dir.entry(name) else {
-        return clear(dir, |there| there == name);
-    };
-    if let (Some(workshop), Some(stem)) = (below(dir, name), stem_of_unfinished(name)) {
-        clear(&workshop, |there| {
-            there == stem || there.strip_suffix(members::SOCKET) == Some(stem)
-        });
-    }
-    let _ = dir.remove_dir(name);
 }
 
 fn others(boots: &Dir, own: &str) -> io::Result<Vec<String>> {
@@ -108,47 +83,16 @@ fn remove(boots: &Dir, name: &str) {
             let _ = locks.remove_dir(&shelf);
         }
         let is_shelf = |stem: &str| is_hex(stem, 2);
-        workshops(&locks, is_shelf);
+        removal::unfinished(&locks, is_shelf);
         let _ = boot.remove_dir(LOCKS);
     }
     clear(&boot, |name| name == FLOOR);
-    workshops(&boot, is_of_a_boot);
-    workshops(&members, is_hash);
+    removal::unfinished(&boot, is_of_a_boot);
+    removal::unfinished(&members, is_hash);
     clear(&members, members::is_member_file);
     let removed = boot.remove_dir(MEMBERS).and_then(|()| boots.remove_dir(name));
     if let Err(error) = removed {
         tracing::debug!(boot = name, %error, "something in the directory of an earlier boot stays");
-    }
-}
-
-/// Whether a boot's directory has something of this name.
-pub(crate) fn is_of_a_boot(name: &str) -> bool {
-    [FLOOR, LOCKS, MEMBERS].contains(&name)
-}
-
-fn workshops(dir: &Dir, is_ours: impl Fn(&str) -> bool) {
-    for name in dir.names().unwrap_or_default() {
-        if stem_of_unfinished(&name).is_some_and(&is_ours) {
-            remove_workshop(dir, &name);
-        }
-    }
-}
-
-/// The directory of this name, if it is one and on the same file system.
-fn below(dir: &Dir, name: &str) -> Option<Dir> {
-    let found = dir.sub(name).ok()??;
-    let device = |dir: &Dir| fstat(dir).map(|found| found.st_dev).ok();
-    (device(&found)? == device(dir)?).then_some(found)
-}
-
-/// Removes what has a name of ours: files, sockets and empty directories.
-fn clear(dir: &Dir, is_ours: impl Fn(&str) -> bool) {
-    for name in dir.names().unwrap_or_default().iter().filter(|name| is_ours(name)) {
-        let _ = match dir.entry(name) {
-            Ok(Some(Entry::File | Entry::Socket)) => dir.remove(name),
-            Ok(Some(Entry::Dir)) => dir.remove_dir(name),
-            Ok(Some(Entry::Other) | None) | Err(_) => Ok(()),
-        };
     }
 }
 

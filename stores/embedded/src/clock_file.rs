@@ -17,10 +17,10 @@ use std::{
 use tenure_core::Fault;
 
 use crate::{
+    age::touch,
     create, error,
     layout::{CLOCK, Root},
     machine::Machine,
-    members::touch,
     patience::{Locked, Patience},
     slots::{Damage, Kind, Record, Slots, WriteError},
 };

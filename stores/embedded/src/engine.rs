@@ -14,8 +14,8 @@ use tenure_core::{
 
 use crate::{
     decide::GivenUp,
-    inner::{CAPABILITIES, Inner},
-    store,
+    decisions,
+    inner::{CAPABILITIES, Inner, KIND},
 };
 
 /// See [`Store::for_engine`].
@@ -56,7 +56,7 @@ impl EngineView {
 #[async_trait]
 impl Store for EngineView {
     fn kind(&self) -> &'static str {
-        store::KIND
+        KIND
     }
 
     fn location(&self) -> String {
@@ -78,7 +78,7 @@ impl Store for EngineView {
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         let (name, ask) = (name.clone(), ask.clone());
         self.job(move |inner, given_up| {
-            inner.decide_blocking(&name, &store::acquire(inner, &ask), given_up)
+            inner.decide_blocking(&name, &decisions::acquire(inner, &ask), given_up)
         })
         .await
     }
@@ -102,7 +102,7 @@ impl Store for EngineView {
     ) -> Result<Released, Fault> {
         let (name, owner) = (name.clone(), *owner);
         self.job(move |inner, given_up| {
-            inner.decide_blocking(&name, &store::release(&owner, keep), given_up)
+            inner.decide_blocking(&name, &decisions::release(&owner, keep), given_up)
         })
         .await
     }
@@ -110,7 +110,7 @@ impl Store for EngineView {
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         let (name, owner, ask) = (name.clone(), *owner, ask.clone());
         self.job(move |inner, given_up| {
-            inner.decide_blocking(&name, &store::turn(inner, &owner, &ask), given_up)
+            inner.decide_blocking(&name, &decisions::turn(inner, &owner, &ask), given_up)
         })
         .await
     }
@@ -118,15 +118,17 @@ impl Store for EngineView {
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
         let (name, owner) = (name.clone(), *owner);
         self.job(move |inner, given_up| {
-            inner.decide_blocking(&name, &store::raise(&owner, token), given_up)
+            inner.decide_blocking(&name, &decisions::raise(&owner, token), given_up)
         })
         .await
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
         let name = name.clone();
-        self.job(move |inner, given_up| inner.decide_blocking(&name, &store::inspect(), given_up))
-            .await
+        self.job(move |inner, given_up| {
+            inner.decide_blocking(&name, &decisions::inspect(), given_up)
+        })
+        .await
     }
 
     async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
@@ -136,7 +138,7 @@ impl Store for EngineView {
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         let name = name.clone();
-        self.job(move |inner, given_up| inner.decide_blocking(&name, &store::evict(), given_up))
+        self.job(move |inner, given_up| inner.decide_blocking(&name, &decisions::evict(), given_up))
             .await
     }
 

@@ -11,10 +11,10 @@ use std::{
 use tenure_core::Fault;
 
 use crate::{
+    age::touch,
     create, error,
     layout::{FLOOR, Layout},
     machine::Machine,
-    members::touch,
     patience::{Locked, Patience},
     slots::{Damage, Kind, Record, Slots},
 };

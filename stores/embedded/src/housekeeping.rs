@@ -2,24 +2,20 @@
 //!
 //! Nothing depends on it, so whatever fails is left for the next time.
 
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::sync::atomic::Ordering;
 
 use tenure_core::{Fault, proto::queue::Snapshot};
 
 use crate::{
-    boots,
+    age::is_old,
     dir::{Dir, Entry, is_hex, stem_of_unfinished},
     error,
     inner::Inner,
-    layout::{BOOTS, CLOCK, StatePlace, is_hash, is_state, shelf},
+    layout::{BOOTS, CLOCK, StatePlace, is_hash, is_of_a_boot, is_state, shelf},
+    removal,
     state_file::StateFile,
 };
 
-/// What was used in the last minute may be used again.
-const OLD: Duration = Duration::from_secs(60);
 /// One of 256 shelves is tidied each time a process has created this many files.
 const EVERY: u32 = 64;
 /// How much is removed at once at most.
@@ -34,10 +30,10 @@ impl Inner {
 
     /// Removes what was never completed of the directories that all names share.
     pub(crate) fn remove_unfinished(&self, boots: &Dir) {
-        boots::remove_unfinished(&self.layout.root.dir, |stem| stem == CLOCK || stem == BOOTS);
-        boots::remove_unfinished(boots, is_hash);
-        boots::remove_unfinished(&self.layout.boot, boots::is_of_a_boot);
-        boots::remove_unfinished(&self.layout.locks, |stem| is_hex(stem, 2));
+        removal::old_unfinished(&self.layout.root.dir, |stem| stem == CLOCK || stem == BOOTS);
+        removal::old_unfinished(boots, is_hash);
+        removal::old_unfinished(&self.layout.boot, is_of_a_boot);
+        removal::old_unfinished(&self.layout.locks, |stem| is_hex(stem, 2));
     }
 
     /// Whether this process has created so many files that it should tidy a little.
@@ -89,12 +85,4 @@ impl Inner {
         }
         Ok(())
     }
-}
-
-/// Whether what has this name was not touched for a while.
-pub(crate) fn is_old(dir: &Dir, name: &str) -> bool {
-    let Ok(Some(found)) = dir.stat(name) else { return false };
-    let Ok(touched) = u64::try_from(found.st_mtime) else { return false };
-    let touched = UNIX_EPOCH + Duration::from_secs(touched);
-    SystemTime::now().duration_since(touched).is_ok_and(|age| age >= OLD)
 }

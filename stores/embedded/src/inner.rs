@@ -29,6 +29,8 @@ use crate::{
     watch::Watch,
 };
 
+pub(crate) const KIND: &str = "file";
+
 /// A killed holder is noticed by the head of the queue, which looks this often.
 const LOOK: Duration = Duration::from_millis(50);
 

@@ -28,6 +28,8 @@ pub(crate) const BOOTS: &str = "boots";
 pub(crate) const FLOOR: &str = "floor";
 pub(crate) const MEMBERS: &str = "members";
 pub(crate) const LOCKS: &str = "locks";
+/// The ending of a member's socket.
+pub(crate) const SOCKET: &str = ".sock";
 /// The ending of the file of one name.
 const STATE: &str = "lk";
 /// What a file system puts into its topmost directory by itself.
@@ -199,4 +201,9 @@ fn no_store(root: &Path, other: &str) -> Fault {
         format!("{root} is no store of tenure, and holds other things, such as {other:?}"),
         format!("name a directory that is empty or not there yet, as in file:{root}/locks"),
     )
+}
+
+/// Whether a boot's directory has something of this name.
+pub(crate) fn is_of_a_boot(name: &str) -> bool {
+    [FLOOR, LOCKS, MEMBERS].contains(&name)
 }

@@ -24,11 +24,13 @@ compile_error!(
 );
 
 mod access;
+mod age;
 mod boot;
 mod boots;
 mod clock_file;
 mod create;
 mod decide;
+mod decisions;
 mod dir;
 mod engine;
 mod error;
@@ -44,6 +46,7 @@ mod machine;
 mod members;
 mod patience;
 mod place;
+mod removal;
 mod renewal;
 mod short_path;
 mod slots;

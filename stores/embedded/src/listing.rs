@@ -6,12 +6,13 @@ use tenure_core::{Fault, LockName, proto::queue::Snapshot, store::Listing};
 
 use crate::{
     decide::GivenUp,
+    decisions,
     dir::Dir,
     error,
     inner::Inner,
     layout::{is_state, shelf},
     slots::{Kind, Slots},
-    store, wire,
+    wire,
 };
 
 /// What a look at the files of all names brought up.
@@ -31,7 +32,7 @@ impl Inner {
         names.sort();
         let mut listing = Listing::default();
         for name in names {
-            let looked = self.decide_blocking(&name, &store::inspect(), &GivenUp::default());
+            let looked = self.decide_blocking(&name, &decisions::inspect(), &GivenUp::default());
             // One name in trouble must not hide the others; who asks for it is told.
             let Ok(snapshot) = looked else { continue };
             if snapshot == Snapshot::default() {

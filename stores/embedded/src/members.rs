@@ -18,27 +18,21 @@ use std::{
     time::Duration,
 };
 
-use nix::sys::{
-    stat::{fstat, futimens},
-    time::TimeSpec,
-};
+use nix::sys::stat::fstat;
 use tenure_core::{
     Fault, FaultKind,
     proto::{Timestamp, queue::Client},
 };
 
 use crate::{
-    boots,
+    age::{is_old, touch},
     dir::{Dir, Entry, stem_of_unfinished, unfinished},
     error,
-    housekeeping::is_old,
-    layout::{Layout, is_hash},
+    layout::{Layout, SOCKET, is_hash},
+    removal,
     short_path::ShortPath,
     stake::Stake,
 };
-
-/// The ending of a member's socket.
-pub(crate) const SOCKET: &str = ".sock";
 
 /// How often a member's file is made to look new, so that those who remove what is old leave it.
 const FRESH: Duration = Duration::from_secs(3600);
@@ -253,7 +247,7 @@ impl Members {
             Ok(Some(Entry::Socket)) if is_socket => self.dir.remove(name),
             Ok(Some(Entry::File)) if !is_socket => self.dir.remove(name),
             Ok(Some(Entry::Dir)) if stem_of_unfinished(name).is_some() => {
-                boots::remove_workshop(&self.dir, name);
+                removal::one_unfinished(&self.dir, name);
                 Ok(())
             }
             _ => Ok(()),
@@ -327,12 +321,6 @@ fn publish(dir: &Dir, name: &str, layout: &Layout, until: u64) -> io::Result<Fil
         let _ = dir.remove(&unfinished);
     }
     published.map(|()| file)
-}
-
-/// Makes a file look as if it had just been changed: who removes what is old leaves it.
-pub(crate) fn touch(file: &File) {
-    let now = TimeSpec::UTIME_NOW;
-    let _ = futimens(file, &now, &now);
 }
 
 /// Writes until when what the member has counts, in nanoseconds since the boot.

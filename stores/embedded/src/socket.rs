@@ -13,7 +13,7 @@ use std::{
 use crate::{
     access::Access,
     dir::{Dir, Workshop},
-    members::SOCKET,
+    layout::SOCKET,
     short_path::ShortPath,
 };
 

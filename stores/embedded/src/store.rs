@@ -7,20 +7,18 @@ use tenure_core::{
     Fault, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
-        queue::{Answer, Ask, Contender, Moment, NameState, Raised, Released, Snapshot, Together},
+        queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
     },
     store::{Capabilities, Finding, Listing, Renewal, not_together},
 };
 
 use crate::{
-    decide::{Decision, Outcome},
+    decisions::{acquire, inspect, raise, release, turn},
     engine::EngineView,
-    inner::{CAPABILITIES, Inner},
+    inner::{CAPABILITIES, Inner, KIND},
     machine::{Machine, ThisMachine},
     place::{self, Place},
 };
-
-pub(crate) const KIND: &str = "file";
 
 /// Locks between the processes of one machine, kept in the files of a directory.
 ///
@@ -77,73 +75,6 @@ impl EmbeddedStore {
 impl fmt::Debug for EmbeddedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("EmbeddedStore").field(&self.0.layout.root.path()).finish()
-    }
-}
-
-pub(crate) fn acquire<'a>(
-    inner: &'a Inner,
-    ask: &'a Ask,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Answer> + Send + Sync + 'a> {
-    let client = inner.members.own();
-    Decision {
-        decide: move |state: &mut NameState, at: &Moment<'_>| state.acquire(ask, client, at),
-        creates: true,
-        repairs: false,
-    }
-}
-
-pub(crate) fn turn<'a>(
-    inner: &'a Inner,
-    owner: &'a Owner,
-    ask: &'a Ask,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Answer> + Send + Sync + 'a> {
-    let client = inner.members.own();
-    Decision {
-        decide: move |state: &mut NameState, at: &Moment<'_>| state.turn(owner, ask, client, at),
-        creates: true,
-        repairs: false,
-    }
-}
-
-pub(crate) fn release(
-    owner: &Owner,
-    keep: Duration,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Released> + Send + Sync + '_> {
-    Decision {
-        decide: move |state: &mut NameState, at: &Moment<'_>| Ok(state.release(owner, keep, at)),
-        creates: false,
-        repairs: false,
-    }
-}
-
-pub(crate) fn raise(
-    owner: &Owner,
-    token: Token,
-) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Raised> + Send + Sync + '_> {
-    Decision {
-        decide: move |state: &mut NameState, at: &Moment<'_>| {
-            Ok((state.raise(owner, token, at), Vec::new()))
-        },
-        creates: false,
-        repairs: false,
-    }
-}
-
-pub(crate) fn inspect()
--> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Snapshot> + Send + Sync> {
-    Decision {
-        decide: |state: &mut NameState, at: &Moment<'_>| Ok((state.inspect(at), Vec::new())),
-        creates: false,
-        repairs: false,
-    }
-}
-
-pub(crate) fn evict()
--> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Vec<Contender>> + Send + Sync> {
-    Decision {
-        decide: |state: &mut NameState, at: &Moment<'_>| Ok(state.evict(at)),
-        creates: false,
-        repairs: true,
     }
 }
 

@@ -16,8 +16,8 @@ use crate::{
     QuorumStore,
     background::TakingBack,
     error::{Status, need_somebody, no_majority},
-    gate::Looks,
     holds::{Attempt, Before, Held},
+    looks::Looks,
     members::{Call, Calls, Told, within},
     standing::look,
 };

@@ -1,66 +1,22 @@
 //! Who comes first of readers and writers, as far as that can be said without a queue.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
-use futures_util::future::join;
 use tenure_core::{
-    Fault, FaultKind, LockName, Owner,
+    Fault, LockName, Owner,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Intent, Mode, Order, Snapshot},
-        quorum::gate::{self, Line},
+        queue::{Ask, Intent, Mode, Order},
+        quorum::gate,
     },
     store::Renewal,
 };
 
 use crate::{
     QuorumStore,
+    looks::gate_of,
     members::{Member, within},
 };
-
-/// What one reader has seen of a gate, for its asks of all members.
-#[derive(Clone, Debug)]
-pub(crate) struct Looks {
-    gate: LockName,
-    line: Arc<Mutex<Line>>,
-}
-
-impl Looks {
-    pub(crate) fn new(name: &LockName, members: usize) -> Result<Self, Fault> {
-        Ok(Self { gate: gate_of(name)?, line: Arc::new(Mutex::new(Line::new(members))) })
-    }
-
-    /// Asks one member; `None` when the gate is closed there. While nobody is known to have signed
-    /// the look goes along with the ask, and otherwise before it.
-    pub(crate) async fn ask(
-        &self,
-        member: usize,
-        store: &Member,
-        name: &LockName,
-        ask: &Ask,
-    ) -> Result<Option<Answer>, Fault> {
-        if self.line().waits() {
-            if self.is_closed(member, store.inspect(&self.gate).await) {
-                return Ok(None);
-            }
-            return store.acquire(name, ask).await.map(Some);
-        }
-        let (answer, seen) = join(store.acquire(name, ask), store.inspect(&self.gate)).await;
-        if self.is_closed(member, seen) { Ok(None) } else { answer.map(Some) }
-    }
-
-    /// A look that fails keeps nobody out.
-    fn is_closed(&self, member: usize, seen: Result<Snapshot, Fault>) -> bool {
-        seen.is_ok_and(|seen| self.line().is_closed(member, &seen))
-    }
-
-    fn line(&self) -> std::sync::MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl QuorumStore {
     /// Lets the writer of this ask come before all readers that look at the gate from now on, until
@@ -115,9 +71,4 @@ async fn sign_at(store: &Member, gate: &LockName, signature: &Ask) -> Result<(),
         Some(Renewed::Lost) => store.acquire(gate, signature).await.map(drop),
         _ => Ok(()),
     }
-}
-
-fn gate_of(name: &LockName) -> Result<LockName, Fault> {
-    LockName::new(gate::name_of(name.as_str(), LockName::MAX_BYTES))
-        .map_err(|error| Fault::new(FaultKind::Corrupt, error.to_string(), "choose another name"))
 }

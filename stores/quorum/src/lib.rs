@@ -18,6 +18,7 @@ mod health;
 mod holds;
 mod late;
 mod listing;
+mod looks;
 mod marking;
 mod members;
 mod options;
