@@ -41,6 +41,7 @@
 //! The simulation runs whole processes over such a store: see [`sim`].
 
 pub mod check;
+mod clock;
 pub mod conformance;
 pub mod fault;
 pub mod kinds;

@@ -2,24 +2,8 @@
 
 use std::time::Duration;
 
-use super::Room;
+use super::{Mode, Room};
 use crate::{Owner, Token};
-
-/// How a name is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// By one holder alone.
-    Exclusive,
-    /// By any number of holders together, none of them exclusive.
-    Shared,
-    /// By holders that share `of` permits, of which this one takes `take`.
-    Permits {
-        /// How many permits are asked for.
-        take: u32,
-        /// How many there are, by this caller's word.
-        of: u32,
-    },
-}
 
 /// Whether an ask may pass those who wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,13 +6,15 @@
 
 mod acquire;
 mod ask;
+mod mode;
 mod offer;
 mod release;
 mod room;
 mod state;
 mod together;
 
-pub use ask::{Answer, Ask, Contender, Intent, Mode, Order, Place, Snapshot, Waiting};
+pub use ask::{Answer, Ask, Contender, Intent, Order, Place, Snapshot, Waiting};
+pub use mode::Mode;
 pub use release::{Raised, Released};
 pub use room::Room;
 pub use state::{Client, Holder, Limits, Moment, NameState, Presence, QueueError, Waiter, Wake};

@@ -9,10 +9,10 @@ use tenure_core::{Clock, Timestamp};
 use tokio::sync::Notify;
 
 use super::{
-    Counts, Keeper, Violation, election::Observers, history::History, latch::Latches, line::Line,
-    tokens::Tokens, watched::Hold,
+    Counts, Keeper, Violation, history::History, latches::Latches, line::Line,
+    observers::Observers, tokens::Tokens, watched::Hold,
 };
-use crate::sim::SimClock;
+use crate::clock::SimClock;
 
 /// What may lie between a moment and its being noticed: timers of the simulation fire at whole
 /// milliseconds.

@@ -2,46 +2,13 @@
 
 use tenure_core::{Clock, Leader, LockName, LookError, ReleaseError, Timestamp, Token};
 
-use super::{Checker, checker::State};
-
-/// Everybody who follows the leaders of a name.
-#[derive(Debug, Default)]
-pub(super) struct Observers(Vec<Observer>);
-
-#[derive(Debug)]
-struct Observer {
-    process: u64,
-    name: LockName,
-    /// What it was told last: a term, or that nobody leads.
-    told: Option<Option<Token>>,
-    greatest: Option<Token>,
-}
-
-impl Observer {
-    /// What is wrong with the next news, if anything is.
-    fn told(&mut self, news: Option<Token>) -> Option<(&'static str, String)> {
-        let (process, name) = (self.process, &self.name);
-        if self.told.replace(news) == Some(news) {
-            let what =
-                format!("an observer in process {process} was told {news:?} of {name} twice");
-            return Some(("S9", what));
-        }
-        let before = self.greatest;
-        self.greatest = before.max(news);
-        (news.is_some() && news < before).then(|| {
-            let what = format!(
-                "an observer in process {process} was told {news:?} of {name} after {before:?}"
-            );
-            ("S2", what)
-        })
-    }
-}
+use super::{Checker, checker::State, observers::Observer};
 
 impl Checker {
     /// Somebody follows the leaders of a name from now on. Answers what to call the observer.
     pub fn follows(&self, process: u64, name: &LockName) -> usize {
         let observers = &mut self.lock().observers.0;
-        observers.push(Observer { process, name: name.clone(), told: None, greatest: None });
+        observers.push(Observer::new(process, name));
         observers.len() - 1
     }
 

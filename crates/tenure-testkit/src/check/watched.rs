@@ -4,7 +4,7 @@ use std::{fmt, sync::Weak, time::Duration};
 
 use tenure_core::{Guard, LockName, LostReason, Timestamp, Token, proto::queue::Mode};
 
-use crate::sim::SimClock;
+use crate::clock::SimClock;
 
 /// What a task has of a hold: a guard, or several.
 pub trait Holding: fmt::Debug + Send + Sync {

@@ -53,6 +53,19 @@ pub struct Busy {
     pub place: Option<Place>,
 }
 
+impl Scene {
+    /// One more client of the place.
+    pub async fn client(&self) -> Client {
+        Client::new(self.clone(), self.adapter.open().await)
+    }
+
+    /// Ends a client like its process. `false` when that cannot be shown.
+    pub async fn kill(&self, client: Client) -> bool {
+        let store = client.into_store();
+        self.adapter.kill(store).await
+    }
+}
+
 impl Client {
     pub(super) fn new(scene: Scene, store: Arc<dyn Store>) -> Self {
         Self { scene, store, name: name("lock") }

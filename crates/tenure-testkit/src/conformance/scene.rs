@@ -12,7 +12,7 @@ use std::{
 
 use tenure_core::{Fault, FaultKind, LockName, proto::Owner};
 
-use super::{Adapter, Client};
+use super::Adapter;
 use crate::Random;
 
 /// A lease that no case sees the end of.
@@ -30,7 +30,7 @@ const PATIENCE: u32 = 20_000;
 /// The surroundings of one case.
 #[derive(Clone)]
 pub struct Scene {
-    adapter: Arc<dyn Adapter>,
+    pub(super) adapter: Arc<dyn Adapter>,
     owners: Arc<AtomicU64>,
 }
 
@@ -38,11 +38,6 @@ impl Scene {
     /// A scene in the place of `adapter`.
     pub fn new(adapter: impl Adapter) -> Self {
         Self { adapter: Arc::new(adapter), owners: Arc::default() }
-    }
-
-    /// One more client of the place.
-    pub async fn client(&self) -> Client {
-        Client::new(self.clone(), self.adapter.open().await)
     }
 
     /// An owner that no other acquisition of the scene has.
@@ -74,12 +69,6 @@ impl Scene {
     #[must_use]
     pub fn loss_shows(&self) -> bool {
         self.adapter.loss_shows()
-    }
-
-    /// Ends a client like its process. `false` when that cannot be shown.
-    pub async fn kill(&self, client: Client) -> bool {
-        let store = client.into_store();
-        self.adapter.kill(store).await
     }
 
     /// Checks that the store refuses what it declared that it cannot do, and says so.

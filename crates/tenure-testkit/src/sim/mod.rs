@@ -6,7 +6,6 @@
 
 mod all;
 mod chaos;
-mod clock;
 mod election;
 mod hold;
 mod latch;
@@ -23,7 +22,7 @@ mod sweep;
 mod task;
 mod world;
 
-pub use clock::SimClock;
+pub use crate::clock::SimClock;
 pub use limited::Limited;
 pub use pausable::{Pausable, Power};
 pub use plan::Plan;

@@ -16,7 +16,7 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::{group::groups, guard::AllGuard};
+use super::{group::groups, guard::AllGuard, part::Part};
 use crate::{
     AcquireError, Busy, LockName,
     context::Context,
@@ -32,16 +32,6 @@ pub(super) struct Asking {
     locks: Vec<(Target, Options)>,
     /// For all of them.
     pub(super) options: Options,
-}
-
-/// One of them, in its place in the order.
-#[derive(Clone)]
-pub(super) struct Part {
-    pub(super) target: Target,
-    pub(super) name: LockName,
-    pub(super) settings: Settings,
-    max_hold: Option<Duration>,
-    hold_at_least: Duration,
 }
 
 impl Asking {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::Timestamp;
 
-use super::asking::Part;
+use super::part::Part;
 use crate::{
     AcquireError, Busy, Fault,
     acquire::timed_out,

@@ -3,6 +3,7 @@
 mod asking;
 mod group;
 mod guard;
+mod part;
 
 use std::{fmt, sync::Arc};
 
