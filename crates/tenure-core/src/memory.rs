@@ -149,6 +149,15 @@ impl MemoryStore {
         self.come_back_with(Names::default());
     }
 
+    /// The time in the greatest token that it remembers to have given, in microseconds since the Unix
+    /// epoch. Tokens go on rising after a loss if the time of day is later then.
+    #[must_use]
+    pub fn last_token_time(&self) -> u64 {
+        let names = self.lock();
+        let in_use = names.in_use.values().map(|state| state.last_time);
+        in_use.fold(names.last_time, u64::max)
+    }
+
     /// What it remembers now, for [`MemoryStore::forget_since`].
     #[must_use]
     pub fn save(&self) -> Saved {

@@ -1,9 +1,9 @@
 //! The memory store where it differs from a mere map.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
-    LockName, MemoryStore, Owner, Store,
+    LockName, MemoryStore, Owner, Store, Tenure,
     proto::queue::{Answer, Ask, Intent, Mode, Order},
 };
 
@@ -54,4 +54,20 @@ async fn what_came_after_a_save_is_forgotten_and_the_rest_is_kept() {
     store.forget_since(&saved);
     let twice = store.incarnation().await.unwrap();
     assert!(before != once && once != twice && twice != before, "{before} {once} {twice}");
+}
+
+#[tokio::test]
+async fn the_time_of_the_last_token_is_told_until_it_is_forgotten() {
+    let store = MemoryStore::new();
+    assert_eq!(store.last_token_time(), 0);
+    let tenure = Tenure::new(Arc::new(store.clone()));
+    let first = tenure.mutex("a").lock().await.unwrap();
+    let second = tenure.mutex("b").lock().await.unwrap();
+    let last = first.token().max(second.token()).time();
+    assert_eq!(store.last_token_time(), last);
+    first.release().await.unwrap();
+    second.release().await.unwrap();
+    assert_eq!(store.last_token_time(), last);
+    store.forget();
+    assert_eq!(store.last_token_time(), 0);
 }

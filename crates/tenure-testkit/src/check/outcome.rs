@@ -92,13 +92,6 @@ impl Checker {
         }
     }
 
-    /// Whether the store may lose its data and go on at `wall`, without breaking the assumption of
-    /// promise S2.
-    #[must_use]
-    pub fn may_lose_data(&self, wall: u64) -> bool {
-        self.lock().tokens.greatest_time() < wall
-    }
-
     /// Whether the store has lost its data before.
     #[must_use]
     pub fn has_lost_data(&self) -> bool {

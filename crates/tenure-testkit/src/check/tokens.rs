@@ -72,10 +72,4 @@ impl Tokens {
         let before = before.filter(|before| token < *before)?;
         Some(format!("a resource of {name} accepted token {token} after {before}"))
     }
-
-    /// The largest time that any token carries.
-    pub(super) fn greatest_time(&self) -> u64 {
-        let greatest = self.names.values().filter_map(|name| name.greatest);
-        greatest.map(Token::time).max().unwrap_or(0)
-    }
 }

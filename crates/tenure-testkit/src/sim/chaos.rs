@@ -119,15 +119,14 @@ async fn make(
         }
         Trouble::DataLoss => {
             // Promise S2 asks that the clock is not behind what was issued; a restart takes time.
-            if world.check.may_lose_data(world.clock.wall() + 2_000) {
+            if world.may_lose_data(world.clock.wall() + 2_000) {
                 world.tally.count(Kind::DataLost);
                 world.clock.set_wall_by(2_000);
                 for name in world.latches() {
                     let left = world.store.inspect(name).await.unwrap_or_default();
                     world.check.wiped(name, &left);
                 }
-                world.check.lost_data();
-                world.store.forget();
+                world.lose_data();
             }
             None
         }
@@ -135,7 +134,7 @@ async fn make(
             let back = 1_000 << random.below(14);
             // The same goes for a store that lost its data before.
             let wall = world.clock.wall().saturating_add_signed(-back);
-            if !world.check.has_lost_data() || world.check.may_lose_data(wall) {
+            if !world.check.has_lost_data() || world.may_lose_data(wall) {
                 world.tally.count(Kind::WallSetBack);
                 world.check.note(0, "the time of day is set back");
                 world.clock.set_wall_by(-back);

@@ -24,6 +24,8 @@ pub(super) struct World {
     pub(super) names: Vec<LockName>,
     resources: Resources,
     asks: AtomicU64,
+    /// The time in the greatest token that the store has forgotten, whose holder may be told of it yet.
+    forgotten: AtomicU64,
     /// Since when nothing goes wrong any more, in nanoseconds; zero before that.
     calm_at: AtomicU64,
 }
@@ -49,12 +51,30 @@ impl World {
             tally,
             resources: Resources::default(),
             asks: AtomicU64::new(0),
+            forgotten: AtomicU64::new(0),
             calm_at: AtomicU64::new(0),
         })
     }
 
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Whether the store may lose its data and go on at `wall`, without breaking the assumption of
+    /// promise S2.
+    pub(super) fn may_lose_data(&self, wall: u64) -> bool {
+        self.greatest_token_time() < wall
+    }
+
+    /// The store loses its data now.
+    pub(super) fn lose_data(&self) {
+        self.forgotten.store(self.greatest_token_time(), Ordering::Relaxed);
+        self.check.lost_data();
+        self.store.forget();
+    }
+
+    fn greatest_token_time(&self) -> u64 {
+        self.store.last_token_time().max(self.forgotten.load(Ordering::Relaxed))
     }
 
     /// The names that are latches.
