@@ -187,10 +187,10 @@ impl Ballot {
             matches!(seat, Seat::Asked | Seat::Granted { .. } | Seat::Confirmed { .. })
         });
         if hopeful < needed {
-            let others = self.count(|seat| matches!(seat, Seat::Busy | Seat::Closed));
             let failed =
                 self.count(|seat| matches!(seat, Seat::Failed | Seat::Doubt | Seat::Uncounted));
-            let by_others = others > 0 && failed <= self.seats.len() - needed;
+            // If only these were missing there would be a majority: others are in the way.
+            let by_others = failed + needed <= self.seats.len();
             return if by_others { Step::Outvoted } else { Step::Failed };
         }
         let Some(token) = self.choose() else { return Step::Wait };
