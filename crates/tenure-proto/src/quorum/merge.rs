@@ -41,10 +41,9 @@ pub fn agreed_holders(seen: &[Vec<Contender>], members: usize) -> Vec<Contender>
 /// Whether two members speak of one hold. A member that joined late may have a token of its own, so
 /// an exclusive hold is known by its label, and so is one that was let go and is kept.
 fn same(one: &Contender, other: &Contender) -> bool {
-    let exclusive = one.mode == Mode::Exclusive && other.mode == Mode::Exclusive;
-    let kept = one.lingering && other.lingering;
     let alike = one.mode == other.mode && one.label == other.label;
-    alike && (exclusive || kept || one.token == other.token)
+    let kept = one.lingering && other.lingering;
+    alike && (one.mode == Mode::Exclusive || kept || one.token == other.token)
 }
 
 /// One hold as the majority has it: the token that most of them keep, the longest lease.
