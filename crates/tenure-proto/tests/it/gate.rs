@@ -54,6 +54,14 @@ fn each_lock_has_a_gate_of_its_own_however_long_its_name() {
 }
 
 #[test]
+fn a_gate_is_called_by_the_name_of_its_lock_wherever_that_fits() {
+    let longest = "a".repeat(512 - PREFIX.len());
+    assert_eq!(name_of(&longest, 512), format!("{PREFIX}{longest}"));
+    let longer = format!("{longest}a");
+    assert!(!name_of(&longer, 512).contains(&longest));
+}
+
+#[test]
 fn a_closed_gate_is_an_answer_and_its_member_may_hold_the_name() {
     let mut ballot = Ballot::new(3, None);
     ballot.voted(0, Vote::Closed);

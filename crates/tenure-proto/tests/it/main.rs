@@ -25,6 +25,7 @@ mod queue_together;
 mod queue_turns;
 mod queue_waiting;
 mod quorum;
+mod quorum_ballot;
 mod safety;
 mod time;
 mod token;

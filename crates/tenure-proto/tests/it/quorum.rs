@@ -13,18 +13,18 @@ use tenure_proto::{
     },
 };
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-fn token(micros: u64) -> Token {
+pub(crate) fn token(micros: u64) -> Token {
     Token::from_time(micros).expect("a small number")
 }
 
-fn granted(micros: u64, left: u32) -> Vote {
+pub(crate) fn granted(micros: u64, left: u32) -> Vote {
     Vote::Granted { token: token(micros), left: SECOND * left }
 }
 
 /// A ballot in which these members granted these times, with the second round sent.
-fn sent(members: usize, votes: &[(usize, u64)]) -> (Ballot, Token) {
+pub(crate) fn sent(members: usize, votes: &[(usize, u64)]) -> (Ballot, Token) {
     let mut ballot = Ballot::new(members, None);
     for (member, micros) in votes {
         ballot.voted(*member, granted(*micros, 30));
@@ -161,6 +161,47 @@ fn a_release_is_decided_as_soon_as_a_majority_agrees() {
 }
 
 #[test]
+fn a_release_is_refused_as_soon_as_the_others_are_no_majority() {
+    for (members, enough) in [(3, 2), (4, 2), (5, 3), (6, 3), (7, 4)] {
+        let mut count = Yesses::new(members);
+        for _ in 1..enough {
+            count.said(false);
+            assert_eq!(count.decision(), Decision::Open, "of {members}");
+        }
+        count.said(false);
+        assert_eq!(count.decision(), Decision::No, "of {members}");
+    }
+}
+
+#[test]
+fn a_hold_is_lost_as_soon_as_the_others_are_no_majority() {
+    for (members, enough) in [(3, 2), (4, 2), (5, 3), (6, 3), (7, 4)] {
+        let mut tally = RenewalTally::new(members);
+        for _ in 1..enough {
+            tally.answered(Renewed::Lost, true);
+            assert_eq!(tally.result(), Renewed::Unknown, "of {members}");
+        }
+        tally.answered(Renewed::Lost, true);
+        assert_eq!(tally.result(), Renewed::Lost, "of {members}");
+    }
+}
+
+#[test]
+fn whoever_waits_at_one_member_waits_for_the_quorum() {
+    let told = |waiting: [bool; 3]| {
+        let mut tally = RenewalTally::new(3);
+        for others_waiting in waiting {
+            tally.answered(Renewed::Renewed { left: SECOND, others_waiting }, true);
+        }
+        tally.result()
+    };
+    let renewed = |others_waiting| Renewed::Renewed { left: SECOND, others_waiting };
+    assert_eq!(told([false, false, false]), renewed(false));
+    assert_eq!(told([false, true, false]), renewed(true));
+    assert_eq!(told([true, true, false]), renewed(true));
+}
+
+#[test]
 fn each_attempt_has_an_owner_of_its_own() {
     let owner = Owner::from_bytes([7; 16]);
     assert_eq!(attempt(&owner, 0), owner);
@@ -222,6 +263,31 @@ fn a_member_that_restarted_does_not_count_whatever_it_remembers() {
     assert_eq!(
         CHARTER.standing(&marked(CHARTER.label(9, false, NOW), LIFE), None),
         Standing::Restarted
+    );
+}
+
+#[test]
+fn only_a_member_without_a_mark_of_this_run_is_given_one() {
+    let without = [Standing::Unmarked, Standing::Restarted];
+    let kept_out = Standing::KeptOut { rest: SECOND, restarted: true };
+    let with = [Standing::Counted, kept_out, Standing::Claimed, Standing::Foreign(String::new())];
+    assert!(without.iter().all(Standing::needs_mark));
+    assert!(!with.iter().any(Standing::needs_mark));
+}
+
+/// Clients of different versions read the marks of one member, so these must never change.
+#[test]
+fn how_long_marks_last_and_what_they_say_is_written_in_stone() {
+    assert_eq!(LIFE, Duration::from_secs(3_153_600_000));
+    assert_eq!(
+        CHARTER.label(9, true, NOW),
+        "quorum of 2 in 3, leases up to 60000 ms, mark 0000000000000009, after a restart, \
+         run 01010101010101010101010101010101"
+    );
+    let durable = Charter { durable: true, ..CHARTER };
+    assert_eq!(
+        durable.label(0x2a, false, None),
+        "quorum of 2 in 3, leases up to 60000 ms, durable members, mark 000000000000002a"
     );
 }
 
@@ -299,6 +365,32 @@ fn one_arrival_is_one_whatever_tokens_members_gave_it() {
     };
     let seen = agreed(&[arrival(5), arrival(9), Snapshot::default()], 3);
     assert_eq!(seen.holders.len(), 1);
+}
+
+#[test]
+fn an_exclusive_hold_is_one_whatever_each_member_says_of_it() {
+    let hold = |micros, since, lingering| {
+        let mut seen = held("me", micros, 30);
+        (seen.holders[0].since, seen.holders[0].lingering) = (Some(since), lingering);
+        seen
+    };
+    let seen = [hold(9, 8, true), hold(5, 7, false), Snapshot::default()];
+    // It holds the name as long as one of them was not told that it let go.
+    assert_eq!(agreed(&seen, 3), hold(5, 7, false));
+}
+
+#[test]
+fn two_holds_are_not_one_because_they_have_something_in_common() {
+    let one = held("host/1", 5, 30);
+    let (mut reads, mut arrived) = (held("host/1", 9, 30), held("host/1", 7, 30));
+    (reads.holders[0].mode, reads.holders[0].lingering) = (Mode::Shared, false);
+    arrived.holders[0].mode = Mode::Shared;
+    for other in [held("host/2", 5, 30), reads.clone(), arrived.clone()] {
+        let seen = agreed(&[one.clone(), other.clone(), Snapshot::default()], 3);
+        assert_eq!(seen, Snapshot::default(), "{other:?}");
+    }
+    let seen = agreed(&[reads, arrived, Snapshot::default()], 3);
+    assert_eq!(seen, Snapshot::default(), "who let go is not who holds");
 }
 
 #[test]

@@ -1,0 +1,94 @@
+//! Votes that come late, double or from others, and what is asked of a ballot when it is over.
+
+use tenure_proto::quorum::{Ballot, Confirmation, Step, Vote};
+
+use crate::quorum::{SECOND, granted, sent, token};
+
+#[test]
+fn a_greater_token_that_comes_late_is_no_reason_to_begin_again() {
+    for confirmed_before in [None, Some(0), Some(2)] {
+        let (mut ballot, first) = sent(3, &[(0, 5), (2, 9)]);
+        if let Some(member) = confirmed_before {
+            ballot.confirmed(member, first, Confirmation::Confirmed);
+        }
+        ballot.voted(1, granted(11, 30));
+        assert_eq!(ballot.step(), Step::Wait, "{confirmed_before:?}");
+        for member in [0, 2] {
+            ballot.confirmed(member, first, Confirmation::Confirmed);
+        }
+        assert_eq!(ballot.step(), Step::Won { token: first, left: SECOND * 30 });
+    }
+}
+
+#[test]
+fn a_yes_to_the_smaller_token_is_none_to_the_greater_one() {
+    let (mut ballot, first) = sent(3, &[(0, 5), (2, 9)]);
+    ballot.confirmed(2, first, Confirmation::KeptOut);
+    ballot.voted(1, granted(11, 30));
+    let second = token(11);
+    assert_eq!(ballot.step(), Step::Confirm { token: second, members: vec![0, 1] });
+    ballot.confirmed(1, second, Confirmation::Confirmed);
+    ballot.confirmed(0, first, Confirmation::Confirmed);
+    assert_eq!(ballot.step(), Step::Confirm { token: second, members: vec![0] });
+    ballot.confirmed(0, second, Confirmation::Confirmed);
+    assert_eq!(ballot.step(), Step::Won { token: second, left: SECOND * 30 });
+}
+
+#[test]
+fn who_holds_it_with_a_token_greater_than_the_one_that_won_has_joined() {
+    let mut ballot = Ballot::new(5, Some(token(5)));
+    for (member, micros) in [(0, 5), (1, 5), (2, 5), (3, 3), (4, 9)] {
+        ballot.voted(member, granted(micros, 30));
+    }
+    let Step::Confirm { token: known, .. } = ballot.step() else { panic!() };
+    let joined = |ballot: &Ballot| ballot.joined().collect::<Vec<_>>();
+    assert_eq!(joined(&ballot), [(4, token(9))], "before the others have confirmed");
+    for member in 0..3 {
+        ballot.confirmed(member, known, Confirmation::Confirmed);
+    }
+    assert!(matches!(ballot.step(), Step::Won { .. }));
+    assert_eq!(joined(&ballot), [(4, token(9))]);
+}
+
+#[test]
+fn others_have_won_when_the_failed_ones_alone_would_not_have_prevented_a_majority() {
+    let end = |votes: [Vote; 5]| {
+        let mut ballot = Ballot::new(5, None);
+        for (member, vote) in votes.into_iter().enumerate() {
+            ballot.voted(member, vote);
+        }
+        ballot.step()
+    };
+    let yes = granted(1, 30);
+    assert_eq!(end([yes, yes, Vote::Busy, Vote::Failed, Vote::Doubt]), Step::Outvoted);
+    assert_eq!(end([yes, Vote::Busy, Vote::Failed, Vote::Failed, Vote::Doubt]), Step::Failed);
+}
+
+#[test]
+fn an_acquire_is_denied_when_a_majority_says_that_others_have_the_name() {
+    let denied = |votes: &[Vote]| {
+        let mut ballot = Ballot::new(3, None);
+        for (member, vote) in votes.iter().enumerate() {
+            ballot.voted(member, *vote);
+        }
+        ballot.is_denied()
+    };
+    assert!(denied(&[Vote::Busy, Vote::Busy]));
+    assert!(denied(&[Vote::Busy, Vote::Busy, Vote::Busy]));
+    assert!(!denied(&[]));
+    assert!(!denied(&[Vote::Busy, granted(1, 30), granted(1, 30)]));
+    assert!(!denied(&[Vote::Busy, Vote::Doubt, Vote::Failed]));
+    assert!(!denied(&[Vote::Closed, Vote::Closed, Vote::Closed]), "a gate says nothing of it");
+}
+
+#[test]
+fn only_a_member_that_answered_no_or_failed_keeps_nothing_for_certain() {
+    let mut ballot = Ballot::new(6, None);
+    let votes = [Vote::Busy, Vote::Failed, Vote::Doubt, Vote::Closed, granted(1, 30)];
+    for (member, vote) in votes.into_iter().enumerate() {
+        ballot.voted(member, vote);
+    }
+    let may_hold: Vec<_> = (0..6).filter(|member| ballot.may_hold(*member)).collect();
+    assert_eq!(may_hold, [2, 3, 4, 5], "the last one has not answered");
+    assert!(!ballot.may_hold(6), "there is no such member");
+}
