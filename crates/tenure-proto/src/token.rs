@@ -116,8 +116,7 @@ pub struct ClockOutOfRange {
 /// # Errors
 /// [`ClockOutOfRange`] when the result does not fit a token.
 pub const fn next_time(now_micros: u64, last_micros: u64) -> Result<u64, ClockOutOfRange> {
-    let after_last = last_micros.saturating_add(1);
-    let micros = if now_micros > after_last { now_micros } else { after_last };
+    let micros = if now_micros > last_micros { now_micros } else { last_micros.saturating_add(1) };
     if micros >= TIME_LIMIT {
         return Err(ClockOutOfRange { micros });
     }
