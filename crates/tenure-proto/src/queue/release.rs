@@ -57,11 +57,10 @@ impl NameState {
         at: &Moment<'_>,
     ) -> (Released, Vec<Wake>) {
         self.expire(at);
-        let held = if kept(Rule::OwnerCheckedOnRelease) {
-            self.holders.iter().position(|holder| holder.owner == *owner && !holder.lingering)
-        } else {
-            (!self.holders.is_empty()).then_some(0)
-        };
+        let held = self.holders.iter().position(|holder| {
+            let own = holder.owner == *owner && !holder.lingering;
+            own || !kept(Rule::OwnerCheckedOnRelease)
+        });
         let waited = self.waiter(owner);
         if let Some(holder) = held.and_then(|index| self.holders.get_mut(index))
             && !keep.is_zero()
