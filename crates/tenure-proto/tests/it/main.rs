@@ -12,6 +12,7 @@ mod election;
 mod gate;
 mod hold;
 mod hold_histories;
+mod incarnation;
 mod latch;
 mod lease;
 mod look;

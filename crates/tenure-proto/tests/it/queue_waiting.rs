@@ -4,7 +4,9 @@ use std::cell::Cell;
 
 use tenure_proto::queue::{Ask, Client, Intent, Moment, Place, QueueError};
 
-use crate::world::{LIMITS, World, a_try, ahead, ask, client, is_busy, ms, owner, retry_after};
+use crate::world::{
+    LIMITS, World, a_try, ahead, ask, client, is_busy, ms, owner, permits, retry_after,
+};
 
 #[test]
 fn a_place_that_was_not_asked_for_in_time_is_given_up() {
@@ -75,6 +77,17 @@ fn who_stands_behind_an_offer_comes_back_when_it_ends() {
     world.release(1);
     world.later(ms(100));
     assert_eq!(retry_after(&world.acquire(&ask(3))), ms(900));
+}
+
+#[test]
+fn who_wants_more_than_it_was_offered_does_not_come_back_for_the_end_of_its_own_offer() {
+    let mut world = World::new();
+    world.take(&permits(1, 3, 3));
+    world.queue(&permits(2, 1, 3));
+    world.release(1);
+    world.take(&permits(3, 2, 3));
+    assert_eq!(retry_after(&world.acquire(&a_try(permits(2, 3, 3)))), LIMITS.look);
+    assert_eq!(retry_after(&world.acquire(&a_try(permits(4, 1, 3)))), LIMITS.claim_window * 2);
 }
 
 #[test]

@@ -38,6 +38,16 @@ fn the_store_counts_up_and_the_holder_down() {
 }
 
 #[test]
+fn a_grace_is_up_to_a_minute_and_is_given_in_whole_milliseconds() {
+    for (nanos, rounded) in [(0, 0), (1, 1), (999_999, 1), (1_000_000, 1), (60_000_000_000, 60_000)]
+    {
+        let length = Duration::from_nanos(nanos);
+        let grace = Grace::new(length).unwrap();
+        assert_eq!((grace.get(), grace.rounded()), (length, Duration::from_millis(rounded)));
+    }
+}
+
+#[test]
 fn points_in_time_stop_at_both_ends() {
     let early = Timestamp::from_nanos(5);
     assert_eq!(early.saturating_sub(Duration::MAX), Timestamp::ZERO);
