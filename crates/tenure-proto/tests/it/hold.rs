@@ -170,6 +170,7 @@ fn each_task_has_a_longest_hold_of_its_own() {
 #[test]
 fn a_lease_passed_on_is_not_renewed_before_it_is_taken_and_goes_on_if_it_is_not() {
     let mut hold = held(terms(30_000));
+    assert!(hold.claimed(), "it was not passed on yet");
     hold.pass(at(9_700), bounded(30_000, 25_000), WINDOW);
     assert!(!hold.claimed());
     assert_eq!(hold.next_action(at(9_900)), Action::WaitUntil(at(10_200)), "a renewal was due");
@@ -179,6 +180,7 @@ fn a_lease_passed_on_is_not_renewed_before_it_is_taken_and_goes_on_if_it_is_not(
     hold.let_go();
     assert!(hold.generation() > generation, "who takes it now has another");
     assert!(late.claim(at(10_300)), "nobody was quicker");
+    assert!(late.claimed());
     assert_eq!(late.next_action(at(10_300)), Action::Renew);
 }
 

@@ -2,7 +2,7 @@
 
 use tenure_proto::{
     Renewed, Token,
-    queue::{Answer, Ask, Mode, Order, QueueError, Raised, Released},
+    queue::{Answer, Ask, Intent, Mode, Order, QueueError, Raised, Released},
 };
 
 use crate::world::{LIMITS, TTL, World, a_try, ask, at, is_busy, ms, owner, retry_after, shared};
@@ -126,7 +126,9 @@ fn an_owner_that_let_go_with_keep_is_there_once() {
     world.take(&reads);
     world.release_keeping(1, ms(3_000));
     assert!(is_busy(&world.acquire(&reads)));
-    assert_eq!(world.state.holders.len(), 1);
+    let waits = Ask { intent: Intent::Wait { place: None }, ..reads.clone() };
+    assert!(matches!(world.acquire(&waits), Answer::Busy { place: None, .. }));
+    assert_eq!((world.state.holders.len(), world.state.waiters.len()), (1, 0));
     world.take(&Ask { mode: Mode::Shared, order: Order::Barging, ..a_try(ask(2)) });
     world.later(ms(3_000));
     world.take(&reads);

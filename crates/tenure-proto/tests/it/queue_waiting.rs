@@ -21,6 +21,17 @@ fn a_place_that_was_not_asked_for_in_time_is_given_up() {
 }
 
 #[test]
+fn an_offer_makes_no_place_last_longer() {
+    let mut world = World::new();
+    world.take(&ask(1));
+    world.queue(&ask(2));
+    world.release(1);
+    assert_eq!(world.woken, [owner(2)]);
+    world.later(LIMITS.place_ttl);
+    assert_eq!(world.inspect().waiters.len(), 0);
+}
+
+#[test]
 fn a_waiter_that_names_its_lost_place_gets_it_back() {
     let mut world = World::new();
     world.take(&ask(1));
