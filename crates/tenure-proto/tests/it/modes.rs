@@ -5,7 +5,7 @@ use tenure_proto::{
     queue::{Answer, Ask, Contender, Mode, Order, QueueError, Room, Snapshot},
 };
 
-use crate::world::{World, a_try, ask, is_busy, ms, owner, permits, shared};
+use crate::world::{TTL, World, a_try, ask, is_busy, ms, owner, permits, shared};
 
 const EXCLUSIVE: Mode = Mode::Exclusive;
 const SHARED: Mode = Mode::Shared;
@@ -111,6 +111,15 @@ fn how_many_permits_there_are_is_said_by_each_ask() {
     let place = world.queue(&permits(3, 1, 3));
     assert_eq!(world.queue(&permits(3, 2, 3)), place);
     world.take(&permits(3, 1, 4));
+}
+
+#[test]
+fn permits_come_back_when_their_lease_ends() {
+    let mut world = World::new();
+    world.take(&permits(1, 3, 3));
+    world.later(TTL);
+    assert_eq!(world.inspect().available(3), 3);
+    world.take(&permits(2, 3, 3));
 }
 
 #[test]
