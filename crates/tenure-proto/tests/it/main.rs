@@ -27,6 +27,7 @@ mod queue_turns;
 mod queue_waiting;
 mod quorum;
 mod quorum_ballot;
+mod quorum_marks;
 mod safety;
 mod time;
 mod token;
