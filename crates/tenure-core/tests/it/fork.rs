@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use fork::{Fork, waitpid_nohang};
 use futures_util::FutureExt;
 use tenure_core::{
-    AcquireError, DowngradeError, LostReason, ReleaseError, Store, proto::queue::Mode,
+    AcquireError, DowngradeError, Entropy, LostReason, OsEntropy, ReleaseError, Store,
+    proto::queue::Mode,
 };
 
 use crate::on_manual_clock;
@@ -75,4 +76,11 @@ fn a_forked_child_does_not_let_readers_in_beside_its_parent() {
 
 fn is_alone(holder: &tenure_core::proto::queue::Contender) -> bool {
     holder.mode == Mode::Exclusive
+}
+
+#[test]
+fn a_forked_child_spreads_its_pauses_in_another_way() {
+    let drawn = OsEntropy::default().jitter();
+    let found = of_a_child(|| bits(&[OsEntropy::default().jitter() != drawn]));
+    assert_eq!(found, 0b1);
 }

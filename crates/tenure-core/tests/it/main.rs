@@ -8,10 +8,12 @@ mod clocks;
 mod defaults;
 mod election;
 mod ending;
+mod entropy;
 mod flawed;
 #[cfg(unix)]
 mod fork;
 mod handover;
+mod hints;
 mod latch;
 mod late;
 mod memory;
@@ -21,6 +23,7 @@ mod reentrant;
 mod rwlock;
 mod semaphore;
 mod shutdown;
+mod texts;
 mod together;
 mod unsupported;
 

@@ -1,0 +1,105 @@
+//! What an error says, and what it gives as its cause.
+
+use std::{error::Error, io, time::Duration};
+
+use tenure_core::{
+    AcquireError, AllReleaseError, Fault, FaultKind, LockName, Lost, LostReason, ReleaseError,
+    ShutdownError, Token,
+    error::{Place, TimedOut, Trouble},
+    proto::queue::{Contender, Mode},
+};
+
+fn place() -> Place {
+    Place { name: LockName::new("a").unwrap(), store: "memory".to_owned() }
+}
+
+fn fault() -> Fault {
+    let cause = io::Error::other("the network is unplugged");
+    Fault::new(FaultKind::Unreachable, "it cannot be reached", "plug it in").because(cause)
+}
+
+fn lost(reason: LostReason) -> Lost {
+    Lost { place: place(), token: Token::from_raw(7).unwrap(), reason }
+}
+
+/// The texts of an error and of all that caused it.
+fn chain(error: &(dyn Error + 'static)) -> Vec<String> {
+    std::iter::successors(Some(error), |&error| error.source()).map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_fault_says_what_happened_and_what_helps() {
+    let fault = fault();
+    assert_eq!((fault.what(), fault.cure()), ("it cannot be reached", "plug it in"));
+    assert_eq!(chain(&fault), ["it cannot be reached; plug it in", "the network is unplugged"]);
+    assert!(Fault::new(FaultKind::Full, "many", "wait").source().is_none());
+}
+
+#[test]
+fn the_cause_of_a_fault_is_at_the_end_of_every_error_that_carries_it() {
+    let says = "lock \"a\" in memory: it cannot be reached; plug it in";
+    let trouble = || Box::new(Trouble { place: place(), fault: fault() });
+    assert_eq!(chain(&trouble()), [says, "the network is unplugged"]);
+    let errors =
+        [chain(&AcquireError::Unreachable(trouble())), chain(&ReleaseError::InDoubt(trouble()))];
+    for chain in errors {
+        assert_eq!(chain, [says, says, "the network is unplugged"]);
+    }
+}
+
+#[test]
+fn a_loss_says_why_it_came() {
+    let says = [
+        (LostReason::Taken, "the store says that the lease ended or was taken"),
+        (LostReason::MaxHold, "it reached the longest hold that was asked for"),
+        (LostReason::Deadline, "no renewal was answered before its deadline"),
+    ];
+    for (reason, why) in says {
+        let says = format!(
+            "lock \"a\" in memory: the hold with token 7 was lost: {why}; \
+             stop the work it protected"
+        );
+        assert_eq!(lost(reason).to_string(), says);
+    }
+}
+
+#[test]
+fn a_wait_that_ended_says_who_is_in_the_way() {
+    let holder = Contender {
+        label: "pay/42".to_owned(),
+        token: None,
+        since: None,
+        left: None,
+        mode: Mode::Exclusive,
+        lingering: false,
+    };
+    let (nobody, somebody) = (None, Some(holder));
+    let later = "wait longer or try again later";
+    let itself = "see whether who waits holds it itself, or wait longer";
+    let says = [
+        (&nobody, 0, false, "", later),
+        (&nobody, 1, false, ", 1 ahead", later),
+        (&nobody, 2, true, ", 2 ahead", later),
+        (&somebody, 0, false, ", held by \"pay/42\"", later),
+        (&somebody, 3, false, ", held by \"pay/42\", 3 ahead", later),
+        (&somebody, 0, true, ", held by this process (label \"pay/42\")", itself),
+        (&somebody, 1, true, ", held by this process (label \"pay/42\"), 1 ahead", itself),
+    ];
+    for (holder, ahead, here, way, cure) in says {
+        let waited = Duration::from_micros(1_500_900);
+        let timed_out = TimedOut { place: place(), waited, holder: holder.clone(), ahead, here };
+        let says = format!("lock \"a\" in memory: not free within 1.5s{way}; {cure}");
+        assert_eq!(timed_out.to_string(), says);
+    }
+}
+
+#[test]
+fn what_was_left_is_counted() {
+    let failures = vec![lost(LostReason::Taken).into(), lost(LostReason::MaxHold).into()];
+    let [first, second] = [&failures[0], &failures[1]].map(ReleaseError::to_string);
+    let says = format!("2 of 3 locks were not released as they should be; {first}; {second}");
+    assert_eq!(chain(&AllReleaseError { parts: 3, failures }), [says, first]);
+    let left = ShutdownError { open: 1, unsettled: 2 };
+    let says = "1 holds or waits and 2 releases were left at shutdown; each ends with its lease";
+    assert_eq!(left.to_string(), says);
+}
