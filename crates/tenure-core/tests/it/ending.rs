@@ -9,7 +9,7 @@ use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, Share
 use tenure_core::{Clock, Guard, LostReason, ManualClock, ReleaseError, Store, Tenure, Timestamp};
 use tokio::task::JoinHandle;
 
-use crate::{flawed::Flawed, on_manual_clock, running, settle};
+use crate::{flawed::on_flawed, running, settle};
 
 const TTL: Duration = Duration::from_secs(3);
 const KEPT: Duration = Duration::from_secs(60);
@@ -21,15 +21,6 @@ async fn a_release_of_a_hold_that_an_operator_took_away_says_so() {
     store.evict(guard.name()).await.unwrap();
     let Err(ReleaseError::Lost(lost)) = guard.release().await else { panic!("it was released") };
     assert_eq!(lost.reason, LostReason::Taken);
-}
-
-fn on_flawed() -> (Tenure, Flawed, ManualClock) {
-    let (_, _, store, clock) = on_manual_clock();
-    let flawed = Flawed::new(store);
-    let builder = Tenure::builder(Arc::new(flawed.clone())).clock(Arc::new(clock.clone()));
-    let (tenure, engine) = builder.build_inline();
-    tokio::spawn(engine);
-    (tenure, flawed, clock)
 }
 
 #[tokio::test]

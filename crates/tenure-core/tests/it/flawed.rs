@@ -10,14 +10,16 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, FaultKind, Incarnation, LockName, ManualClock, MemoryStore, Owner, Store, Token,
-    Wakeups,
+    Clock, Fault, FaultKind, Incarnation, LockName, ManualClock, MemoryStore, Owner, Store, Tenure,
+    Token, Wakeups,
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Intent, Mode, Raised, Released, Snapshot, Together},
     },
     store::{Capabilities, Finding, Listing, Renewal},
 };
+
+use crate::on_manual_clock;
 
 /// A call that it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,25 @@ pub(crate) enum Call {
     Ask(Intent),
     Turn(Intent),
     Release,
+}
+
+/// What is wrong with a kind of call.
+#[derive(Clone, Debug)]
+pub(crate) enum Flaw {
+    /// It arrives so late.
+    Late(ManualClock, Duration),
+    /// It is never answered, and arrives nowhere.
+    Silent,
+    /// It fails in this way.
+    Fails(FaultKind),
+}
+
+/// What is wrong with some kinds of calls.
+#[derive(Debug, Default)]
+pub(crate) struct Flaws {
+    pub(crate) renew: Option<Flaw>,
+    pub(crate) release: Option<Flaw>,
+    pub(crate) inspect: Option<Flaw>,
 }
 
 /// Does what it says it can, and answers only every other time while answers are to be lost. It
@@ -50,6 +71,17 @@ pub(crate) struct Flawed {
     diary: Arc<Mutex<Vec<Call>>>,
     /// What passes before an ask for several names is answered.
     slow: Option<(ManualClock, Duration)>,
+    flaws: Arc<Mutex<Flaws>>,
+}
+
+/// A tenure on such a store, on a clock that stands still.
+pub(crate) fn on_flawed() -> (Tenure, Flawed, ManualClock) {
+    let (_, _, store, clock) = on_manual_clock();
+    let flawed = Flawed::new(store);
+    let builder = Tenure::builder(Arc::new(flawed.clone())).clock(Arc::new(clock.clone()));
+    let (tenure, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    (tenure, flawed, clock)
 }
 
 impl Flawed {
@@ -67,6 +99,7 @@ impl Flawed {
             asks: Arc::default(),
             diary: Arc::default(),
             slow: None,
+            flaws: Arc::default(),
         }
     }
 
@@ -79,6 +112,25 @@ impl Flawed {
     /// The same store, which answers an ask for several names so late.
     pub(crate) fn slow(self, clock: ManualClock, late: Duration) -> Self {
         Self { slow: Some((clock, late)), ..self }
+    }
+
+    /// Changes what is wrong with calls from now on.
+    pub(crate) fn flaws(&self, change: impl FnOnce(&mut Flaws)) {
+        change(&mut self.flaws.lock().unwrap());
+    }
+
+    /// Keeps a call for as long as is wrong with it.
+    async fn hinder(&self, which: impl FnOnce(&Flaws) -> &Option<Flaw>) -> Result<(), Fault> {
+        let flaw = which(&self.flaws.lock().unwrap()).clone();
+        match flaw {
+            None => Ok(()),
+            Some(Flaw::Late(clock, late)) => {
+                clock.sleep_until(clock.now().saturating_add(late)).await;
+                Ok(())
+            }
+            Some(Flaw::Silent) => std::future::pending().await,
+            Some(Flaw::Fails(kind)) => Err(Fault::new(kind, "it is flawed", "mend it")),
+        }
     }
 
     /// How often it was asked for one name, and for several.
@@ -195,6 +247,9 @@ impl Store for Flawed {
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+        if self.hinder(|flaws| &flaws.renew).await.is_err() {
+            return Vec::new();
+        }
         self.store.renew(holds).await
     }
 
@@ -205,6 +260,7 @@ impl Store for Flawed {
         keep: Duration,
     ) -> Result<Released, Fault> {
         self.note(Call::Release);
+        self.hinder(|flaws| &flaws.release).await?;
         if self.cut_off.load(Ordering::Relaxed) {
             return Err(Fault::new(FaultKind::InDoubt, "the request got lost", "ask again"));
         }
@@ -221,6 +277,7 @@ impl Store for Flawed {
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        self.hinder(|flaws| &flaws.inspect).await?;
         self.answer(self.store.inspect(name).await)
     }
 

@@ -10,7 +10,10 @@ use tenure_core::{
     },
 };
 
-use crate::{flawed::Flawed, running, settle};
+use crate::{
+    flawed::{Flaw, Flawed, on_flawed},
+    running, settle,
+};
 
 fn tenure() -> (Tenure, MemoryStore) {
     let store = MemoryStore::new();
@@ -234,6 +237,43 @@ async fn a_store_that_cannot_keep_arrivals_refuses_the_latch() {
         for refused in [latch.arrive("a").await.map(drop), latch.wait().await] {
             let refused = refused.unwrap_err().to_string();
             assert!(refused.contains("cannot keep a name taken"), "{refused}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn arrivals_are_kept_for_as_long_as_the_store_can_and_no_longer() {
+    let longest = Duration::from_secs(60);
+    let store = Flawed::new(MemoryStore::new()).without(|can| can.longest_keep = longest);
+    let latch = Tenure::new(Arc::new(store)).latch("start", 2);
+    assert_eq!(latch.clone().keep(longest).arrive("a").await.unwrap(), 1);
+    let too_long = latch.keep(longest + Duration::from_millis(1));
+    let refused = too_long.arrive("b").await.unwrap_err().to_string();
+    assert!(refused.contains("60.001s, and this store keeps a name for 60s"), "{refused}");
+    assert_eq!(too_long.remaining().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn an_arrival_that_is_reset_before_it_is_seen_is_made_again_for_half_a_minute() {
+    const STEP: Duration = Duration::from_millis(500);
+    for resets in [1, 50, 100] {
+        let (tenure, store, clock) = on_flawed();
+        store.flaws(|flaws| flaws.inspect = Some(Flaw::Late(clock.clone(), STEP / 5)));
+        let latch = tenure.latch("start", 1);
+        let arriving = tokio::spawn(async move { latch.arrive("a").await });
+        for step in 0..100 {
+            settle().await;
+            if step < resets {
+                store.evict(&name("start")).await.unwrap();
+            }
+            clock.advance(STEP);
+        }
+        let arrived = arriving.await.unwrap();
+        if resets < 60 {
+            assert_eq!(arrived.unwrap(), 0);
+        } else {
+            let unseen = arrived.unwrap_err().to_string();
+            assert!(unseen.contains("the arrival of \"a\" does not stay there"), "{unseen}");
         }
     }
 }

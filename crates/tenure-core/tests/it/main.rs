@@ -8,12 +8,14 @@ mod clocks;
 mod defaults;
 mod election;
 mod ending;
+mod engine;
 mod entropy;
 mod flawed;
 #[cfg(unix)]
 mod fork;
 mod handover;
 mod hints;
+mod insist;
 mod latch;
 mod late;
 mod memory;

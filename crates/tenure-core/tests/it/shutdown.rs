@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
 use tenure_core::{AcquireError, MemoryStore, Tenure};
 
 use crate::{on_manual_clock, settle, waiters};
@@ -63,4 +64,18 @@ async fn a_wait_that_is_granted_after_a_shutdown_began_is_renewed() {
     guard.check().unwrap();
     guard.release().await.unwrap();
     tokio::time::timeout(SOON, engine).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn nothing_is_acquired_once_the_engine_is_dropped() {
+    for started in [false, true] {
+        let (tenure, engine, _, _) = on_manual_clock();
+        let mut engine = Box::pin(engine);
+        if started {
+            assert!((&mut engine).now_or_never().is_none());
+        }
+        drop(engine);
+        let refused = tenure.mutex("a").try_lock().await.unwrap_err();
+        assert!(matches!(refused, AcquireError::ShutDown { .. }), "{refused}");
+    }
 }
