@@ -36,18 +36,18 @@ impl Departure {
     pub(crate) fn new(
         context: &Arc<Context>,
         (name, owner, token): (LockName, Owner, Token),
-        slot: Slot,
+        mut slot: Slot,
         until: Timestamp,
         keep_until: Timestamp,
         tainted_until: Timestamp,
     ) -> Self {
-        let slot = Some(slot);
+        slot.end();
         Self {
             context: context.clone(),
             name,
             owner,
             token,
-            slot,
+            slot: Some(slot),
             until,
             keep_until,
             tainted_until,

@@ -74,6 +74,8 @@ struct State {
     planned: Option<Timestamp>,
     next_id: u64,
     slots: usize,
+    /// How many of the slots stand for what is over, and how many of these for what is settled.
+    over: usize,
     settled: usize,
     closed: bool,
 }
@@ -98,7 +100,7 @@ impl Roster {
             return Err(Refusal::Full { limit: self.limit });
         }
         state.slots += 1;
-        Ok(Slot { roster: self.clone(), settled: false })
+        Ok(Slot { roster: self.clone(), over: false, settled: false })
     }
 
     /// Puts a job on the agenda. The engine is only woken if it would look too late by itself, so
@@ -162,13 +164,11 @@ impl Roster {
         state.closed && state.slots == 0 && state.agenda.is_empty()
     }
 
-    /// How many slots are taken by holds and waiters, and by clean-ups never answered yet.
+    /// How many slots are taken by holds and waiters, and by releases and clean-ups never answered
+    /// yet.
     pub(crate) fn unsettled(&self) -> (usize, usize) {
         let state = self.lock();
-        let waiting = |job: &&Job| matches!(job, Job::TakeBack(_));
-        let cleanups = state.agenda.values().filter(waiting).count();
-        let unsettled = state.slots - state.settled;
-        (unsettled.saturating_sub(cleanups), unsettled.min(cleanups))
+        (state.slots - state.over, state.over - state.settled)
     }
 
     /// Returns when every slot is free or settled.
@@ -196,13 +196,23 @@ impl Roster {
 #[derive(Debug)]
 pub(crate) struct Slot {
     roster: Arc<Roster>,
+    over: bool,
     settled: bool,
 }
 
 impl Slot {
+    /// What the slot stands for is over, of which the store may not know yet.
+    pub(crate) fn end(&mut self) {
+        if !self.over {
+            self.over = true;
+            self.roster.lock().over += 1;
+        }
+    }
+
     /// What the slot stands for is off the store, as far as anybody can tell; it stays taken for
     /// what may come late.
     pub(crate) fn settle(&mut self) {
+        self.end();
         if !self.settled {
             self.settled = true;
             self.roster.lock().settled += 1;
@@ -215,6 +225,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let mut state = self.roster.lock();
         state.slots -= 1;
+        state.over -= usize::from(self.over);
         state.settled -= usize::from(self.settled);
         let quiet = state.slots == state.settled;
         let finished = state.closed && state.slots == 0;

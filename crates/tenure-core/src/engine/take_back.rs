@@ -20,7 +20,6 @@ pub(crate) struct TakeBack {
     until: Timestamp,
     cleanup: Cleanup,
     slot: Slot,
-    settled: bool,
     was_held: bool,
 }
 
@@ -30,14 +29,15 @@ impl TakeBack {
     pub(crate) fn new(
         name: LockName,
         owner: Owner,
-        slot: Slot,
+        mut slot: Slot,
         now: Timestamp,
         until: Timestamp,
         late_calls: bool,
     ) -> Self {
+        slot.end();
         let cleanup = Cleanup::new(now, until.since(now), late_calls);
         let keep_until = Timestamp::ZERO;
-        Self { name, owner, keep_until, until, cleanup, slot, settled: false, was_held: false }
+        Self { name, owner, keep_until, until, cleanup, slot, was_held: false }
     }
 
     /// What is released had a guard, and its name is to stay taken until `keep_until`.
@@ -66,8 +66,7 @@ impl TakeBack {
 
     /// Takes the result of an attempt; `true` when nothing is left to do.
     pub(crate) fn attempted(&mut self, now: Timestamp, gone: bool) -> bool {
-        if gone && !self.settled {
-            self.settled = true;
+        if gone {
             self.slot.settle();
         }
         self.cleanup.attempted(now, if gone { Attempt::Gone } else { Attempt::Failed })

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use tenure_core::{AcquireError, MemoryStore, Tenure};
 
-use crate::{on_manual_clock, settle, waiters};
+use crate::{
+    flawed::{Flaw, Flawed, on_flawed},
+    on_manual_clock, running, settle, waiters,
+};
 
 const SOON: Duration = Duration::from_secs(5);
 const TTL: Duration = Duration::from_secs(3);
@@ -78,4 +81,87 @@ async fn nothing_is_acquired_once_the_engine_is_dropped() {
         let refused = tenure.mutex("a").try_lock().await.unwrap_err();
         assert!(matches!(refused, AcquireError::ShutDown { .. }), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn a_shutdown_ends_with_the_last_release() {
+    let (tenure, _, _) = running();
+    let guard = tenure.mutex("a").lock().await.unwrap();
+    let ending = tokio::spawn(async move { tenure.shutdown(SOON).await });
+    settle().await;
+    assert!(!ending.is_finished());
+    guard.release().await.unwrap();
+    settle().await;
+    assert!(ending.is_finished());
+    ending.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn what_only_may_come_late_keeps_no_shutdown_waiting_and_is_taken_back() {
+    let (_, _, store, clock) = on_manual_clock();
+    let store = Flawed::new(store).without(|can| can.late_calls = true);
+    let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
+    let (tenure, engine) = builder.build_inline();
+    let engine = tokio::spawn(engine);
+    store.fall_silent(true);
+    let waiting = tokio::spawn(tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    let ending = tokio::spawn(async move { tenure.shutdown(SOON).await });
+    settle().await;
+    assert!(!ending.is_finished());
+    waiting.abort();
+    settle().await;
+    assert!(ending.is_finished() && !engine.is_finished());
+    ending.await.unwrap().unwrap();
+    clock.advance(TTL);
+    settle().await;
+    clock.advance(TTL);
+    settle().await;
+    assert!(engine.is_finished());
+}
+
+/// What a shutdown without patience says was left: guards and waits, and what was not answered.
+async fn left(tenure: &Tenure) -> (usize, usize) {
+    let left = tenure.shutdown(Duration::ZERO).await.unwrap_err();
+    (left.open, left.unsettled)
+}
+
+#[tokio::test]
+async fn a_shutdown_counts_what_is_held_and_what_was_not_answered() {
+    let (tenure, store, _) = on_flawed();
+    let mut guards = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        guards.push(tenure.mutex(name).ttl(TTL).lock().await.unwrap());
+    }
+    let _waiting = tokio::spawn(tenure.mutex("a").lock().into_future());
+    settle().await;
+    assert_eq!(left(&tenure).await, (5, 0));
+    // Refused, so that it is tried again.
+    store.cut_off(true);
+    drop(guards.pop());
+    settle().await;
+    assert_eq!(left(&tenure).await, (4, 1));
+    // On their way, in the background and in the foreground.
+    store.flaws(|flaws| flaws.release = Some(Flaw::Silent));
+    drop(guards.pop());
+    let _releasing = tokio::spawn(guards.pop().unwrap().release());
+    settle().await;
+    assert_eq!(left(&tenure).await, (2, 3));
+}
+
+#[tokio::test]
+async fn a_shutdown_does_not_count_what_only_may_come_late() {
+    let (_, _, store, clock) = on_manual_clock();
+    let store = Flawed::new(store).without(|can| can.late_calls = true);
+    let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
+    let (tenure, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    let _guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    store.fall_silent(true);
+    let waiting = tokio::spawn(tenure.mutex("b").ttl(TTL).lock().into_future());
+    settle().await;
+    assert_eq!(left(&tenure).await, (2, 0));
+    waiting.abort();
+    settle().await;
+    assert_eq!(left(&tenure).await, (1, 0));
 }
