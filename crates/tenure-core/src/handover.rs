@@ -172,8 +172,8 @@ impl Waiter {
 
 impl Lead {
     /// The next task that still waits. Without one the name is nobody's in this process any more,
-    /// and the lead is to be retired.
-    pub(crate) fn next(&self) -> Option<Waiter> {
+    /// and the lead ends with it: who comes then has another.
+    pub(crate) fn next(&mut self) -> Option<Waiter> {
         let mut lines = self.seats.lock();
         let line = lines.get_mut(&self.name)?;
         while let Some(waiter) = line.waiting.pop_front() {
@@ -182,6 +182,7 @@ impl Lead {
             }
         }
         lines.remove(&self.name);
+        self.retired = true;
         None
     }
 
@@ -197,11 +198,6 @@ impl Lead {
         if let Some(line) = self.seats.lock().get_mut(&self.name) {
             line.seen = holder;
         }
-    }
-
-    /// Ends the lead after [`Lead::next`] found nobody.
-    pub(crate) fn retire(mut self) {
-        self.retired = true;
     }
 }
 

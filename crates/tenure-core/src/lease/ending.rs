@@ -100,10 +100,7 @@ impl Lease {
     /// for its turn; `false` if nobody waits, and then the name is nobody's in this process.
     fn hand_over(self: &Arc<Self>, mut lead: Lead) -> bool {
         loop {
-            let Some(waiter) = lead.next() else {
-                lead.retire();
-                return false;
-            };
+            let Some(waiter) = lead.next() else { return false };
             match self.pass_to(&waiter.wants, lead) {
                 Ok(held) => {
                     let generation = held.generation();
