@@ -130,23 +130,28 @@ async fn left(tenure: &Tenure) -> (usize, usize) {
 async fn a_shutdown_counts_what_is_held_and_what_was_not_answered() {
     let (tenure, store, _) = on_flawed();
     let mut guards = Vec::new();
-    for name in ["a", "b", "c", "d"] {
+    for name in ["a", "b", "c", "d", "e"] {
         guards.push(tenure.mutex(name).ttl(TTL).lock().await.unwrap());
     }
     let _waiting = tokio::spawn(tenure.mutex("a").lock().into_future());
+    store.fall_silent(true);
+    let waiting = tokio::spawn(tenure.mutex("f").lock().into_future());
     settle().await;
-    assert_eq!(left(&tenure).await, (5, 0));
-    // Refused, so that it is tried again.
+    assert_eq!(left(&tenure).await, (7, 0));
+    guards.pop().unwrap().release().await.unwrap();
+    assert_eq!(left(&tenure).await, (6, 0));
+    // Both are refused, so that they are tried again.
     store.cut_off(true);
     drop(guards.pop());
+    waiting.abort();
     settle().await;
-    assert_eq!(left(&tenure).await, (4, 1));
+    assert_eq!(left(&tenure).await, (4, 2));
     // On their way, in the background and in the foreground.
     store.flaws(|flaws| flaws.release = Some(Flaw::Silent));
     drop(guards.pop());
     let _releasing = tokio::spawn(guards.pop().unwrap().release());
     settle().await;
-    assert_eq!(left(&tenure).await, (2, 3));
+    assert_eq!(left(&tenure).await, (2, 4));
 }
 
 #[tokio::test]
