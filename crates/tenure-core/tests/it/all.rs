@@ -9,8 +9,8 @@ use std::{
 };
 
 use tenure_core::{
-    AcquireError, All, AllGuard, Defaults, Guard, LockName, LostReason, ManualClock, MemoryStore,
-    ReleaseError, Store, Tenure, proto::queue::Snapshot,
+    AcquireError, All, AllGuard, Clock, Defaults, Guard, LockName, LostReason, ManualClock,
+    MemoryStore, ReleaseError, Store, Tenure, proto::queue::Snapshot,
 };
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -334,4 +334,17 @@ async fn defaults_of_its_names_hold_for_all_together() {
     drop(busy);
     tenure.all(["a", "b"]).lock().wait(SOON).await.unwrap().release().await.unwrap();
     assert!(kept(&store, "a").await.holders[0].lingering);
+}
+
+#[tokio::test]
+async fn all_end_with_the_first_that_does() {
+    let (tenure, _, clock) = running();
+    let short = tenure.mutex("a").ttl(SOON);
+    let guard = All::of([short, tenure.mutex("b").ttl(SOON * 9)]).lock().await.unwrap();
+    let first = guard.parts().iter().map(Guard::deadline).min().unwrap();
+    assert_eq!(guard.deadline(), first);
+    assert!(first > clock.now());
+    let left = guard.remaining();
+    assert_eq!(guard.leave_to_expire(), left);
+    assert!(!left.is_zero() && left <= SOON);
 }

@@ -7,15 +7,14 @@ use tenure_core::{
     AcquireError, LockName, ManualClock, Store, Tenure,
     proto::queue::{Intent, Place},
 };
-use tokio::task::JoinHandle;
 
 use crate::{
+    STEP, ends_within,
     flawed::{Call, Flawed},
     on_manual_clock, settle,
 };
 
 const TTL: Duration = Duration::from_secs(30);
-const STEP: Duration = Duration::from_millis(500);
 
 /// A process whose calls are written down, and another one.
 fn two_processes() -> (Tenure, Flawed, Tenure, ManualClock) {
@@ -26,20 +25,6 @@ fn two_processes() -> (Tenure, Flawed, Tenure, ManualClock) {
     let (tenure, engine) = builder.build_inline();
     tokio::spawn(engine);
     (tenure, store, other, clock)
-}
-
-/// Whether the task has ended after so long.
-async fn ends_within(
-    length: Duration,
-    task: &JoinHandle<AcquireError>,
-    clock: &ManualClock,
-) -> bool {
-    for _ in 0..length.as_millis() / STEP.as_millis() {
-        settle().await;
-        clock.advance(STEP);
-    }
-    settle().await;
-    task.is_finished()
 }
 
 #[tokio::test]

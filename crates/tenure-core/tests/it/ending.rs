@@ -6,10 +6,15 @@ use std::{
 };
 
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
-use tenure_core::{Clock, Guard, LostReason, ManualClock, ReleaseError, Store, Tenure, Timestamp};
+use tenure_core::{
+    AcquireError, Clock, Guard, LostReason, ManualClock, ReleaseError, Store, Tenure, Timestamp,
+};
 use tokio::task::JoinHandle;
 
-use crate::{flawed::on_flawed, running, settle};
+use crate::{
+    flawed::{Flawed, on_flawed},
+    on_manual_clock, running, settle,
+};
 
 const TTL: Duration = Duration::from_secs(3);
 const KEPT: Duration = Duration::from_secs(60);
@@ -174,4 +179,17 @@ async fn a_name_stays_taken_for_as_long_as_the_last_task_asked_that_took_it_over
     assert_eq!(kept.token().pass(), 1);
     kept.release().await.unwrap();
     stays_taken(&next, &clock).await;
+}
+
+#[tokio::test]
+async fn a_name_is_kept_for_as_long_as_the_store_can_and_no_longer() {
+    let (_, _, store, _) = on_manual_clock();
+    let flawed = Flawed::new(store).without(|can| can.longest_keep = KEPT);
+    let (tenure, engine) = Tenure::builder(Arc::new(flawed)).build_inline();
+    tokio::spawn(engine);
+    let kept = tenure.mutex("a").hold_at_least(KEPT).lock().await.unwrap();
+    kept.release().await.unwrap();
+    let longer = KEPT + Duration::from_millis(1);
+    let refused = tenure.mutex("b").hold_at_least(longer).lock().await.unwrap_err();
+    assert!(matches!(refused, AcquireError::Misconfigured(_)), "{refused}");
 }

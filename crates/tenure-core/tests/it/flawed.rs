@@ -240,6 +240,9 @@ impl Store for Flawed {
         assert!(self.can.together, "asked for what it cannot do");
         self.asks[1].fetch_add(1, Ordering::Relaxed);
         let answer = self.store.acquire_together(asks).await;
+        if self.silent.load(Ordering::Relaxed) {
+            return std::future::pending().await;
+        }
         if let Some((clock, late)) = &self.slow {
             clock.advance(*late);
         }

@@ -3,25 +3,12 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tenure_core::{FaultKind, LatchError, LookError, ManualClock};
-use tokio::task::JoinHandle;
+use tenure_core::{FaultKind, LatchError, LookError};
 
 use crate::{
+    STEP, ends_within,
     flawed::{Flaw, on_flawed},
-    settle,
 };
-
-const STEP: Duration = Duration::from_millis(500);
-
-/// Whether the task has ended after so long.
-async fn ends_within<T>(length: Duration, task: &JoinHandle<T>, clock: &ManualClock) -> bool {
-    for _ in 0..length.as_millis() / STEP.as_millis() {
-        settle().await;
-        clock.advance(STEP);
-    }
-    settle().await;
-    task.is_finished()
-}
 
 fn kind(error: LookError) -> FaultKind {
     let LookError::Store(trouble) = error else { panic!("{error}") };

@@ -8,12 +8,12 @@ use tenure_core::{
 };
 
 use crate::{
+    STEP,
     flawed::{Call, Flawed},
     on_manual_clock, settle,
 };
 
 const TTL: Duration = Duration::from_secs(60);
-const STEP: Duration = Duration::from_millis(500);
 
 /// A store whose calls may come late, by the word of [`Flawed`].
 struct Far {

@@ -17,6 +17,7 @@ mod handover;
 mod hints;
 mod insist;
 mod latch;
+mod latch_wait;
 mod late;
 mod memory;
 mod mutex;
@@ -29,9 +30,10 @@ mod texts;
 mod together;
 mod unsupported;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tenure_core::{LockName, ManualClock, MemoryStore, Store, Tenure};
+use tokio::task::JoinHandle;
 
 /// A memory store on a clock that stands still, and the engine for the test to run or to stop.
 fn on_manual_clock() -> (Tenure, impl Future<Output = ()> + Send + 'static, MemoryStore, ManualClock)
@@ -55,6 +57,19 @@ async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
+}
+
+/// How far the clock goes in one step.
+const STEP: Duration = Duration::from_millis(500);
+
+/// Whether the task has ended after so long.
+async fn ends_within<T>(length: Duration, task: &JoinHandle<T>, clock: &ManualClock) -> bool {
+    for _ in 0..length.as_millis() / STEP.as_millis() {
+        settle().await;
+        clock.advance(STEP);
+    }
+    settle().await;
+    task.is_finished()
 }
 
 /// How many wait for `name` in the store.

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
-    AcquireError, DowngradeError, Guard, MemoryStore, Mutex, RwLock, Store, Tenure, WriteGuard,
-    error::AnyError,
+    AcquireError, DowngradeError, Guard, MemoryStore, Mutex, ReleaseError, RwLock, Store, Tenure,
+    WriteGuard, error::AnyError,
 };
 use tokio::task::JoinHandle;
 
@@ -244,4 +244,13 @@ async fn a_write_guard_is_a_guard() {
     assert!(writer.leave_to_expire() > Duration::from_secs(20));
     let mutex: Mutex = tenure.mutex("a");
     assert!(mutex.try_lock().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_release_of_a_writer_that_an_operator_took_away_says_so() {
+    let (tenure, store, _) = running();
+    let writer = tenure.rwlock("a").write().await.unwrap();
+    store.evict(writer.name()).await.unwrap();
+    let lost = writer.release().await.unwrap_err();
+    assert!(matches!(lost, ReleaseError::Lost(_)), "{lost}");
 }

@@ -18,11 +18,14 @@ async fn no_more_permits_are_out_than_there_are() {
     let semaphore = tenure.semaphore("a", 3);
     assert_eq!(semaphore.permits(), 3);
     let two = semaphore.acquire_many(2).await.unwrap();
+    assert_eq!(semaphore.available().await.unwrap(), 1);
     assert!(semaphore.try_acquire_many(2).await.unwrap().is_none());
     let one = semaphore.try_acquire().await.unwrap().unwrap();
     assert!(semaphore.try_acquire().await.unwrap().is_none());
     assert_ne!(one.token(), two.token());
+    assert_eq!(semaphore.available().await.unwrap(), 0);
     two.release().await.unwrap();
+    assert_eq!(semaphore.available().await.unwrap(), 2);
     let again = semaphore.try_acquire_many(2).await.unwrap().unwrap();
     assert!(tenure.mutex("a").try_lock().await.unwrap().is_none());
     drop((one, again));

@@ -10,7 +10,11 @@ use std::{
 
 use tenure_core::{AcquireError, All, LockName, ManualClock, MemoryStore, Store, Tenure};
 
-use crate::{flawed::Flawed, settle};
+use crate::{
+    STEP, ends_within,
+    flawed::{Flawed, on_flawed},
+    settle,
+};
 
 const SOON: Duration = Duration::from_secs(5);
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -143,6 +147,42 @@ async fn an_answer_that_is_lost_counts_as_acquired_for_each() {
     are_free(&memory, &NAMES).await;
     assert_eq!(store.asks(), [0, 1]);
     tenure.shutdown(SOON).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_does_not_wait_is_told_of_a_failure_at_once() {
+    let (tenure, store, memory) = flawed();
+    store.lose_answers(1);
+    let error = tenure.all(NAMES).lock().wait(Duration::ZERO).await.unwrap_err();
+    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error}");
+    are_free(&memory, &NAMES).await;
+    assert_eq!(store.asks(), [0, 1]);
+}
+
+#[tokio::test]
+async fn a_failure_that_comes_after_the_wait_is_the_last_word() {
+    let clock = ManualClock::new();
+    let memory = MemoryStore::with_clock(Arc::new(clock.clone()));
+    let slow = Flawed::new(memory.clone()).slow(clock.clone(), SOON);
+    slow.lose_answers(1);
+    let builder = Tenure::builder(Arc::new(slow.clone())).clock(Arc::new(clock));
+    let (tenure, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    let error = tenure.all(NAMES).lock().wait(SOON / 2).await.unwrap_err();
+    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error}");
+    are_free(&memory, &NAMES).await;
+    assert_eq!(slow.asks(), [0, 1]);
+}
+
+#[tokio::test]
+async fn a_store_that_says_nothing_is_heard_for_no_longer_than_the_wait() {
+    let (tenure, store, clock) = on_flawed();
+    store.fall_silent(true);
+    let waiting = tokio::spawn(tenure.all(NAMES).lock().wait(STEP * 2).into_future());
+    assert!(!ends_within(STEP, &waiting, &clock).await);
+    assert!(ends_within(STEP, &waiting, &clock).await);
+    let error = waiting.await.unwrap().unwrap_err();
+    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error}");
 }
 
 #[tokio::test]
