@@ -114,11 +114,13 @@ impl QuorumStore {
                 .filter_map(|(member, _)| Some((*member, self.members.get(*member)?.clone())))
                 .collect()
         };
+        let holds = &self.shared.holds;
         match result {
+            // Its release is under way, and has to find what is there.
+            Renewed::Lost if hold.held.is_some() && !holds.is_held(hold.attempt) => {}
             Renewed::Lost => {
                 let now = self.shared.options.now();
-                let late =
-                    self.shared.holds.releasing(&hold.attempt.of(), Duration::ZERO, now).late;
+                let late = holds.releasing(&hold.attempt.of(), Duration::ZERO, now).late;
                 // What is left of it, or comes late, must not stand in others' way.
                 let left = stores(|answer| matches!(answer, Renewed::Renewed { .. }));
                 let left = left.into_iter().map(|(_, store)| (store, false));

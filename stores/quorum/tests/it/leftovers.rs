@@ -182,6 +182,28 @@ async fn what_is_left_of_a_hold_that_a_majority_lost_is_given_back() {
     scene.freed(0).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_comes_after_the_release_takes_nothing_from_it() {
+    let (scene, name) = (Scene::with(Unreliable::new).await, name("a"));
+    let late =
+        |delay| Faults { request_late: 1_000, delay: Duration::from_millis(delay), ..faults(0) };
+    scene.stores[2].acquire(&name, &ask(2, LEASE)).await.unwrap();
+    let hold = ask(1, LEASE);
+    scene.quorum.acquire(&name, &hold).await.unwrap();
+    // The members hear first of the renewal and then of the release, but for the first of them.
+    scene.lines[0].set_faults(late(20));
+    let renewal = [Renewal { name: name.clone(), owner: hold.owner, ttl: LEASE }];
+    let mut renewing = std::pin::pin!(scene.quorum.renew(&renewal));
+    assert!(futures_util::poll!(&mut renewing).is_pending());
+    scene.lines[0].set_faults(faults(0));
+    scene.lines[1].set_faults(late(400));
+    let mut releasing = std::pin::pin!(scene.quorum.release(&name, &hold.owner, Duration::ZERO));
+    assert!(futures_util::poll!(&mut releasing).is_pending());
+    scene.lines[1].set_faults(faults(0));
+    assert_eq!(renewing.await, [Renewed::Lost]);
+    assert_eq!(releasing.await.unwrap(), Released::Released);
+}
+
 /// Why an ask may still come to a member when the hold that the others granted is released.
 #[derive(Clone, Copy, Debug)]
 enum Doubt {
