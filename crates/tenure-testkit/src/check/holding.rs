@@ -118,6 +118,7 @@ impl Checker {
         let token = lost.watched.token;
         let deadline = lost.deadline().unwrap_or(now);
         let (ttl, trouble) = (lost.watched.ttl, told.last_trouble.max(lost.began));
+        let orphaned = lost.orphaned;
         state.history.record(now, format_args!("{token} is lost: {:?}", told.reason));
         let resumed_late = told.resumed >= deadline;
         if now > deadline.saturating_add(TICK) && !resumed_late {
@@ -125,7 +126,8 @@ impl Checker {
             self.broken(&mut state, "S3", format!("{token} was told lost {late:?} too late"));
         }
         let calm = deadline.since(trouble) > ttl * 6 / 10 + TICK * 10;
-        if told.reason != LostReason::MaxHold && calm && self.lossless(&state) {
+        let lossless = self.lossless(&state) && !orphaned;
+        if told.reason != LostReason::MaxHold && calm && lossless {
             let why = told.reason;
             let what = format!("{token} was lost ({why:?}) although all went well for long");
             self.broken(&mut state, "S7", what);
