@@ -10,6 +10,7 @@ use tenure_proto::{
 
 use crate::{
     AcquireError, Fault, FaultKind, LockName, Store,
+    acquisition::Acquisition,
     context::Context,
     driver::{before_or, pause},
     engine::Slot,
@@ -18,7 +19,6 @@ use crate::{
     lease::Lease,
     offer::Leading,
     options::{Busy, Settings},
-    ticket::Ticket,
 };
 
 /// How long an answer is waited for before the store is asked again.
@@ -41,7 +41,7 @@ pub(crate) struct Contention<'a> {
     asked: Timestamp,
     give_up: Timestamp,
     lead: Leading,
-    ticket: Option<Box<Ticket>>,
+    acquisition: Option<Box<Acquisition>>,
     backoff: Backoff,
     faults_since: Option<Timestamp>,
     seen: Busy,
@@ -63,9 +63,9 @@ impl<'a> Contention<'a> {
         give_up: Timestamp,
         mut lead: Option<Lead>,
     ) -> Self {
-        let ticket = lead.as_mut().and_then(|lead| lead.cargo.ticket.take());
+        let acquisition = lead.as_mut().and_then(|lead| lead.cargo.begun.take());
         Self {
-            ticket,
+            acquisition,
             context,
             name,
             settings,
@@ -83,13 +83,13 @@ impl<'a> Contention<'a> {
     pub(crate) async fn run(&mut self, slot: Slot, tries: bool) -> Result<Outcome, AcquireError> {
         let mut slot = Some(slot);
         loop {
-            if self.ticket.is_none() {
+            if self.acquisition.is_none() {
                 let slot = match slot.take() {
                     Some(slot) => slot,
                     None => self.context.reserve(self.name)?,
                 };
-                let ticket = Ticket::new(self.context, self.name, slot, !tries)?;
-                self.ticket = Some(Box::new(ticket));
+                let acquisition = Acquisition::new(self.context, self.name, slot, !tries)?;
+                self.acquisition = Some(Box::new(acquisition));
             }
             let sent = self.context.now();
             let answer = self.ask(sent, tries).await;
@@ -97,9 +97,9 @@ impl<'a> Contention<'a> {
                 Step::Done(outcome) => return Ok(outcome),
                 Step::AskAgain { at } => at.min(self.give_up),
             };
-            if let Some(ticket) = &mut self.ticket {
+            if let Some(acquisition) = &mut self.acquisition {
                 self.lead.waits(self.context, at);
-                pause(&*self.context.clock, at, ticket.wakeups()).await;
+                pause(&*self.context.clock, at, acquisition.wakeups()).await;
             }
             if self.context.now() >= self.give_up {
                 return self.gave_up();
@@ -111,22 +111,22 @@ impl<'a> Contention<'a> {
     async fn ask(&mut self, sent: Timestamp, tries: bool) -> Option<Result<Answer, Fault>> {
         let ttl = self.settings.terms.for_store();
         let order = order(&*self.context.store);
-        let ticket = self.ticket.as_mut()?;
+        let acquisition = self.acquisition.as_mut()?;
         let ask = Ask {
-            owner: ticket.owner(),
+            owner: acquisition.owner(),
             mode: self.settings.mode,
             order,
-            intent: if tries { Intent::Try } else { Intent::Wait { place: ticket.place() } },
+            intent: if tries { Intent::Try } else { Intent::Wait { place: acquisition.place() } },
             ttl,
             label: self.settings.label.to_string(),
         };
-        ticket.calling(sent, ttl);
+        acquisition.calling(sent, ttl);
         // An answer that comes later than one ttl could only be a grant that is over; with a long
         // ttl it helps to ask again sooner, which is harmless.
         let useful = sent.saturating_add(ttl.min(LONGEST_CALL));
         let until = if tries { useful } else { useful.min(self.give_up) };
         let Context { store, clock, .. } = &**self.context;
-        let leaving = |lead: &mut Lead| lead.cargo.departure.as_ref().map(|lease| lease.owner());
+        let leaving = |lead: &mut Lead| lead.cargo.over.as_ref().map(|over| over.owner());
         let leaving = self.lead.with(leaving).flatten();
         let waits = || self.lead.waits(self.context, until);
         match leaving {
@@ -149,17 +149,16 @@ impl<'a> Contention<'a> {
             Some(Ok(Answer::Granted { token, left, .. })) => {
                 self.let_go_done();
                 let hold = Hold::granted(sent, received, left, self.settings.terms);
-                let granted = self.ticket.take().zip(hold);
-                // Dropping the ticket takes back what came too late, and the next ask has another.
-                let Some((ticket, hold)) = granted else {
+                let granted = self.acquisition.take().zip(hold);
+                // Dropping it takes back what came too late, and the next ask has another.
+                let Some((acquisition, hold)) = granted else {
                     return self.fault(sent, received, too_late(), tries);
                 };
-                let granted = ticket.granted();
                 let waited = received.since(self.asked);
                 self.context.observer.acquired(self.name, token, waited);
                 let (lead, held) = (self.lead.take(), (hold, token));
                 let wants = &self.settings.wants();
-                let held = Lease::start(self.context, self.name, granted, held, wants, lead);
+                let held = Lease::start(self.context, self.name, acquisition, held, wants, lead);
                 Ok(Step::Done(Outcome::Acquired(Guard::new(held))))
             }
             Some(Ok(Answer::Busy { retry_after, ahead, holder, place })) => {
@@ -170,8 +169,8 @@ impl<'a> Contention<'a> {
                     self.contended = true;
                     self.context.observer.contended(self.name);
                 }
-                if let Some(ticket) = &mut self.ticket {
-                    ticket.busy(place);
+                if let Some(acquisition) = &mut self.acquisition {
+                    acquisition.busy(place);
                 }
                 (self.seen.holder, self.seen.ahead) = (holder, ahead);
                 if tries {
@@ -187,8 +186,8 @@ impl<'a> Contention<'a> {
             Some(Err(fault)) => self.fault(sent, received, fault, tries),
             None => {
                 if !kept(Rule::SilenceIsDoubt) {
-                    if let Some(ticket) = &mut self.ticket {
-                        ticket.forget();
+                    if let Some(acquisition) = &mut self.acquisition {
+                        acquisition.forget();
                     }
                     return Ok(Step::Done(Outcome::Busy(self.seen.clone())));
                 }
@@ -205,18 +204,18 @@ impl<'a> Contention<'a> {
         tries: bool,
     ) -> Result<Step, AcquireError> {
         if fault.kind() != FaultKind::InDoubt
-            && let Some(ticket) = &mut self.ticket
+            && let Some(acquisition) = &mut self.acquisition
         {
-            ticket.had_no_effect();
+            acquisition.had_no_effect();
         }
         let since = *self.faults_since.get_or_insert(sent);
         let patience = self.settings.terms.ttl.get();
         let over = tries || received.since(since) >= patience || received >= self.give_up;
         if over || !fault.is_passing() {
-            if let Some(ticket) = &mut self.ticket
+            if let Some(acquisition) = &mut self.acquisition
                 && !kept(Rule::DoubtfulGrantTakenBack)
             {
-                ticket.forget();
+                acquisition.forget();
             }
             let error = AcquireError::store(self.context.place(self.name), fault);
             self.context.observer.failed(self.name, &error);
@@ -239,8 +238,8 @@ impl<'a> Contention<'a> {
 
     /// The store answered a turn: it has let the earlier lease go.
     fn let_go_done(&mut self) {
-        if let Some(departure) = self.lead.with(|lead| lead.cargo.departure.take()).flatten() {
-            departure.done();
+        if let Some(mut over) = self.lead.with(|lead| lead.cargo.over.take()).flatten() {
+            over.released();
         }
     }
 }
@@ -269,7 +268,7 @@ pub(crate) fn unanswered() -> Fault {
 impl Drop for Contention<'_> {
     fn drop(&mut self) {
         if let Some(mut lead) = self.lead.take() {
-            lead.cargo.ticket = self.ticket.take();
+            lead.cargo.begun = self.acquisition.take();
         }
     }
 }

@@ -147,7 +147,7 @@ impl Guard {
         match self.held.end() {
             Ended::HandedOver => Ok(()),
             Ended::Lost(lost) => Err(lost.into()),
-            Ended::Leaving(departure) => departure.send().await,
+            Ended::Leaving(acquisition) => acquisition.release().await,
         }
     }
 

@@ -4,11 +4,11 @@
 //! Users add the crate `tenure`, which re-exports this one and chooses stores.
 
 mod acquire;
+mod acquisition;
 pub mod clock;
 mod contention;
 mod context;
 mod defaults;
-mod departure;
 mod driver;
 mod engine;
 mod entropy;
@@ -27,7 +27,6 @@ mod options;
 mod scope;
 pub mod store;
 mod tenure;
-mod ticket;
 mod together;
 
 pub use clock::{Clock, ManualClock, SystemClock};

@@ -11,6 +11,7 @@ use tenure_proto::{
 use crate::{
     AcquireError, Fault, FaultKind, LockName,
     acquire::{Acquirer, admit},
+    acquisition::Acquisition,
     contention::{LONGEST_CALL, order, too_late, unanswered},
     context::Context,
     driver::before_or,
@@ -18,7 +19,6 @@ use crate::{
     lease::Lease,
     offer::Leading,
     options::Settings,
-    ticket::Ticket,
 };
 
 /// One of the names, and what an acquisition of it works with.
@@ -44,7 +44,7 @@ pub(crate) enum Joint {
 
 /// What one of the names needs before anything is sent, and what takes it back.
 struct Candidate {
-    ticket: Ticket,
+    acquisition: Box<Acquisition>,
     lead: Leading,
 }
 
@@ -67,20 +67,20 @@ pub(crate) async fn try_together(
         let Ok(lead) = lead.map(|lead| lead.ok_or(())).transpose() else {
             return Ok(Joint::BusyHere(index));
         };
-        let ticket = Ticket::new(context, name, slot, false)?;
-        candidates.push(Candidate { ticket, lead: lead.into() });
+        let acquisition = Box::new(Acquisition::new(context, name, slot, false)?);
+        candidates.push(Candidate { acquisition, lead: lead.into() });
     }
     let sent = context.now();
     let mut useful = until;
     let mut asks = Vec::with_capacity(wanted.len());
-    for (Candidate { ticket, .. }, Wanted { name, settings, .. }) in
+    for (Candidate { acquisition, .. }, Wanted { name, settings, .. }) in
         candidates.iter_mut().zip(wanted)
     {
         let ttl = settings.terms.for_store();
-        ticket.calling(sent, ttl);
+        acquisition.calling(sent, ttl);
         useful = useful.min(sent.saturating_add(ttl.min(LONGEST_CALL)));
         let ask = Ask {
-            owner: ticket.owner(),
+            owner: acquisition.owner(),
             mode: settings.mode,
             order: order(&*context.store),
             intent: Intent::Try,
@@ -95,7 +95,7 @@ pub(crate) async fn try_together(
     Ok(conclude(context, wanted, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
 }
 
-/// Draws the conclusions from an answer. Tickets that are dropped take back what is in doubt.
+/// Draws the conclusions from an answer. Acquisitions that are dropped take back what is in doubt.
 fn conclude(
     context: &Arc<Context>,
     wanted: &[Wanted<'_>],
@@ -111,19 +111,19 @@ fn conclude(
             }
         }
         Ok(Together::Busy { index, ahead, holder }) => {
-            candidates.iter_mut().for_each(|one| one.ticket.busy(None));
+            candidates.iter_mut().for_each(|one| one.acquisition.busy(None));
             return Joint::Busy(index, holder, ahead);
         }
         Ok(Together::Apart) => {
-            candidates.iter_mut().for_each(|one| one.ticket.had_no_effect());
+            candidates.iter_mut().for_each(|one| one.acquisition.had_no_effect());
             return Joint::Apart;
         }
         Err(fault) => fault,
     };
     if fault.kind() != FaultKind::InDoubt {
-        candidates.iter_mut().for_each(|one| one.ticket.had_no_effect());
+        candidates.iter_mut().for_each(|one| one.acquisition.had_no_effect());
     } else if !kept(Rule::DoubtfulGrantTakenBack) {
-        candidates.iter_mut().for_each(|one| one.ticket.forget());
+        candidates.iter_mut().for_each(|one| one.acquisition.forget());
     }
     if fault.kind() == FaultKind::Unsupported { Joint::Apart } else { Joint::Failed(fault) }
 }
@@ -146,12 +146,12 @@ fn held(
         .map(|(one, grant)| Hold::granted(sent, received, grant.left, one.settings.terms))
         .collect::<Option<Vec<_>>>()?;
     let parts = candidates.drain(..).zip(holds).zip(grants).zip(wanted);
-    let guards = parts.map(|(((Candidate { ticket, mut lead }, hold), grant), one)| {
+    let guards = parts.map(|(((Candidate { acquisition, mut lead }, hold), grant), one)| {
         let waited = received.since(sent);
         let span = context.observer.span(one.kind, one.name);
         span.in_scope(|| context.observer.acquired(one.name, grant.token, waited));
         let (held, wants) = ((hold, grant.token), &one.settings.wants());
-        Guard::new(Lease::start(context, one.name, ticket.granted(), held, wants, lead.take()))
+        Guard::new(Lease::start(context, one.name, acquisition, held, wants, lead.take()))
     });
     Some(guards.collect())
 }

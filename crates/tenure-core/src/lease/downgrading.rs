@@ -139,17 +139,30 @@ impl Lease {
         let now = self.context.now();
         let mut state = self.lock();
         self.still_held(&state, generation, now)?;
-        let before = state.tainted_until;
-        state.tainted_until = before.max(now.saturating_add(ttl));
+        let until = now.saturating_add(ttl);
+        let before = state.tainted_until();
+        state.taint(before.max(until));
         Ok(before)
     }
 
     fn untaint(&self, until: Timestamp) {
-        self.lock().tainted_until = until;
+        self.lock().taint(until);
     }
 
     fn lost_for(&self, token: Token, reason: LostReason) -> Lost {
         self.context.lost(&self.name, token, reason)
+    }
+}
+
+impl State {
+    fn tainted_until(&self) -> Timestamp {
+        self.acquisition.as_ref().map_or(Timestamp::ZERO, |acquisition| acquisition.tainted_until())
+    }
+
+    fn taint(&mut self, until: Timestamp) {
+        if let Some(acquisition) = &mut self.acquisition {
+            acquisition.taint(until);
+        }
     }
 }
 

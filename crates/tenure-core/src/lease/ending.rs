@@ -13,7 +13,7 @@ use tenure_proto::{
 
 use super::{Held, Lease, State};
 use crate::{
-    departure::Departure,
+    acquisition::{Acquisition, End},
     error::Lost,
     handover::{Lead, Wants},
 };
@@ -25,7 +25,7 @@ pub(crate) enum Ended {
     /// It had been lost before.
     Lost(Lost),
     /// The store is to be told.
-    Leaving(Departure),
+    Leaving(Box<Acquisition>),
 }
 
 impl Lease {
@@ -51,10 +51,10 @@ impl Lease {
     ) -> Ended {
         if let Action::TellLost(reason) = state.hold.next_action(now) {
             let lost = self.context.lost(&self.name, state.token, reason);
-            let departure = self.leave(&mut state, Timestamp::ZERO);
+            let acquisition = self.leave(&mut state, Timestamp::ZERO);
             let lead = state.lead.take();
             drop(state);
-            drop((departure, lead));
+            drop((acquisition, lead));
             return Ended::Lost(lost);
         }
         if state.hold.claimed() {
@@ -90,7 +90,7 @@ impl Lease {
         let rest = state.hold.deadline().since(self.context.now());
         state.hold.end();
         self.unplan(&mut state);
-        let left_behind = (state.lead.take(), state.slot.take());
+        let left_behind = (state.lead.take(), state.acquisition.take());
         drop(state);
         drop(left_behind);
         rest
@@ -141,7 +141,7 @@ impl Lease {
         let lost = matches!(state.hold.next_action(now), Action::TellLost(_));
         let next = if lost { Next::Turn } else { state.turn.at_release(at) };
         let Next::Pass(token) = next else {
-            lead.cargo.departure = self.leave(&mut state, Timestamp::ZERO).map(Box::new);
+            lead.cargo.over = self.leave(&mut state, Timestamp::ZERO);
             return Err(lead);
         };
         state.hold.pass(now, wants.terms, self.context.claim_window());
@@ -157,7 +157,7 @@ impl Lease {
         Ok(Held::new(self.clone(), generation, token))
     }
 
-    fn leave(&self, state: &mut State, keep_until: Timestamp) -> Option<Departure> {
+    fn leave(&self, state: &mut State, keep_until: Timestamp) -> Option<Box<Acquisition>> {
         state.hold.end();
         if state.hold.ended() {
             self.unplan(state);
@@ -166,19 +166,16 @@ impl Lease {
     }
 
     /// What the store is to be told, if it was not told before.
-    pub(super) fn depart(&self, state: &mut State, keep_until: Timestamp) -> Option<Departure> {
-        let slot = state.slot.take()?;
+    pub(super) fn depart(
+        &self,
+        state: &mut State,
+        keep_until: Timestamp,
+    ) -> Option<Box<Acquisition>> {
+        let mut acquisition = state.acquisition.take()?;
         // The store keeps the lease until its own end, also where the hold ended before.
         let terms = state.hold.terms();
         let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
-        let tainted_until = state.tainted_until;
-        Some(Departure::new(
-            &self.context,
-            (self.name.clone(), self.owner, state.token),
-            slot,
-            until,
-            keep_until,
-            tainted_until,
-        ))
+        acquisition.ends(End { token: state.token, until, keep_until });
+        Some(acquisition)
     }
 }

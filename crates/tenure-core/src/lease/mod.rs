@@ -24,22 +24,21 @@ use tokio::sync::Notify;
 
 use crate::{
     LockName,
+    acquisition::Acquisition,
     context::Context,
-    departure::Departure,
     driver::before,
-    engine::{Key, Slot},
+    engine::Key,
     error::Lost,
     handover::{Lead, Wants},
-    ticket::{Granted, Ticket},
 };
 
 /// What goes along with a lead from task to task.
 #[derive(Debug, Default)]
 pub(crate) struct Cargo {
-    /// An acquisition that another task began, with its place in the store's queue.
-    pub(crate) ticket: Option<Box<Ticket>>,
-    /// A lease that is to be let go in the same step.
-    pub(crate) departure: Option<Box<Departure>>,
+    /// One that another task began, with its place in the store's queue.
+    pub(crate) begun: Option<Box<Acquisition>>,
+    /// One whose hold is over, to be let go in the same step.
+    pub(crate) over: Option<Box<Acquisition>>,
 }
 
 /// A lease, which inside this process is split into holds: each guard names the generation of its
@@ -60,9 +59,9 @@ struct State {
     turn: Turn,
     /// The right to choose who in this process comes next; none for a fair lock.
     lead: Option<Lead>,
-    slot: Option<Slot>,
+    /// None once its end is known to somebody else.
+    acquisition: Option<Box<Acquisition>>,
     scheduled: Option<Key>,
-    tainted_until: Timestamp,
     held_since: Timestamp,
     keep_until: Timestamp,
     label: Arc<str>,
@@ -82,24 +81,24 @@ impl Lease {
     pub(crate) fn start(
         context: &Arc<Context>,
         name: &LockName,
-        granted: Granted,
+        mut acquisition: Box<Acquisition>,
         (hold, token): (Hold, Token),
         wants: &Wants,
         lead: Option<Lead>,
     ) -> Held {
         let now = context.now();
+        acquisition.granted();
         let lease = Arc::new(Self {
             context: context.clone(),
             name: name.clone(),
-            owner: granted.owner,
+            owner: acquisition.owner(),
             state: Mutex::new(State {
                 hold,
                 token,
                 turn: Turn::begin(now),
                 lead,
-                slot: granted.slot,
+                acquisition: Some(acquisition),
                 scheduled: None,
-                tainted_until: granted.tainted_until,
                 held_since: now,
                 keep_until: now.saturating_add(wants.hold_at_least),
                 label: wants.label.clone(),

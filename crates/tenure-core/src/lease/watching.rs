@@ -77,14 +77,14 @@ impl Lease {
         // that lease, a scope that asks for it again least of all, only because a guard is kept.
         let outlasted = reason == LostReason::MaxHold;
         let keep_until = state.keep_until;
-        let departure = outlasted.then(|| self.depart(&mut state, keep_until));
+        let acquisition = outlasted.then(|| self.depart(&mut state, keep_until));
         let held = now.since(state.held_since);
         let token = state.token;
         drop(state);
         self.news.notify_waiters();
         self.context.observer.lost(&self.context.lost(&self.name, token, reason), held);
         // Whoever is next in this process need not wait for a guard that is worth nothing.
-        drop((departure, lead));
+        drop((acquisition, lead));
     }
 
     pub(super) fn plan(self: &Arc<Self>, state: &mut State, now: Timestamp) {

@@ -1,0 +1,188 @@
+//! One acquisition, from before its first call until the store has its last word.
+//!
+//! It is asked for, a [lease](crate::lease) answers for it, and in the end the store is told. Dropping
+//! it at any stage leaves the rest to the engine (promise S5).
+
+mod release;
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_proto::{
+    Owner, Timestamp, Token,
+    queue::Place,
+    rule::{Rule, kept},
+};
+
+use crate::{
+    AcquireError, LockName, Wakeups,
+    context::Context,
+    engine::{Job, Slot, TakeBack},
+};
+
+/// One acquisition of one name, under an owner of its own.
+#[derive(Debug)]
+pub(crate) struct Acquisition {
+    context: Arc<Context>,
+    name: LockName,
+    owner: Owner,
+    wakeups: Option<Wakeups>,
+    place: Option<Place>,
+    stage: Stage,
+    before_call: Stage,
+    /// The longest lease that was asked for.
+    ttl: Duration,
+    /// Until when a call that was given up may still arrive.
+    tainted_until: Timestamp,
+    slot: Option<Slot>,
+}
+
+/// What the store may keep of an acquisition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing.
+    Idle,
+    /// A place in the queue.
+    Waits,
+    /// A call was sent whose answer is not known.
+    Unknown,
+    /// A hold, for which a lease answers.
+    Held,
+    /// A hold that is over.
+    Over(End),
+}
+
+/// How a hold ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// The token of the last hold.
+    pub(crate) token: Token,
+    /// When the lease ends by itself.
+    pub(crate) until: Timestamp,
+    /// Until when the name is to stay taken.
+    pub(crate) keep_until: Timestamp,
+}
+
+impl Acquisition {
+    pub(crate) fn new(
+        context: &Arc<Context>,
+        name: &LockName,
+        slot: Slot,
+        waits: bool,
+    ) -> Result<Self, AcquireError> {
+        let owner = context
+            .fresh_owner()
+            .map_err(|fault| AcquireError::store(context.place(name), fault))?;
+        Ok(Self {
+            wakeups: waits.then(|| context.store.wakeups(name, &owner)),
+            context: context.clone(),
+            name: name.clone(),
+            owner,
+            place: None,
+            stage: Stage::Idle,
+            before_call: Stage::Idle,
+            ttl: Duration::ZERO,
+            tainted_until: Timestamp::ZERO,
+            slot: Some(slot),
+        })
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.place
+    }
+
+    pub(crate) fn wakeups(&mut self) -> &mut Wakeups {
+        let (context, name, owner) = (&self.context, &self.name, &self.owner);
+        self.wakeups.get_or_insert_with(|| context.store.wakeups(name, owner))
+    }
+
+    /// A call is about to be sent. If the one before it was never answered, it may still arrive.
+    pub(crate) fn calling(&mut self, now: Timestamp, ttl: Duration) {
+        self.ttl = self.ttl.max(ttl);
+        if self.stage == Stage::Unknown && self.context.store.capabilities().late_calls {
+            self.tainted_until = now.saturating_add(self.ttl);
+        }
+        self.before_call = self.stage;
+        self.stage = Stage::Unknown;
+    }
+
+    /// The store says that the name is busy.
+    pub(crate) fn busy(&mut self, place: Option<Place>) {
+        self.place = place.or(self.place);
+        self.stage = if place.is_some() { Stage::Waits } else { Stage::Idle };
+    }
+
+    /// The call certainly had no effect.
+    pub(crate) fn had_no_effect(&mut self) {
+        self.stage = self.before_call;
+    }
+
+    /// Forgets what may be there: for tests that must notice it.
+    pub(crate) fn forget(&mut self) {
+        self.stage = Stage::Idle;
+        self.tainted_until = Timestamp::ZERO;
+    }
+
+    /// The store granted it: from now on its lease answers for it.
+    pub(crate) fn granted(&mut self) {
+        self.stage = Stage::Held;
+        self.wakeups = None;
+    }
+
+    /// Until when a call that was given up may still arrive.
+    pub(crate) fn tainted_until(&self) -> Timestamp {
+        self.tainted_until
+    }
+
+    /// A call that may be given up can arrive until then, or no more.
+    pub(crate) fn taint(&mut self, until: Timestamp) {
+        self.tainted_until = until;
+    }
+
+    /// The hold is over, of which the store does not know yet.
+    pub(crate) fn ends(&mut self, end: End) {
+        self.stage = Stage::Over(end);
+        if let Some(slot) = &mut self.slot {
+            slot.end();
+        }
+    }
+
+    /// What is left to do in the background, if there is anything.
+    fn take_back(&mut self, now: Timestamp) -> Option<TakeBack> {
+        let tainted = now < self.tainted_until;
+        let late_calls = self.context.store.capabilities().late_calls;
+        let unknown = self.stage == Stage::Unknown;
+        let end = match self.stage {
+            Stage::Held => return None,
+            Stage::Over(end) => Some(end),
+            Stage::Unknown if kept(Rule::DroppedAcquireTakenBack) => None,
+            Stage::Waits => None,
+            Stage::Idle | Stage::Unknown if tainted => None,
+            Stage::Idle | Stage::Unknown => return None,
+        };
+        let slot = self.slot.take()?;
+        let take_back = |until: Timestamp, late_calls| {
+            let until = until.max(self.tainted_until);
+            TakeBack::new(self.name.clone(), self.owner, slot, now, until, late_calls)
+        };
+        Some(match end {
+            Some(end) => take_back(end.until, tainted).held(end.keep_until),
+            None => take_back(now.saturating_add(self.ttl), late_calls && (unknown || tainted)),
+        })
+    }
+}
+
+impl Drop for Acquisition {
+    fn drop(&mut self) {
+        if self.slot.is_none() {
+            return;
+        }
+        let now = self.context.now();
+        if let Some(job) = self.take_back(now) {
+            self.context.roster.schedule(now, Job::TakeBack(job));
+        }
+    }
+}

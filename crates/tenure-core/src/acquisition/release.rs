@@ -1,0 +1,68 @@
+//! The end of a hold: the store is told.
+
+use std::time::Duration;
+
+use tenure_proto::{Backoff, LostReason, Timestamp, queue::Released, time::ceil_millis};
+
+use super::{Acquisition, Stage};
+use crate::{
+    Fault, FaultKind,
+    driver::before,
+    error::{ReleaseError, Trouble},
+};
+
+/// How long a release is tried before it is left to the engine.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Acquisition {
+    /// Tells the store that the hold is over, several times if it does not answer.
+    pub(crate) async fn release(mut self) -> Result<(), ReleaseError> {
+        let Stage::Over(end) = self.stage else { return Ok(()) };
+        let clock = self.context.clock.clone();
+        let started = self.context.now();
+        let give_up = started.saturating_add(PATIENCE).min(end.until);
+        let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
+        let mut doubted = false;
+        loop {
+            let keep = end.keep_until.since(self.context.now());
+            let keep = Duration::from_millis(ceil_millis(keep));
+            let store = self.context.store.clone();
+            let call = store.release(&self.name, &self.owner, keep);
+            let fault = match before(&*clock, give_up, call).await {
+                Some(Ok(Released::NotHeld)) if !doubted => {
+                    self.released();
+                    return Err(self.context.lost(&self.name, end.token, LostReason::Taken).into());
+                }
+                // If it is not held, an earlier try may have been the one that released it.
+                Some(Ok(Released::Released | Released::NotHeld)) => {
+                    self.released();
+                    return Ok(());
+                }
+                Some(Err(fault)) => fault,
+                None => Fault::new(
+                    FaultKind::InDoubt,
+                    "the store did not answer the release",
+                    "see that it can be reached; the lock is free when its lease ends",
+                ),
+            };
+            doubted |= fault.kind() == FaultKind::InDoubt;
+            let now = self.context.now();
+            let pause = now.saturating_add(backoff.next(self.context.entropy.jitter()));
+            if !fault.is_passing() || pause >= give_up {
+                let place = self.context.place(&self.name);
+                return Err(ReleaseError::InDoubt(Box::new(Trouble { place, fault })));
+            }
+            clock.sleep_until(pause).await;
+        }
+    }
+
+    /// The store has let go of it: nothing is left to be done but what may come late.
+    pub(crate) fn released(&mut self) {
+        let comes_late =
+            self.tainted_until > Timestamp::ZERO && self.context.now() < self.tainted_until;
+        match &mut self.slot {
+            Some(slot) if comes_late => slot.settle(),
+            slot => *slot = None,
+        }
+    }
+}
