@@ -95,7 +95,7 @@ pub(crate) async fn try_lock(
     }
 }
 
-/// Room in the roster for an acquisition that the store can carry out.
+/// Room for an acquisition that the store can carry out.
 pub(crate) fn admit(
     context: &Context,
     name: &LockName,

@@ -11,7 +11,7 @@ use tenure_proto::{
 use crate::{
     AcquireError, Clock, Entropy, Fault, LockName, Store,
     defaults::DefaultsOf,
-    engine::{Refusal, Roster, Slot},
+    engine::{Agenda, Refusal, Slot, Slots},
     error::{Lost, Place},
     observe::Observer,
     options::{Options, Settings, shortened},
@@ -26,7 +26,8 @@ pub(crate) struct Context {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) roster: Arc<Roster>,
+    pub(crate) agenda: Arc<Agenda>,
+    pub(crate) slots: Arc<Slots>,
     pub(crate) observer: Observer,
     label: Arc<str>,
     defaults: DefaultsOf,
@@ -39,7 +40,7 @@ impl Context {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
-        roster: Arc<Roster>,
+        (agenda, slots): (Arc<Agenda>, Arc<Slots>),
         defaults: DefaultsOf,
     ) -> Self {
         let process = std::process::id();
@@ -49,7 +50,8 @@ impl Context {
             store,
             clock,
             entropy,
-            roster,
+            agenda,
+            slots,
             defaults,
             process,
             first_owner: std::sync::OnceLock::new(),
@@ -80,7 +82,7 @@ impl Context {
         if self.forked() {
             return Err(AcquireError::ShutDown { place: self.place(name) });
         }
-        self.roster.reserve().map_err(|refusal| match refusal {
+        self.slots.reserve().map_err(|refusal| match refusal {
             Refusal::Full { limit } => {
                 AcquireError::TooManyHolds { place: self.place(name), limit }
             }
@@ -116,7 +118,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        self.roster.close();
+        self.slots.close();
     }
 }
 

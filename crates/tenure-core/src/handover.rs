@@ -10,10 +10,9 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::Duration,
 };
 
-use tenure_proto::{Terms, queue::Contender};
+use tenure_proto::queue::Contender;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -21,12 +20,12 @@ use crate::{
     context::Context,
     lease::{Cargo, Held, Lease},
     offer::Offer,
-    options::Busy,
+    options::{Busy, Wants},
 };
 
 type Lines = HashMap<LockName, Line>;
 
-/// The local queues, one for each name that this process holds or wants. The slots of the roster
+/// The local queues, one for each name that this process holds or wants. The slots
 /// bound how many wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Seats(Arc<Inner>);
@@ -35,14 +34,6 @@ pub(crate) struct Seats(Arc<Inner>);
 struct Inner {
     context: Arc<Context>,
     lines: Mutex<Lines>,
-}
-
-/// What a waiting task wants.
-#[derive(Clone, Debug)]
-pub(crate) struct Wants {
-    pub(crate) terms: Terms,
-    pub(crate) hold_at_least: Duration,
-    pub(crate) label: Arc<str>,
 }
 
 /// The tasks that wait for one name.

@@ -38,7 +38,7 @@ impl Offer {
     }
 
     fn put_off(&mut self, until: Timestamp) {
-        self.context.roster.cancel(self.watched);
+        self.context.agenda.cancel(self.watched);
         self.watched = self.lead.watch(&self.context, until);
     }
 
@@ -52,7 +52,7 @@ impl Offered {
     fn watch(self: &Arc<Self>, context: &Context, until: Timestamp) -> Key {
         let until = until.saturating_add(context.claim_window());
         let unclaimed: Weak<dyn Unclaimed> = Arc::<Self>::downgrade(self);
-        context.roster.schedule(until, Job::PassOn(unclaimed))
+        context.agenda.schedule(until, Job::PassOn(unclaimed))
     }
 
     fn take(&self) -> Option<Lead> {
@@ -74,7 +74,7 @@ impl Unclaimed for Offered {
 
 impl Drop for Offer {
     fn drop(&mut self) {
-        self.context.roster.cancel(self.watched);
+        self.context.agenda.cancel(self.watched);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{LockName, handover::Wants};
+use crate::LockName;
 use tenure_proto::{
     Grace, OutOfRange, Terms, Ttl,
     queue::{Ask, Contender, Mode},
@@ -55,6 +55,14 @@ pub(crate) struct Settings {
     /// Whether the tasks of this process pass it on among themselves.
     pub(crate) hand_over: bool,
     pub(crate) on_busy: Option<OnBusy>,
+}
+
+/// What a task of this process wants that is passed a lease.
+#[derive(Clone, Debug)]
+pub(crate) struct Wants {
+    pub(crate) terms: Terms,
+    pub(crate) hold_at_least: Duration,
+    pub(crate) label: Arc<str>,
 }
 
 impl Options {

@@ -10,7 +10,7 @@ use crate::{
     context::Context,
     defaults::{Defaults, DefaultsOf},
     driver::before,
-    engine::{self, Engine, Roster},
+    engine::{self, Agenda, Engine, Slots},
     error::ShutdownError,
     handover::Seats,
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
@@ -117,16 +117,17 @@ impl Tenure {
     /// # Cancel safety
     /// Cancel-safe; acquisitions stay refused.
     pub async fn shutdown(&self, within: Duration) -> Result<(), ShutdownError> {
-        let roster = &self.acquirer.context.roster;
-        roster.close();
+        let slots = &self.acquirer.context.slots;
+        slots.close();
         let until = self.acquirer.context.now().saturating_add(within);
         let clock = &*self.acquirer.context.clock;
-        if before(clock, until, roster.quiet()).await.is_none() {
-            let (open, unsettled) = roster.unsettled();
+        if before(clock, until, slots.quiet()).await.is_none() {
+            let (open, unsettled) = slots.unsettled();
             return Err(ShutdownError { open, unsettled });
         }
         if let Some(mut engine) = self.engine.clone()
-            && roster.is_finished()
+            && slots.are_over()
+            && self.acquirer.context.agenda.is_empty()
         {
             // It fails when the engine is gone, which is all that is ever sent.
             let _ = before(clock, until, engine.changed()).await;
@@ -217,7 +218,7 @@ impl TenureBuilder {
         };
         if let Err(error) = engine::spawn(engine) {
             tracing::error!(%error, "tenure's own thread cannot be started; nothing is acquired");
-            tenure.acquirer.context.roster.close();
+            tenure.acquirer.context.slots.close();
         }
         tenure
     }
@@ -228,14 +229,18 @@ impl TenureBuilder {
     /// While the engine does not run nothing is renewed or cleaned up. When it is dropped
     /// acquisitions are refused.
     pub fn build_inline(self) -> (Tenure, impl Future<Output = ()> + Send + 'static) {
-        let roster = Roster::new(self.max_holds);
+        let woken = Arc::default();
+        let (slots, agenda) = (Slots::new(self.max_holds, &woken), Agenda::new(&woken));
         let engine = Engine {
-            roster: roster.clone(),
+            slots: slots.clone(),
+            agenda: agenda.clone(),
+            woken,
             store: self.store.for_engine(),
             clock: self.clock.clone(),
             observer: Observer::new(self.store.kind()),
         };
-        let context = Context::new(self.store, self.clock, self.entropy, roster, self.defaults);
+        let context =
+            Context::new(self.store, self.clock, self.entropy, (agenda, slots), self.defaults);
         let context = Arc::new(context);
         let acquirer = Acquirer { seats: Seats::new(&context), context };
         (Tenure { acquirer: Arc::new(acquirer), engine: None }, engine.run())

@@ -182,7 +182,7 @@ impl Drop for Acquisition {
         }
         let now = self.context.now();
         if let Some(job) = self.take_back(now) {
-            self.context.roster.schedule(now, Job::TakeBack(job));
+            self.context.agenda.schedule(now, Job::TakeBack(job));
         }
     }
 }

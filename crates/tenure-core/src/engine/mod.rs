@@ -4,17 +4,20 @@
 //! It runs on a thread of tenure's own, so that a blocked executor of the user's can lose a lock
 //! but never overrun it; in tests and simulations the same future runs on the caller's runtime.
 
-mod roster;
+mod agenda;
+mod slots;
 mod take_back;
 mod thread;
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
+pub(crate) use agenda::{Agenda, Job, Key, Unclaimed, Watched};
 use futures_util::{StreamExt, stream::FuturesUnordered};
-pub(crate) use roster::{Job, Key, Refusal, Roster, Slot, Unclaimed, Watched};
+pub(crate) use slots::{Refusal, Slot, Slots};
 pub(crate) use take_back::TakeBack;
 use tenure_proto::{Renewed, Timestamp};
 pub(crate) use thread::spawn;
+use tokio::sync::Notify;
 
 use crate::{
     Clock, Store,
@@ -28,28 +31,31 @@ const BATCH: usize = 128;
 
 /// What the engine works with.
 pub(crate) struct Engine {
-    pub(crate) roster: Arc<Roster>,
+    pub(crate) slots: Arc<Slots>,
+    pub(crate) agenda: Arc<Agenda>,
+    /// Wakes it.
+    pub(crate) woken: Arc<Notify>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observer: Observer,
 }
 
 /// One call to the store that is under way. There are never more than holds and abandoned
-/// acquisitions, which the roster bounds.
+/// acquisitions, which the slots bound.
 type Call<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 impl Engine {
-    /// Works until the roster is closed and nothing is left to do.
+    /// Works until the slots are closed and nothing is left to do.
     pub(crate) async fn run(self) {
         let mut calls: FuturesUnordered<Call<'_>> = FuturesUnordered::new();
         loop {
             let now = self.clock.now();
             self.start_what_is_due(now, &calls);
-            if self.roster.is_finished() && calls.is_empty() {
+            if self.is_finished() && calls.is_empty() {
                 return;
             }
-            let next = self.roster.plan(now);
-            let woken = before(&*self.clock, next, self.roster.changed());
+            let next = self.agenda.plan(now);
+            let woken = before(&*self.clock, next, self.woken.notified());
             if calls.is_empty() {
                 woken.await;
             } else if let Either::One(None | Some(())) = first(calls.next(), woken).await {
@@ -57,9 +63,14 @@ impl Engine {
         }
     }
 
+    /// Whether nothing is left, and nothing can come any more.
+    fn is_finished(&self) -> bool {
+        self.slots.are_over() && self.agenda.is_empty()
+    }
+
     fn start_what_is_due<'a>(&'a self, now: Timestamp, calls: &FuturesUnordered<Call<'a>>) {
         let mut renewals = Vec::new();
-        for job in self.roster.take_due(now) {
+        for job in self.agenda.take_due(now) {
             match job {
                 Job::TakeBack(job) => calls.push(Box::pin(self.take_back(job))),
                 Job::PassOn(offered) => {
@@ -109,7 +120,7 @@ impl Engine {
                 self.observer.cleaned_up(&job.name);
             }
         } else {
-            self.roster.schedule(job.next_attempt(), Job::TakeBack(job));
+            self.agenda.schedule(job.next_attempt(), Job::TakeBack(job));
         }
     }
 }
@@ -122,6 +133,6 @@ fn call_limit(ttl: Duration) -> Duration {
 impl Drop for Engine {
     fn drop(&mut self) {
         // Whoever asks for a lock from now on must learn that nobody would renew it.
-        self.roster.close();
+        self.slots.close();
     }
 }

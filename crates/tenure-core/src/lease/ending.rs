@@ -11,22 +11,12 @@ use tenure_proto::{
     turn::{AtRelease, Next},
 };
 
-use super::{Held, Lease, State};
+use super::{Ended, Held, Lease, State};
 use crate::{
     acquisition::{Acquisition, End},
-    error::Lost,
-    handover::{Lead, Wants},
+    handover::Lead,
+    options::Wants,
 };
-
-/// How a hold ended.
-pub(crate) enum Ended {
-    /// A task of this process has the lease now, or asks the store for its turn.
-    HandedOver,
-    /// It had been lost before.
-    Lost(Lost),
-    /// The store is to be told.
-    Leaving(Box<Acquisition>),
-}
 
 impl Lease {
     /// Ends the hold of `generation`: it goes to the next task of this process, or the store is to

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_proto::Token;
 
 use super::{Ended, Lease};
-use crate::handover::Wants;
+use crate::options::Wants;
 
 /// A hold of a lease; dropping it ends the hold.
 #[derive(Debug)]

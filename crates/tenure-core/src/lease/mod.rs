@@ -11,7 +11,6 @@ use std::{
 };
 
 pub(crate) use downgrading::Downgraded;
-pub(crate) use ending::Ended;
 pub(crate) use held::Held;
 use tenure_proto::{
     Hold, LostReason, Owner, Timestamp, Token,
@@ -23,13 +22,8 @@ use tenure_proto::{
 use tokio::sync::Notify;
 
 use crate::{
-    LockName,
-    acquisition::Acquisition,
-    context::Context,
-    driver::before,
-    engine::Key,
-    error::Lost,
-    handover::{Lead, Wants},
+    LockName, acquisition::Acquisition, context::Context, driver::before, engine::Key, error::Lost,
+    handover::Lead, options::Wants,
 };
 
 /// What goes along with a lead from task to task.
@@ -66,6 +60,16 @@ struct State {
     keep_until: Timestamp,
     label: Arc<str>,
     told_lost: bool,
+}
+
+/// How a hold ended.
+pub(crate) enum Ended {
+    /// A task of this process has the lease now, or asks the store for its turn.
+    HandedOver,
+    /// It had been lost before.
+    Lost(Lost),
+    /// The store is to be told.
+    Leaving(Box<Acquisition>),
 }
 
 /// What is to be expected of a hold.

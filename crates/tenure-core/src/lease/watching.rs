@@ -93,12 +93,12 @@ impl Lease {
             Action::WaitUntil(at) => at,
             Action::Renew | Action::PassOn | Action::TellLost(_) => now,
         };
-        state.scheduled = Some(self.context.roster.schedule(at, Job::Watch(self.clone())));
+        state.scheduled = Some(self.context.agenda.schedule(at, Job::Watch(self.clone())));
     }
 
     pub(super) fn unplan(&self, state: &mut State) {
         if let Some(key) = state.scheduled.take() {
-            self.context.roster.cancel(key);
+            self.context.agenda.cancel(key);
         }
     }
 }

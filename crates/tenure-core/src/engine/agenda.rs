@@ -1,0 +1,118 @@
+//! What the engine has to look at, and when.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use tenure_proto::{Renewed, Timestamp};
+use tokio::sync::Notify;
+
+use super::TakeBack;
+use crate::{LockName, store::Renewal};
+
+/// Where an entry of the agenda stands.
+pub(crate) type Key = (Timestamp, u64);
+
+/// A lease, as the engine sees it.
+pub(crate) trait Watched: fmt::Debug + Send + Sync {
+    /// The name of its lock.
+    fn name(&self) -> &LockName;
+
+    /// Its time has come: it says what to renew, if anything, and when to look again.
+    fn on_time(self: Arc<Self>, now: Timestamp) -> Option<Renewal>;
+
+    /// The answer to a renewal came, or none in time.
+    fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed);
+}
+
+/// Something that a task was offered.
+pub(crate) trait Unclaimed: fmt::Debug + Send + Sync {
+    /// The task has not taken it in time: it goes on to the next.
+    fn pass_on(&self);
+}
+
+/// Something to look at when its time comes.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// A lease that is to be renewed, or found lost.
+    Watch(Arc<dyn Watched>),
+    /// Something to be released.
+    TakeBack(TakeBack),
+    /// Something that a task was to take by now.
+    PassOn(Weak<dyn Unclaimed>),
+}
+
+/// All that the engine has to look at. The slots bound it: whoever puts something here has one.
+#[derive(Debug)]
+pub(crate) struct Agenda {
+    state: Mutex<State>,
+    engine: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    jobs: BTreeMap<Key, Job>,
+    /// When the engine looks next by its own plan.
+    planned: Option<Timestamp>,
+    next_id: u64,
+}
+
+impl Agenda {
+    /// An agenda of the engine that is woken by `engine`.
+    pub(crate) fn new(engine: &Arc<Notify>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), engine: engine.clone() })
+    }
+
+    /// Puts a job on the agenda. The engine is only woken if it would look too late by itself, so
+    /// a quick acquire and release does not cost a switch of threads.
+    pub(crate) fn schedule(&self, at: Timestamp, job: Job) -> Key {
+        let mut state = self.lock();
+        let key = (at, state.next_id);
+        state.next_id += 1;
+        state.jobs.insert(key, job);
+        let too_late = state.planned.is_none_or(|planned| at < planned);
+        if too_late {
+            state.planned = Some(at);
+        }
+        drop(state);
+        if too_late {
+            self.engine.notify_one();
+        }
+        key
+    }
+
+    /// Takes a job off the agenda, if it still stands there.
+    pub(crate) fn cancel(&self, key: Key) {
+        let job = self.lock().jobs.remove(&key);
+        // A lease may end here, which uses the agenda again.
+        drop(job);
+    }
+
+    /// Takes all jobs whose time has come.
+    pub(crate) fn take_due(&self, now: Timestamp) -> Vec<Job> {
+        let mut state = self.lock();
+        let later = state.jobs.split_off(&(now, u64::MAX));
+        let due = std::mem::replace(&mut state.jobs, later);
+        due.into_values().collect()
+    }
+
+    /// When the engine looks again: when the next job is due, or when it had planned to, although
+    /// that job may be gone by then. So a stream of short holds does not wake it for each.
+    pub(crate) fn plan(&self, now: Timestamp) -> Timestamp {
+        let mut state = self.lock();
+        let due = state.jobs.keys().next().map(|(at, _)| *at);
+        let planned = state.planned.filter(|planned| *planned > now);
+        state.planned = due.into_iter().chain(planned).min();
+        state.planned.unwrap_or(Timestamp::NEVER)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().jobs.is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,144 @@
+//! How much may be under way at a time.
+//!
+//! A slot is reserved before anything is asked of a store, so whatever happens later there is room
+//! to hand it to the engine: no drop ever has to wait, spawn or fail.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// The slots of one [`Tenure`](crate::Tenure).
+#[derive(Debug)]
+pub(crate) struct Slots {
+    limit: usize,
+    counts: Mutex<Counts>,
+    quiet: Notify,
+    engine: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    taken: usize,
+    /// How many of them stand for what is over, and how many of these for what is settled.
+    over: usize,
+    settled: usize,
+    closed: bool,
+}
+
+/// Why no slot was given.
+pub(crate) enum Refusal {
+    /// All are taken.
+    Full {
+        /// How many there are.
+        limit: usize,
+    },
+    /// No engine works for new holds any more.
+    Closed,
+}
+
+impl Slots {
+    /// So many slots, of which the engine that is woken by `engine` hears when the last is free.
+    pub(crate) fn new(limit: usize, engine: &Arc<Notify>) -> Arc<Self> {
+        let (counts, quiet) = (Mutex::default(), Notify::new());
+        Arc::new(Self { limit, counts, quiet, engine: engine.clone() })
+    }
+
+    /// A slot for one hold, waiter or clean-up, until it is dropped.
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Slot, Refusal> {
+        let mut counts = self.lock();
+        if counts.closed {
+            return Err(Refusal::Closed);
+        }
+        if counts.taken >= self.limit {
+            return Err(Refusal::Full { limit: self.limit });
+        }
+        counts.taken += 1;
+        Ok(Slot { slots: self.clone(), over: false, settled: false })
+    }
+
+    /// Gives out no more; the engine ends when nothing is left.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.engine.notify_one();
+    }
+
+    /// Whether none is taken and none is given out any more: a wait that is still under way may yet
+    /// have to be renewed, or taken back.
+    pub(crate) fn are_over(&self) -> bool {
+        let counts = self.lock();
+        counts.closed && counts.taken == 0
+    }
+
+    /// How many are taken by holds and waiters, and by releases and clean-ups never answered yet.
+    pub(crate) fn unsettled(&self) -> (usize, usize) {
+        let counts = self.lock();
+        (counts.taken - counts.over, counts.over - counts.settled)
+    }
+
+    /// Returns when every one is free or settled.
+    pub(crate) async fn quiet(&self) {
+        loop {
+            let quiet = self.quiet.notified();
+            let mut quiet = std::pin::pin!(quiet);
+            quiet.as_mut().enable();
+            {
+                let counts = self.lock();
+                if counts.taken == counts.settled {
+                    return;
+                }
+            }
+            quiet.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Room for one hold, waiter or clean-up.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
+    over: bool,
+    settled: bool,
+}
+
+impl Slot {
+    /// What the slot stands for is over, of which the store may not know yet.
+    pub(crate) fn end(&mut self) {
+        if !self.over {
+            self.over = true;
+            self.slots.lock().over += 1;
+        }
+    }
+
+    /// What the slot stands for is off the store, as far as anybody can tell; it stays taken for
+    /// what may come late.
+    pub(crate) fn settle(&mut self) {
+        self.end();
+        if !self.settled {
+            self.settled = true;
+            self.slots.lock().settled += 1;
+            self.slots.quiet.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut counts = self.slots.lock();
+        counts.taken -= 1;
+        counts.over -= usize::from(self.over);
+        counts.settled -= usize::from(self.settled);
+        let quiet = counts.taken == counts.settled;
+        let over = counts.closed && counts.taken == 0;
+        drop(counts);
+        if quiet {
+            self.slots.quiet.notify_waiters();
+        }
+        if over {
+            self.slots.engine.notify_one();
+        }
+    }
+}
