@@ -121,7 +121,7 @@ impl Lease {
     }
 
     fn still_held(&self, state: &State, generation: u64, now: Timestamp) -> Result<(), Lost> {
-        let over = state.hold.ended() || state.hold.generation() != generation;
+        let over = state.hold.generation() != generation;
         // A forked copy must not open the lease of its parent to readers.
         if over || self.context.forked() {
             return Err(self.lost_for(state.token, LostReason::Taken));

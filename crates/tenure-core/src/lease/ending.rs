@@ -24,7 +24,7 @@ impl Lease {
     pub(crate) fn end(self: &Arc<Self>, generation: u64) -> Ended {
         let now = self.context.now();
         let state = self.lock();
-        let over = state.hold.generation() != generation || state.hold.ended();
+        let over = state.hold.generation() != generation;
         // A forked copy holds nothing: the lease is its parent's to end.
         if over || self.context.forked() {
             let lost = self.context.lost(&self.name, state.token, LostReason::Taken);
@@ -73,7 +73,7 @@ impl Lease {
     /// Ends the hold of `generation` without telling the store.
     pub(crate) fn abandon(self: &Arc<Self>, generation: u64) -> Duration {
         let mut state = self.lock();
-        let over = state.hold.generation() != generation || state.hold.ended();
+        let over = state.hold.generation() != generation;
         if over || self.context.forked() {
             return Duration::ZERO;
         }
