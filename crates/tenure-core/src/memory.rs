@@ -139,8 +139,8 @@ impl MemoryStore {
     /// An empty store on `clock`.
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        static MADE: AtomicU64 = AtomicU64::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed) + 1;
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self { number, clock, names: Arc::default(), hints: HintBoard::new() }
     }
 
