@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{
     LockName, MemoryStore, Owner, Store, Tenure,
     proto::queue::{Answer, Ask, Intent, Mode, Order},
+    store::Weight,
 };
 
 use crate::on_manual_clock;
@@ -70,4 +71,39 @@ async fn the_time_of_the_last_token_is_told_until_it_is_forgotten() {
     assert_eq!(store.last_token_time(), last);
     store.forget();
     assert_eq!(store.last_token_time(), 0);
+}
+
+#[tokio::test]
+async fn a_list_has_the_names_in_use_in_order_and_says_whether_there_are_more() {
+    let (tenure, _stopped, store, clock) = on_manual_clock();
+    for name in ["b/2", "a/1", "b/3", "b/1"] {
+        let _ = tenure.mutex(name).lock().await.unwrap().leave_to_expire();
+    }
+    let _ = tenure.mutex("b/0").ttl(Duration::from_secs(1)).lock().await.unwrap().leave_to_expire();
+    clock.advance(Duration::from_secs(2));
+    let list = async |prefix, limit| {
+        let listing = store.list(prefix, limit).await.unwrap();
+        assert!(listing.names.iter().all(|(_, seen)| seen.is_held()));
+        let names = listing.names.iter().map(|(name, _)| name.to_string());
+        (names.collect::<Vec<_>>().join(" "), listing.more)
+    };
+    let said = |names: &str, more| (names.to_owned(), more);
+    assert_eq!(list("b/", 2).await, said("b/1 b/2", true));
+    assert_eq!(list("b/", 3).await, said("b/1 b/2 b/3", false));
+    assert_eq!(list("", 9).await, said("a/1 b/1 b/2 b/3", false));
+    assert_eq!(list("c/", 9).await, said("", false));
+}
+
+#[test]
+fn each_store_is_at_a_place_of_its_own_and_its_clones_with_it() {
+    let (one, other) = (MemoryStore::new(), MemoryStore::new());
+    assert_ne!(one.location(), other.location());
+    assert_eq!(one.location(), one.clone().location());
+}
+
+#[tokio::test]
+async fn a_look_at_it_warns_that_it_excludes_no_other_process() {
+    let findings = MemoryStore::new().health().await.unwrap();
+    let weights: Vec<_> = findings.iter().map(|found| (found.weight, found.promise)).collect();
+    assert_eq!(weights, [(Weight::Warning, Some("S1"))]);
 }
