@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use tenure_core::{
     AcquireError, Clock, Guard, LostReason, ManualClock, ReleaseError, Store, Tenure, Timestamp,
 };
@@ -13,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     flawed::{Flawed, on_flawed},
+    on_count::OnCount,
     on_manual_clock, running, settle,
 };
 
@@ -64,52 +64,24 @@ async fn a_release_that_never_arrives_is_given_up_and_goes_on_behind() {
     assert!(flawed.inspect(&name).await.unwrap().holders.is_empty());
 }
 
-/// Does something as soon as a renewal is counted, which is before its lease hears of it.
-struct WhenRenewed(Mutex<Option<Box<dyn FnOnce() + Send>>>);
-
-impl Recorder for WhenRenewed {
-    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-
-    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        if key.name() == "tenure_renewals_total"
-            && let Some(work) = self.0.lock().unwrap().take()
-        {
-            work();
-        }
-        Counter::noop()
-    }
-
-    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::noop()
-    }
-
-    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
-        Histogram::noop()
-    }
-}
-
 #[test]
 fn an_answer_on_its_way_brings_nothing_back_that_was_told_lost() {
-    let recorder = WhenRenewed(Mutex::default());
-    let told = Arc::new(Mutex::new(None));
-    metrics::with_local_recorder(&recorder, || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            let (tenure, _, clock) = running();
-            let guard = Arc::new(tenure.mutex("a").ttl(TTL).lock().await.unwrap());
-            let (held, late, tell) = (guard.clone(), clock.clone(), told.clone());
-            *recorder.0.lock().unwrap() = Some(Box::new(move || {
-                // Past the deadline of the grant, and not past that of the renewal.
-                late.advance(TTL * 2 / 3);
-                *tell.lock().unwrap() = Some(held.check().is_err());
-            }));
-            clock.advance(TTL / 3);
-            settle().await;
-            assert_eq!(*told.lock().unwrap(), Some(true));
-            assert_eq!(guard.check().unwrap_err().reason, LostReason::Deadline);
+    // A renewal is counted before its lease hears of it.
+    let renewed = OnCount::of("tenure_renewals_total");
+    renewed.run(async {
+        let (tenure, _, clock) = running();
+        let guard = Arc::new(tenure.mutex("a").ttl(TTL).lock().await.unwrap());
+        let told = Arc::new(Mutex::new(None));
+        let (held, late, tell) = (guard.clone(), clock.clone(), told.clone());
+        renewed.next_time(move || {
+            // Past the deadline of the grant, and not past that of the renewal.
+            late.advance(TTL * 2 / 3);
+            *tell.lock().unwrap() = Some(held.check().is_err());
         });
+        clock.advance(TTL / 3);
+        settle().await;
+        assert_eq!(*told.lock().unwrap(), Some(true));
+        assert_eq!(guard.check().unwrap_err().reason, LostReason::Deadline);
     });
 }
 

@@ -22,6 +22,7 @@ mod late;
 mod memory;
 mod mutex;
 mod observe;
+mod on_count;
 mod reentrant;
 mod rwlock;
 mod semaphore;
