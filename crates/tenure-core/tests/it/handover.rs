@@ -10,10 +10,12 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use tenure_core::{AcquireError, Clock, LockName, ManualClock, MemoryStore, Store, Tenure};
+use tenure_core::{
+    AcquireError, Clock, LockName, ManualClock, MemoryStore, Store, Tenure, Timestamp,
+};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::{running, settle, waiters};
+use crate::{flawed::Flawed, on_count::OnCount, on_manual_clock, running, settle, waiters};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_of_several_tenures_lose_no_increment_and_tokens_rise() {
@@ -192,4 +194,92 @@ async fn a_future_that_asks_the_store_and_is_not_polled_does_not_hold_up_its_pro
     guard.release().await.unwrap();
     assert!(time_of(next, &clock).await < TTL / 3);
     waiting.await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_future_whose_hold_went_on_takes_nothing_from_who_has_it_now() {
+    // So short that the lease goes on inside the process, whose turn is not over.
+    const WINDOW: Duration = Duration::from_millis(10);
+    let (_, _, store, clock) = on_manual_clock();
+    let flawed = Flawed::new(store.clone()).without(|can| can.claim_window = WINDOW);
+    let builder = Tenure::builder(Arc::new(flawed)).clock(Arc::new(clock.clone()));
+    let (tenure, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let mut waiting = Box::pin(tenure.mutex("a").ttl(TTL).lock().into_future());
+    assert!((&mut waiting).now_or_never().is_none());
+    let next = tokio::spawn(tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    guard.release().await.unwrap();
+    clock.advance(WINDOW);
+    let next = next.await.unwrap().unwrap();
+    assert_eq!(next.token().pass(), 2);
+    drop(waiting);
+    settle().await;
+    next.check().unwrap();
+    assert!(store.inspect(next.name()).await.unwrap().is_held());
+    next.release().await.unwrap();
+}
+
+#[test]
+fn a_lock_handed_to_a_task_that_is_dropped_just_then_goes_on_at_once() {
+    for another_waits in [false, true] {
+        let passed = OnCount::of("tenure_passes_total");
+        passed.run(async {
+            // Neither the engine nor time helps.
+            let (tenure, _stopped, store, _) = on_manual_clock();
+            let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+            let name = guard.name().clone();
+            let mut waiting = Box::pin(tenure.mutex("a").ttl(TTL).lock().into_future());
+            assert!((&mut waiting).now_or_never().is_none());
+            let lock = tenure.mutex("a").ttl(TTL).lock();
+            let another = another_waits.then(|| tokio::spawn(lock.into_future()));
+            settle().await;
+            passed.next_time(move || drop(waiting));
+            guard.release().await.unwrap();
+            settle().await;
+            match another {
+                Some(next) => {
+                    next.now_or_never().unwrap().unwrap().unwrap().check().map(drop).unwrap()
+                }
+                None => assert!(!store.inspect(&name).await.unwrap().is_held()),
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_asks_the_store_does_so_for_all_of_its_process_however_long_it_waits() {
+    let (tenure, other, store, clock) = two_processes().await;
+    let guard = other.mutex("a").ttl(TTL).lock().await.unwrap();
+    let visitors = [visitor(&tenure), visitor(&tenure)];
+    while clock.now().since(Timestamp::ZERO) < 3 * TTL {
+        settle().await;
+        assert_eq!(waiters(&store, "a").await, 1);
+        clock.advance(Duration::from_millis(100));
+    }
+    guard.release().await.unwrap();
+    for visitor in visitors {
+        visitor.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_hold_that_was_handed_over_and_lasts_its_longest_is_let_go_in_time() {
+    const LONGEST: Duration = Duration::from_millis(100);
+    let (tenure, _, store, clock) = two_processes().await;
+    assert!(LONGEST < window(&store));
+    let first = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let short = tenure.mutex("a").ttl(TTL).max_hold(LONGEST).lock().into_future();
+    let short = tokio::spawn(short);
+    settle().await;
+    first.release().await.unwrap();
+    let guard = short.await.unwrap().unwrap();
+    assert_eq!(guard.token().pass(), 1);
+    settle().await;
+    clock.advance(LONGEST);
+    settle().await;
+    // Its guard is still there.
+    assert!(guard.check().is_err());
+    assert!(!store.inspect(guard.name()).await.unwrap().is_held());
 }
