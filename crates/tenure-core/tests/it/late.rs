@@ -256,6 +256,20 @@ async fn an_ask_that_was_given_up_is_released_once_where_no_call_comes_late() {
 }
 
 #[tokio::test]
+async fn a_downgrade_that_was_answered_leaves_one_release() {
+    for refused in [false, true] {
+        let far = Far::new();
+        let writer = far.tenure.rwlock("a").ttl(TTL).write().await.unwrap();
+        far.far.refuse_asks(refused);
+        let downgrading = tokio::spawn(writer.downgrade());
+        far.after(STEP * 5).await;
+        drop(downgrading.await.unwrap());
+        far.after(TTL * 2).await;
+        assert_eq!(far.releases(), 1, "refused: {refused}");
+    }
+}
+
+#[tokio::test]
 async fn a_repeated_ask_is_released_once_where_no_call_comes_late() {
     let far = Far::with(|_| {});
     far.far.lose_next_answer();

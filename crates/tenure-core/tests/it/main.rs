@@ -6,6 +6,7 @@ mod all;
 mod asking;
 mod clocks;
 mod defaults;
+mod downgrade;
 mod election;
 mod ending;
 mod engine;
