@@ -24,6 +24,7 @@ mod memory;
 mod mutex;
 mod observe;
 mod on_count;
+mod over;
 mod reentrant;
 mod rwlock;
 mod semaphore;
