@@ -11,6 +11,7 @@ mod election;
 mod ending;
 mod engine;
 mod entropy;
+mod events;
 mod flawed;
 #[cfg(unix)]
 mod fork;

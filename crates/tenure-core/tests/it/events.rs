@@ -1,0 +1,116 @@
+//! What `tracing` is told.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tenure_core::{FaultKind, scope};
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+use crate::{
+    flawed::{Flaw, on_flawed},
+    settle,
+};
+
+const TTL: Duration = Duration::from_secs(3);
+
+/// Writes down the level, the text and the lock of each event of the core.
+#[derive(Clone, Default)]
+struct Listener(Arc<Mutex<Vec<String>>>);
+
+impl Listener {
+    /// How often this was said.
+    fn heard(&self, said: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|event| event.as_str() == said).count()
+    }
+}
+
+#[derive(Default)]
+struct Said {
+    text: String,
+    lock: String,
+}
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.text = format!("{value:?}"),
+            "lock" => self.lock = format!("{value:?}"),
+            _ => {}
+        }
+    }
+}
+
+impl Subscriber for Listener {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && metadata.target().starts_with("tenure_core")
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut said = Said::default();
+        event.record(&mut said);
+        let level = *event.metadata().level();
+        let weight = if level <= Level::WARN { "warn" } else { "debug" };
+        self.0.lock().unwrap().push(format!("{weight}: {}: {}", said.lock, said.text));
+    }
+}
+
+/// Runs `scene` on this thread, for a listener that hears all of it.
+fn heard<F: Future<Output = ()>>(scene: impl FnOnce(Listener) -> F) {
+    let listener = Listener::default();
+    tracing::subscriber::with_default(listener.clone(), || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(scene(listener));
+    });
+}
+
+#[test]
+fn a_writer_that_reads_on_and_a_lock_that_is_entered_again_are_told_of() {
+    heard(async |listener| {
+        let (tenure, _, _) = on_flawed();
+        let writer = tenure.rwlock("a").write().await.unwrap();
+        assert_eq!(listener.heard("debug: a: shared from now on"), 0);
+        let _reader = writer.downgrade().await.unwrap();
+        assert_eq!(listener.heard("debug: a: shared from now on"), 1);
+        let lock = tenure.mutex("b").reentrant();
+        scope(async {
+            let _outer = lock.lock().await.unwrap();
+            assert_eq!(listener.heard("debug: b: entered again"), 0);
+            let _inner = lock.lock().await.unwrap();
+            assert_eq!(listener.heard("debug: b: entered again"), 1);
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_renewal_that_was_not_answered_is_warned_of_and_no_other() {
+    heard(async |listener| {
+        let warned = "warn: a: a renewal was not answered; it is tried again";
+        let (tenure, store, clock) = on_flawed();
+        let _guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+        settle().await;
+        clock.advance(TTL / 3);
+        settle().await;
+        assert_eq!(listener.heard(warned), 0);
+        store.flaws(|flaws| flaws.renew = Some(Flaw::Fails(FaultKind::Unreachable)));
+        clock.advance(TTL / 3);
+        settle().await;
+        assert_eq!(listener.heard(warned), 1);
+    });
+}
