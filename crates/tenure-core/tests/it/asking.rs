@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use tenure_core::{
     AcquireError, LockName, ManualClock, Store, Tenure,
-    proto::queue::{Intent, Place},
+    proto::queue::{Ask, Intent, Place},
 };
 
 use crate::{
@@ -176,12 +176,27 @@ async fn the_store_is_let_go_when_the_last_handle_is() {
     assert!(engine.is_finished());
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_hold_is_labelled_with_its_host_and_process() {
     let (tenure, store, _, _) = two_processes();
     let guard = tenure.mutex("a").lock().await.unwrap();
     let seen = store.inspect(guard.name()).await.unwrap();
     let (host, process) = seen.holders[0].label.rsplit_once('/').unwrap();
-    assert!(!host.is_empty() && !host.contains("localhost"), "{host}");
+    assert_eq!(host, nix::unistd::gethostname().unwrap());
     assert_eq!(process, std::process::id().to_string());
+}
+
+#[tokio::test]
+async fn a_label_is_kept_whole_up_to_the_longest_and_cut_beyond_it() {
+    let (tenure, store, _, _) = two_processes();
+    // The last character has two bytes.
+    let longest = "x".repeat(Ask::MAX_LABEL - 2) + "\u{e9}";
+    let cases = [(longest.clone(), longest.as_str()), (format!("x{longest}"), &"x".repeat(255))];
+    for (label, kept) in cases {
+        let guard = tenure.mutex("a").label(label).lock().await.unwrap();
+        let seen = store.inspect(guard.name()).await.unwrap();
+        assert_eq!(seen.holders[0].label, kept);
+        guard.release().await.unwrap();
+    }
 }

@@ -8,7 +8,13 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{AcquireError, All, LockName, ManualClock, MemoryStore, Store, Tenure};
+use tenure_core::{
+    AcquireError, All, FaultKind, LockName, ManualClock, MemoryStore, Owner, Store, Tenure,
+    proto::{
+        all::MOST,
+        queue::{Ask, Intent, Mode, Order},
+    },
+};
 
 use crate::{
     STEP, ends_within,
@@ -209,6 +215,45 @@ async fn a_grant_that_is_late_for_one_is_none_for_all() {
     assert!(matches!(error, AcquireError::InDoubt { .. }), "{error}");
     are_free(&memory, &["a", "b", "c"]).await;
     All::of([ttl("a", 600), ttl("b", 60)]).try_lock().await.unwrap().unwrap().check().unwrap();
+}
+
+#[tokio::test]
+async fn no_store_is_asked_for_no_names_too_many_or_one_twice() {
+    let store = MemoryStore::new();
+    let asked = async |names: Vec<usize>| {
+        let ask = |(number, name): (usize, usize)| {
+            let owner = Owner::from_bytes([u8::try_from(number).unwrap(); 16]);
+            let ask = Ask {
+                owner,
+                mode: Mode::Exclusive,
+                order: Order::Barging,
+                intent: Intent::Try,
+                ttl: SOON,
+                label: String::new(),
+            };
+            (LockName::new(name.to_string()).unwrap(), ask)
+        };
+        let asks: Vec<_> = names.into_iter().enumerate().map(ask).collect();
+        store.acquire_together(&asks).await
+    };
+    for refused in [vec![], (0..=MOST).collect(), vec![1, 2, 1]] {
+        let fault = asked(refused).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    }
+    assert!(store.list("", 1).await.unwrap().names.is_empty());
+    asked((0..MOST).collect()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_grace_that_is_said_for_all_goes_before_that_of_a_part() {
+    let (tenure, _, memory) = flawed();
+    let parts = ["a", "b"].map(|name| tenure.mutex(name).ttl(SOON).grace(SOON));
+    let guard = All::of(parts).lock().grace(SOON * 2).await.unwrap();
+    for name in ["a", "b"] {
+        let seen = memory.inspect(&LockName::new(name).unwrap()).await.unwrap();
+        assert!(seen.holders[0].left.unwrap() > SOON * 2, "{seen:?}");
+    }
+    assert!(guard.remaining() <= SOON);
 }
 
 #[tokio::test]
