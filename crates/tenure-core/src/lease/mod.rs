@@ -180,7 +180,7 @@ impl Lease {
         }
         state.held_since = now;
         state.keep_until = now.saturating_add(wants.hold_at_least);
-        // The engine looks when the claim window ends: in time, but for a renewal due before that.
+        // The engine looks when the claim window ends: in time, but for what is due before that.
         let due = match state.hold.next_action(now) {
             Action::WaitUntil(at) => at,
             Action::Renew | Action::PassOn | Action::TellLost(_) => now,
