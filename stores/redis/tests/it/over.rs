@@ -3,33 +3,20 @@
 use std::time::Duration;
 
 use tenure_core::{
-    FaultKind, LockName, Store, Token,
+    FaultKind, Store, Token,
     proto::queue::{Answer, Intent, Mode, Released, Together},
 };
-use tenure_redis::RedisStore;
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_testkit::server::redis::Reply;
 
 use crate::{
-    scenes::{ME, ME_NEXT, OTHER, Stage, WAIT, ask, owner},
-    support::{micros, name, store},
+    scenes::{Lock, ME, ME_NEXT, OTHER, WAIT, ask, owner},
+    support::micros,
 };
 
 /// Before every time that the server tells.
 const LONG_AGO: &str = "1";
 
-struct Lock {
-    server: RedisServer,
-    store: RedisStore,
-    name: LockName,
-}
-
 impl Lock {
-    fn new() -> Self {
-        let server = RedisServer::start();
-        let store = store(&server.url());
-        Self { server, store, name: name("lock") }
-    }
-
     async fn asks(&self, number: u8, intent: Intent) -> Answer {
         let ask = ask(number, Mode::Exclusive, intent);
         self.store.acquire(&self.name, &ask).await.unwrap()
@@ -44,10 +31,6 @@ impl Lock {
 
     async fn releases(&self, number: u8) -> Released {
         self.store.release(&self.name, &owner(number), Duration::ZERO).await.unwrap()
-    }
-
-    fn stage(&self) -> Stage<'_> {
-        Stage { server: &self.server, store: &self.store, name: self.name.clone() }
     }
 
     fn is_offered_to(&self, number: u8) -> bool {
@@ -98,6 +81,19 @@ async fn a_release_that_comes_after_the_lease_is_told_so() {
     lock.is_over("h", ME);
     assert_eq!(lock.releases(ME).await, Released::NotHeld);
     granted(&lock.asks(OTHER, WAIT).await);
+}
+
+/// More of them than the script reads at once.
+#[tokio::test]
+async fn holds_that_are_over_are_in_nobodys_way_however_many_they_are() {
+    let lock = Lock::new();
+    let readers = OTHER..OTHER + 40;
+    for reader in readers.clone() {
+        let ask = ask(reader, Mode::Shared, Intent::Try);
+        granted(&lock.store.acquire(&lock.name, &ask).await.unwrap());
+    }
+    readers.for_each(|reader| lock.is_over("h", reader));
+    granted(&lock.asks(ME, Intent::Try).await);
 }
 
 #[tokio::test]

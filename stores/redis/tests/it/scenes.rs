@@ -13,6 +13,8 @@ use tenure_core::{
 use tenure_redis::RedisStore;
 use tenure_testkit::server::RedisServer;
 
+use crate::support::{name, store};
+
 /// Longer than any test.
 pub(crate) const TTL: Duration = Duration::from_secs(600);
 pub(crate) const ME: u8 = 0;
@@ -23,6 +25,25 @@ pub(crate) const OTHER: u8 = 10;
 /// More than a script reads of `ends` at once.
 const MANY: u8 = 20;
 const PERMITS: Mode = Mode::Permits { take: 1, of: 3 };
+
+/// One lock on a server of its own.
+pub(crate) struct Lock {
+    pub(crate) server: RedisServer,
+    pub(crate) store: RedisStore,
+    pub(crate) name: LockName,
+}
+
+impl Lock {
+    pub(crate) fn new() -> Self {
+        let server = RedisServer::start();
+        let store = store(&server.url());
+        Self { server, store, name: name("lock") }
+    }
+
+    pub(crate) fn stage(&self) -> Stage<'_> {
+        Stage { server: &self.server, store: &self.store, name: self.name.clone() }
+    }
+}
 
 /// What there is before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,19 +4,18 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Fault, FaultKind, LockName, Owner, Store, Token,
+    Fault, FaultKind, Owner, Store, Token,
     proto::{
         Renewed,
         queue::{Answer, Intent, Mode, Raised, Snapshot, Together},
     },
     store::Renewal,
 };
-use tenure_redis::RedisStore;
-use tenure_testkit::server::{RedisServer, redis::Reply};
+use tenure_testkit::server::redis::Reply;
 
 use crate::{
     scenes::{
-        ACTIONS, Action, Done, ME, ME_NEXT, OTHER, SCENES, Scene, Stage, TTL, WAIT, ask, owner,
+        ACTIONS, Action, Done, Lock, ME, ME_NEXT, OTHER, SCENES, Scene, TTL, WAIT, ask, owner,
     },
     support::{lock_keys, name, store},
 };
@@ -33,24 +32,8 @@ const NO_TIMES: [&str; 8] = [
     "",
 ];
 
-struct Lock {
-    server: RedisServer,
-    store: RedisStore,
-    name: LockName,
-}
-
 impl Lock {
-    fn new() -> Self {
-        let server = RedisServer::start();
-        let store = store(&server.url());
-        Self { server, store, name: name("lock") }
-    }
-
-    fn stage(&self) -> Stage<'_> {
-        Stage { server: &self.server, store: &self.store, name: self.name.clone() }
-    }
-
-    async fn asks(&self, number: u8, mode: Mode, intent: Intent) -> Result<Answer, Fault> {
+    async fn asks_in(&self, number: u8, mode: Mode, intent: Intent) -> Result<Answer, Fault> {
         self.store.acquire(&self.name, &ask(number, mode, intent)).await
     }
 
@@ -62,7 +45,7 @@ impl Lock {
     async fn clear(&self) {
         self.server.command(&["FLUSHALL"]);
         // The name of the clock.
-        self.asks(ME, Mode::Exclusive, Intent::Try).await.unwrap();
+        self.asks_in(ME, Mode::Exclusive, Intent::Try).await.unwrap();
         self.store.release(&self.name, &owner(ME), Duration::ZERO).await.unwrap();
     }
 
@@ -142,15 +125,15 @@ async fn without_a_clock_nothing_is_granted_and_nobody_loses_what_they_have() {
 #[tokio::test]
 async fn a_reader_that_is_alone_outlives_a_clock_of_another_type() {
     let lock = Lock::new();
-    lock.asks(OTHER, Mode::Shared, WAIT).await.unwrap();
+    lock.asks_in(OTHER, Mode::Shared, WAIT).await.unwrap();
     let clock = lock.clock();
     lock.server.command(&["DEL", &clock]);
     lock.server.command(&["RPUSH", &clock, "one"]);
-    is_corrupt(lock.asks(ME, Mode::Shared, WAIT).await);
+    is_corrupt(lock.asks_in(ME, Mode::Shared, WAIT).await);
     let next = ask(ME_NEXT, Mode::Shared, WAIT);
     is_corrupt(lock.store.turn(&lock.name, &owner(OTHER), &next).await);
     assert!(matches!(lock.renews(owner(OTHER)).await, Renewed::Renewed { .. }));
-    let answer = lock.asks(ME, Mode::Exclusive, Intent::Try).await.unwrap();
+    let answer = lock.asks_in(ME, Mode::Exclusive, Intent::Try).await.unwrap();
     assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
 }
 
@@ -159,7 +142,7 @@ async fn a_reader_that_is_alone_outlives_a_clock_of_another_type() {
 async fn a_lock_without_an_end_is_given_to_nobody_until_it_is_broken() {
     for mode in [Mode::Exclusive, Mode::Shared] {
         let lock = Lock::new();
-        lock.asks(OTHER, mode, Intent::Try).await.unwrap();
+        lock.asks_in(OTHER, mode, Intent::Try).await.unwrap();
         let key = lock.stage().key("lock:");
         assert_eq!(lock.server.command(&["PERSIST", &key]), Reply::Text("1".to_owned()));
         let held = lock.data();
@@ -167,7 +150,7 @@ async fn a_lock_without_an_end_is_given_to_nobody_until_it_is_broken() {
             .into_iter()
             .flat_map(|mode| [(mode, WAIT), (mode, Intent::Try)])
         {
-            match lock.asks(ME, asked, intent).await {
+            match lock.asks_in(ME, asked, intent).await {
                 Ok(Answer::Busy { .. }) => {}
                 answer => is_corrupt(answer),
             }
@@ -175,7 +158,7 @@ async fn a_lock_without_an_end_is_given_to_nobody_until_it_is_broken() {
         }
         assert!(lock.store.inspect(&lock.name).await.unwrap().is_held());
         assert_eq!(lock.store.evict(&lock.name).await.unwrap().len(), 1);
-        let answer = lock.asks(ME, Mode::Exclusive, WAIT).await.unwrap();
+        let answer = lock.asks_in(ME, Mode::Exclusive, WAIT).await.unwrap();
         assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
     }
 }
@@ -183,7 +166,7 @@ async fn a_lock_without_an_end_is_given_to_nobody_until_it_is_broken() {
 #[tokio::test]
 async fn its_holder_gives_a_lock_without_an_end_one_by_renewing_it() {
     let lock = Lock::new();
-    lock.asks(OTHER, Mode::Exclusive, Intent::Try).await.unwrap();
+    lock.asks_in(OTHER, Mode::Exclusive, Intent::Try).await.unwrap();
     let key = lock.stage().key("lock:");
     lock.server.command(&["PERSIST", &key]);
     let renewed = lock.renews(owner(OTHER)).await;
@@ -194,7 +177,7 @@ async fn its_holder_gives_a_lock_without_an_end_one_by_renewing_it() {
 #[tokio::test]
 async fn no_token_is_raised_so_far_that_none_can_follow() {
     let lock = Lock::new();
-    lock.asks(ME, Mode::Exclusive, Intent::Try).await.unwrap();
+    lock.asks_in(ME, Mode::Exclusive, Intent::Try).await.unwrap();
     let before = lock.data();
     let last = Token::from_raw(i64::MAX.unsigned_abs()).unwrap();
     let fault = lock.store.raise(&lock.name, &owner(ME), last).await.unwrap_err();
@@ -203,7 +186,7 @@ async fn no_token_is_raised_so_far_that_none_can_follow() {
     let most = Token::from_time((1 << 53) - 2).unwrap();
     lock.store.raise(&lock.name, &owner(ME), most).await.unwrap();
     lock.store.release(&lock.name, &owner(ME), Duration::ZERO).await.unwrap();
-    let answer = lock.asks(ME, Mode::Exclusive, Intent::Try).await.unwrap();
+    let answer = lock.asks_in(ME, Mode::Exclusive, Intent::Try).await.unwrap();
     assert!(matches!(answer, Answer::Granted { token, .. } if token > most), "{answer:?}");
 }
 
@@ -243,11 +226,11 @@ async fn what_makes_no_sense_is_never_shown_as_free_and_can_be_broken() {
         let listed: Vec<_> = listed.names.into_iter().map(|(name, _)| name).collect();
         assert_eq!(listed, std::slice::from_ref(&other), "{harm:?}");
         lock.store.release(&other, &owner(ME), Duration::ZERO).await.unwrap();
-        let answer = lock.asks(ME, Mode::Exclusive, WAIT).await;
+        let answer = lock.asks_in(ME, Mode::Exclusive, WAIT).await;
         assert!(!matches!(answer, Ok(Answer::Granted { .. })), "{harm:?}: {answer:?}");
         lock.store.evict(&lock.name).await.unwrap();
         assert_eq!(lock_keys(&lock.server), [] as [&str; 0], "{harm:?}");
-        let answer = lock.asks(ME, Mode::Exclusive, WAIT).await.unwrap();
+        let answer = lock.asks_in(ME, Mode::Exclusive, WAIT).await.unwrap();
         assert!(matches!(answer, Answer::Granted { .. }), "{harm:?}: {answer:?}");
     }
 }
