@@ -41,6 +41,7 @@
 //! The simulation runs whole processes over such a store: see [`sim`].
 
 pub mod check;
+pub mod child;
 mod clock;
 pub mod conformance;
 pub mod fault;

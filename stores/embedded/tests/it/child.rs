@@ -1,93 +1,15 @@
-//! Processes of their own: the test binary runs itself again in a role, told by an environment
-//! variable, and speaks over its standard input and output.
+//! What this test binary does when it runs again as a process of its own.
 
-use std::{
-    io::{BufRead, BufReader, Read, Write},
-    path::Path,
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    time::Duration,
-};
+use std::{path::Path, process::Command, time::Duration};
 
 use tenure_core::proto::{
     Owner,
     queue::{Answer, Ask},
 };
 use tenure_embedded::EmbeddedStore;
+pub(crate) use tenure_testkit::child::{Process, command, role, say, wait_to_go_on};
 
 use crate::support::{give_back, name, once, owner, wait_for};
-
-const ROLE: &str = "TENURE_TEST_ROLE";
-/// What a role says begins with this, so that the test harness's own lines are told apart.
-const SAID: &str = "@";
-
-/// A running child.
-pub(crate) struct Process {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
-
-/// A command that runs `program`, perhaps through others that come before it, in a role.
-pub(crate) fn command(before: &[&str], program: &Path, role: &[&str]) -> Command {
-    let mut words = before.iter().map(std::ffi::OsStr::new).chain([program.as_os_str()]);
-    let mut command = Command::new(words.next().unwrap());
-    command.args(words).args(["child::plays_its_role", "--exact", "--nocapture"]);
-    command.env(ROLE, role.join("\n"));
-    command
-}
-
-impl Process {
-    pub(crate) fn start(role: &[&str]) -> Self {
-        Self::run(&mut command(&[], &std::env::current_exe().unwrap(), role))
-    }
-
-    pub(crate) fn run(command: &mut Command) -> Self {
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a child starts");
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { input: child.stdin.take(), output, child }
-    }
-
-    /// The next thing that the child says; `None` when it has ended.
-    pub(crate) fn says(&mut self) -> Option<String> {
-        let mut line = String::new();
-        while self.output.read_line(&mut line).unwrap() > 0 {
-            if let Some((_, said)) = line.trim_end().split_once(SAID) {
-                return Some(said.to_owned());
-            }
-            line.clear();
-        }
-        None
-    }
-
-    pub(crate) fn says_held(&mut self) -> u64 {
-        let said = self.says().expect("the child lives");
-        said.strip_prefix("held ").unwrap_or_else(|| panic!("it said {said:?}")).parse().unwrap()
-    }
-
-    /// Tells the child to go on.
-    pub(crate) fn go_on(&mut self) {
-        self.input.as_mut().unwrap().write_all(b"\n").unwrap();
-    }
-
-    pub(crate) fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-    }
-
-    /// Kills it as `kill -9` does, and returns when it is dead.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// Nothing is denied to root, and root can be everybody.
 pub(crate) fn i_am_root() -> bool {
@@ -95,25 +17,11 @@ pub(crate) fn i_am_root() -> bool {
     id.trim_ascii() == b"0"
 }
 
-pub(crate) fn say(text: impl std::fmt::Display) {
-    // Not print!, which the test harness may catch.
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{SAID}{text}").unwrap();
-    out.flush().unwrap();
-}
-
-pub(crate) fn wait_to_go_on() {
-    let mut byte = [0];
-    if std::io::stdin().lock().read(&mut byte).unwrap() == 0 {
-        std::process::exit(0);
-    }
-}
-
 /// Not a test by itself: what a child does.
 #[test]
 fn plays_its_role() {
-    let Ok(role) = std::env::var(ROLE) else { return };
-    let words: Vec<_> = role.split('\n').collect();
+    let Some(role) = role() else { return };
+    let words: Vec<_> = role.iter().map(String::as_str).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         match words.as_slice() {

@@ -1,13 +1,10 @@
-//! Processes of their own: the test binary runs itself again in a role, told by an environment
-//! variable, and speaks over its standard input and output.
+//! What this test binary does when it runs again as a process of its own.
 
-use std::{
-    io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    time::Duration,
-};
+use std::time::Duration;
 
 use tenure_core::AcquireError;
+pub(crate) use tenure_testkit::child::Process;
+use tenure_testkit::child::{order, role, say};
 
 use crate::{
     dropping::drop_for_ever,
@@ -15,97 +12,11 @@ use crate::{
     support::{PATIENCE, hold, micros, tenure},
 };
 
-const ROLE: &str = "TENURE_TEST_ROLE";
-/// What a role says begins with this, so that the test harness's own lines are told apart.
-const SAID: &str = "@";
-
-/// A running child.
-pub(crate) struct Process {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Process {
-    pub(crate) fn start(role: &[&str]) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["child::plays_its_role", "--exact", "--nocapture"])
-            .env(ROLE, role.join("\n"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { input: child.stdin.take().unwrap(), output, child }
-    }
-
-    /// The next thing that the child says; `None` when it has ended.
-    pub(crate) fn says(&mut self) -> Option<String> {
-        let mut line = String::new();
-        while self.output.read_line(&mut line).unwrap() > 0 {
-            if let Some((_, said)) = line.trim_end().split_once(SAID) {
-                return Some(said.to_owned());
-            }
-            line.clear();
-        }
-        None
-    }
-
-    pub(crate) fn says_held(&mut self) -> u64 {
-        let said = self.says().unwrap();
-        said.strip_prefix("held ").unwrap_or_else(|| panic!("it said {said:?}")).parse().unwrap()
-    }
-
-    /// Asks something and hears the answer.
-    pub(crate) fn asked(&mut self, order: &str) -> String {
-        writeln!(self.input, "{order}").unwrap();
-        self.says().unwrap()
-    }
-
-    pub(crate) fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-    }
-
-    /// Kills it as `kill -9` does, and returns when it is dead.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    /// Waits for its end, and says whether it was a good one.
-    pub(crate) fn ends_well(&mut self) -> bool {
-        self.child.wait().unwrap().success()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn say(text: impl std::fmt::Display) {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{SAID}{text}").unwrap();
-    out.flush().unwrap();
-}
-
-/// The parent's next order; the process ends with its parent.
-fn order() -> String {
-    let mut line = String::new();
-    if std::io::stdin().read_line(&mut line).unwrap() == 0 {
-        std::process::exit(0);
-    }
-    line.trim_end().to_owned()
-}
-
 /// Not a test by itself: what a child does.
 #[test]
 fn plays_its_role() {
-    let Ok(role) = std::env::var(ROLE) else { return };
-    let words: Vec<_> = role.split('\n').collect();
+    let Some(role) = role() else { return };
+    let words: Vec<_> = role.iter().map(String::as_str).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     match words.as_slice() {
         ["hold", url, ttl] => runtime.block_on(hold_on(url, ttl.parse().unwrap())),
