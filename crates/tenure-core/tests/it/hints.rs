@@ -39,3 +39,11 @@ fn a_wake_up_for_everybody_wakes_everybody() {
     board.wake_all();
     assert_eq!(woken(&mut listening), [true; 3]);
 }
+
+#[test]
+fn the_board_forgets_who_does_not_wait_any_more() {
+    let (board, listening) = board();
+    assert_eq!(format!("{board:?}"), "HintBoard { waiters: 3 }");
+    drop(listening);
+    assert_eq!(format!("{board:?}"), "HintBoard { waiters: 0 }");
+}
