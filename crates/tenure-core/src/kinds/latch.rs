@@ -282,7 +282,7 @@ impl LatchWait {
                 (Err(LookError::Store(_)), Some(last)) if context.now() >= give_up => last,
                 (Err(error), _) => return Err(error.into()),
             };
-            if remaining == 0 || (remaining == 1 && !kept(Rule::LatchOpensAtZero)) {
+            if remaining <= u32::from(!kept(Rule::LatchOpensAtZero)) {
                 return Ok(());
             }
             let now = context.now();
