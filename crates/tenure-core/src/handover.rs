@@ -25,8 +25,8 @@ use crate::{
 
 type Lines = HashMap<LockName, Line>;
 
-/// The local queues, one for each name that this process holds or wants. The slots
-/// bound how many wait.
+/// The local queues, one for each name that this process holds or wants. The slots bound how many
+/// wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Seats(Arc<Inner>);
 
