@@ -321,12 +321,12 @@ impl Asking<'_> {
             let (raised, seen) = futures_util::future::join(raise, look).await;
             let standing = seen.map(|seen| seen.standing);
             // A greater token that is known to be of this hold is as good.
-            let raised =
-                raised.is_ok_and(|one| one == Raised::Raised || keeps && one == Raised::Stale);
+            let raised = raised.map(|one| one == Raised::Raised || keeps && one == Raised::Stale);
             let confirmation = match (raised, &standing) {
-                (true, Ok(Standing::Counted)) => Confirmation::Confirmed,
-                (true, _) => Confirmation::KeptOut,
-                _ => Confirmation::No,
+                (Ok(true), Ok(Standing::Counted)) => Confirmation::Confirmed,
+                (Ok(true), Ok(_)) => Confirmation::KeptOut,
+                (Ok(false), _) | (Err(_), Ok(Standing::KeptOut { .. })) => Confirmation::No,
+                (Err(_), _) | (Ok(true), Err(_)) => Confirmation::Doubt,
             };
             Event::Confirmed { member, token, confirmation, standing }
         }));

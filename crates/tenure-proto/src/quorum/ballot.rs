@@ -23,7 +23,8 @@ pub enum Vote {
     /// A writer comes first by the member's [gate](super::gate). It may hold the name for this
     /// acquisition all the same.
     Closed,
-    /// It failed, and certainly keeps nothing of this ask.
+    /// It failed, and certainly keeps nothing of this ask. What it keeps of an earlier one of the
+    /// same acquisition is not known.
     Failed,
     /// It did not answer, so it may hold the name.
     Doubt,
@@ -37,8 +38,10 @@ pub enum Confirmation {
     Confirmed,
     /// It holds the name, but lost its memory not long ago: it may not be counted.
     KeptOut,
-    /// Its token is greater, or the hold is gone, or no answer came.
+    /// Its token is greater, or the hold is gone.
     No,
+    /// No answer came, to the writing or to the look.
+    Doubt,
 }
 
 /// What is to be done next.
@@ -82,6 +85,10 @@ enum Seat {
     },
     /// Granted, but not to be counted.
     Uncounted,
+    /// Granted with this token, and the second round was not answered.
+    Unanswered {
+        token: Token,
+    },
     Busy,
     Closed,
     Failed,
@@ -166,13 +173,14 @@ impl Ballot {
     /// A member answered the second round with `token`.
     pub fn confirmed(&mut self, member: usize, token: Token, confirmation: Confirmation) {
         let Some(seat) = self.seats.get_mut(member) else { return };
-        let Seat::Granted { left, .. } = *seat else { return };
+        let Seat::Granted { token: own, left, .. } = *seat else { return };
         *seat = match confirmation {
             Confirmation::Confirmed => Seat::Confirmed { left, token },
             Confirmation::KeptOut if !kept(Rule::WipedMemberKeptOut) => {
                 Seat::Confirmed { left, token }
             }
             Confirmation::KeptOut | Confirmation::No => Seat::Uncounted,
+            Confirmation::Doubt => Seat::Unanswered { token: own },
         };
     }
 
@@ -187,13 +195,16 @@ impl Ballot {
             matches!(seat, Seat::Asked | Seat::Granted { .. } | Seat::Confirmed { .. })
         });
         if hopeful < needed {
-            let failed =
-                self.count(|seat| matches!(seat, Seat::Failed | Seat::Doubt | Seat::Uncounted));
+            let failed = self.count(|seat| seat.is_missing());
             // If only these were missing there would be a majority: others are in the way.
             let by_others = failed + needed <= self.seats.len();
             return if by_others { Step::Outvoted } else { Step::Failed };
         }
-        let Some(token) = self.choose() else { return Step::Wait };
+        let token = match self.choose() {
+            Choice::Token(token) => token,
+            Choice::Open => return Step::Wait,
+            Choice::Uncertain => return Step::Failed,
+        };
         let mut members = Vec::new();
         let joined = &self.joined;
         for (member, seat) in self.seats.iter_mut().enumerate() {
@@ -232,7 +243,11 @@ impl Ballot {
         self.count(|seat| {
             matches!(
                 seat,
-                Seat::Granted { .. } | Seat::Confirmed { .. } | Seat::Uncounted | Seat::Closed
+                Seat::Granted { .. }
+                    | Seat::Confirmed { .. }
+                    | Seat::Uncounted
+                    | Seat::Unanswered { .. }
+                    | Seat::Closed
             )
         })
     }
@@ -271,26 +286,40 @@ impl Ballot {
         self.tokens().max()
     }
 
+    /// Whether the member is known to keep the hold that is known, and whether it may.
+    fn keeps(&self, member: usize, known: Token) -> (bool, bool) {
+        let of_it = |token: Token| {
+            token == known || self.joined.get(member).copied().flatten() == Some(token)
+        };
+        match self.seats.get(member) {
+            Some(Seat::Granted { token, .. } | Seat::Confirmed { token, .. }) => {
+                (of_it(*token), of_it(*token))
+            }
+            Some(Seat::Unanswered { token }) => (false, of_it(*token)),
+            Some(Seat::Asked | Seat::Failed | Seat::Doubt) => (false, true),
+            None | Some(Seat::Uncounted | Seat::Busy | Seat::Closed) => (false, false),
+        }
+    }
+
     /// The token to write, once a majority granted: the known one if a majority keeps it, else the
-    /// greatest that was heard of.
-    fn choose(&mut self) -> Option<Token> {
+    /// greatest that was heard of. As long as a majority may keep the known one it is no other:
+    /// its holder would be told that it is lost.
+    fn choose(&mut self) -> Choice {
         let needed = self.needed();
         if self.tokens().count() < needed {
-            return self.token;
+            return self.token.map_or(Choice::Open, Choice::Token);
         }
-        let asked = self.count(|seat| *seat == Seat::Asked);
-        if let Some(known) = self.known {
-            let keeps = |member: &usize| {
-                self.seats.get(*member).and_then(Seat::token) == Some(known)
-                    || self.keeps_known(*member)
-            };
-            let keep = (0..self.seats.len()).filter(keeps).count();
-            if keep >= needed {
+        if let Some(known) = self.known
+            && self.token.is_none_or(|token| token == known)
+        {
+            let keeps = || (0..self.seats.len()).map(|member| self.keeps(member, known));
+            if keeps().filter(|(surely, _)| *surely).count() >= needed {
                 self.token = Some(known);
-                return self.token;
+                return Choice::Token(known);
             }
-            if keep + asked >= needed && self.token.is_none() {
-                return None;
+            if keeps().filter(|(_, perhaps)| *perhaps).count() >= needed {
+                let asked = self.seats.contains(&Seat::Asked);
+                return if asked { Choice::Open } else { Choice::Uncertain };
             }
         }
         // A greater token that comes late is no reason to begin again, as long as the smaller one can
@@ -298,8 +327,17 @@ impl Ballot {
         if self.count(|seat| seat.is_on_the_way(self.token)) < needed {
             self.token = self.token.max(self.greatest());
         }
-        self.token
+        self.token.map_or(Choice::Open, Choice::Token)
     }
+}
+
+/// What the second round is to write.
+enum Choice {
+    Token(Token),
+    /// More answers have to come first.
+    Open,
+    /// No more answers come, and a majority may keep the known token or not.
+    Uncertain,
 }
 
 impl Seat {
@@ -307,12 +345,7 @@ impl Seat {
     const fn token(&self) -> Option<Token> {
         match self {
             Self::Granted { token, .. } | Self::Confirmed { token, .. } => Some(*token),
-            Self::Asked
-            | Self::Uncounted
-            | Self::Busy
-            | Self::Closed
-            | Self::Failed
-            | Self::Doubt => None,
+            _ => None,
         }
     }
 
@@ -321,12 +354,12 @@ impl Seat {
         match self {
             Self::Granted { sent, .. } => sent.is_some() && *sent == token,
             Self::Confirmed { token: confirmed, .. } => Some(*confirmed) == token,
-            Self::Asked
-            | Self::Uncounted
-            | Self::Busy
-            | Self::Closed
-            | Self::Failed
-            | Self::Doubt => false,
+            _ => false,
         }
+    }
+
+    /// Whether it is nobody's who is in the way, and all the same not to be counted.
+    const fn is_missing(&self) -> bool {
+        matches!(self, Self::Failed | Self::Doubt | Self::Uncounted | Self::Unanswered { .. })
     }
 }

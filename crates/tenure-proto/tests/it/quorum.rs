@@ -284,17 +284,18 @@ fn two_holds_are_not_one_because_they_have_something_in_common() {
 #[test]
 fn a_repeat_keeps_its_token_by_members_that_joined_with_a_greater_one() {
     let known = token(5);
-    let ask = |joined: u64| {
+    let ask = |joined: u64, silent: Vote| {
         let mut ballot = Ballot::new(3, Some(known));
         ballot.has_joined(2, token(joined));
         ballot.voted(0, Vote::Granted { token: known, left: SECOND });
-        ballot.voted(1, Vote::Doubt);
+        ballot.voted(1, silent);
         ballot.voted(2, granted(9, 1));
         ballot.step()
     };
-    assert_eq!(ask(9), Step::Confirm { token: known, members: vec![0, 2] });
+    assert_eq!(ask(9, Vote::Doubt), Step::Confirm { token: known, members: vec![0, 2] });
     // Its hold is a newer one than that which joined: others may have come in between.
-    assert_eq!(ask(8), Step::Confirm { token: token(9), members: vec![0, 2] });
+    assert_eq!(ask(8, Vote::Doubt), Step::Failed);
+    assert_eq!(ask(8, Vote::Busy), Step::Confirm { token: token(9), members: vec![0, 2] });
 }
 
 #[test]

@@ -92,3 +92,64 @@ fn only_a_member_that_answered_no_or_failed_keeps_nothing_for_certain() {
     assert_eq!(may_hold, [2, 3, 4, 5], "the last one has not answered");
     assert!(!ballot.may_hold(6), "there is no such member");
 }
+
+/// What comes of a repeat that knows of token 5: member 0 grants it anew, member 1 keeps it, and
+/// this is what is heard of member 2.
+fn repeated(vote: Option<Vote>, confirmation: Option<Confirmation>) -> Step {
+    let known = token(5);
+    let mut ballot = Ballot::new(3, Some(known));
+    ballot.voted(0, granted(9, 30));
+    ballot.voted(1, granted(5, 30));
+    if let Some(vote) = vote {
+        ballot.voted(2, vote);
+    }
+    if let Some(confirmation) = confirmation {
+        assert_eq!(ballot.step(), Step::Confirm { token: known, members: vec![1, 2] });
+        ballot.confirmed(1, known, Confirmation::Confirmed);
+        ballot.confirmed(2, known, confirmation);
+    }
+    ballot.step()
+}
+
+#[test]
+fn a_repeat_wins_no_other_token_as_long_as_a_majority_may_keep_the_known_one() {
+    assert_eq!(repeated(Some(granted(5, 30)), Some(Confirmation::Doubt)), Step::Failed);
+    assert_eq!(repeated(None, None), Step::Wait);
+    for silent in [Vote::Doubt, Vote::Failed] {
+        assert_eq!(repeated(Some(silent), None), Step::Failed, "{silent:?}");
+    }
+}
+
+#[test]
+fn a_repeat_wins_another_token_once_no_majority_can_keep_the_known_one() {
+    let anew = Step::Confirm { token: token(9), members: vec![0, 1] };
+    for gone in [Confirmation::No, Confirmation::KeptOut] {
+        assert_eq!(repeated(Some(granted(5, 30)), Some(gone)), anew, "{gone:?}");
+    }
+    assert_eq!(repeated(Some(Vote::Busy), None), anew);
+}
+
+#[test]
+fn a_member_that_granted_a_repeat_anew_keeps_nothing_of_the_known_hold() {
+    let mut ballot = Ballot::new(3, Some(token(5)));
+    for (member, micros) in [(0, 9), (1, 8), (2, 5)] {
+        ballot.voted(member, granted(micros, 30));
+    }
+    let second = token(9);
+    assert_eq!(ballot.step(), Step::Confirm { token: second, members: vec![0, 1, 2] });
+    ballot.confirmed(1, second, Confirmation::Doubt);
+    assert_eq!(ballot.step(), Step::Wait);
+    ballot.confirmed(0, second, Confirmation::Confirmed);
+    ballot.confirmed(2, second, Confirmation::Confirmed);
+    assert_eq!(ballot.step(), Step::Won { token: second, left: SECOND * 30 });
+}
+
+#[test]
+fn who_did_not_answer_the_second_round_may_hold_the_name() {
+    let (mut ballot, token) = sent(3, &[(0, 5), (2, 9)]);
+    ballot.confirmed(0, token, Confirmation::Doubt);
+    assert!(ballot.may_hold(0));
+    assert_eq!(ballot.granted(), 2);
+    ballot.voted(1, Vote::Failed);
+    assert_eq!(ballot.step(), Step::Failed);
+}
