@@ -226,6 +226,9 @@ impl Store for Flawed {
         if self.refuses.load(Ordering::Relaxed) {
             return Err(Fault::new(FaultKind::Unreachable, "it cannot be reached", "ask again"));
         }
+        // Without an order there are no places.
+        let intent = if self.can.fifo { ask.intent } else { Intent::Try };
+        let ask = &Ask { intent, ..ask.clone() };
         let answer = self.answer(self.store.acquire(name, ask).await);
         if answer.is_err() {
             *self.doubtful.lock().unwrap() = Some((name.clone(), ask.clone()));

@@ -184,6 +184,34 @@ async fn no_downgrade_is_asked_for_once_the_hold_is_over() {
 }
 
 #[tokio::test]
+async fn an_acquire_that_was_repeated_and_comes_after_a_downgrade_is_taken_back() {
+    let far = Far::new();
+    far.far.lose_next_answer();
+    let asking = tokio::spawn(far.tenure.rwlock("a").ttl(TTL).write().into_future());
+    settle().await;
+    far.after(STEP).await;
+    let reader = asking.await.unwrap().unwrap().downgrade().await.unwrap();
+    reader.release().await.unwrap();
+    far.comes_late().await;
+    far.after(TTL / 2).await;
+    assert_eq!(far.holders().await, 0);
+}
+
+#[tokio::test]
+async fn a_hold_that_outlasts_what_may_come_late_is_released_once() {
+    let far = Far::new();
+    far.far.lose_next_answer();
+    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    far.after(STEP).await;
+    let guard = asking.await.unwrap().unwrap();
+    far.after(TTL * 2).await;
+    guard.release().await.unwrap();
+    far.after(TTL * 2).await;
+    assert_eq!(far.releases(), 1);
+}
+
+#[tokio::test]
 async fn an_ask_that_was_given_up_and_comes_late_is_taken_back() {
     let far = Far::new();
     far.far.lose_next_answer();
