@@ -57,8 +57,8 @@ impl QuorumStore {
         let work = async move {
             let _ = done.send(quorum.assemble_here(all).await);
         };
-        if !self.shared.background.run(work) {
-            return self.assemble_here(all).await;
+        if let Err(work) = self.shared.background.run(work) {
+            work.await;
         }
         result.await.unwrap_or_else(|_| {
             let what = "the runtime ended while the quorum was set up";
@@ -69,11 +69,12 @@ impl QuorumStore {
     /// The same for all of them, without waiting for it.
     pub(crate) fn assemble_later(&self) {
         let quorum = self.clone();
-        self.shared.background.run(async move {
+        // The next look sees what is still to be done.
+        drop(self.shared.background.run(async move {
             if let Err(fault) = quorum.assemble_here(true).await {
                 tracing::warn!(store = "quorum", %fault, "a member has no mark");
             }
-        });
+        }));
     }
 
     /// The same, but no more often than that it costs nothing: for asks that other members answered,

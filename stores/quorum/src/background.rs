@@ -1,5 +1,8 @@
 //! What goes on after a call was answered: late answers, and members from which something is to be
 //! taken back. Bounded; what does not fit ends with its lease.
+//!
+//! Each member has room of its own for what is to be taken back from it: one that is silent for long
+//! fills that, and not the room of those that answer.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -15,29 +18,50 @@ use tokio::{runtime::Handle, sync::Semaphore};
 
 use crate::members::{Member, within};
 
-/// How many go on at a time.
+/// How many go on at a time, and how many more for each member.
 const MOST: usize = 1_024;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Background(Arc<Semaphore>);
+pub(crate) struct Background {
+    any: Arc<Semaphore>,
+    members: Arc<[Arc<Semaphore>]>,
+}
 
 impl Background {
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(MOST)))
+    pub(crate) fn new(members: usize) -> Self {
+        let room = || Arc::new(Semaphore::new(MOST));
+        Self { any: room(), members: (0..members).map(|_| room()).collect() }
     }
 
-    /// Runs `work` in the runtime of the caller; `false` if too much goes on already.
-    pub(crate) fn run(&self, work: impl Future<Output = ()> + Send + 'static) -> bool {
-        let (Ok(runtime), Ok(permit)) = (Handle::try_current(), self.0.clone().try_acquire_owned())
-        else {
-            return false;
-        };
-        runtime.spawn(async move {
-            let _permit = permit;
-            work.await;
-        });
-        true
+    /// Runs `work` in the runtime of the caller; back if too much goes on already.
+    pub(crate) fn run<W>(&self, work: W) -> Result<(), W>
+    where
+        W: Future<Output = ()> + Send + 'static,
+    {
+        run_within(&self.any, work)
     }
+
+    /// Takes something back from the member with this number, which is called as `store`.
+    pub(crate) fn take_back(&self, what: TakingBack, member: usize, store: Member, in_doubt: bool) {
+        if let Some(room) = self.members.get(member) {
+            drop(run_within(room, what.from(store, in_doubt)));
+        }
+    }
+}
+
+fn run_within<W>(room: &Arc<Semaphore>, work: W) -> Result<(), W>
+where
+    W: Future<Output = ()> + Send + 'static,
+{
+    let (Ok(runtime), Ok(permit)) = (Handle::try_current(), room.clone().try_acquire_owned())
+    else {
+        return Err(work);
+    };
+    runtime.spawn(async move {
+        let _permit = permit;
+        work.await;
+    });
+    Ok(())
 }
 
 /// What is to be taken back from members.

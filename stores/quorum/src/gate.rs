@@ -35,7 +35,7 @@ impl QuorumStore {
         for store in self.members.iter() {
             let (store, gate, signature) = (store.clone(), gate.clone(), signature.clone());
             let shared = self.shared.clone();
-            self.shared.background.run(async move {
+            drop(self.shared.background.run(async move {
                 let options = &shared.options;
                 let signs = sign_at(&store, &gate, &signature);
                 let _ = within(options.clock.clone(), options.member_limit, signs).await;
@@ -43,7 +43,7 @@ impl QuorumStore {
                     let strike = store.release(&gate, &signature.owner, Duration::ZERO);
                     let _ = within(options.clock.clone(), options.member_limit, strike).await;
                 }
-            });
+            }));
         }
     }
 
@@ -56,11 +56,11 @@ impl QuorumStore {
         for store in self.members.iter() {
             let (store, gate, owner) = (store.clone(), gate.clone(), *owner);
             let shared = self.shared.clone();
-            self.shared.background.run(async move {
+            drop(self.shared.background.run(async move {
                 let options = &shared.options;
                 let strike = store.release(&gate, &owner, Duration::ZERO);
                 let _ = within(options.clock.clone(), options.member_limit, strike).await;
-            });
+            }));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::{
     FutureExt, StreamExt,
-    future::{join, join_all},
+    future::{join, join_all, select},
 };
 use tenure_core::{
     Fault, FaultKind, Token,
@@ -47,7 +47,7 @@ impl Asking<'_> {
         let taking_back = self.taking_back();
         let (quorum, mut events, attempt) = (self.quorum.clone(), self.events, self.attempt);
         let charter = self.quorum.shared.charter;
-        self.quorum.shared.background.run(async move {
+        drop(self.quorum.shared.background.run(async move {
             while let Some(event) = events.next().await {
                 unmarked |= event.shows_no_mark();
                 let Some((member, in_doubt)) = event.may_hold(false) else { continue };
@@ -74,13 +74,14 @@ impl Asking<'_> {
                 }
                 // The hold may have ended before it came to this member.
                 if !quorum.shared.holds.is_held(attempt) && kept(Rule::LateGrantGivenBack) {
-                    quorum.shared.background.run(taking_back.clone().from(store, in_doubt));
+                    let background = &quorum.shared.background;
+                    background.take_back(taking_back.clone(), member, store, in_doubt);
                 }
             }
             if unmarked {
                 quorum.assemble_later();
             }
-        });
+        }));
     }
 
     /// Gives back what was won without a majority, and what silent members may still grant. Waits
@@ -88,43 +89,46 @@ impl Asking<'_> {
     pub(crate) async fn give_back(self) {
         let taking_back = self.taking_back();
         let (quorum, mut events) = (self.quorum.clone(), self.events);
+        let (background, clock) = (&quorum.shared.background, taking_back.clock.clone());
         let mut surely = Vec::new();
-        let mut perhaps = Vec::new();
         let before = self.in_doubt_before;
         let members = quorum.members.iter().cloned().zip(&self.statuses).enumerate();
-        for (_, (store, status)) in members.filter(|(at, _)| before || self.ballot.may_hold(*at)) {
+        for (at, (store, status)) in members.filter(|(at, _)| before || self.ballot.may_hold(*at)) {
             match status {
                 // Its answer is among the events that are still to come.
                 Status::Silent => {}
-                Status::Failed { .. } => perhaps.push(store),
-                _ if before => perhaps.push(store),
+                _ if before => background.take_back(taking_back.clone(), at, store, true),
+                Status::Failed { .. } => {
+                    background.take_back(taking_back.clone(), at, store, true);
+                }
                 _ => surely.push(taking_back.clone().from(store, false)),
             }
         }
         let (done, answered) = tokio::sync::oneshot::channel::<()>();
-        let (clock, limit) = (taking_back.clock.clone(), taking_back.limit);
-        // It goes on when this call is dropped.
-        let background = quorum.shared.background.clone();
-        for store in perhaps {
-            background.run(taking_back.clone().from(store, true));
-        }
-        background.run(async move {
-            let answered = async {
+        let limit = taking_back.limit;
+        let shared = quorum.shared.clone();
+        let late_answers = async move {
+            while let Some(event) = events.next().await {
+                let Some((member, in_doubt)) = event.may_hold(before) else { continue };
+                if let Some(store) = quorum.members.get(member).cloned() {
+                    let background = &quorum.shared.background;
+                    background.take_back(taking_back.clone(), member, store, in_doubt);
+                }
+            }
+        };
+        let work = async move {
+            let taken_back = async {
                 join_all(surely).await;
                 drop(done);
             };
-            let late = async {
-                while let Some(event) = events.next().await {
-                    let Some((member, in_doubt)) = event.may_hold(before) else { continue };
-                    if let Some(store) = quorum.members.get(member).cloned() {
-                        quorum.shared.background.run(taking_back.clone().from(store, in_doubt));
-                    }
-                }
-            };
-            join(answered, late).await;
-        });
+            join(taken_back, late_answers).await;
+        };
         let wait = async move {
-            let _ = answered.await;
+            // It goes on when this call is dropped, unless too much does so already.
+            match shared.background.run(work) {
+                Ok(()) => drop(answered.await),
+                Err(work) => drop(select(Box::pin(work), answered).await),
+            }
             Ok::<_, Fault>(())
         };
         let _ = within(clock, limit, wait).await;

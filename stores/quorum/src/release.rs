@@ -93,14 +93,14 @@ impl QuorumStore {
         }
         if !calls.is_empty() {
             let quorum = self.clone();
-            self.shared.background.run(async move {
+            drop(self.shared.background.run(async move {
                 while let Some(Told { member, answer }) = calls.next().await {
                     let late = late.contains(&member);
                     if answer.is_err() || late {
                         quorum.release_again(&again, member, late);
                     }
                 }
-            });
+            }));
         }
         match decision {
             Decision::Yes => {
@@ -117,7 +117,7 @@ impl QuorumStore {
 
     pub(crate) fn release_again(&self, again: &TakingBack, member: usize, in_doubt: bool) {
         if let Some(store) = self.members.get(member) {
-            self.shared.background.run(again.clone().from(store.clone(), in_doubt));
+            self.shared.background.take_back(again.clone(), member, store.clone(), in_doubt);
         }
     }
 }

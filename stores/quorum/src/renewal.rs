@@ -73,7 +73,7 @@ impl QuorumStore {
         if !reports.is_empty() {
             // A member that is slow is to renew all the same, and to have a mark.
             let quorum = self.clone();
-            self.shared.background.run(async move {
+            drop(self.shared.background.run(async move {
                 let mut unmarked = false;
                 while let Some(report) = reports.next().await {
                     unmarked |= report.needs_mark();
@@ -81,7 +81,7 @@ impl QuorumStore {
                 if unmarked {
                     quorum.assemble_later();
                 }
-            });
+            }));
         }
         if unmarked {
             self.assemble_later();
@@ -123,12 +123,12 @@ impl QuorumStore {
                 let late = holds.releasing(&hold.attempt.of(), Duration::ZERO, now).late;
                 // What is left of it, or comes late, must not stand in others' way.
                 let left = stores(|answer| matches!(answer, Renewed::Renewed { .. }));
-                let left = left.into_iter().map(|(_, store)| (store, false));
+                let left = left.into_iter().map(|(member, store)| (member, store, false));
                 let late =
-                    late.iter().filter_map(|at| Some((self.members.get(*at)?.clone(), true)));
-                for (store, in_doubt) in left.chain(late) {
+                    late.iter().filter_map(|at| Some((*at, self.members.get(*at)?.clone(), true)));
+                for (member, store, in_doubt) in left.chain(late) {
                     let taking_back = self.taking_back(&hold.renewal);
-                    self.shared.background.run(taking_back.from(store, in_doubt));
+                    self.shared.background.take_back(taking_back, member, store, in_doubt);
                 }
             }
             Renewed::Unknown if kept(Rule::RenewalMakesNoMajority) => {}
@@ -157,7 +157,8 @@ impl QuorumStore {
         for (member, store) in lost {
             let taking_back = self.taking_back(&hold.renewal);
             let (shared, ask) = (self.shared.clone(), ask.clone());
-            self.shared.background.run(async move {
+            // What is refused for want of room is done with the next renewal.
+            drop(self.shared.background.run(async move {
                 let (clock, limit) = (&taking_back.clock, taking_back.limit);
                 let name = &taking_back.name;
                 let granted = within(clock.clone(), limit, store.acquire(name, &ask)).await;
@@ -176,9 +177,10 @@ impl QuorumStore {
                     shared.holds.may_come_late(attempt, [member], until);
                 }
                 if !shared.holds.is_held(attempt) {
-                    taking_back.from(store, in_doubt).await;
+                    let background = &shared.background;
+                    background.take_back(taking_back.clone(), member, store, in_doubt);
                 }
-            });
+            }));
         }
     }
 

@@ -95,7 +95,7 @@ impl QuorumStore {
             places,
             capabilities: capabilities(&members, &charter),
             holds: Holds::default(),
-            background: Background::new(),
+            background: Background::new(members.len()),
             board: HintBoard::new(),
             assembling: tokio::sync::Mutex::new(()),
             assembled: AtomicBool::new(false),

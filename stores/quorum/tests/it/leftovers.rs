@@ -331,3 +331,44 @@ async fn a_hold_that_comes_back_to_a_member_after_its_release_is_given_back() {
     tokio::time::sleep(Duration::from_millis(1)).await;
     scene.freed(0).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_minority_granted_is_given_back_whatever_a_silent_member_may_still_grant() {
+    let scene = Scene::new().await;
+    scene.lines[2].cut();
+    for store in &scene.stores[..2] {
+        store.acquire(&name("busy"), &ask(1, LEASE * 9)).await.unwrap();
+    }
+    // Each leaves something to be taken back from the silent member for a lease.
+    for _ in 0..1_100 {
+        let answer = scene.quorum.acquire(&name("busy"), &ask(2, LEASE)).await.unwrap();
+        assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    }
+    let answers_late = Duration::from_secs(9);
+    tokio::time::sleep(answers_late).await;
+    scene.stores[0].acquire(&name("a"), &ask(3, LEASE)).await.unwrap();
+    let answer = scene.quorum.acquire(&name("a"), &ask(4, LEASE)).await.unwrap();
+    assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    assert!(scene.stores[1].inspect(&name("a")).await.unwrap().holders.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_minority_granted_is_given_back_although_much_is_still_to_be_heard() {
+    let scene = Scene::new().await;
+    scene.lines[2].set_faults(slow());
+    for store in &scene.stores[..2] {
+        store.acquire(&name("busy"), &ask(1, LEASE * 9)).await.unwrap();
+    }
+    // Of each, the answer of the slow member is waited for.
+    for _ in 0..1_100 {
+        let answer = scene.quorum.acquire(&name("busy"), &ask(2, LEASE)).await.unwrap();
+        assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    }
+    scene.refuse(&[]);
+    for member in [0, 2] {
+        scene.stores[member].acquire(&name("a"), &ask(3, LEASE)).await.unwrap();
+    }
+    let answer = scene.quorum.acquire(&name("a"), &ask(4, LEASE)).await.unwrap();
+    assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    assert!(scene.stores[1].inspect(&name("a")).await.unwrap().holders.is_empty());
+}

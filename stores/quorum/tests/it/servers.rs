@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure_core::{AcquireError, Guard, Store, Tenure, proto::Renewed, store::Renewal};
+use tenure_core::{
+    AcquireError, DowngradeError, Guard, Store, Tenure, proto::Renewed, store::Renewal,
+};
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_testkit::{
     proto::rule::{Rule, break_rule},
@@ -221,6 +223,19 @@ async fn a_renewal_counts_no_member_whose_mark_cannot_be_seen() {
     }
     let renewal = Renewal { name: name("a"), owner: hold.owner, ttl: LONGEST };
     assert_eq!(store.renew(&[renewal]).await, [Renewed::Unknown]);
+}
+
+#[tokio::test]
+async fn nobody_is_told_that_it_still_writes_alone_when_members_let_readers_in() {
+    let servers = servers(3);
+    let tenure = Tenure::new(Arc::new(quorum(&servers, LONGEST).await));
+    let writing = tenure.rwlock("a").ttl(TTL).write().await.unwrap();
+    // The members do what they are asked for, and only their marks cannot be seen.
+    for server in &servers[..2] {
+        server.command(&["ACL", "SETUSER", "default", "-info"]);
+    }
+    let error = writing.downgrade().await.unwrap_err();
+    assert!(matches!(error, DowngradeError::InDoubt { .. }), "{error}");
 }
 
 #[tokio::test]
