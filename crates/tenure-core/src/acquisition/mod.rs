@@ -41,7 +41,7 @@ pub(crate) struct Acquisition {
 enum Stage {
     /// Nothing.
     Idle,
-    /// A place in the queue.
+    /// Perhaps a place in the queue.
     Waits,
     /// A call was sent whose answer is not known.
     Unknown,
@@ -112,7 +112,9 @@ impl Acquisition {
     /// The store says that the name is busy.
     pub(crate) fn busy(&mut self, place: Option<Place>) {
         self.place = place.or(self.place);
-        self.stage = if place.is_some() { Stage::Waits } else { Stage::Idle };
+        // Who only tries is told of no place, and may have one by an earlier call.
+        let waits = place.is_some() || self.before_call != Stage::Idle;
+        self.stage = if waits { Stage::Waits } else { Stage::Idle };
     }
 
     /// The call certainly had no effect.
@@ -160,7 +162,6 @@ impl Acquisition {
             Stage::Over(end) => Some(end),
             Stage::Unknown if kept(Rule::DroppedAcquireTakenBack) => None,
             Stage::Waits => None,
-            Stage::Idle | Stage::Unknown if tainted => None,
             Stage::Idle | Stage::Unknown => return None,
         };
         let slot = self.slot.take()?;

@@ -47,11 +47,15 @@ impl Lease {
             drop((acquisition, lead));
             return Ended::Lost(lost);
         }
-        if state.hold.claimed() {
-            self.context.observer.released(&self.name, state.token, now.since(state.held_since));
-        }
+        let (token, held_for) = (state.token, now.since(state.held_since));
+        let was_held = state.hold.claimed();
         // Nobody can take it from here on, also while the lease is not locked.
         state.hold.let_go();
+        if was_held {
+            drop(state);
+            self.context.observer.released(&self.name, token, held_for);
+            state = self.lock();
+        }
         let lead = state.lead.take();
         let keep_until = state.keep_until;
         if let Some(lead) = lead {
@@ -67,7 +71,11 @@ impl Lease {
             }
             state = self.lock();
         }
-        self.leave(&mut state, keep_until).map_or(Ended::HandedOver, Ended::Leaving)
+        match self.leave(&mut state, keep_until) {
+            Some(acquisition) => Ended::Leaving(acquisition),
+            // It was lost while the lease was not locked: whoever noticed tells the store.
+            None => Ended::Lost(self.context.lost(&self.name, token, LostReason::MaxHold)),
+        }
     }
 
     /// Ends the hold of `generation` without telling the store.

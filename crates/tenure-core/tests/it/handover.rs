@@ -283,3 +283,26 @@ async fn a_hold_that_was_handed_over_and_lasts_its_longest_is_let_go_in_time() {
     assert!(guard.check().is_err());
     assert!(!store.inspect(guard.name()).await.unwrap().is_held());
 }
+
+#[tokio::test]
+async fn a_task_that_does_not_wait_and_takes_over_a_place_leaves_none() {
+    let (tenure, store, clock) = running();
+    let other = Tenure::new(Arc::new(store.clone()));
+    let held = other.mutex("a").ttl(Duration::from_secs(600)).lock().await.unwrap();
+    let mut first = Box::pin(tenure.mutex("a").lock().into_future());
+    for _ in 0..5 {
+        assert!((&mut first).now_or_never().is_none());
+        settle().await;
+    }
+    assert_eq!(waiters(&store, "a").await, 1);
+    // The first gives up just when the second has queued behind it.
+    let first = std::sync::Mutex::new(Some(first));
+    let second = tenure.mutex("a").lock().wait(Duration::ZERO);
+    let second = second.on_busy(move |_| drop(first.lock().unwrap().take()));
+    assert!(second.await.is_err());
+    settle().await;
+    clock.advance(Duration::from_millis(100));
+    settle().await;
+    assert_eq!(waiters(&store, "a").await, 0);
+    drop(held);
+}

@@ -5,6 +5,7 @@
 mod all;
 mod asking;
 mod clocks;
+mod curious;
 mod defaults;
 mod downgrade;
 mod election;

@@ -1,0 +1,91 @@
+//! Whoever is told of a lock may look at it at once: nothing is told under a mutex of the core.
+
+use std::{
+    future::IntoFuture,
+    pin::Pin,
+    sync::{Arc, Mutex, mpsc},
+    time::Duration,
+};
+
+use futures_util::FutureExt;
+use tenure_core::{Guard, Lost, Store};
+use tracing::{Event, Metadata, Subscriber, span};
+
+use crate::{running, settle};
+
+const TTL: Duration = Duration::from_secs(3);
+
+type Losses = Vec<Pin<Box<dyn Future<Output = Lost> + Send>>>;
+
+/// Asks at each event whether the holds it knows of are lost.
+#[derive(Clone, Default)]
+struct Curious(Arc<Mutex<Losses>>, Arc<Mutex<usize>>);
+
+impl Curious {
+    fn watches(&self, guard: &Guard) {
+        self.0.lock().unwrap().push(Box::pin(guard.lost()));
+    }
+}
+
+impl Subscriber for Curious {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && metadata.target().starts_with("tenure_core")
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        *self.1.lock().unwrap() += 1;
+        self.0.lock().unwrap().retain_mut(|lost| lost.now_or_never().is_none());
+    }
+}
+
+#[test]
+fn whoever_is_told_of_a_hold_may_look_at_it() {
+    let (done, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        let curious = Curious::default();
+        tracing::subscriber::with_default(curious.clone(), || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(acquired_passed_on_released_let_in_and_lost(&curious));
+        });
+        let told = *curious.1.lock().unwrap();
+        done.send(told).unwrap();
+    });
+    let told = ended.recv_timeout(Duration::from_secs(30)).expect("it hangs where it is told");
+    assert!(told > 5, "{told}");
+}
+
+async fn acquired_passed_on_released_let_in_and_lost(curious: &Curious) {
+    let (tenure, store, clock) = running();
+    let mutex = tenure.mutex("a").ttl(TTL);
+    let first = mutex.lock().await.unwrap();
+    curious.watches(&first);
+    let waiting = tokio::spawn(mutex.lock().into_future());
+    settle().await;
+    drop(first);
+    let second = waiting.await.unwrap().unwrap();
+    curious.watches(&second);
+    second.release().await.unwrap();
+    let writer = tenure.rwlock("b").ttl(TTL).write().await.unwrap();
+    curious.watches(&writer);
+    let reader = writer.downgrade().await.unwrap();
+    clock.advance(TTL / 2);
+    settle().await;
+    store.evict(reader.name()).await.unwrap();
+    clock.advance(TTL / 2);
+    settle().await;
+    reader.check().unwrap_err();
+    let limited = mutex.lock().max_hold(TTL).await.unwrap();
+    curious.watches(&limited);
+    clock.advance(TTL);
+    settle().await;
+    limited.check().unwrap_err();
+}
