@@ -123,7 +123,7 @@ pub(crate) struct Hold {
     /// Do not wait at all: give up if the lock is not free
     #[arg(long)]
     pub(crate) no_wait: bool,
-    /// End the command when it has held the lock this long
+    /// Hold the lock for this long at most: the command is ended in time, beginning a grace before
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) max_hold: Option<Duration>,
     /// Time between SIGTERM and SIGKILL, at most half the ttl [default: 5s or a quarter of the ttl]

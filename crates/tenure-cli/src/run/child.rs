@@ -70,6 +70,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// How often that which is being ended is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How often that which is just ending is looked at.
+const SHORT_LOOK: Duration = Duration::from_micros(500);
+
 /// A command under its guardian.
 #[derive(Debug)]
 pub(crate) struct Child {
@@ -172,14 +175,27 @@ impl Child {
     /// Waits for the guardian to go after its last report. One that stands still by now is not
     /// needed.
     pub(crate) async fn dismiss(mut self) {
-        let gone =
-            tokio::time::timeout(PATIENCE, async { while self.link.hear().await.is_some() {} });
+        let gone = tokio::time::timeout(PATIENCE, async {
+            while self.link.hear().await.is_some() {}
+            // Killed before it has collected the guardian it would leave that to this process, which
+            // is about to end, and then to whoever has its orphans. Not everybody collects them.
+            while !self.outer_has_ended() {
+                tokio::time::sleep(SHORT_LOOK).await;
+            }
+        });
         if gone.await.is_ok() {
-            self.end_outer();
             bury();
         } else {
             self.take_over(Duration::ZERO).await;
         }
+    }
+
+    fn outer_has_ended(&mut self) -> bool {
+        let ended = self.outer.as_mut().is_none_or(|outer| !matches!(outer.try_wait(), Ok(None)));
+        if ended {
+            self.outer = None;
+        }
+        ended
     }
 
     /// Leaves a guardian that was given no order: it goes when it sees that.

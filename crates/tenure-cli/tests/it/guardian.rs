@@ -190,3 +190,15 @@ fn a_guardian_does_not_react_to_the_signals_of_people_and_terminals() {
     std::fs::write(scene.path("go"), "").unwrap();
     assert_eq!(code(&holder.wait()), 3);
 }
+
+#[test]
+fn no_guardian_is_left_to_be_collected_by_others() {
+    let scene = Scene::new();
+    for round in 0..30 {
+        let output = scene.run("name", "echo $PPID");
+        let guardian: i32 = text(&output.stdout).trim().parse().unwrap();
+        // Once it is collected nothing has its number.
+        let gone = nix::sys::signal::kill(Pid::from_raw(guardian), None).is_err();
+        assert!(gone, "the guardian is still there, round {round}");
+    }
+}

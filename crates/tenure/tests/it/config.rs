@@ -199,7 +199,9 @@ fn the_example_of_the_page_is_a_configuration() {
     let config = parse_with(example, &[("REDIS_PASSWORD", "x")]).unwrap();
     assert_eq!(config.store().unwrap(), "redis://:x@locks.internal:6379");
     assert_eq!(ttl(&config, "order:pay:7"), Some(10));
-    assert!(config.run().grace.is_some() && config.run().busy_exit_code.is_some());
+    assert!(config.run().busy_exit_code.is_some());
+    let half = Duration::from_secs(ttl(&config, "order:pay:7").unwrap() / 2);
+    assert!(config.run().grace.unwrap() <= half, "a command has this long to end itself");
     let everything = config.defaults_of(&LockName::new("anything").unwrap());
     let debug = format!("{everything:?}");
     assert!(!debug.contains("None"), "a key is missing in the example: {debug}");
