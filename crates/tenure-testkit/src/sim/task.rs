@@ -189,8 +189,10 @@ pub(super) async fn acquire<G>(
 ) -> Option<G> {
     let world = &post.world;
     let polls = random.happens(world.plan.drops).then(|| random.below(10));
-    let note = |what: &str| world.check.note(post.number, &format!("task {task}, {name}: {what}"));
-    note("asks");
+    let note = |what: &str| {
+        world.check.note(post.number, &format!("task {task}, {label}, {name}: {what}"));
+    };
+    note(&format!("asks {:?}", terms.mode));
     let in_line = world.plan.quiet && terms.stands_in_line(world.plan.locks);
     let in_line = in_line.then(|| world.check.asks_in_line(name, terms.mode));
     let mut asking = Box::pin(asking);

@@ -185,7 +185,7 @@ fn what(error: &AcquireError) -> &'static str {
     match error {
         AcquireError::TimedOut(_) => "waited long enough",
         AcquireError::InDoubt(_) => "is in doubt",
-        AcquireError::Unreachable(_) => "cannot reach a majority",
+        AcquireError::Unreachable(_) => "cannot reach the store",
         _ => "fails",
     }
 }
