@@ -1,46 +1,34 @@
 //! A task that takes several locks together.
 
-use std::sync::Arc;
-
-use tenure_core::Guard;
-
-use super::{hold, limited::Limited, process::Post, task::Terms};
+use super::{
+    client::{Post, Terms, hold_both},
+    limited::Limited,
+};
 use crate::{Random, fault::Kind};
 
-/// Acquires all names of the world, given in either order, and holds each of them for a while.
-pub(super) async fn round(post: &Arc<Post>, index: u64, terms: &Terms, random: &mut Random) {
-    let world = &post.world;
-    let label = format!("process {}, ask {}", post.number, world.next_ask());
-    let mut names = world.names.clone();
+/// Acquires all names of the stage, given in either order, and holds each of them for a while. It
+/// never leaves its acquire alone: that would keep what it has for as long.
+pub(super) async fn round(post: &Post, index: u64, terms: &Terms, random: &mut Random) {
+    let stage = &post.stage;
+    let label = post.label();
+    let mut names = stage.names.clone();
     if random.happens(500) {
         names.reverse();
     }
-    let note = |what: &str| world.check.note(post.number, &format!("task {index}, all: {what}"));
-    let all = terms.all(post, &names, &label);
+    let note = |what: &str| post.note(&format!("task {index}, all: {what}"));
     note("asks");
-    let asking =
-        async { if terms.tries { all.try_lock().await } else { all.lock().await.map(Some) } };
-    let polls = random.happens(world.plan.drops).then(|| random.below(20));
-    let guard = match Limited::new(asking, polls).await {
+    let asking = terms.ask_all(&post.tenure, &names, &label);
+    let polls = random.happens(stage.habits.drops).then(|| random.below(20));
+    match Limited::new(Box::pin(asking), polls).await {
         None => {
-            world.tally.count(Kind::AcquireDropped);
-            return note("drops its acquire");
+            stage.tally.count(Kind::AcquireDropped);
+            note("drops its acquire");
         }
-        Some(Ok(Some(guard))) => guard,
-        Some(Ok(None)) => return note("finds one taken"),
+        Some(Ok(Some(guards))) => hold_both(post, guards, terms, random).await,
+        Some(Ok(None)) => note("finds one taken"),
         Some(Err(error)) => {
             note("fails");
-            return world.check.refused(&error);
+            stage.check.refused(&error);
         }
-    };
-    // A world has two names at most.
-    let mut parts = guard.into_parts().into_iter();
-    let (one, other, mut apart) = (parts.next(), parts.next(), random.split());
-    tokio::join!(keep(post, one, terms, random), keep(post, other, terms, &mut apart));
-}
-
-async fn keep(post: &Post, part: Option<Guard>, terms: &Terms, random: &mut Random) {
-    if let Some(part) = part {
-        hold::hold(post, part, terms, random).await;
     }
 }

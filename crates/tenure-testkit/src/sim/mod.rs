@@ -5,11 +5,11 @@
 //! it again.
 
 mod all;
-mod chaos;
+pub mod chaos;
+pub mod client;
 mod election;
-mod hold;
+mod finale;
 mod latch;
-mod levels;
 mod limited;
 mod pausable;
 mod plan;
@@ -20,6 +20,7 @@ mod resource;
 mod run;
 mod sweep;
 mod task;
+mod trouble;
 mod world;
 
 pub use crate::clock::SimClock;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::client::{Habits, LONGEST_GRACE, Locks};
 use crate::{Random, fault::Faults};
 
 /// Everything that is decided before a run begins. Each seed leaves out some of the faults, so that
@@ -46,31 +47,6 @@ pub struct Plan {
     pub leases: Leases,
     /// What the names are used as.
     pub locks: Locks,
-}
-
-/// The kind of lock that all names of a run are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Locks {
-    /// Mutexes.
-    Mutex,
-    /// Read-write locks, with some writers that become readers.
-    ReadWrite,
-    /// Semaphores with so many permits, and now and then one more.
-    Semaphore {
-        /// How many most callers say there are.
-        permits: u32,
-    },
-    /// Reentrant mutexes, which scopes enter again.
-    Reentrant,
-    /// Latches for so many arrivals.
-    Latch {
-        /// How many must arrive.
-        count: u32,
-        /// For how long most arrivals are remembered.
-        keep: Duration,
-    },
-    /// Elections, with observers in every process.
-    Election,
 }
 
 /// How long the leases of a run are.
@@ -184,11 +160,26 @@ impl Plan {
         }
     }
 
-    /// Whether an acquire may be left alone. A multi-lock would keep what it has for as long, and
-    /// what a long lease keeps taken is free too late.
-    pub(super) fn may_stall(&self, together: bool) -> bool {
-        let locks = matches!(self.locks, Locks::Mutex | Locks::ReadWrite);
-        locks && self.leases != Leases::Long && !together
+    /// What the clients are told.
+    pub(super) fn habits(&self) -> Habits {
+        // What a long lease keeps taken is free too late.
+        let may_stall = matches!(self.locks, Locks::Mutex | Locks::ReadWrite);
+        let may_stall = may_stall && self.leases != Leases::Long;
+        Habits {
+            locks: self.locks,
+            quiet: self.quiet,
+            quick: self.quick,
+            drops: self.drops,
+            ends: 0,
+            acquire_polls: 10,
+            release_polls: 4,
+            runs: 100,
+            longest_stay: Duration::from_secs(2),
+            halvings: 8,
+            stalls: may_stall.then(|| self.bound()),
+            alone: true,
+            unseen_losses: false,
+        }
     }
 
     /// Calls of which none goes wrong.
@@ -202,12 +193,6 @@ impl Plan {
     pub fn longest_lease(&self) -> Duration {
         let longest = self.leases.lengths().iter().max();
         Duration::from_millis(longest.copied().unwrap_or_default())
-    }
-
-    /// The longest that a process may be paused or cut off.
-    #[must_use]
-    pub fn longest_pause(&self) -> Duration {
-        Duration::from_secs(3)
     }
 
     /// Whether everything is taken back at once: no call is lost on its way, nor late.
@@ -229,6 +214,3 @@ impl Plan {
         ended + self.faults.delay * 2 + Duration::from_secs(15)
     }
 }
-
-/// The longest grace of a run.
-pub(super) const LONGEST_GRACE: Duration = Duration::from_millis(40);

@@ -5,7 +5,14 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{Clock, Store};
 use tokio::runtime::Builder;
 
-use super::{Plan, chaos, election, latch, plan::Locks, process::Process, world::World};
+use super::{
+    Plan,
+    chaos::rage,
+    client::{Locks, Process},
+    finale, process,
+    trouble::Troubles,
+    world::World,
+};
 use crate::{
     Random,
     check::{Counts, Violation},
@@ -51,14 +58,14 @@ async fn live(seed: u64, tally: Arc<Tally>, trace: bool) -> Run {
     let mut random = Random::new(seed);
     let world = World::new(Plan::of(seed), trace, tally);
     let mut processes: Vec<Process> = (0..world.plan.processes)
-        .map(|index| Process::start(index + 1, &world, &mut random))
+        .map(|index| process::start(index + 1, &world, &mut random))
         .collect();
     tokio::select! {
         biased;
-        () = world.check.failed() => {}
+        () = world.stage.check.failed() => {}
         () = course(&world, &mut processes, &mut random) => {}
     }
-    let (violation, fingerprint, counts, trace) = world.check.verdict();
+    let (violation, fingerprint, counts, trace) = world.stage.check.verdict();
     Run { seed, violation, fingerprint, counts, trace }
 }
 
@@ -66,41 +73,43 @@ const MARGIN: Duration = Duration::from_millis(200);
 
 /// Trouble, then calm; in the end nobody waits any more and nothing is left behind.
 async fn course(world: &Arc<World>, processes: &mut Vec<Process>, random: &mut Random) {
-    chaos::rage(world, processes, random).await;
-    let calm_at = world.now();
-    let bound = calm_at.saturating_add(world.plan.bound());
-    let arrivals = latch::all_arrive(world, processes, random);
+    let (stage, plan) = (&world.stage, &world.plan);
+    let mut troubles = Troubles(world.clone());
+    rage(stage, &mut troubles, processes, (plan.chaos, plan.calm()), random).await;
+    let calm_at = stage.now();
+    let bound = calm_at.saturating_add(plan.bound());
+    let arrivals = finale::latch::all_arrive(world, processes, random);
     for process in processes.iter_mut() {
         for task in std::mem::take(&mut process.tasks) {
-            let rest = bound.since(world.now()).max(Duration::from_millis(1));
+            let rest = bound.since(stage.now()).max(Duration::from_millis(1));
             if tokio::time::timeout(rest, task).await.is_err() {
-                world.check.stuck(process.post.number, world.plan.bound());
+                stage.check.stuck(process.post.number, plan.bound());
                 return;
             }
         }
     }
     if let Some(arrivals) = arrivals {
         arrivals.abort();
-        latch::finale(world, processes, random).await;
+        finale::latch::play(world, processes, random).await;
     }
-    if world.plan.is_prompt() {
+    if plan.is_prompt() {
         tokio::time::sleep(MARGIN).await;
-        for name in &world.names {
+        for name in &stage.names {
             let left = world.store.inspect(name).await.unwrap_or_default();
-            world.check.nobody_waits(name, &left);
+            stage.check.nobody_waits(name, &left);
         }
     }
-    world.clock.sleep_until(bound).await;
-    for name in &world.names {
+    stage.clock.sleep_until(bound).await;
+    for name in &stage.names {
         let left = world.store.inspect(name).await.unwrap_or_default();
-        world.check.nothing_left(name, &left);
+        stage.check.nothing_left(name, &left);
     }
-    if world.plan.locks == Locks::Election {
-        election::finale(world, processes, random).await;
+    if plan.locks == Locks::Election {
+        finale::election::play(world, processes, random).await;
     }
     for process in processes.iter().filter(|process| !process.has_crashed()) {
-        if let Err(error) = process.post.tenure.shutdown(world.plan.longest_lease()).await {
-            world.check.not_shut_down(process.post.number, &error);
+        if let Err(error) = process.post.tenure.shutdown(plan.longest_lease()).await {
+            stage.check.not_shut_down(process.post.number, &error);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What all processes of a run share.
+//! What all processes of a run share, with the one store that they are over.
 
 use std::{
     sync::{
@@ -8,56 +8,39 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Clock, LockName, MemoryStore, Timestamp, Token};
+use async_trait::async_trait;
+use tenure_core::{LockName, MemoryStore};
 
-use super::{Plan, SimClock, plan::Locks, resource::Resources};
+use super::{
+    Plan, SimClock,
+    client::{Ground, LONGEST_GRACE, Locks, Stage, Terms},
+};
 use crate::{check::Checker, fault::Tally};
 
-/// The store, the time, and who watches.
+/// The stage, and the store.
 #[derive(Debug)]
 pub(super) struct World {
+    pub(super) stage: Arc<Stage>,
     pub(super) plan: Plan,
-    pub(super) clock: SimClock,
     pub(super) store: MemoryStore,
-    pub(super) check: Arc<Checker>,
-    pub(super) tally: Arc<Tally>,
-    pub(super) names: Vec<LockName>,
-    resources: Resources,
-    asks: AtomicU64,
     /// The time in the greatest token that the store has forgotten, whose holder may be told of it yet.
     forgotten: AtomicU64,
-    /// Since when nothing goes wrong any more, in nanoseconds; zero before that.
-    calm_at: AtomicU64,
 }
 
 impl World {
     pub(super) fn new(plan: Plan, trace: bool, tally: Arc<Tally>) -> Arc<Self> {
         let clock = SimClock::true_time();
         let store = MemoryStore::with_clock(Arc::new(clock.clone()));
-        let longest_lease = plan.longest_lease() + super::plan::LONGEST_GRACE;
+        let longest_lease = plan.longest_lease() + LONGEST_GRACE;
         let check = Checker::new(Arc::new(store.clone()), clock.clone(), longest_lease, trace);
         check.calls_are_late_by(if plan.late_calls {
             plan.faults.delay * 3
         } else {
             Duration::ZERO
         });
-        let names = ["a", "b"].iter().filter_map(|name| LockName::new(name).ok());
-        Arc::new(Self {
-            names: names.take(usize::try_from(plan.names).unwrap_or(1)).collect(),
-            plan,
-            clock,
-            store,
-            check,
-            tally,
-            resources: Resources::default(),
-            asks: AtomicU64::new(0),
-            forgotten: AtomicU64::new(0),
-            calm_at: AtomicU64::new(0),
-        })
-    }
-
-    pub(super) fn now(&self) -> Timestamp {
-        self.clock.now()
+        let names = usize::try_from(plan.names).unwrap_or(1);
+        let stage = Stage::new(plan.habits(), names, clock, check, tally);
+        Arc::new(Self { stage, plan, store, forgotten: AtomicU64::new(0) })
     }
 
     /// Whether the store may lose its data and go on at `wall`, without breaking the assumption of
@@ -69,7 +52,7 @@ impl World {
     /// The store loses its data now.
     pub(super) fn lose_data(&self) {
         self.forgotten.store(self.greatest_token_time(), Ordering::Relaxed);
-        self.check.lost_data();
+        self.stage.check.lost_data();
         self.store.forget();
     }
 
@@ -79,31 +62,17 @@ impl World {
 
     /// The names that are latches.
     pub(super) fn latches(&self) -> &[LockName] {
-        if matches!(self.plan.locks, Locks::Latch { .. }) { &self.names } else { &[] }
+        if matches!(self.plan.locks, Locks::Latch { .. }) { &self.stage.names } else { &[] }
+    }
+}
+
+#[async_trait]
+impl Ground for World {
+    fn stage(&self) -> &Arc<Stage> {
+        &self.stage
     }
 
-    /// The number of the next ask.
-    pub(super) fn next_ask(&self) -> u64 {
-        self.asks.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// Whether nothing goes wrong any more.
-    pub(super) fn calm(&self) -> bool {
-        self.calm_at() > Timestamp::ZERO
-    }
-
-    /// Since when that is so.
-    pub(super) fn calm_at(&self) -> Timestamp {
-        Timestamp::from_nanos(self.calm_at.load(Ordering::Relaxed))
-    }
-
-    pub(super) fn calm_down(&self) {
-        self.calm_at.store(self.now().as_nanos(), Ordering::Relaxed);
-    }
-
-    /// A write with `token` reaches the resources.
-    pub(super) fn write(&self, name: &LockName, token: Token) {
-        let written = self.resources.write(name, token);
-        self.check.wrote(name, token, written.accepted, written.harm);
+    async fn denied(&self, name: &LockName, label: &str, _terms: &Terms, _waited: bool) {
+        self.stage.check.denied(name, label, !self.plan.late_calls).await;
     }
 }

@@ -1,41 +1,27 @@
 //! Scopes that enter a reentrant mutex again: from nested work, from tasks that carry the scope
 //! over, and through a scope nested in another.
 
+mod inside;
+mod levels;
+
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use tenure_core::{
-    AcquireError, Clock, LockName, ReleaseError, Scope, Timestamp,
+    AcquireError, Clock, LockName, ReleaseError, Scope,
     kinds::{Reentrant, ReentrantGuard},
     scope,
 };
 use tokio::task::JoinHandle;
 
+use self::inside::Inside;
 use super::{
-    hold,
-    levels::Levels,
+    client::{Asked, Post, STEP, Terms, acquire, tell, with_terms, write},
     limited::Limited,
-    process::Post,
-    task::{Asked, Terms, acquire, with_terms},
 };
-use crate::{
-    Random,
-    check::{Holding, Watched},
-    fault::Kind,
-};
-
-/// What happens in one scope.
-struct Inside {
-    post: Arc<Post>,
-    asked: Asked,
-    terms: Terms,
-    scope: Scope,
-    lock: Reentrant,
-    holds: Mutex<Vec<Arc<Levels>>>,
-    outer: Option<Arc<Self>>,
-}
+use crate::{Random, check::Holding, fault::Kind};
 
 /// A scope acquires the name, enters it again in many ways, and lets it go level by level.
 pub(super) async fn round(
@@ -48,7 +34,7 @@ pub(super) async fn round(
     let lock = post.tenure.mutex(name.as_str()).reentrant();
     if random.happens(100) {
         let answer = lock.lock().await.map(drop);
-        return post.world.check.asked_without_scope(name, &answer);
+        return post.stage.check.asked_without_scope(name, &answer);
     }
     let scope = Scope::new();
     // Some name the scope, the others run in it.
@@ -68,7 +54,7 @@ pub(super) async fn round(
     } else {
         scope.clone().run(work).await
     }
-    post.world.check.scope_is_empty(post.number, scope.holds());
+    post.stage.check.scope_is_empty(post.number, scope.holds());
 }
 
 impl Inside {
@@ -109,27 +95,27 @@ impl Inside {
 
     /// Enters the lock again, or acquires it if the hold was lost meanwhile.
     async fn enter(&self, random: &mut Random) {
-        let world = &self.post.world;
+        let stage = &self.post.stage;
         let terms = self.inner_terms(random);
         let lock = with_terms!(self.lock.clone(), terms, &self.asked.label);
         let asking = ask(lock, terms.tries);
-        let polls = random.happens(world.plan.drops).then(|| random.below(8));
+        let polls = random.happens(stage.habits.drops).then(|| random.below(8));
         let standing = self.standing();
         let Some(outcome) = Limited::new(Box::pin(asking), polls).await else {
-            return world.tally.count(Kind::EntryDropped);
+            return stage.tally.count(Kind::EntryDropped);
         };
         if let Some((levels, before)) = standing {
             let entered = outcome.as_ref().ok().and_then(Option::as_ref);
             let entered = entered.map(|guard| (guard.token(), guard.deadline()));
-            world.check.entered(levels.hold(), before, entered);
+            stage.check.entered(levels.hold(), before, entered);
         }
         match outcome {
             Ok(Some(guard)) => {
-                world.check.may_be_entered(guard.token(), guard.check().is_ok());
+                stage.check.may_be_entered(guard.token(), guard.check().is_ok());
                 self.admit(guard, &terms).await;
             }
             Ok(None) => {}
-            Err(error) => world.check.refused(&error),
+            Err(error) => stage.check.refused(&error),
         }
     }
 
@@ -144,49 +130,13 @@ impl Inside {
         terms
     }
 
-    /// The hold that this scope would enter now, with its deadline.
-    fn standing(&self) -> Option<(Arc<Levels>, Timestamp)> {
-        let own = self.holds().iter().find(|levels| levels.is_held()).cloned();
-        let Some(levels) = own else { return self.outer.as_ref()?.standing() };
-        let deadline = levels.deadline()?;
-        Some((levels, deadline))
-    }
-
-    /// A guard was acquired with `terms`, or another level of a hold was entered.
-    async fn admit(&self, guard: ReentrantGuard, terms: &Terms) {
-        let token = guard.token();
-        let mut scope = Some(self);
-        while let Some(inside) = scope {
-            let known = inside.holds().iter().find(|levels| levels.token == token).cloned();
-            if let Some(levels) = known {
-                return levels.lock().push(guard);
-            }
-            scope = inside.outer.as_deref();
-        }
-        let levels = Arc::new(Levels::new(guard));
-        self.holds().push(levels.clone());
-        let watched = Watched {
-            process: self.post.number,
-            name: self.asked.name.clone(),
-            token,
-            mode: terms.mode,
-            guard: Arc::downgrade(&levels) as _,
-            clock: self.post.clock.clone(),
-            ttl: terms.ttl,
-            grace: terms.grace,
-            hold_at_least: terms.hold_at_least.unwrap_or_default(),
-            quiet: self.post.world.plan.quiet,
-        };
-        let _ = levels.hold.set(self.post.world.check.acquired(watched).await);
-    }
-
     /// Lets go of one level, whichever it is.
     async fn leave(&self, random: &mut Random) {
-        let (post, world) = (&self.post, &self.post.world);
+        let (post, stage) = (&self.post, &self.post.stage);
         let Some(levels) = self.any_hold(random) else { return };
         let last = levels.depth() == 1;
         let held = levels.is_held();
-        let valid = if last { world.check.ended(levels.hold()) } else { held };
+        let valid = if last { stage.check.ended(levels.hold()) } else { held };
         let guard = {
             let mut guards = levels.lock();
             let index = usize::try_from(random.below(guards.len() as u64)).unwrap_or(0);
@@ -196,13 +146,13 @@ impl Inside {
             self.holds().retain(|other| other.depth() > 0);
         }
         if random.happens(600) {
-            let polls = random.happens(world.plan.drops).then(|| random.below(4));
+            let polls = random.happens(stage.habits.drops).then(|| random.below(4));
             let (token, deadline) = (guard.token(), post.clock.true_at(guard.deadline()));
             match Limited::new(Box::pin(guard.release()), polls).await {
-                None => world.tally.count(Kind::ReleaseDropped),
-                Some(Ok(())) if last => world.check.released(levels.hold()),
+                None => stage.tally.count(Kind::ReleaseDropped),
+                Some(Ok(())) if last => stage.check.released(levels.hold()),
                 Some(Err(ReleaseError::Lost(_))) if valid => {
-                    world.check.release_lost(token, deadline);
+                    stage.check.release_lost(token, deadline);
                 }
                 Some(_) => {}
             }
@@ -210,7 +160,7 @@ impl Inside {
             drop(guard);
         }
         if !last {
-            world.check.left_a_level(levels.hold(), held, levels.is_held());
+            stage.check.left_a_level(levels.hold(), held, levels.is_held());
         }
     }
 
@@ -257,7 +207,7 @@ impl Inside {
     /// Another scope in this one asks, or a plain guard; neither gets the lock while this one has
     /// it.
     async fn others_are_kept_out(&self, random: &mut Random) {
-        let (post, world) = (&self.post, &self.post.world);
+        let (post, stage) = (&self.post, &self.post.stage);
         let name = self.asked.name.as_str();
         let lock = post.tenure.mutex(name).ttl(self.terms.ttl);
         let before = self.standing();
@@ -271,31 +221,31 @@ impl Inside {
         match got {
             Ok(got) => {
                 if let Some((levels, _)) = still {
-                    world.check.kept_out(levels.hold(), got);
+                    stage.check.kept_out(levels.hold(), got);
                 }
             }
-            Err(error) => world.check.refused(&error),
+            Err(error) => stage.check.refused(&error),
         }
     }
 
     /// Works for a while and watches for the loss of a hold.
     async fn stay(&self, random: &mut Random) {
-        let (post, world) = (&self.post, &self.post.world);
-        let longest = Duration::from_millis(if world.plan.quick { 6 } else { 300 });
+        let (post, stage) = (&self.post, &self.post.stage);
+        let longest = Duration::from_millis(if stage.habits.quick { 6 } else { 300 });
         let mut until = post.clock.now().saturating_add(random.length(Duration::ZERO, longest));
         let Some(levels) = self.any_hold(random) else { return };
         let Some(lost) = levels.lock().last().map(|guard| guard.lost()) else { return };
         tokio::pin!(lost);
         let mut told = levels.told_lost.get().is_some() || !levels.is_held();
-        while (told || !world.calm()) && levels.depth() > 0 && post.clock.now() < until {
-            let step = random.length(hold::STEP / 2, longest / 3 + hold::STEP);
+        while (told || !stage.calm()) && levels.depth() > 0 && post.clock.now() < until {
+            let step = random.length(STEP / 2, longest / 3 + STEP);
             let next = until.min(post.clock.now().saturating_add(step));
             tokio::select! {
                 biased;
                 why = &mut lost, if !told => {
                     told = true;
                     if levels.told_lost.set(()).is_ok() {
-                        world.check.told(levels.hold(), hold::tell(post, &why));
+                        stage.check.told(levels.hold(), tell(post, &why));
                     }
                     // Some do not stop when they are told, so that a level that comes back is seen.
                     until = post.clock.now().saturating_add(random.length(Duration::ZERO, longest));
@@ -303,24 +253,13 @@ impl Inside {
                 () = post.clock.sleep_until(next) => {}
             }
             if !told {
-                world.check.not_told(levels.hold(), post.resumed());
+                stage.check.not_told(levels.hold(), post.resumed());
             }
-            world.check.levels_agree(levels.hold(), levels.agree());
-            world.check.look(&self.asked.name).await;
+            stage.check.levels_agree(levels.hold(), levels.agree());
+            stage.check.look(&self.asked.name).await;
             let token = levels.is_held().then_some(levels.token);
-            hold::write(post, &self.asked.name, token, self.terms.ttl, random);
+            write(post, &self.asked.name, token, self.terms.ttl, random);
         }
-    }
-
-    fn holds(&self) -> MutexGuard<'_, Vec<Arc<Levels>>> {
-        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// One of the holds of this scope.
-    fn any_hold(&self, random: &mut Random) -> Option<Arc<Levels>> {
-        let holds = self.holds();
-        let index = usize::try_from(random.below(holds.len() as u64)).ok()?;
-        holds.get(index).cloned()
     }
 }
 

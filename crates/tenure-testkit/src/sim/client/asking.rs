@@ -1,0 +1,118 @@
+//! One ask: whoever asks waits for the answer, gives it up, or is kept from it.
+
+use std::{pin::Pin, time::Duration};
+
+use tenure_core::{AcquireError, Clock, LockName, proto::queue::Mode};
+
+use super::{Amid, Locks, Post, Terms};
+use crate::{Random, fault::Kind, sim::Limited};
+
+/// Which ask it is.
+#[derive(Debug)]
+pub struct Asked {
+    task: u64,
+    /// What is asked for.
+    pub name: LockName,
+    /// Says whose it is, for who looks at what the store keeps.
+    pub label: String,
+}
+
+impl Asked {
+    /// The next ask of the run, of a task of `post`.
+    #[must_use]
+    pub fn new(post: &Post, task: u64, name: &LockName) -> Self {
+        Self { task, name: name.clone(), label: post.label() }
+    }
+}
+
+/// Waits for what `asking` comes to, or drops it on the way.
+pub async fn acquire<G>(
+    post: &Post,
+    Asked { task, name, label }: &Asked,
+    terms: &Terms,
+    asking: impl Future<Output = Result<Option<G>, AcquireError>>,
+    random: &mut Random,
+) -> Option<G> {
+    let (stage, habits) = (&post.stage, &post.stage.habits);
+    let cut = post.cut_short(habits.acquire_polls, random);
+    let note = |what: &str| post.note(&format!("task {task}, {label}, {name}: {what}"));
+    note(&format!("asks {:?}", terms.mode));
+    let in_line = habits.quiet && habits.alone && stands_in_line(terms, habits.locks);
+    let in_line = in_line.then(|| stage.check.asks_in_line(name, terms.mode));
+    let mut asking = Box::pin(asking);
+    let mut outcome = Limited::new(asking.as_mut(), cut.polls).await;
+    if outcome.is_none()
+        && let Some(bound) = habits.stalls
+        && random.happens(300)
+    {
+        stage.tally.count(Kind::AcquireStalled);
+        note("does not go on with its acquire");
+        outcome = stall(post, asking.as_mut(), bound, random).await;
+    }
+    drop(asking);
+    if let Some(number) = in_line {
+        let granted = matches!(outcome, Some(Ok(Some(_))));
+        stage.check.asked_in_line(name, number, granted);
+    }
+    match outcome {
+        None if cut.ends => post.end_amid(Amid::Acquire).await,
+        None => {
+            stage.tally.count(Kind::AcquireDropped);
+            note("drops its acquire");
+            None
+        }
+        Some(Ok(Some(guard))) => Some(guard),
+        Some(Ok(None)) => {
+            note("finds it taken");
+            post.ground.denied(name, label, terms, false).await;
+            None
+        }
+        Some(Err(error)) => {
+            note(what(&error));
+            stage.check.refused(&error);
+            if matches!(error, AcquireError::TimedOut(_)) {
+                post.ground.denied(name, label, terms, true).await;
+            }
+            None
+        }
+    }
+}
+
+/// Whether such asks for `locks` are served in the order of asking.
+fn stands_in_line(terms: &Terms, locks: Locks) -> bool {
+    let waits = !terms.tries && terms.wait.is_none_or(|wait| !wait.is_zero());
+    waits && (terms.fair || terms.mode != Mode::Exclusive || locks == Locks::Election)
+}
+
+/// Leaves an acquire alone for a while, or until all others must be done: `bound` after the last
+/// fault.
+async fn stall<F: Future>(
+    post: &Post,
+    asking: Pin<&mut F>,
+    bound: Duration,
+    random: &mut Random,
+) -> Option<F::Output> {
+    if random.happens(500) {
+        post.sleep(random.length(Duration::ZERO, LONGEST_STALL)).await;
+        return Some(asking.await);
+    }
+    let stage = &post.stage;
+    while !stage.calm() {
+        tokio::time::sleep(LONGEST_STALL / 50).await;
+    }
+    stage.clock.sleep_until(stage.calm_at().saturating_add(bound - LAST_MOMENT)).await;
+    None
+}
+
+const LONGEST_STALL: Duration = Duration::from_secs(3);
+/// Enough for a task to end, and too little for those who waited in vain.
+const LAST_MOMENT: Duration = Duration::from_millis(300);
+
+fn what(error: &AcquireError) -> &'static str {
+    match error {
+        AcquireError::TimedOut(_) => "waited long enough",
+        AcquireError::InDoubt(_) => "is in doubt",
+        AcquireError::Unreachable(_) => "cannot reach the store",
+        _ => "fails",
+    }
+}

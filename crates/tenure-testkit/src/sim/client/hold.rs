@@ -1,0 +1,253 @@
+//! One hold: it works, is watched, and ends in one of many ways.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use tenure_core::{
+    Clock, DowngradeError, Guard, LockName, Lost, ReleaseError, Token, WriteGuard,
+    proto::queue::Mode,
+};
+
+use super::{Amid, Locks, Post, Terms};
+use crate::{
+    Random,
+    check::{Holding, Told, Watched},
+    fault::Kind,
+    sim::Limited,
+};
+
+pub(in crate::sim) const STEP: Duration = Duration::from_millis(2);
+const MOST: Duration = Duration::from_secs(1);
+
+/// Holds all of `guards` for a while each and lets them go. A stage has two names at most.
+pub async fn hold_both(post: &Post, guards: Vec<Guard>, terms: &Terms, random: &mut Random) {
+    let mut guards = guards.into_iter();
+    let (one, other, mut apart) = (guards.next(), guards.next(), random.split());
+    tokio::join!(keep(post, one, terms, random), keep(post, other, terms, &mut apart));
+}
+
+async fn keep(post: &Post, guard: Option<Guard>, terms: &Terms, random: &mut Random) {
+    if let Some(guard) = guard {
+        hold(post, guard, terms, random).await;
+    }
+}
+
+/// Holds `guard` for a while and lets it go.
+pub async fn hold(post: &Post, guard: Guard, terms: &Terms, random: &mut Random) {
+    let (stage, habits) = (&post.stage, &post.stage.habits);
+    let (mut guard, mut terms) = (Arc::new(guard), *terms);
+    post.ground.won(guard.name(), guard.token());
+    let watched = Arc::downgrade(&guard);
+    let hold = acquired(post, guard.name(), guard.token(), &terms, watched).await;
+    if habits.runs > 0 && random.happens(habits.runs) {
+        run(post, &guard, hold, random).await;
+    } else {
+        stay(post, &guard, hold, &terms, random).await;
+    }
+    let writes = terms.mode == Mode::Exclusive && habits.locks == Locks::ReadWrite;
+    if writes && random.happens(400) && guard.check().is_ok() {
+        let Some(still) = downgrade(post, guard, hold, random).await else { return };
+        (guard, terms.mode) = still;
+        stay(post, &guard, hold, &terms, random).await;
+    }
+    let valid = stage.check.ended(hold);
+    if let Ok(guard) = Arc::try_unwrap(guard) {
+        leave(post, guard, (hold, valid), &terms, random).await;
+    }
+}
+
+/// Tells the checker of a hold. What it calls it.
+pub(in crate::sim) async fn acquired(
+    post: &Post,
+    name: &LockName,
+    token: Token,
+    terms: &Terms,
+    guard: Weak<dyn Holding>,
+) -> usize {
+    let watched = Watched {
+        process: post.number,
+        name: name.clone(),
+        token,
+        mode: terms.mode,
+        guard,
+        clock: post.clock.clone(),
+        ttl: terms.ttl,
+        grace: terms.grace,
+        hold_at_least: terms.hold_at_least.unwrap_or_default(),
+        quiet: post.stage.habits.quiet,
+    };
+    post.stage.check.acquired(watched).await
+}
+
+/// Lets readers in. What the hold is after that, if there still is one.
+async fn downgrade(
+    post: &Post,
+    guard: Arc<Guard>,
+    hold: usize,
+    random: &mut Random,
+) -> Option<(Arc<Guard>, Mode)> {
+    let (stage, habits) = (&post.stage, &post.stage.habits);
+    stage.check.downgrades(hold);
+    post.note("lets readers in");
+    let polls = random.happens(habits.drops).then(|| random.below(habits.release_polls));
+    let writer = WriteGuard::from(Arc::into_inner(guard)?);
+    let (guard, mode) = match Limited::new(Box::pin(writer.downgrade()), polls).await {
+        None => {
+            stage.tally.count(Kind::DowngradeDropped);
+            return None;
+        }
+        Some(Ok(guard)) => {
+            post.ground.lets_readers_in(guard.name(), guard.token()).await;
+            (guard, Mode::Shared)
+        }
+        Some(Err(DowngradeError::InDoubt { guard, .. })) => {
+            post.note("is in doubt about its downgrade");
+            (guard, Mode::Shared)
+        }
+        Some(Err(DowngradeError::StillWriting { guard, .. })) => {
+            post.note("goes on writing");
+            (guard.into(), Mode::Exclusive)
+        }
+        Some(Err(DowngradeError::Lost(lost))) => {
+            stage.check.told(hold, tell(post, &lost));
+            return None;
+        }
+    };
+    let guard = Arc::new(guard);
+    stage.check.goes_on(hold, &guard, mode).await;
+    Some((guard, mode))
+}
+
+/// Works step by step, watching for the loss of the hold and writing now and then.
+async fn stay(post: &Post, guard: &Guard, hold: usize, terms: &Terms, random: &mut Random) {
+    let (stage, habits) = (&post.stage, &post.stage.habits);
+    let longest = if habits.quick && random.happens(900) {
+        Duration::from_millis(6)
+    } else {
+        habits.longest_stay / (1 << random.below(habits.halvings))
+    };
+    let mut until = post.clock.now().saturating_add(random.length(Duration::ZERO, longest));
+    let lost = guard.lost();
+    tokio::pin!(lost);
+    let mut told = false;
+    loop {
+        let now = post.clock.now();
+        if now >= until || (stage.calm() && !told) {
+            return;
+        }
+        let step = random.length(STEP / 2, terms.ttl.min(longest) / 3 + STEP);
+        let next = until.min(now.saturating_add(step));
+        tokio::select! {
+            biased;
+            why = &mut lost, if !told => {
+                told = true;
+                stage.check.told(hold, tell(post, &why));
+                // Some do not stop when they are told, so that a hold that comes back is seen.
+                until = post.clock.now().saturating_add(random.length(Duration::ZERO, MOST));
+            }
+            () = post.clock.sleep_until(next) => {}
+        }
+        if habits.alone && !told {
+            stage.check.not_told(hold, post.resumed());
+        }
+        stage.check.look(guard.name()).await;
+        let token = guard.check().ok().filter(|_| terms.mode == Mode::Exclusive);
+        write(post, guard.name(), token, terms.ttl, random);
+    }
+}
+
+pub(in crate::sim) fn tell(post: &Post, lost: &Lost) -> Told {
+    Told { reason: lost.reason, resumed: post.resumed(), last_trouble: post.last_trouble() }
+}
+
+/// Writes with the token, if there is one to be counted on. Some writes are long under way.
+pub(in crate::sim) fn write(
+    post: &Post,
+    name: &LockName,
+    token: Option<Token>,
+    ttl: Duration,
+    random: &mut Random,
+) {
+    let (late, length) = (random.happens(300), random.length(Duration::ZERO, ttl.min(MOST) * 2));
+    let Some(token) = token else { return };
+    let (stage, name) = (post.stage.clone(), name.clone());
+    if !late {
+        stage.write(&name, token);
+        return;
+    }
+    tokio::spawn(async move {
+        tokio::time::sleep(length).await;
+        stage.write(&name, token);
+    });
+}
+
+/// Works inside [`Guard::run`].
+async fn run(post: &Post, guard: &Guard, hold: usize, random: &mut Random) {
+    let stage = &post.stage;
+    let steps = random.below(4);
+    let step = random.length(Duration::from_millis(1), Duration::from_millis(100));
+    let work = async {
+        for _ in 0..steps {
+            post.sleep(step).await;
+            stage.check.look(guard.name()).await;
+        }
+    };
+    let polls = random.happens(stage.habits.drops).then(|| random.below(6));
+    match Limited::new(guard.run(work), polls).await {
+        None => stage.tally.count(Kind::RunDropped),
+        Some(Ok(())) => {}
+        Some(Err(lost)) => stage.check.told(hold, tell(post, &lost)),
+    }
+}
+
+async fn leave(
+    post: &Post,
+    guard: Guard,
+    (hold, valid): (usize, bool),
+    terms: &Terms,
+    random: &mut Random,
+) {
+    let (stage, habits) = (&post.stage, &post.stage.habits);
+    match random.below(10) {
+        0..=5 => release(post, guard, (hold, valid), random).await,
+        // Nobody would have the name again before the end of a long lease.
+        6 if terms.ttl <= MOST * 2 && !stage.calm() && !habits.quiet => {
+            post.note("leaves its lease to expire");
+            let _ = guard.leave_to_expire();
+        }
+        _ => {
+            post.note("drops its guard");
+            drop(guard);
+        }
+    }
+}
+
+async fn release(post: &Post, guard: Guard, (hold, valid): (usize, bool), random: &mut Random) {
+    let (check, habits) = (&post.stage.check, &post.stage.habits);
+    post.note("releases");
+    let cut = post.cut_short(habits.release_polls, random);
+    let sent = post.clock.now();
+    let (token, deadline) = (guard.token(), post.clock.true_at(guard.deadline()));
+    match Limited::new(guard.release(), cut.polls).await {
+        None if cut.ends => post.end_amid(Amid::Release).await,
+        None => post.stage.tally.count(Kind::ReleaseDropped),
+        Some(Ok(())) => {
+            post.note("has released");
+            if habits.alone {
+                check.released(hold);
+            }
+        }
+        Some(Err(ReleaseError::InDoubt(_))) => post.note("is in doubt about its release"),
+        Some(Err(_)) => {
+            post.note("had lost before it released");
+            if valid && !habits.unseen_losses {
+                check.release_lost(token, deadline);
+            }
+        }
+    }
+    let took = post.clock.now().since(sent);
+    let sent = post.clock.true_at(sent);
+    check.released_within(post.number, took, post.resumed(), sent);
+}

@@ -1,0 +1,92 @@
+//! Latches when all is calm.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{LockName, Store, proto::look};
+use tokio::task::JoinHandle;
+
+use super::super::{
+    client::{Post, Process},
+    latch::{Terms, arrive, look, wait},
+    process,
+    world::World,
+};
+use crate::Random;
+
+/// When all is calm everybody arrives, again and again, until nobody waits any more.
+pub(in crate::sim) fn all_arrive(
+    world: &Arc<World>,
+    processes: &mut Vec<Process>,
+    random: &mut Random,
+) -> Option<JoinHandle<()>> {
+    let terms = Terms { keep: LONG, ..Terms::of(&world.stage)? };
+    let post = process::add(processes, world, random);
+    Some(tokio::spawn(async move {
+        loop {
+            for name in &post.stage.names {
+                for worker in 0..terms.count {
+                    arrive(&post, name, terms, &format!("worker-{worker}"), None).await;
+                }
+            }
+            post.sleep(look::LONGEST / 2).await;
+        }
+    }))
+}
+
+/// When nobody is on the way any more: all are there, the latch is reset, and counts once more.
+pub(in crate::sim) async fn play(
+    world: &Arc<World>,
+    processes: &mut Vec<Process>,
+    random: &mut Random,
+) {
+    let Some(terms) = Terms::of(&world.stage) else { return };
+    tokio::time::sleep(world.plan.faults.delay * 3 + HALF_AN_ARRIVAL + MARGIN).await;
+    let mut start = || process::add(processes, world, random);
+    let (one, other) = (start(), start());
+    for name in &world.stage.names {
+        let left = world.store.inspect(name).await.unwrap_or_default();
+        world.stage.check.only_arrivals_left(name, &left);
+        look(&one, name, terms, true).await;
+        reset(world, &one, name, terms).await;
+    }
+    let Some(name) = world.stage.names.first() else { return };
+    let terms = Terms { keep: LONG, ..terms };
+    let waiter = tokio::spawn({
+        let (one, name) = (one.clone(), name.clone());
+        async move { wait(&one, &name, terms, None, None).await }
+    });
+    let first = random.below(u64::from(terms.count));
+    for worker in 0..u64::from(terms.count) {
+        let who = format!("worker-{}", (first + worker) % u64::from(terms.count));
+        for post in [&one, &other] {
+            arrive(post, name, terms, &who, None).await;
+        }
+        wait(&other, name, terms, Some(MARGIN), None).await;
+    }
+    if tokio::time::timeout(look::LONGEST + MARGIN, waiter).await.is_err() {
+        world.stage.check.latch_stuck(name);
+    }
+    // Arrivals outlive those who made them, and what is seen of one that was dropped midway.
+    arrive(&other, name, terms, "late comer", Some(1 + random.below(4))).await;
+    look(&one, name, terms, true).await;
+    for process in processes.iter().filter(|process| process.post.number == other.number) {
+        process.post.crash(None);
+    }
+    tokio::time::sleep(HALF_AN_ARRIVAL + MARGIN).await;
+    look(&one, name, terms, true).await;
+    reset(world, &one, name, terms).await;
+    wait(&one, name, terms, Some(MARGIN), None).await;
+}
+
+const LONG: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long the trace of an arrival that was dropped midway lasts.
+const HALF_AN_ARRIVAL: Duration = Duration::from_secs(30);
+const MARGIN: Duration = Duration::from_millis(200);
+
+async fn reset(world: &World, post: &Post, name: &LockName, terms: Terms) {
+    let left = world.store.inspect(name).await.unwrap_or_default();
+    world.stage.check.wiped(name, &left);
+    if let Err(error) = terms.latch(post, name).reset().await {
+        world.stage.check.latch_failed(name, &error);
+    }
+}
