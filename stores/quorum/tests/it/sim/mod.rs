@@ -2,14 +2,13 @@
 //! in memory, each with a clock of its own, behind networks that lose, repeat and delay. Members
 //! lose their memory, processes stand still and end. The same seed gives the same run.
 
-mod chaos;
-mod hold;
 mod ledger;
 mod members;
 mod plan;
 mod process;
 mod seen;
 mod task;
+mod trouble;
 mod world;
 
 use std::{ops::Range, sync::Arc, time::Duration};
@@ -19,12 +18,12 @@ use tenure_testkit::{
     Random,
     fault::Tally,
     proto::{quorum::mark, rule::Rule},
-    sim::{Run, Sweep, sweep_of},
+    sim::{Run, Sweep, chaos::rage, sweep_of},
 };
 use tokio::runtime::Builder;
 
 pub(crate) use self::seen::{Seen, Sight};
-use self::{plan::Plan, process::Process, world::World};
+use self::{plan::Plan, trouble::Troubles, world::World};
 
 /// Runs one seed; with `trace`, keeps what happened.
 pub(crate) fn simulate(seed: u64, tally: &Arc<Tally>, seen: &Arc<Seen>, trace: bool) -> Run {
@@ -33,15 +32,15 @@ pub(crate) fn simulate(seed: u64, tally: &Arc<Tally>, seen: &Arc<Seen>, trace: b
         let mut random = Random::new(seed);
         let world = World::new(Plan::of(seed), trace, (tally, seen), &mut random);
         if trace {
-            world.check.note(0, &format!("{:?}", world.plan));
+            world.stage.check.note(0, &format!("{:?}", world.plan));
         }
         tokio::select! {
             biased;
-            () = world.check.failed() => {}
+            () = world.stage.check.failed() => {}
             () = course(&world, &mut random) => {}
         }
         seen.add(Sight::Rejoined, world.members.rejoined());
-        let (violation, fingerprint, counts, trace) = world.check.verdict();
+        let (violation, fingerprint, counts, trace) = world.stage.check.verdict();
         Run { seed, violation, fingerprint, counts, trace }
     })
 }
@@ -55,33 +54,35 @@ pub(crate) fn sweep(seeds: Range<u64>, broken: Option<Rule>) -> (Sweep, Arc<Seen
 
 /// Trouble, then calm; in the end nobody waits and nothing is left behind.
 async fn course(world: &Arc<World>, random: &mut Random) {
-    if world.plan.founded {
+    let (stage, plan) = (&world.stage, &world.plan);
+    if plan.founded {
         world.found(random).await;
     }
     let mut processes: Vec<_> =
-        (0..world.plan.processes).map(|index| Process::start(index + 1, world, random)).collect();
-    chaos::rage(world, &mut processes, random).await;
-    let bound = world.now().saturating_add(world.plan.bound());
+        (0..plan.processes).map(|index| process::start(index + 1, world, random)).collect();
+    let mut troubles = Troubles::new(world);
+    rage(stage, &mut troubles, &mut processes, (plan.chaos, plan.calm()), random).await;
+    let bound = stage.now().saturating_add(plan.bound());
     for process in &mut processes {
         for task in std::mem::take(&mut process.tasks) {
-            let rest = bound.since(world.now()).max(Duration::from_millis(1));
+            let rest = bound.since(stage.now()).max(Duration::from_millis(1));
             match tokio::time::timeout(rest, task).await {
                 Ok(ended) => ended.unwrap(),
-                Err(_) => return world.check.stuck(process.post.number, world.plan.bound()),
+                Err(_) => return stage.check.stuck(process.post.number, plan.bound()),
             }
         }
     }
-    world.clock.sleep_until(bound).await;
+    stage.clock.sleep_until(bound).await;
     for store in &world.members.stores {
         let left = store.list("", 10).await.unwrap();
         let ours = [mark::NAME, mark::NOTE];
         for (name, left) in left.names.iter().filter(|(name, _)| !ours.contains(&name.as_str())) {
-            world.check.nothing_left(name, left);
+            stage.check.nothing_left(name, left);
         }
     }
     for process in processes.iter().filter(|process| !process.has_crashed()) {
-        if let Err(error) = process.post.tenure.shutdown(world.plan.longest()).await {
-            world.check.not_shut_down(process.post.number, &error);
+        if let Err(error) = process.post.tenure.shutdown(plan.longest()).await {
+            stage.check.not_shut_down(process.post.number, &error);
         }
     }
 }

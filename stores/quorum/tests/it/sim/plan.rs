@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use tenure_testkit::{Random, fault::Faults};
-
-/// The longest grace of a run.
-pub(super) const LONGEST_GRACE: Duration = Duration::from_millis(40);
-/// The longest that a process may stand still or be cut off.
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+use tenure_testkit::{
+    Random,
+    fault::Faults,
+    sim::client::{Habits, LONGEST_GRACE, Locks},
+};
 
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
@@ -43,14 +42,6 @@ pub(super) struct Plan {
     pub(super) locks: Locks,
 }
 
-/// The kind of lock that all names of a run are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Locks {
-    Mutex,
-    /// With some writers that become readers.
-    ReadWrite,
-}
-
 impl Plan {
     pub(super) fn of(seed: u64) -> Self {
         let plan = Self::draw(&mut Random::new(seed ^ 0x0b5e_55ed));
@@ -61,6 +52,26 @@ impl Plan {
     /// Calls of which none goes wrong.
     pub(super) fn calm(&self) -> Faults {
         Faults { patience: self.faults.patience, ..Faults::default() }
+    }
+
+    /// What the clients are told.
+    pub(super) fn habits(&self) -> Habits {
+        Habits {
+            locks: self.locks,
+            quiet: self.quiet,
+            quick: self.quick,
+            drops: self.drops,
+            ends: if self.crashes { 30 } else { 0 },
+            acquire_polls: 16,
+            release_polls: 6,
+            runs: 0,
+            longest_stay: Duration::from_millis(1_500),
+            halvings: 7,
+            stalls: None,
+            alone: false,
+            // A hold that only a majority has is lost with the memory of one of them.
+            unseen_losses: self.wipes,
+        }
     }
 
     fn without_trouble(self) -> Self {

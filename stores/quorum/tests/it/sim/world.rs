@@ -1,35 +1,36 @@
-//! What all processes of a run share.
+//! What all processes of a run share, with the members that they are over.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, AtomicU64, Ordering},
-};
+use std::sync::{Arc, Mutex};
 
-use tenure_core::{Clock, LockName, Store, Timestamp, Token};
+use async_trait::async_trait;
+use tenure_core::{LockName, Store, Token};
 use tenure_quorum::QuorumStore;
 use tenure_testkit::{
     Random,
     check::Checker,
-    fault::{Faults, Tally},
-    sim::{Resources, SimClock},
+    fault::{Faults, Kind, Tally},
+    proto::quorum::majority,
+    sim::{
+        SimClock,
+        client::{Amid, Ground, Stage, Terms},
+    },
 };
 
-use super::{members::Members, plan::Plan, process::options, seen::Seen};
+use super::{
+    members::Members,
+    plan::Plan,
+    process::options,
+    seen::{Seen, Sight},
+};
 
 #[derive(Debug)]
 pub(super) struct World {
+    pub(super) stage: Arc<Stage>,
     pub(super) plan: Plan,
-    pub(super) clock: SimClock,
     pub(super) members: Arc<Members>,
-    pub(super) check: Arc<Checker>,
-    pub(super) tally: Arc<Tally>,
     pub(super) seen: Arc<Seen>,
-    pub(super) names: Vec<LockName>,
     /// What goes wrong on the way to each member.
     faults: Mutex<Vec<Faults>>,
-    resources: Resources,
-    asks: AtomicU64,
-    calm: AtomicBool,
 }
 
 impl World {
@@ -41,19 +42,13 @@ impl World {
     ) -> Arc<Self> {
         let clock = SimClock::true_time();
         let members = Arc::new(Members::new(&plan, &clock, random));
-        let names = ["a", "b"].iter().take(plan.names);
+        let check = Checker::new(members.clone(), clock.clone(), plan.longest(), trace);
         Arc::new(Self {
-            check: Checker::new(members.clone(), clock.clone(), plan.longest(), trace),
-            clock,
+            stage: Stage::new(plan.habits(), plan.names, clock, check, tally.clone()),
             members,
-            tally: tally.clone(),
             seen: seen.clone(),
-            names: names.map(|name| LockName::new(*name).unwrap()).collect(),
             faults: Mutex::new(vec![plan.faults; plan.members]),
             plan,
-            resources: Resources::default(),
-            asks: AtomicU64::new(0),
-            calm: AtomicBool::new(false),
         })
     }
 
@@ -61,39 +56,83 @@ impl World {
     pub(super) async fn found(&self, random: &mut Random) {
         let stores = self.members.stores.iter();
         let members = stores.map(|store| Arc::new(store.clone()) as Arc<dyn Store>).collect();
-        QuorumStore::open(members, options(&self.plan, &self.clock, random)).await.unwrap();
-    }
-
-    pub(super) fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-
-    /// The number of the next ask.
-    pub(super) fn next_ask(&self) -> u64 {
-        self.asks.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// Whether nothing goes wrong any more.
-    pub(super) fn calm(&self) -> bool {
-        self.calm.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn calm_down(&self) {
-        self.calm.store(true, Ordering::Relaxed);
+        let options = options(&self.plan, &self.stage.clock, random);
+        QuorumStore::open(members, options).await.unwrap();
     }
 
     /// What goes wrong on the way to a member, for whoever comes.
     pub(super) fn faults(&self, member: usize) -> Faults {
-        if self.calm() { self.plan.calm() } else { self.faults.lock().unwrap()[member] }
+        if self.stage.calm() { self.plan.calm() } else { self.faults.lock().unwrap()[member] }
     }
 
     pub(super) fn set_faults(&self, member: usize, faults: Faults) {
         self.faults.lock().unwrap()[member] = faults;
     }
 
-    /// A write with `token` reaches the resources.
-    pub(super) fn write(&self, name: &LockName, token: Token) {
-        let written = self.resources.write(name, token);
-        self.check.wrote(name, token, written.accepted, written.harm);
+    /// What a process was at when it ended.
+    async fn autopsy(&self, prefix: &str) {
+        let needed = majority(self.plan.members);
+        for name in &self.stage.names {
+            for parts in self.members.parts(name, prefix).await.into_values() {
+                let most = parts.iter().map(|part| {
+                    let same = parts.iter().filter(|other| other.token == part.token);
+                    same.filter(|other| !other.lingering).count()
+                });
+                let sight = match most.max() {
+                    Some(most) if most >= needed => Sight::EndedHolding,
+                    Some(_) if parts.len() >= needed => Sight::EndedBetweenRounds,
+                    _ => Sight::EndedWithMinority,
+                };
+                self.seen.count(sight);
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Ground for World {
+    fn stage(&self) -> &Arc<Stage> {
+        &self.stage
+    }
+
+    /// Where no call goes wrong, whoever is told that the name is taken has left nothing anywhere.
+    /// Of several, those that were free are let go in the background.
+    async fn denied(&self, name: &LockName, label: &str, terms: &Terms, waited: bool) {
+        if waited || terms.together || !self.plan.quiet {
+            return;
+        }
+        let parts = self.members.parts(name, label).await;
+        let mut left: Vec<_> = parts.into_values().flatten().collect();
+        left.retain(|part| part.label == label);
+        self.stage.check.left_behind(label, name, &left);
+    }
+
+    fn won(&self, name: &LockName, token: Token) {
+        self.members.won(name, token);
+    }
+
+    async fn lets_readers_in(&self, name: &LockName, token: Token) {
+        let really = self.members.let_readers_in(name, token).await;
+        self.stage.check.lets_readers_in(token, really);
+    }
+
+    /// It leaves nothing behind that lasts longer than a lease.
+    fn ended(self: Arc<Self>, process: u64, amid: Option<Amid>) {
+        self.stage.tally.count(Kind::Crashed);
+        match amid {
+            Some(Amid::Acquire) => self.seen.count(Sight::EndedAcquiring),
+            Some(Amid::Release) => self.seen.count(Sight::EndedReleasing),
+            None => {}
+        }
+        tokio::spawn(async move {
+            let (who, prefix) = (format!("process {process}"), format!("process {process},"));
+            self.autopsy(&prefix).await;
+            tokio::time::sleep(self.plan.end_of_the_dead()).await;
+            for name in &self.stage.names {
+                let parts = self.members.parts(name, &prefix).await;
+                let left: Vec<_> = parts.into_values().flatten().collect();
+                self.stage.check.left_behind(&who, name, &left);
+            }
+        });
     }
 }
