@@ -11,7 +11,7 @@ use std::{
 };
 
 use tenure_core::{Clock, Fault, FaultKind, proto::Timestamp};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot};
 
 use super::{Faults, Kind, Tally};
 use crate::Random;
@@ -28,7 +28,10 @@ pub(super) struct Network {
     under_way: Arc<AtomicUsize>,
     cut: AtomicBool,
     /// Whether the process stands still.
-    still: watch::Sender<bool>,
+    still: AtomicBool,
+    /// Wakes what waits for it to go on, in the order in which it began to wait: a seed is to be
+    /// repeated.
+    goes_on: Notify,
     /// Whether calls go on when their callers give them up.
     late_calls: bool,
     last_trouble: AtomicU64,
@@ -76,7 +79,8 @@ impl Network {
             tally,
             under_way: Arc::default(),
             cut: AtomicBool::new(false),
-            still: watch::Sender::new(false),
+            still: AtomicBool::new(false),
+            goes_on: Notify::new(),
             late_calls,
             last_trouble: AtomicU64::new(0),
         }
@@ -91,13 +95,23 @@ impl Network {
     }
 
     pub(super) fn stand_still(&self, still: bool) {
-        self.still.send_replace(still);
+        self.still.store(still, Ordering::Relaxed);
+        if !still {
+            self.goes_on.notify_waiters();
+        }
     }
 
     /// Waits while the process stands still.
     async fn awake(&self) {
-        // The sender is here, so it cannot be gone.
-        let _ = self.still.subscribe().wait_for(|still| !still).await;
+        loop {
+            let goes_on = self.goes_on.notified();
+            let mut goes_on = std::pin::pin!(goes_on);
+            goes_on.as_mut().enable();
+            if !self.still.load(Ordering::Relaxed) {
+                return;
+            }
+            goes_on.await;
+        }
     }
 
     pub(super) fn last_trouble(&self) -> Timestamp {

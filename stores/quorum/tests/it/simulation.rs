@@ -61,12 +61,15 @@ const TROUBLES: &[Kind] = &[
 #[test]
 fn simulation_of_one_quorum_can_be_repeated() {
     let seed = std::env::var("TENURE_SIM_SEED").ok().and_then(|seed| seed.parse().ok());
-    let run = || -> Run { simulate(seed.unwrap_or(7), &Arc::default(), &Arc::default(), true) };
-    let (one, other) = (run(), run());
-    for line in &one.trace {
-        println!("{line}");
+    // In the others many calls wait for a process that stands still.
+    for seed in seed.map_or(vec![7, 15, 131, 152, 160, 435], |seed: u64| vec![seed]) {
+        let run = || -> Run { simulate(seed, &Arc::default(), &Arc::default(), true) };
+        let (one, other) = (run(), run());
+        for line in &one.trace {
+            println!("{line}");
+        }
+        assert_eq!((one.violation, one.fingerprint), (None, other.fingerprint), "seed {seed}");
     }
-    assert_eq!((one.violation, one.fingerprint), (None, other.fingerprint));
 }
 
 /// No rule may need more seeds than this to be noticed.
