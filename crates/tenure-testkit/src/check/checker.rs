@@ -9,8 +9,8 @@ use tenure_core::{Clock, Timestamp};
 use tokio::sync::Notify;
 
 use super::{
-    Counts, Keeper, Violation, history::History, latches::Latches, line::Line,
-    observers::Observers, tokens::Tokens, watched::Hold,
+    Counts, Keeper, Violation, forgotten::Forgotten, history::History, latches::Latches,
+    line::Line, observers::Observers, tokens::Tokens, watched::Hold,
 };
 use crate::clock::SimClock;
 
@@ -40,6 +40,7 @@ pub(super) struct State {
     pub(super) data_lost: bool,
     /// When leases were last lost with the data or taken away.
     pub(super) leases_gone: Option<Timestamp>,
+    pub(super) forgotten: Forgotten,
 }
 
 impl Checker {
@@ -61,6 +62,7 @@ impl Checker {
             latches: Latches::default(),
             data_lost: false,
             leases_gone: None,
+            forgotten: Forgotten::default(),
         };
         let failed = Notify::new();
         Arc::new(Self { keeper, clock, longest_lease, state: Mutex::new(state), failed })

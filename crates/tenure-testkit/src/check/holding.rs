@@ -38,7 +38,8 @@ impl Checker {
             began: now,
             failed: false,
             gone: false,
-            orphaned: false,
+            // Who holds several names is told of the first when it has the last.
+            orphaned: state.forgotten.has(&name, token),
             ended: None,
             released: None,
         };

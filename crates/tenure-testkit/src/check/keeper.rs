@@ -16,6 +16,11 @@ pub trait Keeper: fmt::Debug + Send + Sync {
     fn tells_readers_apart(&self) -> bool {
         true
     }
+
+    /// The time in the greatest token that it has given out, zero if it cannot say.
+    fn last_token_time(&self) -> u64 {
+        0
+    }
 }
 
 /// A store that runs on true time.
@@ -23,5 +28,9 @@ pub trait Keeper: fmt::Debug + Send + Sync {
 impl Keeper for MemoryStore {
     async fn kept(&self, name: &LockName) -> Snapshot {
         self.inspect(name).await.unwrap_or_default()
+    }
+
+    fn last_token_time(&self) -> u64 {
+        Self::last_token_time(self)
     }
 }

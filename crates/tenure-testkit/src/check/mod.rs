@@ -5,6 +5,7 @@
 mod checker;
 mod counts;
 mod election;
+mod forgotten;
 mod history;
 mod holding;
 mod keeper;

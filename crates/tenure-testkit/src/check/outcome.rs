@@ -105,6 +105,7 @@ impl Checker {
         state.history.record(now, format_args!("the store loses its data"));
         state.data_lost = true;
         state.leases_gone = Some(now);
+        state.forgotten.all(self.keeper.last_token_time());
         for hold in &mut state.holds {
             (hold.gone, hold.orphaned) = (true, true);
         }
@@ -116,6 +117,7 @@ impl Checker {
         let mut state = self.lock();
         state.history.record(now, format_args!("{name} is taken from its holder"));
         state.leases_gone = Some(now);
+        state.forgotten.those_of(name, self.keeper.last_token_time());
         for hold in state.holds.iter_mut().filter(|hold| hold.watched.name == *name) {
             hold.orphaned = true;
         }
