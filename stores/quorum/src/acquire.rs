@@ -381,12 +381,14 @@ impl Asking<'_> {
         let mut in_doubt = self.may_hold_anywhere();
         let unmarked = self.statuses.iter().any(|status| matches!(status, Status::Unmarked { .. }));
         let statuses = self.statuses.clone();
-        if in_doubt && known.is_none() && need_somebody(&statuses) {
-            // The next ask would come to the same, so it is not left to that one. What is known was
-            // granted before, and a repeat may have changed it.
-            in_doubt = false;
-            self.attempt_is_over(ttl);
-            self.give_back().await;
+        if in_doubt && need_somebody(&statuses) {
+            // The next ask would come to the same, so it is not left to that one. What was granted
+            // before stays, and may be another kind of hold by now if a majority did as it was asked.
+            in_doubt = known.is_some() && self.ballot.may_hold_majority();
+            if known.is_none() {
+                self.attempt_is_over(ttl);
+                self.give_back().await;
+            }
         } else if in_doubt && known.is_none() {
             quorum.shared.holds.left_in_doubt(self.attempt, quorum.shared.options.now(), ttl);
         }

@@ -237,6 +237,13 @@ impl Ballot {
         !matches!(self.seats.get(member), None | Some(Seat::Busy | Seat::Failed))
     }
 
+    /// Whether a majority may keep something of this acquire.
+    #[must_use]
+    pub fn may_hold_majority(&self) -> bool {
+        let holding = (0..self.seats.len()).filter(|member| self.may_hold(*member)).count();
+        holding >= majority(self.seats.len())
+    }
+
     /// How many of the members granted it or may have, counted or not.
     #[must_use]
     pub fn granted(&self) -> usize {

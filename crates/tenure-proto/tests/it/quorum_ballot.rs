@@ -91,6 +91,9 @@ fn only_a_member_that_answered_no_or_failed_keeps_nothing_for_certain() {
     let may_hold: Vec<_> = (0..6).filter(|member| ballot.may_hold(*member)).collect();
     assert_eq!(may_hold, [2, 3, 4, 5], "the last one has not answered");
     assert!(!ballot.may_hold(6), "there is no such member");
+    assert!(ballot.may_hold_majority());
+    ballot.voted(5, Vote::Busy);
+    assert!(!ballot.may_hold_majority(), "three of six are none");
 }
 
 /// What comes of a repeat that knows of token 5: member 0 grants it anew, member 1 keeps it, and
