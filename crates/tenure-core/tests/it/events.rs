@@ -15,7 +15,7 @@ use tracing::{
 
 use crate::{
     flawed::{Flaw, on_flawed},
-    settle,
+    settle, subscribed,
 };
 
 const TTL: Duration = Duration::from_secs(3);
@@ -73,7 +73,7 @@ impl Subscriber for Listener {
 /// Runs `scene` on this thread, for a listener that hears all of it.
 fn heard<F: Future<Output = ()>>(scene: impl FnOnce(Listener) -> F) {
     let listener = Listener::default();
-    tracing::subscriber::with_default(listener.clone(), || {
+    subscribed(listener.clone(), || {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(scene(listener));
     });
