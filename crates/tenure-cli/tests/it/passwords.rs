@@ -14,7 +14,7 @@ const SENTINEL: &str = "s3ntinel-passw0rd";
 /// Every command, spoken loudly and in JSON.
 const COMMANDS: [&[&str]; 6] = [
     &["run", "name", "--", "true"],
-    &["run", "name", "--wait", "10ms", "--", "true"],
+    &["run", "name", "--wait", "30s", "--", "true"],
     &["ls"],
     &["show", "name"],
     &["break", "name", "--yes"],
