@@ -10,11 +10,10 @@ use tenure_proto::{
 
 use crate::{
     AcquireError, Clock, Entropy, Fault, LockName, Store,
-    defaults::DefaultsOf,
     engine::{Agenda, Refusal, Slot, Slots},
     error::{Lost, Place},
     observe::Observer,
-    options::{Options, Settings, shortened},
+    options::{DefaultsOf, Options, Settings, shortened},
 };
 
 /// The claim window inside the process where the store has none.

@@ -6,48 +6,38 @@
 mod acquire;
 mod acquisition;
 pub mod clock;
-mod contention;
 mod context;
-mod defaults;
 mod driver;
 mod engine;
 mod entropy;
 pub mod error;
-mod fault;
-mod guard;
-mod handover;
-mod hints;
 pub mod kinds;
-mod lease;
-mod memory;
+mod local;
 mod names;
 pub mod observe;
-mod offer;
 mod options;
-mod scope;
 pub mod store;
 mod tenure;
-mod together;
 
+pub use acquisition::guard::Guard;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use defaults::Defaults;
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{
     AcquireError, AllReleaseError, AnyError, LatchError, LookError, Lost, ReleaseError,
     ShutdownError,
 };
-pub use fault::{Fault, FaultKind};
-pub use guard::Guard;
-pub use hints::{HintBoard, Wakeups};
 pub use kinds::{
-    All, AllGuard, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Semaphore,
-    WriteGuard,
+    All, AllGuard, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Scope,
+    Semaphore, WriteGuard, scope,
 };
-pub use memory::{MemoryStore, Saved};
 pub use names::{LockName, NameError};
-pub use options::Busy;
-pub use scope::{Scope, scope};
-pub use store::Store;
+pub use options::{Busy, Defaults};
+pub use store::{
+    Store,
+    fault::{Fault, FaultKind},
+    hints::{HintBoard, Wakeups},
+    memory::{MemoryStore, Saved},
+};
 pub use tenure::{Tenure, TenureBuilder};
 pub use tenure_proto as proto;
 pub use tenure_proto::{

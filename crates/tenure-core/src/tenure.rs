@@ -8,13 +8,13 @@ use crate::{
     Clock, Entropy, LockName, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
     context::Context,
-    defaults::{Defaults, DefaultsOf},
     driver::before,
     engine::{self, Agenda, Engine, Slots},
     error::ShutdownError,
-    handover::Seats,
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
+    local::Queues,
     observe::Observer,
+    options::{Defaults, DefaultsOf},
 };
 
 /// One opened store. Cheap to clone; all clones are one.
@@ -242,7 +242,7 @@ impl TenureBuilder {
         let context =
             Context::new(self.store, self.clock, self.entropy, (agenda, slots), self.defaults);
         let context = Arc::new(context);
-        let acquirer = Acquirer { seats: Seats::new(&context), context };
+        let acquirer = Acquirer { queues: Queues::new(&context), context };
         (Tenure { acquirer: Arc::new(acquirer), engine: None }, engine.run())
     }
 }

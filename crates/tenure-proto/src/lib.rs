@@ -13,7 +13,7 @@
 //! - **S5 Nothing leaks.** What was abandoned is taken back: [`cleanup`].
 //! - **S6 Wake-ups are hints.** Every waiter knows when to look again: [`queue`].
 //! - **S7 The watchdog ends with the guard.** [`hold`], [`renewal`].
-//! - **S8 Order.** First come, first served, turns bounded: [`queue`], [`turn`].
+//! - **S8 Order.** First come, first served, turns bounded: [`queue`], [`local`].
 //! - **S9 Faults are values.** Lost, unknown and busy are different answers: [`renewal`], [`queue`].
 
 pub mod all;
@@ -25,6 +25,7 @@ pub mod hold;
 pub mod incarnation;
 pub mod latch;
 pub mod lease;
+pub mod local;
 pub mod look;
 pub mod owner;
 pub mod queue;
@@ -33,7 +34,6 @@ pub mod renewal;
 pub mod rule;
 pub mod time;
 pub mod token;
-pub mod turn;
 
 pub use backoff::Backoff;
 pub use hold::{Hold, LostReason, Terms};

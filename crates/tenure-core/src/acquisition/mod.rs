@@ -1,8 +1,10 @@
 //! One acquisition, from before its first call until the store has its last word.
 //!
-//! It is asked for, a [lease](crate::lease) answers for it, and in the end the store is told. Dropping
+//! It is asked for, a [lease] answers for it, and in the end the store is told. Dropping
 //! it at any stage leaves the rest to the engine (promise S5).
 
+pub(crate) mod guard;
+pub(crate) mod lease;
 mod release;
 
 use std::{sync::Arc, time::Duration};

@@ -27,10 +27,10 @@ pub(crate) trait Watched: fmt::Debug + Send + Sync {
     fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed);
 }
 
-/// Something that a task was offered.
-pub(crate) trait Unclaimed: fmt::Debug + Send + Sync {
-    /// The task has not taken it in time: it goes on to the next.
-    fn pass_on(&self);
+/// Queues of a process, as the engine sees them.
+pub(crate) trait OnTime: fmt::Debug + Send + Sync {
+    /// It is time to see whether the task at the head of a queue does what it was to do.
+    fn on_time(self: Arc<Self>, name: &LockName, now: Timestamp);
 }
 
 /// Something to look at when its time comes.
@@ -40,8 +40,21 @@ pub(crate) enum Job {
     Watch(Arc<dyn Watched>),
     /// Something to be released.
     TakeBack(TakeBack),
-    /// Something that a task was to take by now.
-    PassOn(Weak<dyn Unclaimed>),
+    /// The queue of a name, whose head was to go on by now.
+    LookAtQueue(Weak<dyn OnTime>, LockName),
+}
+
+/// Wakes the engine when it is dropped, if that has to look sooner than it had planned.
+#[derive(Debug, Default)]
+#[must_use = "it is to be dropped when nothing is locked"]
+pub(crate) struct WakesEngine<'a>(Option<&'a Notify>);
+
+impl Drop for WakesEngine<'_> {
+    fn drop(&mut self) {
+        if let Some(engine) = self.0 {
+            engine.notify_one();
+        }
+    }
 }
 
 /// All that the engine has to look at. The slots bound it: whoever puts something here has one.
@@ -65,9 +78,15 @@ impl Agenda {
         Arc::new(Self { state: Mutex::default(), engine: engine.clone() })
     }
 
-    /// Puts a job on the agenda. The engine is only woken if it would look too late by itself, so
-    /// a quick acquire and release does not cost a switch of threads.
+    /// Puts a job on the agenda.
     pub(crate) fn schedule(&self, at: Timestamp, job: Job) -> Key {
+        self.schedule_quietly(at, job).0
+    }
+
+    /// The same where something is locked: the engine's waker is called when what comes with the key
+    /// is dropped. It is only woken if it would look too late by itself, so a quick acquire and release
+    /// does not cost a switch of threads.
+    pub(crate) fn schedule_quietly(&self, at: Timestamp, job: Job) -> (Key, WakesEngine<'_>) {
         let mut state = self.lock();
         let key = (at, state.next_id);
         state.next_id += 1;
@@ -76,11 +95,7 @@ impl Agenda {
         if too_late {
             state.planned = Some(at);
         }
-        drop(state);
-        if too_late {
-            self.engine.notify_one();
-        }
-        key
+        (key, WakesEngine(too_late.then_some(&*self.engine)))
     }
 
     /// Takes a job off the agenda, if it still stands there.

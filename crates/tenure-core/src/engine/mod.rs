@@ -11,7 +11,7 @@ mod thread;
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
-pub(crate) use agenda::{Agenda, Job, Key, Unclaimed, Watched};
+pub(crate) use agenda::{Agenda, Job, Key, OnTime, WakesEngine, Watched};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
 pub(crate) use take_back::TakeBack;
@@ -73,9 +73,9 @@ impl Engine {
         for job in self.agenda.take_due(now) {
             match job {
                 Job::TakeBack(job) => calls.push(Box::pin(self.take_back(job))),
-                Job::PassOn(offered) => {
-                    if let Some(offered) = offered.upgrade() {
-                        offered.pass_on();
+                Job::LookAtQueue(queues, name) => {
+                    if let Some(queues) = queues.upgrade() {
+                        queues.on_time(&name, now);
                     }
                 }
                 Job::Watch(lease) => {

@@ -13,7 +13,7 @@ use tenure_proto::queue::Mode;
 use super::target::Target;
 use crate::{
     AcquireError, Busy,
-    guard::Guard,
+    acquisition::guard::Guard,
     options::{Options, setters},
 };
 

@@ -18,7 +18,7 @@ pub use election::{Election, Leaders, Leadership};
 pub use latch::{Latch, LatchWait};
 pub use lock::{Lock, TryLock};
 pub use mutex::Mutex;
-pub use reentrant::{Reentrant, ReentrantGuard, ReentrantLock, ReentrantTryLock};
+pub use reentrant::{Reentrant, ReentrantGuard, ReentrantLock, ReentrantTryLock, Scope, scope};
 pub use rwlock::RwLock;
 pub use semaphore::Semaphore;
 pub use write_guard::{DowngradeError, WriteGuard};

@@ -8,8 +8,8 @@ use tracing::Instrument;
 use crate::{
     AcquireError, Fault, FaultKind, LockName, NameError,
     acquire::{self, Acquirer},
+    acquisition::guard::Guard,
     context::Context,
-    guard::Guard,
     options::{Options, Settings},
 };
 

@@ -4,9 +4,9 @@ use std::{ops::Deref, time::Duration};
 
 use crate::{
     AnyError,
+    acquisition::guard::Guard,
+    acquisition::lease::Downgraded,
     error::{Lost, ReleaseError, Trouble},
-    guard::Guard,
-    lease::Downgraded,
 };
 
 /// One exclusive hold of an [`RwLock`](super::RwLock): a [`Guard`] that can become a reader's.

@@ -154,7 +154,7 @@ async fn a_lead_given_to_a_future_that_is_not_polled_goes_on_with_what_it_carrie
     assert!((&mut waiting).now_or_never().is_none());
     let theirs = visitor(&other);
     settle().await;
-    // The turn is over, so the lead goes on, with the lease that is to be let go.
+    // The turn is over, so the head goes on, with the lease that is to be let go.
     clock.advance(Duration::from_millis(100));
     guard.release().await.unwrap();
     let next = visitor(&tenure);
@@ -305,4 +305,54 @@ async fn a_task_that_does_not_wait_and_takes_over_a_place_leaves_none() {
     settle().await;
     assert_eq!(waiters(&store, "a").await, 0);
     drop(held);
+}
+
+#[tokio::test]
+async fn a_guard_that_was_lost_long_ago_lets_nobody_of_its_process_ask_the_store() {
+    let (tenure, store, clock) = running();
+    let lost = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    store.evict(lost.name()).await.unwrap();
+    clock.advance(TTL);
+    settle().await;
+    lost.check().unwrap_err();
+    let held = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let waiting = tokio::spawn(tenure.mutex("a").ttl(TTL).lock().into_future());
+    settle().await;
+    drop(lost);
+    settle().await;
+    assert_eq!(waiters(&store, "a").await, 0, "it waits here, for the task that holds it");
+    held.release().await.unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap().token().pass(), 1);
+}
+
+#[tokio::test]
+async fn a_reader_that_was_a_writer_passes_its_lease_to_nobody() {
+    let (tenure, store, _clock) = running();
+    let lock = tenure.rwlock("a").ttl(TTL);
+    let reader = lock.write().await.unwrap().downgrade().await.unwrap();
+    store.evict(reader.name()).await.unwrap();
+    let writer = lock.write().await.unwrap();
+    let waiting = tokio::spawn(lock.write().into_future());
+    settle().await;
+    drop(reader);
+    settle().await;
+    writer.check().unwrap();
+    assert!(!waiting.is_finished(), "two writers");
+    waiting.abort();
+}
+
+#[test]
+fn a_release_is_no_loss_because_the_next_task_is_gone() {
+    let passed = OnCount::of("tenure_passes_total");
+    passed.run(async {
+        let (tenure, _stopped, _store, clock) = on_manual_clock();
+        let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+        let mut waiting = Box::pin(tenure.mutex("a").ttl(TTL).lock().into_future());
+        assert!((&mut waiting).now_or_never().is_none());
+        passed.next_time(move || {
+            drop(waiting);
+            clock.advance(TTL);
+        });
+        guard.release().await.unwrap();
+    });
 }

@@ -6,7 +6,7 @@ use proptest::{
 };
 use tenure_proto::rule::{Rule, break_rule};
 
-use crate::{hold_histories, queue_model, safety, turn};
+use crate::{hold_histories, local_queue, queue_model, safety, turn};
 
 /// Whether a promise holds.
 type Scenario = fn() -> bool;
@@ -27,6 +27,8 @@ const SCENARIOS: &[(Rule, Scenario)] = &[
     (Rule::RepeatNeverExtends, safety::a_repeat_extends_nothing),
     (Rule::PassRaisesToken, || turn::passes(1_000).1),
     (Rule::TurnIsBounded, || turn::passes(1_000).0 <= 64),
+    (Rule::UntakenGoesOn, local_queue::goes_on),
+    (Rule::UntakenGoesOn, local_queue::goes_on),
 ];
 
 const QUEUE: &[Rule] = &[

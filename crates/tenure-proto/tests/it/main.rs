@@ -15,6 +15,7 @@ mod hold_histories;
 mod incarnation;
 mod latch;
 mod lease;
+mod local_queue;
 mod look;
 mod modes;
 mod owner;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tenure_proto::{
     Timestamp, Token, Ttl,
-    turn::{AtRelease, LENGTH, Next, PASSES, Turn},
+    local::turn::{AtRelease, LENGTH, Next, PASSES, Turn},
 };
 
 use crate::world::{at, ms};

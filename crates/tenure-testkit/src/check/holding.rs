@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_core::{
     Clock, Guard, LockName, LostReason, Timestamp,
-    proto::{queue::Mode, turn},
+    proto::{local::turn, queue::Mode},
 };
 
 use super::{

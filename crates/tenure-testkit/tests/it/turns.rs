@@ -10,9 +10,9 @@ use std::{
 use tenure_core::{
     Clock, Guard, MemoryStore, Mutex, Tenure,
     proto::{
+        local::turn,
         queue::Mode,
         rule::{Rule, break_rule},
-        turn,
     },
 };
 use tenure_testkit::{

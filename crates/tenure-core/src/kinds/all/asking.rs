@@ -19,9 +19,9 @@ use tenure_proto::{
 use super::{group::groups, guard::AllGuard, part::Part};
 use crate::{
     AcquireError, Busy, LockName,
+    acquisition::guard::Guard,
     context::Context,
     driver::{Either, any, first},
-    guard::Guard,
     kinds::target::Target,
     options::{Options, Settings, setters},
 };

@@ -8,9 +8,9 @@ use super::part::Part;
 use crate::{
     AcquireError, Busy, Fault,
     acquire::timed_out,
+    acquire::together::{Joint, Wanted, try_together},
+    acquisition::guard::Guard,
     context::Context,
-    guard::Guard,
-    together::{Joint, Wanted, try_together},
 };
 
 /// Locks of one store that stand beside each other in the order.
@@ -80,7 +80,7 @@ impl Group<'_> {
                 Busy { name: self.part(index).name.clone(), holder, ahead, here: false }
             }
             Joint::BusyHere(index) => {
-                self.first.target.acquirer().seats.in_the_way(&self.part(index).name, u64::MAX)
+                self.first.target.acquirer().queues.in_the_way(&self.part(index).name, None)
             }
         };
         if !tries {

@@ -7,9 +7,9 @@ use tenure_proto::{Timestamp, Token};
 
 use crate::{
     LockName,
+    acquisition::guard::Guard,
     driver::{Either, any, first},
     error::{AllReleaseError, Lost},
-    guard::Guard,
 };
 
 /// Several locks, held together. It is lost as soon as one of them is.

@@ -14,14 +14,16 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::guard::ReentrantGuard;
+use super::{
+    guard::ReentrantGuard,
+    scope::{Key, Scope, SharedHold, Stay},
+};
 use crate::{
     AcquireError, Busy, NameError,
     acquire::timed_out,
     driver::before,
     kinds::target::Target,
     options::{Options, setters},
-    scope::{Key, Scope, SharedHold, Stay},
 };
 
 type Locked = Result<ReentrantGuard, AcquireError>;
@@ -100,7 +102,7 @@ impl Attempt {
         // Whoever passes asks the store, or finds that another future of the scope has done so.
         let gate = stay.gate();
         let Some(passed) = before(&*context.clock, give_up, gate.lock()).await else {
-            let busy = target.acquirer().seats.in_the_way(stay.name(), u64::MAX);
+            let busy = target.acquirer().queues.in_the_way(stay.name(), None);
             return Err(timed_out(context, asked, busy));
         };
         if let Some(hold) = stay.enter().filter(|_| kept(Rule::ScopeAsksOnce)) {

@@ -4,7 +4,8 @@ use std::{ops::Deref, sync::Arc};
 
 use tenure_proto::rule::{Rule, kept};
 
-use crate::{error::ReleaseError, guard::Guard, scope::SharedHold};
+use super::scope::SharedHold;
+use crate::{acquisition::guard::Guard, error::ReleaseError};
 
 /// One of the guards by which a scope holds a [`Reentrant`](super::Reentrant) lock.
 ///

@@ -2,18 +2,17 @@
 
 mod attempt;
 mod guard;
+mod scope;
 
 use std::fmt;
 
 pub use attempt::{ReentrantLock, ReentrantTryLock};
 pub use guard::ReentrantGuard;
+pub use scope::{Scope, scope};
 
 use self::attempt::Attempt;
 use super::{look::look, target::Target};
-use crate::{
-    options::{Options, setters},
-    scope::Scope,
-};
+use crate::options::{Options, setters};
 
 /// A mutex that a [`Scope`] which holds it enters again. A handle: cheap to make, to clone and to
 /// drop.

@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use crate::{LockName, options::Options};
+use super::Options;
+use crate::LockName;
 
 /// What a lock uses where neither its handle nor its acquisition says something.
 ///

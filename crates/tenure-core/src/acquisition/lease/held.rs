@@ -49,11 +49,6 @@ impl Held {
         self.over = true;
         self.lease.abandon(self.generation)
     }
-
-    /// A hold that nobody received: what it stood for is somebody else's business now.
-    pub(super) fn forget(mut self) {
-        self.over = true;
-    }
 }
 
 impl Drop for Held {

@@ -4,11 +4,11 @@ use std::{future::Future, time::Duration};
 
 use tenure_proto::{Timestamp, Token};
 
+use super::lease::{Downgraded, Ended, Held};
 use crate::{
     LockName,
     driver::{Either, first},
     error::{Lost, Place, ReleaseError},
-    lease::{Downgraded, Ended, Held},
 };
 
 /// One hold of a lock. While it lives its lease is renewed in the background.

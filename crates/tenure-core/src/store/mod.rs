@@ -49,6 +49,10 @@
 //!     may have forgotten a part. It tells of the store that answers now, so two looks that show the
 //!     same one vouch for every answer between them. What somebody deletes is no loss.
 
+pub(crate) mod fault;
+pub(crate) mod hints;
+pub(crate) mod memory;
+
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;

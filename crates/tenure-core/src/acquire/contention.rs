@@ -10,14 +10,15 @@ use tenure_proto::{
 
 use crate::{
     AcquireError, Fault, FaultKind, LockName, Store,
-    acquisition::Acquisition,
+    acquisition::guard::Guard,
+    acquisition::{
+        Acquisition,
+        lease::{Along, Lease},
+    },
     context::Context,
     driver::{before_or, pause},
     engine::Slot,
-    guard::Guard,
-    handover::Lead,
-    lease::Lease,
-    offer::Leading,
+    local::Head,
     options::{Busy, Settings},
 };
 
@@ -32,15 +33,15 @@ pub(crate) enum Outcome {
     Busy(Busy),
 }
 
-/// One contender of this process at the store. Dropping it passes the lead on, with the place in
-/// the queue that it has.
+/// One contender of this process at the store. Dropping it leaves the queue of the process, and the
+/// next one goes on with the place that it has in the store's.
 pub(crate) struct Contention<'a> {
     context: &'a Arc<Context>,
     name: &'a LockName,
     settings: &'a Settings,
     asked: Timestamp,
     give_up: Timestamp,
-    lead: Leading,
+    head: Option<Head<Lease>>,
     acquisition: Option<Box<Acquisition>>,
     backoff: Backoff,
     faults_since: Option<Timestamp>,
@@ -61,17 +62,17 @@ impl<'a> Contention<'a> {
         settings: &'a Settings,
         asked: Timestamp,
         give_up: Timestamp,
-        mut lead: Option<Lead>,
+        head: Option<Head<Lease>>,
     ) -> Self {
-        let acquisition = lead.as_mut().and_then(|lead| lead.cargo.begun.take());
+        let begun = head.as_ref().and_then(|head| head.along(|along| along.begun.take()));
         Self {
-            acquisition,
+            acquisition: begun.flatten(),
             context,
             name,
             settings,
             asked,
             give_up,
-            lead: lead.into(),
+            head,
             backoff: Backoff::new(Duration::from_millis(5), Duration::from_secs(1)),
             faults_since: None,
             seen: Busy { name: name.clone(), holder: None, ahead: 0, here: false },
@@ -98,7 +99,7 @@ impl<'a> Contention<'a> {
                 Step::AskAgain { at } => at.min(self.give_up),
             };
             if let Some(acquisition) = &mut self.acquisition {
-                self.lead.waits(self.context, at);
+                self.head.iter().for_each(|head| head.waits(at));
                 pause(&*self.context.clock, at, acquisition.wakeups()).await;
             }
             if self.context.now() >= self.give_up {
@@ -126,9 +127,9 @@ impl<'a> Contention<'a> {
         let useful = sent.saturating_add(ttl.min(LONGEST_CALL));
         let until = if tries { useful } else { useful.min(self.give_up) };
         let Context { store, clock, .. } = &**self.context;
-        let leaving = |lead: &mut Lead| lead.cargo.over.as_ref().map(|over| over.owner());
-        let leaving = self.lead.with(leaving).flatten();
-        let waits = || self.lead.waits(self.context, until);
+        let over = |along: &mut Along| along.over.as_ref().map(|over| over.owner());
+        let leaving = self.head.as_ref().and_then(|head| head.along(over)).flatten();
+        let waits = || self.head.iter().for_each(|head| head.waits(until));
         match leaving {
             Some(owner) => {
                 before_or(&**clock, until, store.turn(self.name, &owner, &ask), waits).await
@@ -156,9 +157,9 @@ impl<'a> Contention<'a> {
                 };
                 let waited = received.since(self.asked);
                 self.context.observer.acquired(self.name, token, waited);
-                let (lead, held) = (self.lead.take(), (hold, token));
+                let (head, held) = (self.head.take(), (hold, token));
                 let wants = &self.settings.wants();
-                let held = Lease::start(self.context, self.name, acquisition, held, wants, lead);
+                let held = Lease::start(self.context, self.name, acquisition, held, wants, head);
                 Ok(Step::Done(Outcome::Acquired(Guard::new(held))))
             }
             Some(Ok(Answer::Busy { retry_after, ahead, holder, place })) => {
@@ -179,8 +180,7 @@ impl<'a> Contention<'a> {
                 if let Some(on_busy) = &self.settings.on_busy {
                     on_busy(&self.seen);
                 }
-                let holder = &self.seen.holder;
-                self.lead.with(|lead| lead.saw(holder.clone()));
+                self.head.iter().for_each(|head| head.saw(self.seen.holder.clone()));
                 Ok(Step::AskAgain { at: received.saturating_add(retry_after) })
             }
             Some(Err(fault)) => self.fault(sent, received, fault, tries),
@@ -237,8 +237,9 @@ impl<'a> Contention<'a> {
     }
 
     /// The store answered a turn: it has let the earlier lease go.
-    fn let_go_done(&mut self) {
-        if let Some(mut over) = self.lead.with(|lead| lead.cargo.over.take()).flatten() {
+    fn let_go_done(&self) {
+        let over = self.head.as_ref().and_then(|head| head.along(|along| along.over.take()));
+        if let Some(mut over) = over.flatten() {
             over.released();
         }
     }
@@ -267,8 +268,9 @@ pub(crate) fn unanswered() -> Fault {
 
 impl Drop for Contention<'_> {
     fn drop(&mut self) {
-        if let Some(mut lead) = self.lead.take() {
-            lead.cargo.begun = self.acquisition.take();
+        if let Some(head) = &self.head {
+            let begun = self.acquisition.take();
+            head.along(|along| along.begun = begun);
         }
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use tenure_proto::rule::{Rule, kept};
 
-use crate::{LockName, context::Context, guard::Guard};
+use crate::{LockName, acquisition::guard::Guard, context::Context};
 
 tokio::task_local! {
     static CURRENT: Scope;

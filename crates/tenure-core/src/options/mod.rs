@@ -1,7 +1,11 @@
 //! What is asked for one acquisition, checked once into something that cannot be wrong.
 
+mod defaults;
+
 use std::{sync::Arc, time::Duration};
 
+pub use self::defaults::Defaults;
+pub(crate) use self::defaults::DefaultsOf;
 use crate::LockName;
 use tenure_proto::{
     Grace, OutOfRange, Terms, Ttl,

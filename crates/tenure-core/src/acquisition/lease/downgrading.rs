@@ -87,7 +87,7 @@ impl Lease {
     /// What to ask, the token to be kept, and until when to ask.
     fn prepare(&self, generation: u64) -> Result<(Ask, Token, Timestamp), Lost> {
         let now = self.context.now();
-        let mut state = self.lock();
+        let state = self.lock();
         let token = state.token;
         self.still_held(&state, generation, now)?;
         let ask = Ask {
@@ -103,10 +103,11 @@ impl Lease {
             label: String::new(),
         };
         let give_up = now.saturating_add(PATIENCE).min(state.hold.deadline());
-        // A shared lease is not to be handed to a task that waits for an exclusive one.
-        let lead = kept(Rule::SharedLeaseNotHandedOver).then(|| state.lead.take());
         drop(state);
-        drop(lead);
+        // A shared lease is not to be handed to a task that waits for an exclusive one.
+        if kept(Rule::SharedLeaseNotHandedOver) {
+            self.leave_queue();
+        }
         Ok((ask, token, give_up))
     }
 

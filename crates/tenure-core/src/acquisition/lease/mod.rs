@@ -17,18 +17,23 @@ use tenure_proto::{
     hold::Action,
     queue::{Contender, Mode},
     rule::{Rule, kept},
-    turn::Turn,
 };
 use tokio::sync::Notify;
 
+use super::Acquisition;
 use crate::{
-    LockName, acquisition::Acquisition, context::Context, driver::before, engine::Key, error::Lost,
-    handover::Lead, options::Wants,
+    LockName,
+    context::Context,
+    driver::before,
+    engine::Key,
+    error::Lost,
+    local::{Head, PassedOn},
+    options::Wants,
 };
 
-/// What goes along with a lead from task to task.
+/// What goes along with the head of a queue from task to task.
 #[derive(Debug, Default)]
-pub(crate) struct Cargo {
+pub(crate) struct Along {
     /// One that another task began, with its place in the store's queue.
     pub(crate) begun: Option<Box<Acquisition>>,
     /// One whose hold is over, to be let go in the same step.
@@ -42,6 +47,8 @@ pub(crate) struct Lease {
     context: Arc<Context>,
     name: LockName,
     owner: Owner,
+    /// The head of the queue of its process; none for a fair lock.
+    head: Option<Head<Self>>,
     state: Mutex<State>,
     news: Notify,
 }
@@ -50,9 +57,6 @@ pub(crate) struct Lease {
 struct State {
     hold: Hold,
     token: Token,
-    turn: Turn,
-    /// The right to choose who in this process comes next; none for a fair lock.
-    lead: Option<Lead>,
     /// None once its end is known to somebody else.
     acquisition: Option<Box<Acquisition>>,
     scheduled: Option<Key>,
@@ -88,7 +92,7 @@ impl Lease {
         mut acquisition: Box<Acquisition>,
         (hold, token): (Hold, Token),
         wants: &Wants,
-        lead: Option<Lead>,
+        head: Option<Head<Self>>,
     ) -> Held {
         let now = context.now();
         acquisition.granted();
@@ -96,11 +100,10 @@ impl Lease {
             context: context.clone(),
             name: name.clone(),
             owner: acquisition.owner(),
+            head,
             state: Mutex::new(State {
                 hold,
                 token,
-                turn: Turn::begin(now),
-                lead,
                 acquisition: Some(acquisition),
                 scheduled: None,
                 held_since: now,
@@ -110,10 +113,10 @@ impl Lease {
             }),
             news: Notify::new(),
         });
-        let mut state = lease.lock();
-        if let Some(lead) = &state.lead {
-            lead.held_by(&lease);
+        if let Some(head) = &lease.head {
+            head.granted(Arc::downgrade(&lease), now);
         }
+        let mut state = lease.lock();
         lease.plan(&mut state, now);
         drop(state);
         Held::new(lease, 0, token)
@@ -125,24 +128,6 @@ impl Lease {
 
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.context
-    }
-
-    /// Who holds it, for people to see; nobody if it is over.
-    pub(crate) fn contender(&self) -> Option<Contender> {
-        let now = self.context.now();
-        let state = self.lock();
-        if state.hold.ended() || matches!(state.hold.next_action(now), Action::TellLost(_)) {
-            return None;
-        }
-        let held = u64::try_from(now.since(state.held_since).as_micros()).unwrap_or(u64::MAX);
-        Some(Contender {
-            label: state.label.to_string(),
-            token: Some(state.token),
-            since: Some(self.context.clock.wall().saturating_sub(held)),
-            left: Some(state.hold.deadline().since(now)),
-            mode: Mode::Exclusive,
-            lingering: false,
-        })
     }
 
     pub(crate) fn deadline(&self) -> Timestamp {
@@ -243,7 +228,37 @@ impl Lease {
         }
     }
 
+    /// The next task of the process is not to wait for this lease any more.
+    fn leave_queue(&self) {
+        if let Some(head) = &self.head {
+            head.leave();
+        }
+    }
+
+    /// Locked after the queues of the process, never before them.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PassedOn for Lease {
+    type Hold = Held;
+    type Along = Along;
+
+    fn contender(&self) -> Option<Contender> {
+        let now = self.context.now();
+        let state = self.lock();
+        if state.hold.ended() || matches!(state.hold.next_action(now), Action::TellLost(_)) {
+            return None;
+        }
+        let held = u64::try_from(now.since(state.held_since).as_micros()).unwrap_or(u64::MAX);
+        Some(Contender {
+            label: state.label.to_string(),
+            token: Some(state.token),
+            since: Some(self.context.clock.wall().saturating_sub(held)),
+            left: Some(state.hold.deadline().since(now)),
+            mode: Mode::Exclusive,
+            lingering: false,
+        })
     }
 }

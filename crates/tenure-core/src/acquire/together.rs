@@ -8,16 +8,17 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
+use super::{
+    Acquirer, admit,
+    contention::{LONGEST_CALL, order, too_late, unanswered},
+};
 use crate::{
     AcquireError, Fault, FaultKind, LockName,
-    acquire::{Acquirer, admit},
-    acquisition::Acquisition,
-    contention::{LONGEST_CALL, order, too_late, unanswered},
+    acquisition::guard::Guard,
+    acquisition::{Acquisition, lease::Lease},
     context::Context,
     driver::before_or,
-    guard::Guard,
-    lease::Lease,
-    offer::Leading,
+    local::Head,
     options::Settings,
 };
 
@@ -45,7 +46,7 @@ pub(crate) enum Joint {
 /// What one of the names needs before anything is sent, and what takes it back.
 struct Candidate {
     acquisition: Box<Acquisition>,
-    lead: Leading,
+    head: Option<Head<Lease>>,
 }
 
 /// Asks once for all of these names, which differ; the answer is of use until `until`.
@@ -53,7 +54,7 @@ struct Candidate {
 /// # Errors
 /// What keeps one of them from being asked for at all.
 pub(crate) async fn try_together(
-    Acquirer { context, seats }: &Acquirer,
+    Acquirer { context, queues }: &Acquirer,
     wanted: &[Wanted<'_>],
     until: Timestamp,
 ) -> Result<Joint, AcquireError> {
@@ -63,12 +64,12 @@ pub(crate) async fn try_together(
     let mut candidates = Vec::with_capacity(wanted.len());
     for (index, Wanted { name, settings, .. }) in wanted.iter().enumerate() {
         let slot = admit(context, name, settings)?;
-        let lead = settings.hand_over.then(|| seats.join_if_free(name));
-        let Ok(lead) = lead.map(|lead| lead.ok_or(())).transpose() else {
+        let head = settings.hand_over.then(|| queues.join_if_empty(name));
+        let Ok(head) = head.map(|head| head.ok_or(())).transpose() else {
             return Ok(Joint::BusyHere(index));
         };
         let acquisition = Box::new(Acquisition::new(context, name, slot, false)?);
-        candidates.push(Candidate { acquisition, lead: lead.into() });
+        candidates.push(Candidate { acquisition, head });
     }
     let sent = context.now();
     let mut useful = until;
@@ -89,7 +90,8 @@ pub(crate) async fn try_together(
         };
         asks.push(((*name).clone(), ask));
     }
-    let waits = || candidates.iter_mut().for_each(|one| one.lead.waits(context, useful));
+    let heads = || candidates.iter().filter_map(|one| one.head.as_ref());
+    let waits = || heads().for_each(|head| head.waits(useful));
     let call = context.store.acquire_together(&asks);
     let answer = before_or(&*context.clock, useful, call, waits).await;
     Ok(conclude(context, wanted, candidates, sent, answer.unwrap_or_else(|| Err(unanswered()))))
@@ -146,12 +148,12 @@ fn held(
         .map(|(one, grant)| Hold::granted(sent, received, grant.left, one.settings.terms))
         .collect::<Option<Vec<_>>>()?;
     let parts = candidates.drain(..).zip(holds).zip(grants).zip(wanted);
-    let guards = parts.map(|(((Candidate { acquisition, mut lead }, hold), grant), one)| {
+    let guards = parts.map(|(((Candidate { acquisition, head }, hold), grant), one)| {
         let waited = received.since(sent);
         let span = context.observer.span(one.kind, one.name);
         span.in_scope(|| context.observer.acquired(one.name, grant.token, waited));
         let (held, wants) = ((hold, grant.token), &one.settings.wants());
-        Guard::new(Lease::start(context, one.name, acquisition, held, wants, lead.take()))
+        Guard::new(Lease::start(context, one.name, acquisition, held, wants, head))
     });
     Some(guards.collect())
 }

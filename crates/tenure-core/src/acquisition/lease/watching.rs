@@ -7,7 +7,7 @@ use tenure_proto::{LostReason, Renewed, Timestamp, hold::Action};
 use super::{Lease, State};
 use crate::{
     LockName,
-    engine::{Job, Watched},
+    engine::{Job, WakesEngine, Watched},
     store::Renewal,
 };
 
@@ -26,8 +26,11 @@ impl Watched for Lease {
                 None
             }
             Action::PassOn => {
-                // What the store is to be told is for this engine to send.
-                drop(self.pass_on(state, now));
+                drop(state);
+                // What the store is to be told is for this engine to send. The task may have taken it
+                // by now.
+                let untaken = |state: &State| state.hold.next_action(now) == Action::PassOn;
+                drop(self.let_go(now, untaken));
                 None
             }
             Action::WaitUntil(_) => {
@@ -72,7 +75,6 @@ impl Lease {
         if std::mem::replace(&mut state.told_lost, true) {
             return;
         }
-        let lead = state.lead.take();
         // The store still has a hold that has lasted its longest. Nobody is to wait for the rest of
         // that lease, a scope that asks for it again least of all, only because a guard is kept.
         let outlasted = reason == LostReason::MaxHold;
@@ -83,17 +85,28 @@ impl Lease {
         drop(state);
         self.news.notify_waiters();
         self.context.observer.lost(&self.context.lost(&self.name, token, reason), held);
+        drop(acquisition);
         // Whoever is next in this process need not wait for a guard that is worth nothing.
-        drop((acquisition, lead));
+        self.leave_queue();
     }
 
     pub(super) fn plan(self: &Arc<Self>, state: &mut State, now: Timestamp) {
+        drop(self.plan_quietly(state, now));
+    }
+
+    pub(super) fn plan_quietly(
+        self: &Arc<Self>,
+        state: &mut State,
+        now: Timestamp,
+    ) -> WakesEngine<'_> {
         self.unplan(state);
         let at = match state.hold.next_action(now) {
             Action::WaitUntil(at) => at,
             Action::Renew | Action::PassOn | Action::TellLost(_) => now,
         };
-        state.scheduled = Some(self.context.agenda.schedule(at, Job::Watch(self.clone())));
+        let (key, wakes) = self.context.agenda.schedule_quietly(at, Job::Watch(self.clone()));
+        state.scheduled = Some(key);
+        wakes
     }
 
     pub(super) fn unplan(&self, state: &mut State) {

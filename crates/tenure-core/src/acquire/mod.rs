@@ -1,18 +1,22 @@
 //! Acquiring: first among the tasks of this process, then at the store.
 
+mod contention;
+pub(crate) mod together;
+
 use std::sync::Arc;
 
 use tenure_proto::{Timestamp, queue::Mode};
 
+use self::contention::{Contention, Outcome};
 use crate::{
     AcquireError, LockName,
-    contention::{Contention, Outcome},
+    acquisition::guard::Guard,
+    acquisition::lease::Lease,
     context::Context,
     driver::before,
     engine::Slot,
     error::TimedOut,
-    guard::Guard,
-    handover::{Baton, Joined, Seats},
+    local::{Handed, Joined, Queues},
     options::{Busy, Settings},
 };
 
@@ -20,50 +24,50 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Acquirer {
     pub(crate) context: Arc<Context>,
-    pub(crate) seats: Seats,
+    pub(crate) queues: Queues<Lease>,
 }
 
 /// Acquires `name`, waiting for it as long as `settings` say.
 pub(crate) async fn lock(
-    Acquirer { context, seats }: &Acquirer,
+    Acquirer { context, queues }: &Acquirer,
     name: &LockName,
     settings: Settings,
 ) -> Result<Guard, AcquireError> {
     let asked = context.now();
     let give_up = settings.wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
     let slot = admit(context, name, &settings)?;
-    let mut lead = None;
+    let mut head = None;
     let mut contended = false;
     let wants = settings.wants();
-    while settings.hand_over && lead.is_none() {
-        let (number, turn) = match seats.join(name, wants.clone()) {
-            Joined::First(first) => {
-                lead = Some(first);
+    while settings.hand_over && head.is_none() {
+        let mut waiting = match queues.join(name, &wants) {
+            Joined::Head(first) => {
+                head = Some(first);
                 break;
             }
-            Joined::Behind(number, turn) => (number, turn),
+            Joined::Behind(waiting) => waiting,
         };
         if !std::mem::replace(&mut contended, true) {
             context.observer.contended(name);
             if let Some(on_busy) = &settings.on_busy {
-                on_busy(&seats.in_the_way(name, number));
+                on_busy(&waiting.in_the_way());
             }
         }
         // What is not taken in time is somebody else's by then, and this task queues again.
-        match before(&*context.clock, give_up, turn).await {
-            Some(Ok(Baton::Given(held))) => {
+        match before(&*context.clock, give_up, waiting.handed()).await {
+            Some(Some(Handed::Hold(held))) => {
                 if let Some(held) = held.claim(&wants) {
                     let waited = context.now().since(asked);
                     context.observer.acquired(name, held.token(), waited);
                     return Ok(Guard::new(held));
                 }
             }
-            Some(Ok(Baton::Lead(offer))) => lead = offer.claim(),
-            Some(Err(_)) => return Err(AcquireError::ShutDown { place: context.place(name) }),
-            None => return Err(timed_out(context, asked, seats.in_the_way(name, number))),
+            Some(Some(Handed::Head)) => head = waiting.take(),
+            Some(None) => return Err(AcquireError::ShutDown { place: context.place(name) }),
+            None => return Err(timed_out(context, asked, waiting.in_the_way())),
         }
     }
-    let mut contention = Contention::new(context, name, &settings, asked, give_up, lead);
+    let mut contention = Contention::new(context, name, &settings, asked, give_up, head);
     let tries = give_up == asked;
     match contention.run(slot, tries).await? {
         Outcome::Acquired(guard) => Ok(guard),
@@ -73,22 +77,22 @@ pub(crate) async fn lock(
 
 /// Acquires `name` if nobody else has it or comes first.
 pub(crate) async fn try_lock(
-    Acquirer { context, seats }: &Acquirer,
+    Acquirer { context, queues }: &Acquirer,
     name: &LockName,
     settings: Settings,
 ) -> Result<Option<Guard>, AcquireError> {
     let asked = context.now();
     let slot = admit(context, name, &settings)?;
-    let mut lead = None;
+    let mut head = None;
     if settings.hand_over {
-        lead = seats.join_if_free(name);
-        if lead.is_none() {
+        head = queues.join_if_empty(name);
+        if head.is_none() {
             context.observer.contended(name);
             return Ok(None);
         }
     }
     let never = Timestamp::NEVER;
-    let mut contention = Contention::new(context, name, &settings, asked, never, lead);
+    let mut contention = Contention::new(context, name, &settings, asked, never, head);
     match contention.run(slot, true).await? {
         Outcome::Acquired(guard) => Ok(Some(guard)),
         Outcome::Busy(_) => Ok(None),

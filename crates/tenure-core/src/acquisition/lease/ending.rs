@@ -1,0 +1,176 @@
+//! How a hold ends: the lease goes to the next task of the process, or the store is told.
+
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
+
+use tenure_proto::{
+    LostReason, Timestamp, Token,
+    hold::Action,
+    local::{Handoff, turn::AtRelease},
+};
+
+use super::{Ended, Held, Lease, State};
+use crate::{
+    acquisition::{Acquisition, End},
+    local::{Head, Locked, Waiter},
+    options::Wants,
+};
+
+impl Lease {
+    /// Ends the hold of `generation`: it goes to the next task of this process, or the store is to
+    /// be told.
+    pub(crate) fn end(self: &Arc<Self>, generation: u64) -> Ended {
+        let is_it = |state: &State| state.hold.generation() == generation;
+        // A forked copy holds nothing: the lease is its parent's to end.
+        let ended = match self.context.forked() {
+            true => None,
+            false => self.let_go(self.context.now(), is_it),
+        };
+        ended.unwrap_or_else(|| self.is_lost(self.lock().token, LostReason::Taken))
+    }
+
+    /// Ends the present hold if it `is_it`; who is next is decided in the same step.
+    pub(super) fn let_go(
+        self: &Arc<Self>,
+        now: Timestamp,
+        is_it: impl FnOnce(&State) -> bool,
+    ) -> Option<Ended> {
+        let mut queue = self.head.as_ref().and_then(Head::lock);
+        let mut state = self.lock();
+        if !is_it(&state) {
+            return None;
+        }
+        if let Action::TellLost(reason) = state.hold.next_action(now) {
+            let lost = self.is_lost(state.token, reason);
+            let acquisition = self.leave(&mut state, Timestamp::ZERO);
+            let handoff = queue.as_mut().map(|queue| queue.leave(now));
+            drop(state);
+            queue.zip(handoff).into_iter().for_each(|(queue, handoff)| queue.carry_out(handoff));
+            drop(acquisition);
+            return Some(lost);
+        }
+        let (token, held_for) = (state.token, now.since(state.held_since));
+        let was_held = state.hold.claimed();
+        state.hold.let_go();
+        let stays_taken = state.keep_until > now;
+        let handoff = match &mut queue {
+            None => Handoff::Nothing,
+            // For the tasks of this process too: the next one waits for it like everybody else.
+            Some(queue) if stays_taken => queue.leave(now),
+            Some(queue) => queue.released(now, |wants| self.at_release(&state, wants, now)),
+        };
+        // Told of when nothing is locked: whoever hears of it may look at the lock.
+        let tell = || {
+            if was_held {
+                self.context.observer.released(&self.name, token, held_for);
+            }
+        };
+        if let Handoff::Lease(waiter, token) = handoff {
+            let unwanted = self.pass(state, queue, waiter, token, now, tell);
+            // The hold that was let go of has ended well, whatever became of the next one.
+            return Some(match unwanted.map(|mut held| held.end()) {
+                Some(Ended::Leaving(acquisition)) => Ended::Leaving(acquisition),
+                Some(Ended::HandedOver | Ended::Lost(_)) | None => Ended::HandedOver,
+            });
+        }
+        let keep_until = state.keep_until;
+        let mut acquisition = self.leave(&mut state, keep_until);
+        let goes_along = !stays_taken && matches!(handoff, Handoff::Head(..));
+        if let Some(queue) = queue.as_mut().filter(|_| goes_along) {
+            queue.along(|along| along.over = acquisition.take());
+        }
+        drop(state);
+        if let Some(queue) = queue {
+            queue.carry_out(handoff);
+        }
+        tell();
+        Some(match acquisition {
+            Some(acquisition) => Ended::Leaving(acquisition),
+            None => Ended::HandedOver,
+        })
+    }
+
+    /// Ends the hold of `generation` without telling the store.
+    pub(crate) fn abandon(self: &Arc<Self>, generation: u64) -> Duration {
+        let mut state = self.lock();
+        let over = state.hold.generation() != generation;
+        if over || self.context.forked() {
+            return Duration::ZERO;
+        }
+        let rest = state.hold.deadline().since(self.context.now());
+        state.hold.end();
+        self.unplan(&mut state);
+        let acquisition = state.acquisition.take();
+        drop(state);
+        drop(acquisition);
+        self.leave_queue();
+        rest
+    }
+
+    /// What the lease is worth to a task that wants `wants`.
+    fn at_release(&self, state: &State, wants: &Wants, now: Timestamp) -> AtRelease {
+        AtRelease {
+            now,
+            token: state.token,
+            deadline: state.hold.deadline_for(&wants.terms),
+            next_ttl: wants.terms.ttl,
+            renewal_unanswered: state.hold.renewal_unanswered(),
+            pass_bits: self.context.store.capabilities().pass_bits,
+        }
+    }
+
+    /// Passes the lease on to the next task of this process, with `token`; its hold comes back if the
+    /// task has just gone.
+    fn pass(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        queue: Option<Locked<'_, Self>>,
+        waiter: Waiter<Self>,
+        token: Token,
+        now: Timestamp,
+        tell: impl FnOnce(),
+    ) -> Option<Held> {
+        let wants = &waiter.wants;
+        state.hold.pass(now, wants.terms, self.context.claim_window());
+        state.token = token;
+        state.label = wants.label.clone();
+        state.held_since = now;
+        let wakes = self.plan_quietly(&mut state, now);
+        let generation = state.hold.generation();
+        drop(state);
+        drop(queue);
+        drop(wakes);
+        tell();
+        self.news.notify_waiters();
+        self.context.observer.passed(&self.name, token);
+        waiter.give(Held::new(self.clone(), generation, token))
+    }
+
+    fn is_lost(&self, token: Token, reason: LostReason) -> Ended {
+        Ended::Lost(self.context.lost(&self.name, token, reason))
+    }
+
+    fn leave(&self, state: &mut State, keep_until: Timestamp) -> Option<Box<Acquisition>> {
+        state.hold.end();
+        if state.hold.ended() {
+            self.unplan(state);
+        }
+        self.depart(state, keep_until)
+    }
+
+    /// What the store is to be told, if it was not told before.
+    pub(super) fn depart(
+        &self,
+        state: &mut State,
+        keep_until: Timestamp,
+    ) -> Option<Box<Acquisition>> {
+        let mut acquisition = state.acquisition.take()?;
+        // The store keeps the lease until its own end, also where the hold ended before.
+        let terms = state.hold.terms();
+        let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
+        acquisition.ends(End { token: state.token, until, keep_until });
+        Some(acquisition)
+    }
+}

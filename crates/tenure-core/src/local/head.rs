@@ -1,0 +1,152 @@
+//! The head of a queue: who speaks to the store for the process.
+
+use std::{
+    fmt,
+    sync::{
+        MutexGuard, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tenure_proto::{
+    Timestamp,
+    local::{Handoff, Ticket, turn::AtRelease},
+    queue::Contender,
+};
+
+use super::{Entry, Names, PassedOn, Queues, Waiter};
+use crate::{LockName, options::Wants};
+
+/// The head of the queue of one name, as a task or a lease has it; dropping it leaves the queue.
+///
+/// It may have gone on to another task, which is noticed where it matters: then nothing here changes
+/// anything.
+pub(crate) struct Head<L: PassedOn> {
+    queues: Queues<L>,
+    name: LockName,
+    ticket: Ticket,
+    /// Whether it has left: then there is no need to look for it again.
+    left: AtomicBool,
+}
+
+impl<L: PassedOn> Head<L> {
+    pub(super) fn new(queues: &Queues<L>, name: &LockName, ticket: Ticket) -> Self {
+        Self { queues: queues.clone(), name: name.clone(), ticket, left: AtomicBool::new(false) }
+    }
+
+    /// Its task waits, for an answer or for its next ask, and goes on at `until` at the latest: the
+    /// future may not be polled any more, and then the others are not to wait for it.
+    pub(crate) fn waits(&self, until: Timestamp) {
+        let inner = self.queues.inner();
+        let mut names = inner.lock();
+        let Some(entry) = names.get_mut(&self.name) else { return };
+        entry.queue.waits(self.ticket, until);
+        let wakes = inner.plan(entry, &self.name);
+        drop(names);
+        drop(wakes);
+    }
+
+    /// Does something with what goes along with the head, if it is still here.
+    pub(crate) fn along<T>(&self, work: impl FnOnce(&mut L::Along) -> T) -> Option<T> {
+        self.entry(|entry| work(&mut entry.along))
+    }
+
+    /// The store says that `holder` has the name.
+    pub(crate) fn saw(&self, holder: Option<Contender>) {
+        self.entry(|entry| entry.seen = holder);
+    }
+
+    /// The name is held by `lease` from `now` on, which has the head then; `false` if it has gone on.
+    pub(crate) fn granted(&self, lease: Weak<L>, now: Timestamp) -> bool {
+        let inner = self.queues.inner();
+        let mut names = inner.lock();
+        let Some(entry) = names.get_mut(&self.name) else { return false };
+        let granted = entry.queue.granted(self.ticket, now);
+        if granted {
+            (entry.holder, entry.seen) = (Some(lease), None);
+            // Nothing is waited for any more, so the engine need not look sooner.
+            drop(inner.plan(entry, &self.name));
+        }
+        granted
+    }
+
+    /// Leaves the queue: what goes along goes to the next, or is dropped.
+    pub(crate) fn leave(&self) {
+        if !self.left.swap(true, Ordering::Relaxed) {
+            self.queues.inner().leave(&self.name, self.ticket);
+        }
+    }
+
+    /// The queues, locked to let go of the lease at the head; nothing if it is not this one.
+    pub(crate) fn lock(&self) -> Option<Locked<'_, L>> {
+        let names = self.queues.inner().lock();
+        let entry = names.get(&self.name)?;
+        entry.queue.is_head(self.ticket).then_some(Locked { head: self, names })
+    }
+
+    fn entry<T>(&self, work: impl FnOnce(&mut Entry<L>) -> T) -> Option<T> {
+        let mut names = self.queues.inner().lock();
+        let entry = names.get_mut(&self.name)?;
+        if entry.queue.is_head(self.ticket) {
+            return Some(work(entry));
+        }
+        // What `work` carries is dropped when nothing is locked.
+        drop(names);
+        None
+    }
+}
+
+impl<L: PassedOn> Drop for Head<L> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl<L: PassedOn> fmt::Debug for Head<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Head").field("name", &self.name).field("ticket", &self.ticket).finish()
+    }
+}
+
+/// The queues while a lease at the head is let go of. Locked before the lease, never after it.
+pub(crate) struct Locked<'a, L: PassedOn> {
+    head: &'a Head<L>,
+    names: MutexGuard<'a, Names<L>>,
+}
+
+impl<L: PassedOn> Locked<'_, L> {
+    /// To whom the lease goes, or the head. `lease` says what it is worth to the one that waits.
+    pub(crate) fn released(
+        &mut self,
+        now: Timestamp,
+        lease: impl FnOnce(&Wants) -> AtRelease,
+    ) -> Handoff<Waiter<L>> {
+        let ticket = self.head.ticket;
+        self.entry().map_or(Handoff::Nothing, |entry| {
+            entry.queue.released(ticket, now, |waiter| lease(&waiter.wants))
+        })
+    }
+
+    /// To whom the head goes, without the lease.
+    pub(crate) fn leave(&mut self, now: Timestamp) -> Handoff<Waiter<L>> {
+        let ticket = self.head.ticket;
+        self.entry().map_or(Handoff::Nothing, |entry| entry.queue.leave(ticket, now))
+    }
+
+    /// Does something with what goes along with the head.
+    pub(crate) fn along(&mut self, work: impl FnOnce(&mut L::Along)) {
+        if let Some(entry) = self.entry() {
+            work(&mut entry.along);
+        }
+    }
+
+    /// Unlocks them, and then does what was decided with the head, which has left.
+    pub(crate) fn carry_out(self, handoff: Handoff<Waiter<L>>) {
+        self.head.left.store(true, Ordering::Relaxed);
+        self.head.queues.inner().carry_out(self.names, &self.head.name, handoff);
+    }
+
+    fn entry(&mut self) -> Option<&mut Entry<L>> {
+        self.names.get_mut(&self.head.name)
+    }
+}

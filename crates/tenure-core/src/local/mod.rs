@@ -1,0 +1,270 @@
+//! The tasks of this process that want the same name.
+//!
+//! They queue here, and the one at the head speaks to the store for all (promise S8). Who is next is
+//! decided in [`tenure_proto::local`], and carried out here once the queues are unlocked.
+
+mod head;
+mod waiting;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tenure_proto::{
+    Timestamp,
+    local::{self, Handoff, LocalQueue, Ticket},
+    queue::Contender,
+};
+use tokio::sync::oneshot;
+
+pub(crate) use self::{
+    head::{Head, Locked},
+    waiting::Waiting,
+};
+use crate::{
+    LockName,
+    context::Context,
+    engine::{Job, Key, OnTime, WakesEngine},
+    options::{Busy, Wants},
+};
+
+/// What the tasks of a process pass on to each other: a lease.
+pub(crate) trait PassedOn: fmt::Debug + Send + Sync + Sized + 'static {
+    /// What a task has of it.
+    type Hold: fmt::Debug + Send;
+    /// What goes along with the head of a queue from task to task.
+    type Along: Default + fmt::Debug + Send;
+
+    /// Who holds it, for people to see; nobody if it is over.
+    fn contender(&self) -> Option<Contender>;
+}
+
+/// The queues of one [`Tenure`](crate::Tenure). Cheap to clone. The slots bound how many wait.
+#[derive(Debug)]
+pub(crate) struct Queues<L: PassedOn>(Arc<Inner<L>>);
+
+#[derive(Debug)]
+struct Inner<L: PassedOn> {
+    context: Arc<Context>,
+    names: Mutex<Names<L>>,
+    /// How many queues there have been.
+    queues: AtomicU64,
+}
+
+type Names<L> = HashMap<LockName, Entry<L>>;
+
+/// The queue of one name.
+#[derive(Debug)]
+struct Entry<L: PassedOn> {
+    queue: LocalQueue<Waiter<L>>,
+    along: L::Along,
+    /// By what the name is held, if a task of this process does.
+    holder: Option<Weak<L>>,
+    /// Whom the store named as holder, if none does.
+    seen: Option<Contender>,
+    on_time: Option<Key>,
+}
+
+/// A task that waits behind others of its process.
+#[derive(Debug)]
+pub(crate) struct Waiter<L: PassedOn> {
+    pub(crate) wants: Wants,
+    sender: oneshot::Sender<Handed<L>>,
+}
+
+/// What a task is handed that waits.
+#[derive(Debug)]
+pub(crate) enum Handed<L: PassedOn> {
+    /// The head of the queue, if it takes it in time.
+    Head,
+    /// What it waited for, if it takes it in time.
+    Hold(L::Hold),
+}
+
+/// Where a task stands in its process.
+pub(crate) enum Joined<L: PassedOn> {
+    /// Nobody else here has or wants the name.
+    Head(Head<L>),
+    /// Others come first.
+    Behind(Waiting<L>),
+}
+
+impl<L: PassedOn> Clone for Queues<L> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<L: PassedOn> Queues<L> {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self(Arc::new(Inner {
+            context: context.clone(),
+            names: Mutex::default(),
+            queues: AtomicU64::new(0),
+        }))
+    }
+
+    /// Queues for `name` in this process.
+    pub(crate) fn join(&self, name: &LockName, wants: &Wants) -> Joined<L> {
+        let mut names = self.0.lock();
+        let mut receiver = None;
+        let joined = self.0.entry(&mut names, name).queue.join(|| {
+            let (sender, handed) = oneshot::channel();
+            receiver = Some(handed);
+            Waiter { wants: wants.clone(), sender }
+        });
+        drop(names);
+        match (joined, receiver) {
+            (local::Joined::Behind(ticket), Some(receiver)) => {
+                Joined::Behind(Waiting::new(self, name, ticket, receiver))
+            }
+            (local::Joined::Behind(ticket) | local::Joined::Head(ticket), _) => {
+                Joined::Head(Head::new(self, name, ticket))
+            }
+        }
+    }
+
+    /// The head of the queue, if nobody in this process has or wants the name.
+    pub(crate) fn join_if_empty(&self, name: &LockName) -> Option<Head<L>> {
+        let mut names = self.0.lock();
+        let ticket = self.0.entry(&mut names, name).queue.join_if_empty()?;
+        Some(Head::new(self, name, ticket))
+    }
+
+    /// Who is in the way of a task with this ticket, or of one that did not join, in this process as
+    /// far as it knows.
+    pub(crate) fn in_the_way(&self, name: &LockName, ticket: Option<Ticket>) -> Busy {
+        let mut busy = Busy { name: name.clone(), holder: None, ahead: 0, here: true };
+        let names = self.0.lock();
+        let Some(entry) = names.get(name) else { return busy };
+        let waiting = entry.queue.waiting(ticket);
+        let (holder, seen) = (entry.holder.clone(), entry.seen.clone());
+        drop(names);
+        busy.ahead = u32::try_from(waiting).unwrap_or(u32::MAX);
+        busy.holder = holder.and_then(|holder| holder.upgrade()?.contender());
+        if busy.holder.is_none() {
+            // Then the task that asks the store for all of them is ahead, too.
+            busy.ahead = busy.ahead.saturating_add(1);
+            busy.holder = seen;
+            busy.here = busy.holder.is_none();
+        }
+        busy
+    }
+
+    fn inner(&self) -> &Arc<Inner<L>> {
+        &self.0
+    }
+}
+
+impl<L: PassedOn> Inner<L> {
+    fn entry<'a>(&self, names: &'a mut Names<L>, name: &LockName) -> &'a mut Entry<L> {
+        // Most names are there once: no second look for one that is.
+        names.entry(name.clone()).or_insert_with(|| Entry {
+            queue: LocalQueue::new(self.next_id(), self.context.claim_window()),
+            along: L::Along::default(),
+            holder: None,
+            seen: None,
+            on_time: None,
+        })
+    }
+
+    /// The task with this ticket wants the name no more.
+    fn leave(self: &Arc<Self>, name: &LockName, ticket: Ticket) {
+        // The queues of a forked copy may have been locked by a thread that it does not have.
+        if self.context.forked() {
+            return;
+        }
+        let now = self.context.now();
+        let mut names = self.lock();
+        let Some(entry) = names.get_mut(name) else { return };
+        let handoff = entry.queue.leave(ticket, now);
+        self.carry_out(names, name, handoff);
+    }
+
+    /// Does what was decided: in the queues, and then, when these are unlocked, with the tasks.
+    fn carry_out(
+        self: &Arc<Self>,
+        mut names: MutexGuard<'_, Names<L>>,
+        name: &LockName,
+        handoff: Handoff<Waiter<L>>,
+    ) {
+        match handoff {
+            Handoff::Nobody => {
+                let entry = names.remove(name);
+                if let Some(key) = entry.as_ref().and_then(|entry| entry.on_time) {
+                    self.context.agenda.cancel(key);
+                }
+                drop(names);
+                // What goes along with its head may be taken back in the store.
+                drop(entry);
+            }
+            Handoff::Head(_, waiter) => {
+                let wakes = names.get_mut(name).map(|entry| self.plan(entry, name));
+                drop(names);
+                drop(wakes);
+                waiter.wake();
+            }
+            Handoff::Gone(waiter) => {
+                drop(names);
+                drop(waiter);
+            }
+            Handoff::Lease(..) | Handoff::Nothing => {}
+        }
+    }
+
+    /// The engine looks again when the head is to have gone on.
+    fn plan(self: &Arc<Self>, entry: &mut Entry<L>, name: &LockName) -> WakesEngine<'_> {
+        let due = entry.queue.due();
+        if entry.on_time.map(|(at, _)| at) == due {
+            return WakesEngine::default();
+        }
+        if let Some(key) = entry.on_time.take() {
+            self.context.agenda.cancel(key);
+        }
+        let Some(due) = due else { return WakesEngine::default() };
+        let queues: Weak<dyn OnTime> = Arc::<Self>::downgrade(self);
+        let job = Job::LookAtQueue(queues, name.clone());
+        let (key, wakes) = self.context.agenda.schedule_quietly(due, job);
+        entry.on_time = Some(key);
+        wakes
+    }
+
+    fn next_id(&self) -> u64 {
+        self.queues.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Names<L>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<L: PassedOn> OnTime for Inner<L> {
+    fn on_time(self: Arc<Self>, name: &LockName, now: Timestamp) {
+        let mut names = self.lock();
+        let Some(entry) = names.get_mut(name) else { return };
+        // There may be a later look by now.
+        entry.on_time = entry.on_time.filter(|(at, _)| *at > now);
+        let handoff = entry.queue.on_time(now);
+        self.carry_out(names, name, handoff);
+    }
+}
+
+impl<L: PassedOn> Waiter<L> {
+    /// Hands it a hold; back if the task has just gone.
+    pub(crate) fn give(self, hold: L::Hold) -> Option<L::Hold> {
+        match self.sender.send(Handed::Hold(hold)) {
+            Err(Handed::Hold(hold)) => Some(hold),
+            Ok(()) | Err(Handed::Head) => None,
+        }
+    }
+
+    /// Tells it that it is at the head. A task that has just gone leaves the queue by itself.
+    fn wake(self) {
+        drop(self.sender.send(Handed::Head));
+    }
+}

@@ -1,0 +1,60 @@
+//! A task that waits behind others of its process.
+
+use tenure_proto::local::Ticket;
+use tokio::sync::oneshot;
+
+use super::{Handed, Head, PassedOn, Queues};
+use crate::{LockName, options::Busy};
+
+/// The place of a task in the queue of its process; dropping it leaves the queue.
+pub(crate) struct Waiting<L: PassedOn> {
+    queues: Queues<L>,
+    name: LockName,
+    /// None once it has the head.
+    ticket: Option<Ticket>,
+    handed: oneshot::Receiver<Handed<L>>,
+}
+
+impl<L: PassedOn> Waiting<L> {
+    pub(super) fn new(
+        queues: &Queues<L>,
+        name: &LockName,
+        ticket: Ticket,
+        handed: oneshot::Receiver<Handed<L>>,
+    ) -> Self {
+        Self { queues: queues.clone(), name: name.clone(), ticket: Some(ticket), handed }
+    }
+
+    /// What it is handed; `None` if there are no queues any more. Cancel-safe.
+    pub(crate) async fn handed(&mut self) -> Option<Handed<L>> {
+        (&mut self.handed).await.ok()
+    }
+
+    /// Takes the head that it was handed, unless that has gone on to another task.
+    pub(crate) fn take(mut self) -> Option<Head<L>> {
+        let ticket = self.ticket?;
+        let mut names = self.queues.inner().lock();
+        let entry = names.get_mut(&self.name)?;
+        if !entry.queue.take(ticket) {
+            return None;
+        }
+        let wakes = self.queues.inner().plan(entry, &self.name);
+        drop(names);
+        drop(wakes);
+        self.ticket = None;
+        Some(Head::new(&self.queues, &self.name, ticket))
+    }
+
+    /// Who is in its way, in this process as far as it knows.
+    pub(crate) fn in_the_way(&self) -> Busy {
+        self.queues.in_the_way(&self.name, self.ticket)
+    }
+}
+
+impl<L: PassedOn> Drop for Waiting<L> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.queues.inner().leave(&self.name, ticket);
+        }
+    }
+}
