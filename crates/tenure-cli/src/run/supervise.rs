@@ -39,8 +39,8 @@ pub(crate) struct Supervision<'a> {
     pub(crate) terminal: Option<&'a Terminal>,
     pub(crate) plan: &'a Plan,
     pub(crate) voice: &'a Voice,
-    /// When the lock was acquired.
-    pub(crate) began: Timestamp,
+    /// When the hold has lasted its longest.
+    pub(crate) hold_end: Option<Timestamp>,
     /// Whether tenure was told to end the command.
     pub(crate) told_to_end: bool,
 }
@@ -159,9 +159,8 @@ impl Supervision<'_> {
 
     /// Why the command is being ended although the lock is not lost yet.
     fn why_ending(&self, deadline: Timestamp) -> LostReason {
-        let hold_end = self.plan.max_hold.map(|longest| self.began.saturating_add(longest));
         let close = deadline.saturating_add(self.plan.margin);
-        if hold_end.is_some_and(|end| end <= close) {
+        if self.hold_end.is_some_and(|end| end <= close) {
             LostReason::MaxHold
         } else {
             LostReason::Deadline

@@ -47,7 +47,11 @@ impl UnderLock<'_> {
         waited: Duration,
     ) -> Result<Done, Failure> {
         let Self { command, tenure, plan, voice, .. } = self;
-        let began = SystemClock.now();
+        let hold_end = plan.max_hold.map(|longest| {
+            let end = SystemClock.now().saturating_add(longest);
+            // A hold that is shorter than a lease ends then, however late this comes after its grant.
+            if longest < plan.ttl { end.min(held.deadline()) } else { end }
+        });
         let name = &together(self.names.iter().copied());
         for (name, token) in held.tokens() {
             voice.event(&Event::Acquired { name, token, waited });
@@ -89,7 +93,7 @@ impl UnderLock<'_> {
             terminal,
             plan,
             voice,
-            began,
+            hold_end,
             told_to_end: false,
         };
         let outcome = supervision.run().await;
