@@ -88,7 +88,14 @@ impl Supervision<'_> {
                     Some(Report::NotStarted(error)) => return Err(Failure::Failed(format!(
                         "cannot start a process for the command: {error}"
                     ))),
-                    Some(Report::Ended(ended)) => return Ok(self.outcome(ended, lost)),
+                    Some(Report::Ended(ended)) => {
+                        // The guardian was the first to see that it was time.
+                        if ended.cause == Cause::Lost && lost.is_none() {
+                            lost = Some(self.why_ending(deadline));
+                            self.say_lost(lost);
+                        }
+                        return Ok(self.outcome(ended, lost));
+                    }
                     None if self.plan.kill_when_lost && clock.now() >= end_begins => {
                         // One that stood still was killed by the kernel, for the lock's sake.
                         if lost.is_none() {
