@@ -64,9 +64,9 @@ impl<'a> Contention<'a> {
         give_up: Timestamp,
         head: Option<Head<Lease>>,
     ) -> Self {
-        let begun = head.as_ref().and_then(|head| head.along(|along| along.begun.take()));
+        let begun = head.as_ref().and_then(|head| head.came_along(|along| along.begun.take()));
         Self {
-            acquisition: begun.flatten(),
+            acquisition: begun,
             context,
             name,
             settings,
@@ -128,7 +128,7 @@ impl<'a> Contention<'a> {
         let until = if tries { useful } else { useful.min(self.give_up) };
         let Context { store, clock, .. } = &**self.context;
         let over = |along: &mut Along| along.over.as_ref().map(|over| over.owner());
-        let leaving = self.head.as_ref().and_then(|head| head.along(over)).flatten();
+        let leaving = self.head.as_ref().and_then(|head| head.came_along(over));
         let waits = || self.head.iter().for_each(|head| head.waits(until));
         match leaving {
             Some(owner) => {
@@ -238,8 +238,8 @@ impl<'a> Contention<'a> {
 
     /// The store answered a turn: it has let the earlier lease go.
     fn let_go_done(&self) {
-        let over = self.head.as_ref().and_then(|head| head.along(|along| along.over.take()));
-        if let Some(mut over) = over.flatten() {
+        let over = self.head.as_ref().and_then(|head| head.came_along(|along| along.over.take()));
+        if let Some(mut over) = over {
             over.released();
         }
     }

@@ -25,13 +25,26 @@ pub(crate) struct Head<L: PassedOn> {
     queues: Queues<L>,
     name: LockName,
     ticket: Ticket,
+    /// Whether something may have gone along with it from another task.
+    came_along: bool,
     /// Whether it has left: then there is no need to look for it again.
     left: AtomicBool,
 }
 
 impl<L: PassedOn> Head<L> {
-    pub(super) fn new(queues: &Queues<L>, name: &LockName, ticket: Ticket) -> Self {
-        Self { queues: queues.clone(), name: name.clone(), ticket, left: AtomicBool::new(false) }
+    pub(super) fn new(
+        queues: &Queues<L>,
+        name: &LockName,
+        ticket: Ticket,
+        came_along: bool,
+    ) -> Self {
+        let left = AtomicBool::new(false);
+        Self { queues: queues.clone(), name: name.clone(), ticket, came_along, left }
+    }
+
+    /// Takes something of what came along with the head from another task, if it is still here.
+    pub(crate) fn came_along<T>(&self, take: impl FnOnce(&mut L::Along) -> Option<T>) -> Option<T> {
+        if self.came_along { self.along(take).flatten() } else { None }
     }
 
     /// Its task waits, for an answer or for its next ask, and goes on at `until` at the latest: the

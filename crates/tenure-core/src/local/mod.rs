@@ -124,7 +124,7 @@ impl<L: PassedOn> Queues<L> {
                 Joined::Behind(Waiting::new(self, name, ticket, receiver))
             }
             (local::Joined::Behind(ticket) | local::Joined::Head(ticket), _) => {
-                Joined::Head(Head::new(self, name, ticket))
+                Joined::Head(Head::new(self, name, ticket, false))
             }
         }
     }
@@ -133,7 +133,7 @@ impl<L: PassedOn> Queues<L> {
     pub(crate) fn join_if_empty(&self, name: &LockName) -> Option<Head<L>> {
         let mut names = self.0.lock();
         let ticket = self.0.entry(&mut names, name).queue.join_if_empty()?;
-        Some(Head::new(self, name, ticket))
+        Some(Head::new(self, name, ticket, false))
     }
 
     /// Who is in the way of a task with this ticket, or of one that did not join, in this process as

@@ -10,7 +10,7 @@ use crate::{LockName, options::Busy};
 pub(crate) struct Waiting<L: PassedOn> {
     queues: Queues<L>,
     name: LockName,
-    /// None once it has the head.
+    /// None once it has the head, or a hold.
     ticket: Option<Ticket>,
     handed: oneshot::Receiver<Handed<L>>,
 }
@@ -27,7 +27,12 @@ impl<L: PassedOn> Waiting<L> {
 
     /// What it is handed; `None` if there are no queues any more. Cancel-safe.
     pub(crate) async fn handed(&mut self) -> Option<Handed<L>> {
-        (&mut self.handed).await.ok()
+        let handed = (&mut self.handed).await.ok();
+        if let Some(Handed::Hold(_)) = handed {
+            // It has left the queue with that.
+            self.ticket = None;
+        }
+        handed
     }
 
     /// Takes the head that it was handed, unless that has gone on to another task.
@@ -42,7 +47,7 @@ impl<L: PassedOn> Waiting<L> {
         drop(names);
         drop(wakes);
         self.ticket = None;
-        Some(Head::new(&self.queues, &self.name, ticket))
+        Some(Head::new(&self.queues, &self.name, ticket, true))
     }
 
     /// Who is in its way, in this process as far as it knows.
