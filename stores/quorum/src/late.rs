@@ -97,8 +97,7 @@ impl Asking<'_> {
             match status {
                 // Its answer is among the events that are still to come.
                 Status::Silent => {}
-                _ if before => background.take_back(taking_back.clone(), at, store, true),
-                Status::Failed { .. } => {
+                status if before || matches!(status, Status::Failed { .. }) => {
                     background.take_back(taking_back.clone(), at, store, true);
                 }
                 _ => surely.push(taking_back.clone().from(store, false)),

@@ -177,8 +177,7 @@ impl QuorumStore {
                     shared.holds.may_come_late(attempt, [member], until);
                 }
                 if !shared.holds.is_held(attempt) {
-                    let background = &shared.background;
-                    background.take_back(taking_back.clone(), member, store, in_doubt);
+                    shared.background.take_back(taking_back, member, store, in_doubt);
                 }
             }));
         }

@@ -75,9 +75,8 @@ impl Supervision<'_> {
                     let ended = self.end_overdue().await;
                     return Ok(self.outcome(ended, lost));
                 }
-                if clock.now() >= end_begins && lost.is_none() {
-                    lost = Some(self.why_ending(deadline));
-                    self.say_lost(lost);
+                if clock.now() >= end_begins {
+                    self.notice_end(&mut lost, deadline);
                 }
                 look = look.min(if lost.is_none() { end_begins } else { overdue });
             }
@@ -90,18 +89,14 @@ impl Supervision<'_> {
                     ))),
                     Some(Report::Ended(ended)) => {
                         // The guardian was the first to see that it was time.
-                        if ended.cause == Cause::Lost && lost.is_none() {
-                            lost = Some(self.why_ending(deadline));
-                            self.say_lost(lost);
+                        if ended.cause == Cause::Lost {
+                            self.notice_end(&mut lost, deadline);
                         }
                         return Ok(self.outcome(ended, lost));
                     }
                     None if self.plan.kill_when_lost && clock.now() >= end_begins => {
                         // One that stood still was killed by the kernel, for the lock's sake.
-                        if lost.is_none() {
-                            lost = Some(self.why_ending(deadline));
-                            self.say_lost(lost);
-                        }
+                        self.notice_end(&mut lost, deadline);
                         let ended = self.end_overdue().await;
                         return Ok(self.outcome(ended, lost));
                     }
@@ -161,6 +156,14 @@ impl Supervision<'_> {
             // One that has done its work and left does not listen either. Its report comes next.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             Err(_) => Err(self.replace_guardian().await),
+        }
+    }
+
+    /// Says once that the command is being ended.
+    fn notice_end(&self, lost: &mut Option<LostReason>, deadline: Timestamp) {
+        if lost.is_none() {
+            *lost = Some(self.why_ending(deadline));
+            self.say_lost(*lost);
         }
     }
 

@@ -10,9 +10,9 @@ use tenure_proto::{
 
 use crate::{
     AcquireError, Fault, FaultKind, LockName, Store,
-    acquisition::guard::Guard,
     acquisition::{
         Acquisition,
+        guard::Guard,
         lease::{Along, Lease},
     },
     context::Context,

@@ -10,8 +10,7 @@ use tenure_proto::{Timestamp, queue::Mode};
 use self::contention::{Contention, Outcome};
 use crate::{
     AcquireError, LockName,
-    acquisition::guard::Guard,
-    acquisition::lease::Lease,
+    acquisition::{guard::Guard, lease::Lease},
     context::Context,
     driver::before,
     engine::Slot,

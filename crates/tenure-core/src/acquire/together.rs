@@ -14,8 +14,7 @@ use super::{
 };
 use crate::{
     AcquireError, Fault, FaultKind, LockName,
-    acquisition::guard::Guard,
-    acquisition::{Acquisition, lease::Lease},
+    acquisition::{Acquisition, guard::Guard, lease::Lease},
     context::Context,
     driver::before_or,
     local::Head,

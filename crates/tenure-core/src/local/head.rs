@@ -69,18 +69,16 @@ impl<L: PassedOn> Head<L> {
         self.entry(|entry| entry.seen = holder);
     }
 
-    /// The name is held by `lease` from `now` on, which has the head then; `false` if it has gone on.
-    pub(crate) fn granted(&self, lease: Weak<L>, now: Timestamp) -> bool {
+    /// The name is held by `lease` from `now` on, which has the head then, if it is still here.
+    pub(crate) fn granted(&self, lease: Weak<L>, now: Timestamp) {
         let inner = self.queues.inner();
         let mut names = inner.lock();
-        let Some(entry) = names.get_mut(&self.name) else { return false };
-        let granted = entry.queue.granted(self.ticket, now);
-        if granted {
+        let Some(entry) = names.get_mut(&self.name) else { return };
+        if entry.queue.granted(self.ticket, now) {
             (entry.holder, entry.seen) = (Some(lease), None);
             // Nothing is waited for any more, so the engine need not look sooner.
             drop(inner.plan(entry, &self.name));
         }
-        granted
     }
 
     /// Leaves the queue: what goes along goes to the next, or is dropped.

@@ -67,6 +67,7 @@ struct Entry<L: PassedOn> {
     holder: Option<Weak<L>>,
     /// Whom the store named as holder, if none does.
     seen: Option<Contender>,
+    /// When the engine looks at it.
     on_time: Option<Key>,
 }
 
@@ -87,11 +88,11 @@ pub(crate) enum Handed<L: PassedOn> {
 }
 
 /// Where a task stands in its process.
-pub(crate) enum Joined<L: PassedOn> {
+pub(crate) enum Joined<'a, L: PassedOn> {
     /// Nobody else here has or wants the name.
     Head(Head<L>),
     /// Others come first.
-    Behind(Waiting<L>),
+    Behind(Waiting<'a, L>),
 }
 
 impl<L: PassedOn> Clone for Queues<L> {
@@ -110,7 +111,7 @@ impl<L: PassedOn> Queues<L> {
     }
 
     /// Queues for `name` in this process.
-    pub(crate) fn join(&self, name: &LockName, wants: &Wants) -> Joined<L> {
+    pub(crate) fn join<'a>(&'a self, name: &'a LockName, wants: &Wants) -> Joined<'a, L> {
         let mut names = self.0.lock();
         let mut receiver = None;
         let joined = self.0.entry(&mut names, name).queue.join(|| {
@@ -163,7 +164,7 @@ impl<L: PassedOn> Queues<L> {
 
 impl<L: PassedOn> Inner<L> {
     fn entry<'a>(&self, names: &'a mut Names<L>, name: &LockName) -> &'a mut Entry<L> {
-        // Most names are there once: no second look for one that is.
+        // One look is enough, as most names are not there yet.
         names.entry(name.clone()).or_insert_with(|| Entry {
             queue: LocalQueue::new(self.next_id(), self.context.claim_window()),
             along: L::Along::default(),

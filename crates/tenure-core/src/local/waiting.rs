@@ -7,25 +7,25 @@ use super::{Handed, Head, PassedOn, Queues};
 use crate::{LockName, options::Busy};
 
 /// The place of a task in the queue of its process; dropping it leaves the queue.
-pub(crate) struct Waiting<L: PassedOn> {
-    queues: Queues<L>,
-    name: LockName,
+pub(crate) struct Waiting<'a, L: PassedOn> {
+    queues: &'a Queues<L>,
+    name: &'a LockName,
     /// None once it has the head, or a hold.
     ticket: Option<Ticket>,
     handed: oneshot::Receiver<Handed<L>>,
 }
 
-impl<L: PassedOn> Waiting<L> {
+impl<'a, L: PassedOn> Waiting<'a, L> {
     pub(super) fn new(
-        queues: &Queues<L>,
-        name: &LockName,
+        queues: &'a Queues<L>,
+        name: &'a LockName,
         ticket: Ticket,
         handed: oneshot::Receiver<Handed<L>>,
     ) -> Self {
-        Self { queues: queues.clone(), name: name.clone(), ticket: Some(ticket), handed }
+        Self { queues, name, ticket: Some(ticket), handed }
     }
 
-    /// What it is handed; `None` if there are no queues any more. Cancel-safe.
+    /// What it is handed; `None` if nobody can hand it anything any more. Cancel-safe.
     pub(crate) async fn handed(&mut self) -> Option<Handed<L>> {
         let handed = (&mut self.handed).await.ok();
         if let Some(Handed::Hold(_)) = handed {
@@ -39,27 +39,27 @@ impl<L: PassedOn> Waiting<L> {
     pub(crate) fn take(mut self) -> Option<Head<L>> {
         let ticket = self.ticket?;
         let mut names = self.queues.inner().lock();
-        let entry = names.get_mut(&self.name)?;
+        let entry = names.get_mut(self.name)?;
         if !entry.queue.take(ticket) {
             return None;
         }
-        let wakes = self.queues.inner().plan(entry, &self.name);
+        let wakes = self.queues.inner().plan(entry, self.name);
         drop(names);
         drop(wakes);
         self.ticket = None;
-        Some(Head::new(&self.queues, &self.name, ticket, true))
+        Some(Head::new(self.queues, self.name, ticket, true))
     }
 
     /// Who is in its way, in this process as far as it knows.
     pub(crate) fn in_the_way(&self) -> Busy {
-        self.queues.in_the_way(&self.name, self.ticket)
+        self.queues.in_the_way(self.name, self.ticket)
     }
 }
 
-impl<L: PassedOn> Drop for Waiting<L> {
+impl<L: PassedOn> Drop for Waiting<'_, L> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            self.queues.inner().leave(&self.name, ticket);
+            self.queues.inner().leave(self.name, ticket);
         }
     }
 }

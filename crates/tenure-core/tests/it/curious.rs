@@ -11,9 +11,8 @@ use std::{
 
 use futures_util::FutureExt;
 use tenure_core::{Guard, Lost, Store, Tenure};
-use tracing::{Event, Metadata, Subscriber, span};
 
-use crate::{on_manual_clock, running, settle, subscribed};
+use crate::{on_manual_clock, running, settle, subscriber::subscribed};
 
 const TTL: Duration = Duration::from_secs(3);
 
@@ -24,28 +23,13 @@ type Losses = Vec<Pin<Box<dyn Future<Output = Lost> + Send>>>;
 struct Curious(Arc<Mutex<Losses>>, Arc<Mutex<usize>>);
 
 impl Curious {
-    fn watches(&self, guard: &Guard) {
-        self.0.lock().unwrap().push(Box::pin(guard.lost()));
-    }
-}
-
-impl Subscriber for Curious {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && metadata.target().starts_with("tenure_core")
-    }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn enter(&self, _: &span::Id) {}
-    fn exit(&self, _: &span::Id) {}
-
-    fn event(&self, _: &Event<'_>) {
+    fn looks(&self) {
         *self.1.lock().unwrap() += 1;
         self.0.lock().unwrap().retain_mut(|lost| lost.now_or_never().is_none());
+    }
+
+    fn watches(&self, guard: &Guard) {
+        self.0.lock().unwrap().push(Box::pin(guard.lost()));
     }
 }
 
@@ -54,10 +38,14 @@ fn whoever_is_told_of_a_hold_may_look_at_it() {
     let (done, ended) = mpsc::channel();
     std::thread::spawn(move || {
         let curious = Curious::default();
-        subscribed(curious.clone(), || {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            runtime.block_on(acquired_passed_on_released_let_in_and_lost(&curious));
-        });
+        let looking = curious.clone();
+        subscribed(
+            move |_| looking.looks(),
+            || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                runtime.block_on(acquired_passed_on_released_let_in_and_lost(&curious));
+            },
+        );
         let told = *curious.1.lock().unwrap();
         done.send(told).unwrap();
     });

@@ -8,14 +8,14 @@ use std::{
 
 use tenure_core::{FaultKind, scope};
 use tracing::{
-    Event, Level, Metadata, Subscriber,
+    Event, Level,
     field::{Field, Visit},
-    span,
 };
 
 use crate::{
     flawed::{Flaw, on_flawed},
-    settle, subscribed,
+    settle,
+    subscriber::subscribed,
 };
 
 const TTL: Duration = Duration::from_secs(3);
@@ -25,6 +25,14 @@ const TTL: Duration = Duration::from_secs(3);
 struct Listener(Arc<Mutex<Vec<String>>>);
 
 impl Listener {
+    fn hears(&self, event: &Event<'_>) {
+        let mut said = Said::default();
+        event.record(&mut said);
+        let level = *event.metadata().level();
+        let weight = if level <= Level::WARN { "warn" } else { "debug" };
+        self.0.lock().unwrap().push(format!("{weight}: {}: {}", said.lock, said.text));
+    }
+
     /// How often this was said.
     fn heard(&self, said: &str) -> usize {
         self.0.lock().unwrap().iter().filter(|event| event.as_str() == said).count()
@@ -47,36 +55,17 @@ impl Visit for Said {
     }
 }
 
-impl Subscriber for Listener {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && metadata.target().starts_with("tenure_core")
-    }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn enter(&self, _: &span::Id) {}
-    fn exit(&self, _: &span::Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let mut said = Said::default();
-        event.record(&mut said);
-        let level = *event.metadata().level();
-        let weight = if level <= Level::WARN { "warn" } else { "debug" };
-        self.0.lock().unwrap().push(format!("{weight}: {}: {}", said.lock, said.text));
-    }
-}
-
 /// Runs `scene` on this thread, for a listener that hears all of it.
 fn heard<F: Future<Output = ()>>(scene: impl FnOnce(Listener) -> F) {
     let listener = Listener::default();
-    subscribed(listener.clone(), || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(scene(listener));
-    });
+    let hearing = listener.clone();
+    subscribed(
+        move |event| hearing.hears(event),
+        || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(scene(listener));
+        },
+    );
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Calls that take effect when nobody waits for their answer any more: what they leave is taken back.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::IntoFuture, sync::Arc, time::Duration};
 
 use tenure_core::{
     DowngradeError, Guard, LockName, ManualClock, MemoryStore, Store, Tenure, proto::queue::Answer,
     store::Capabilities,
 };
+use tokio::task::JoinHandle;
 
 use crate::{
     STEP,
@@ -48,6 +49,35 @@ impl Far {
         self.far.diary().into_iter().filter(|call| *call == Call::Release).count()
     }
 
+    /// What `call` comes to whose first answer gets lost, so that it is repeated.
+    async fn repeated<T: Send + 'static>(
+        &self,
+        call: impl IntoFuture<Output = T, IntoFuture: Send + 'static>,
+    ) -> T {
+        let calling = self.begun(call).await;
+        self.after(STEP).await;
+        calling.await.unwrap()
+    }
+
+    /// `call` is given up when its first answer got lost.
+    async fn given_up<T: Send + 'static>(
+        &self,
+        call: impl IntoFuture<Output = T, IntoFuture: Send + 'static>,
+    ) {
+        self.begun(call).await.abort();
+        settle().await;
+    }
+
+    async fn begun<T: Send + 'static>(
+        &self,
+        call: impl IntoFuture<Output = T, IntoFuture: Send + 'static>,
+    ) -> JoinHandle<T> {
+        self.far.lose_next_answer();
+        let calling = tokio::spawn(call.into_future());
+        settle().await;
+        calling
+    }
+
     async fn after(&self, length: Duration) {
         for _ in 0..length.as_millis() / STEP.as_millis() {
             self.clock.advance(STEP);
@@ -73,11 +103,7 @@ impl Far {
 async fn an_ask_that_was_repeated_and_comes_late_is_taken_back_after_the_release() {
     for dropped in [false, true] {
         let far = Far::new();
-        far.far.lose_next_answer();
-        let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
-        settle().await;
-        far.after(STEP).await;
-        let guard = asking.await.unwrap().unwrap();
+        let guard = far.repeated(far.tenure.mutex("a").ttl(TTL).lock()).await.unwrap();
         if dropped {
             drop(guard);
         } else {
@@ -116,11 +142,7 @@ async fn what_comes_after_the_lease_would_have_ended_is_taken_back_too() {
 async fn a_downgrade_that_was_repeated_and_comes_late_is_taken_back_after_the_release() {
     let far = Far::new();
     let writer = far.tenure.rwlock("a").ttl(TTL).write().await.unwrap();
-    far.far.lose_next_answer();
-    let downgrading = tokio::spawn(writer.downgrade());
-    settle().await;
-    far.after(STEP).await;
-    let reader = downgrading.await.unwrap().unwrap();
+    let reader = far.repeated(Box::pin(writer.downgrade())).await.unwrap();
     reader.release().await.unwrap();
     far.comes_late().await;
     far.after(TTL / 2).await;
@@ -131,11 +153,7 @@ async fn a_downgrade_that_was_repeated_and_comes_late_is_taken_back_after_the_re
 async fn a_downgrade_that_was_given_up_and_comes_late_is_taken_back_after_the_release() {
     let far = Far::new();
     let writer = far.tenure.rwlock("a").ttl(TTL).write().await.unwrap();
-    far.far.lose_next_answer();
-    let downgrading = tokio::spawn(writer.downgrade());
-    settle().await;
-    downgrading.abort();
-    settle().await;
+    far.given_up(Box::pin(writer.downgrade())).await;
     far.comes_late().await;
     far.after(TTL / 2).await;
     assert_eq!(far.holders().await, 0);
@@ -186,11 +204,8 @@ async fn no_downgrade_is_asked_for_once_the_hold_is_over() {
 #[tokio::test]
 async fn an_acquire_that_was_repeated_and_comes_after_a_downgrade_is_taken_back() {
     let far = Far::new();
-    far.far.lose_next_answer();
-    let asking = tokio::spawn(far.tenure.rwlock("a").ttl(TTL).write().into_future());
-    settle().await;
-    far.after(STEP).await;
-    let reader = asking.await.unwrap().unwrap().downgrade().await.unwrap();
+    let writer = far.repeated(far.tenure.rwlock("a").ttl(TTL).write()).await.unwrap();
+    let reader = writer.downgrade().await.unwrap();
     reader.release().await.unwrap();
     far.comes_late().await;
     far.after(TTL / 2).await;
@@ -200,11 +215,7 @@ async fn an_acquire_that_was_repeated_and_comes_after_a_downgrade_is_taken_back(
 #[tokio::test]
 async fn a_hold_that_outlasts_what_may_come_late_is_released_once() {
     let far = Far::new();
-    far.far.lose_next_answer();
-    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
-    settle().await;
-    far.after(STEP).await;
-    let guard = asking.await.unwrap().unwrap();
+    let guard = far.repeated(far.tenure.mutex("a").ttl(TTL).lock()).await.unwrap();
     far.after(TTL * 2).await;
     guard.release().await.unwrap();
     far.after(TTL * 2).await;
@@ -214,11 +225,7 @@ async fn a_hold_that_outlasts_what_may_come_late_is_released_once() {
 #[tokio::test]
 async fn an_ask_that_was_given_up_and_comes_late_is_taken_back() {
     let far = Far::new();
-    far.far.lose_next_answer();
-    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
-    settle().await;
-    asking.abort();
-    settle().await;
+    far.given_up(far.tenure.mutex("a").ttl(TTL).lock()).await;
     far.comes_late().await;
     far.after(TTL / 2).await;
     assert_eq!(far.holders().await, 0);
@@ -274,11 +281,7 @@ async fn a_place_is_given_back_by_one_release_where_every_call_was_answered() {
 #[tokio::test]
 async fn an_ask_that_was_given_up_is_released_once_where_no_call_comes_late() {
     let far = Far::with(|_| {});
-    far.far.lose_next_answer();
-    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
-    settle().await;
-    asking.abort();
-    settle().await;
+    far.given_up(far.tenure.mutex("a").ttl(TTL).lock()).await;
     far.after(TTL * 2).await;
     assert_eq!((far.releases(), far.holders().await), (1, 0));
 }
@@ -300,11 +303,8 @@ async fn a_downgrade_that_was_answered_leaves_one_release() {
 #[tokio::test]
 async fn a_repeated_ask_is_released_once_where_no_call_comes_late() {
     let far = Far::with(|_| {});
-    far.far.lose_next_answer();
-    let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
-    settle().await;
-    far.after(STEP).await;
-    asking.await.unwrap().unwrap().release().await.unwrap();
+    let guard = far.repeated(far.tenure.mutex("a").ttl(TTL).lock()).await.unwrap();
+    guard.release().await.unwrap();
     far.after(TTL * 2).await;
     assert_eq!(far.releases(), 1);
 }

@@ -31,6 +31,7 @@ mod reentrant;
 mod rwlock;
 mod semaphore;
 mod shutdown;
+mod subscriber;
 mod texts;
 mod together;
 mod unsupported;
@@ -39,7 +40,6 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{LockName, ManualClock, MemoryStore, Store, Tenure};
 use tokio::task::JoinHandle;
-use tracing::{Dispatch, Subscriber};
 
 /// A memory store on a clock that stands still, and the engine for the test to run or to stop.
 fn on_manual_clock() -> (Tenure, impl Future<Output = ()> + Send + 'static, MemoryStore, ManualClock)
@@ -63,13 +63,6 @@ async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
-}
-
-/// Runs `scene` with a subscriber of its own on this thread. As long as there is no other one `tracing`
-/// takes a call site that another thread comes to first for one of which nobody wants to hear.
-fn subscribed(subscriber: impl Subscriber + Clone + Send + Sync, scene: impl FnOnce()) {
-    let _other = Dispatch::new(subscriber.clone());
-    tracing::subscriber::with_default(subscriber, scene);
 }
 
 /// How far the clock goes in one step.

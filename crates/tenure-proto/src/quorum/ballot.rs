@@ -65,7 +65,8 @@ pub enum Step {
     },
     /// Others hold so many members that no majority is left.
     Outvoted,
-    /// So many members failed that no majority is left.
+    /// So many members failed that no majority is left, or it is not known whether one keeps what
+    /// an earlier ask was answered.
     Failed,
 }
 

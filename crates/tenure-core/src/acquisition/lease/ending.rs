@@ -24,10 +24,8 @@ impl Lease {
     pub(crate) fn end(self: &Arc<Self>, generation: u64) -> Ended {
         let is_it = |state: &State| state.hold.generation() == generation;
         // A forked copy holds nothing: the lease is its parent's to end.
-        let ended = match self.context.forked() {
-            true => None,
-            false => self.let_go(self.context.now(), is_it),
-        };
+        let ended =
+            if self.context.forked() { None } else { self.let_go(self.context.now(), is_it) };
         ended.unwrap_or_else(|| self.is_lost(self.lock().token, LostReason::Taken))
     }
 
