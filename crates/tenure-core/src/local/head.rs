@@ -66,7 +66,7 @@ impl<L: PassedOn> Head<L> {
 
     /// The store says that `holder` has the name.
     pub(crate) fn saw(&self, holder: Option<Contender>) {
-        self.entry(|entry| entry.seen = holder);
+        self.entry(|entry| entry.seen = holder.map(Box::new));
     }
 
     /// The name is held by `lease` from `now` on, which has the head then, if it is still here.

@@ -65,8 +65,8 @@ struct Entry<L: PassedOn> {
     along: L::Along,
     /// By what the name is held, if a task of this process does.
     holder: Option<Weak<L>>,
-    /// Whom the store named as holder, if none does.
-    seen: Option<Contender>,
+    /// Whom the store named as holder, if none does. Boxed, as most names have none.
+    seen: Option<Box<Contender>>,
     /// When the engine looks at it.
     on_time: Option<Key>,
 }
@@ -151,7 +151,7 @@ impl<L: PassedOn> Queues<L> {
         if busy.holder.is_none() {
             // Then the task that asks the store for all of them is ahead, too.
             busy.ahead = busy.ahead.saturating_add(1);
-            busy.holder = seen;
+            busy.holder = seen.map(|seen| *seen);
             busy.here = busy.holder.is_none();
         }
         busy
