@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
     LostReason, OutOfRange, Owner, Timestamp, Token,
-    queue::Mode,
+    queue::{Kind, Mode},
     rule::{Rule, kept},
 };
 
@@ -65,10 +65,11 @@ impl Context {
     pub(crate) fn settings(
         &self,
         name: &LockName,
+        kind: Kind,
         mode: Mode,
         options: Options,
     ) -> Result<Settings, OutOfRange> {
-        self.defaults.complete(name, options).check(mode, &self.label)
+        self.defaults.complete(name, options).check(kind, mode, &self.label)
     }
 
     /// Which lock, in which store, for an error.

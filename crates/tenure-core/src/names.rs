@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use tenure_proto::queue::Kind;
+
 /// The name of a lock: 1 to 512 bytes of UTF-8 without control characters.
 ///
 /// Every store can keep every such name; none changes its meaning. Cheap to clone.
@@ -15,6 +17,13 @@ use std::{fmt, sync::Arc};
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockName(Arc<str>);
+
+/// A name as one kind of lock uses it. Whether two kinds exclude each other is for the store to decide.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct NameUse {
+    pub(crate) name: LockName,
+    pub(crate) kind: Kind,
+}
 
 /// Why a name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

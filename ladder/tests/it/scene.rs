@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use redis::{Client, aio::MultiplexedConnection, cmd};
 use tenure::{
     LockName, Owner, Store, Tenure, TenureBuilder,
-    proto::queue::{Answer, Ask, Intent, Mode, Order},
+    proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
 };
 use tenure_testkit::server::RedisServer;
 
@@ -105,6 +105,7 @@ impl Acquisition {
     pub(crate) async fn take(&self, ttl: Duration) -> bool {
         let ask = Ask {
             owner: self.owner,
+            kind: Kind::Mutex,
             mode: Mode::Exclusive,
             order: Order::Fifo,
             intent: Intent::Try,

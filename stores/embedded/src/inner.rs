@@ -40,6 +40,7 @@ pub(crate) const LIMITS: Limits = Limits {
     look: LOOK,
     max_waiters: 1_000,
     max_holders: 1_000,
+    kinds_meet: true,
 };
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -54,6 +55,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     notices_death: true,
     raise: true,
     together: false,
+    kinds_meet: LIMITS.kinds_meet,
     incarnation: true,
     place_ttl: LIMITS.place_ttl,
     claim_window: LIMITS.claim_window,

@@ -17,7 +17,7 @@ const INLINE: usize = SLOT - HEADER;
 /// store allows, with the longest labels, are two thirds of it.
 const AREA: u64 = 1 << 20;
 
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const IN_AREA: u16 = 1 << 15;
 
 /// What a file of slots holds; part of its magic number.

@@ -4,7 +4,7 @@ use tenure_core::{
     LockName,
     proto::{
         Owner, Timestamp, Token,
-        queue::{Ask, Client, Holder, Mode, NameState, Place, Presence, Waiter},
+        queue::{Ask, Client, Holder, Kind, Mode, NameState, Place, Presence, Waiter},
     },
 };
 
@@ -18,7 +18,7 @@ pub(crate) fn encode(name: &LockName, state: &NameState) -> Vec<u8> {
     for holder in &state.holders {
         to.extend_from_slice(holder.owner.as_bytes());
         to.extend_from_slice(&holder.client.0);
-        mode(&mut to, holder.mode);
+        used_as(&mut to, holder.kind, holder.mode);
         number(&mut to, holder.token.get());
         number(&mut to, holder.since);
         number(&mut to, holder.expires.as_nanos());
@@ -29,7 +29,7 @@ pub(crate) fn encode(name: &LockName, state: &NameState) -> Vec<u8> {
     for waiter in &state.waiters {
         to.extend_from_slice(waiter.owner.as_bytes());
         to.extend_from_slice(&waiter.client.0);
-        mode(&mut to, waiter.mode);
+        used_as(&mut to, waiter.kind, waiter.mode);
         number(&mut to, waiter.place.0);
         number(&mut to, waiter.keep_until.as_nanos());
         let (presence, until) = match waiter.presence {
@@ -71,7 +71,14 @@ fn text(to: &mut Vec<u8>, value: &str) {
     to.extend_from_slice(value.as_bytes());
 }
 
-fn mode(to: &mut Vec<u8>, mode: Mode) {
+fn used_as(to: &mut Vec<u8>, kind: Kind, mode: Mode) {
+    to.push(match kind {
+        Kind::Mutex => 0,
+        Kind::ReadWrite => 1,
+        Kind::Semaphore => 2,
+        Kind::Election => 3,
+        Kind::Latch => 4,
+    });
     let (tag, take, of) = match mode {
         Mode::Exclusive => (0, 0, 0),
         Mode::Shared => (1, 0, 0),
@@ -114,6 +121,17 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.take(usize::from(length))?).ok()
     }
 
+    fn kind(&mut self) -> Option<Kind> {
+        match self.bytes::<1>()? {
+            [0] => Some(Kind::Mutex),
+            [1] => Some(Kind::ReadWrite),
+            [2] => Some(Kind::Semaphore),
+            [3] => Some(Kind::Election),
+            [4] => Some(Kind::Latch),
+            _ => None,
+        }
+    }
+
     fn mode(&mut self) -> Option<Mode> {
         let tag = self.bytes::<1>()?;
         let take = u32::from_le_bytes(self.bytes()?);
@@ -130,6 +148,7 @@ impl<'a> Reader<'a> {
         Some(Holder {
             owner: Owner::from_bytes(self.bytes()?),
             client: Client(self.bytes()?),
+            kind: self.kind()?,
             mode: self.mode()?,
             token: Token::from_raw(self.number()?)?,
             since: self.number()?,
@@ -143,6 +162,7 @@ impl<'a> Reader<'a> {
         Some(Waiter {
             owner: Owner::from_bytes(self.bytes()?),
             client: Client(self.bytes()?),
+            kind: self.kind()?,
             mode: self.mode()?,
             place: Place(self.number()?),
             keep_until: self.time()?,

@@ -25,6 +25,7 @@ impl QuorumStore {
         let Ok(gate) = gate_of(name) else { return };
         let signature = Ask {
             owner: ask.owner,
+            kind: ask.kind,
             mode: Mode::Shared,
             order: Order::Barging,
             intent: Intent::Try,

@@ -8,7 +8,7 @@ use std::{
 
 use tenure_core::proto::{
     Backoff, Owner, Timestamp, Token,
-    queue::{Ask, Mode},
+    queue::{Ask, Kind, Mode},
     quorum::attempt,
     rule::{Rule, kept},
 };
@@ -61,6 +61,7 @@ struct Acquisition {
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub(crate) token: Token,
+    pub(crate) kind: Kind,
     pub(crate) mode: Mode,
     pub(crate) label: String,
     /// Members that joined it with a greater token of their own.
@@ -330,6 +331,7 @@ impl Holds {
 impl Held {
     /// What was granted to `ask`.
     pub(crate) fn of(ask: &Ask, token: Token) -> Self {
-        Self { token, mode: ask.mode, label: ask.label.clone(), joined: Vec::new() }
+        let (kind, mode, label) = (ask.kind, ask.mode, ask.label.clone());
+        Self { token, kind, mode, label, joined: Vec::new() }
     }
 }

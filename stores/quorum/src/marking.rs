@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use tenure_core::{
     Clock, Fault, LockName,
     proto::{
-        queue::{Answer, Ask, Intent, Mode, Order, Released},
+        queue::{Answer, Ask, Intent, Kind, Mode, Order, Released},
         quorum::mark::{self, Charter, Standing},
     },
 };
@@ -30,6 +30,7 @@ impl QuorumStore {
             let now = look.as_ref().and_then(|look| look.now);
             Ok(Ask {
                 owner,
+                kind: Kind::Mutex,
                 mode: Mode::Exclusive,
                 order: Order::Barging,
                 intent: Intent::Try,

@@ -147,6 +147,7 @@ impl QuorumStore {
     fn bring_back(&self, hold: &Hold, held: &Held, lost: Vec<(usize, Member)>) {
         let ask = Ask {
             owner: hold.renewal.owner,
+            kind: held.kind,
             mode: held.mode,
             order: Order::Barging,
             intent: Intent::Try,

@@ -208,6 +208,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         notices_death: false,
         raise: false,
         together: false,
+        kinds_meet: all(|can| can.kinds_meet),
         incarnation: false,
         place_ttl: Duration::ZERO,
         claim_window: Duration::ZERO,

@@ -5,8 +5,10 @@ use std::{time::Duration, vec::IntoIter};
 use redis::Value;
 use tenure_core::{
     Fault, FaultKind, Token,
-    proto::queue::{Contender, Mode, QueueError, Waiting},
+    proto::queue::{Contender, Kind, Mode, QueueError, Waiting},
 };
+
+use crate::wire;
 
 /// The fields of a reply, or a row of it.
 pub(crate) struct Fields(pub(crate) IntoIter<Value>);
@@ -33,15 +35,23 @@ impl Fields {
             _ => return Err(Refused::Corrupt),
         };
         let lingering = self.number()? == 1;
-        let label = self.text()?;
-        Ok(Contender { label, token: Some(token), since: Some(since), left, mode, lingering })
+        let (label, kind) = (self.text()?, self.kind()?);
+        let (token, since) = (Some(token), Some(since));
+        Ok(Contender { label, token, since, left, kind, mode, lingering })
     }
 
     pub(crate) fn waiting(&mut self) -> Parsed<(u64, Waiting)> {
         let mode = self.mode()?;
         let place = self.text()?.parse().map_err(|_| Refused::Corrupt)?;
         let since = self.text()?.parse().ok();
-        Ok((place, Waiting { label: self.text()?, since, mode }))
+        let (label, kind) = (self.text()?, self.kind()?);
+        Ok((place, Waiting { label, since, kind, mode }))
+    }
+
+    /// What a name is used as, if this version knows it.
+    fn kind(&mut self) -> Parsed<Option<Kind>> {
+        let letter = self.text()?;
+        Ok(Kind::ALL.into_iter().find(|kind| wire::letter(*kind) == letter))
     }
 
     pub(crate) fn mode(&mut self) -> Parsed<Mode> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use redis::Value;
 use tenure_core::{
     Fault, FaultKind, LockName, Owner, Store,
-    proto::queue::{Answer, Ask, Intent, Mode, Order},
+    proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
     store::{Finding, Renewal, Weight},
 };
 
@@ -150,6 +150,7 @@ async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
     let ttl = Duration::from_secs(5);
     let ask = |owner, intent| Ask {
         owner,
+        kind: Kind::Mutex,
         mode: Mode::Exclusive,
         order: Order::Fifo,
         intent,

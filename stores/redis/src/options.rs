@@ -90,6 +90,7 @@ impl RedisOptions {
                 look: Duration::from_secs(1),
                 max_waiters: 1_000,
                 max_holders: 1_000,
+                kinds_meet: true,
             },
             certificates: Certificates::default(),
         }

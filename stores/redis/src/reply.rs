@@ -159,9 +159,11 @@ fn granted(fields: &mut Fields) -> Parsed<Answer> {
     Ok(Answer::Granted { token, left, others_waiting: fields.number()? == 1 })
 }
 
-/// The token of a record as it is when it is granted: `s` before it for readers, a label behind it.
+/// The token of a record as it is when it is granted: a mark of at most two letters before it, a label
+/// behind it.
 fn recorded(record: &[u8]) -> Option<Token> {
-    let record = record.strip_prefix(b"s").unwrap_or(record);
+    let mark = record.iter().take(2).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let record = &record[mark..];
     let end = record.iter().position(|byte| *byte == b' ')?;
     let time = std::str::from_utf8(&record[..end]).ok()?.parse().ok()?;
     Token::from_time(time)
@@ -207,13 +209,17 @@ mod tests {
 
     #[test]
     fn a_record_is_a_grant_of_the_whole_ttl() {
-        for record in ["owner1700000000000000 label", "owners1700000000000000 a label"] {
+        for record in [
+            "owner1700000000000000 label",
+            "owners1700000000000000 a label",
+            "ownersr1700000000000000 a label",
+        ] {
             let reply = Reply::to(b"owner", text(record)).unwrap();
             let token = Token::from_time(1_700_000_000_000_000).unwrap();
             let granted = Answer::Granted { token, left: TTL, others_waiting: false };
             assert_eq!(reply.answer(TTL).unwrap(), granted);
         }
-        for record in ["owner", "owner1700000000000000", "ownerx1 label", "owner12/13 label"] {
+        for record in ["owner", "owner1700000000000000", "ownersrx1 label", "owner12/13 label"] {
             let reply = Reply::to(b"owner", text(record)).unwrap();
             assert!(matches!(reply.answer(TTL), Err(Refused::Granted)), "{record}");
         }

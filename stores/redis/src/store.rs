@@ -239,7 +239,7 @@ impl RedisStore {
 
 /// The arguments that every ask begins with.
 fn begin(call: &mut Call, owner: &OwnerText, ask: &Ask) {
-    call.argument(&[owner, wire::mark(ask.mode)]).number(ceil_millis(ask.ttl));
+    call.argument(&[owner, wire::mark(ask).as_bytes()]).number(ceil_millis(ask.ttl));
     call.argument(&[b" ", ask.label.as_bytes()]).argument(&[wire::manner(ask).as_bytes()]);
 }
 
@@ -256,6 +256,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         notices_death: false,
         raise: true,
         together: true,
+        kinds_meet: limits.kinds_meet,
         incarnation: true,
         place_ttl: limits.place_ttl,
         claim_window: limits.claim_window,

@@ -44,7 +44,7 @@ impl RedisStore {
             call.key(&keys.parts(Key::Lock)).key(&keys.parts(Key::Clock));
         }
         for (_, ask) in asks {
-            call.argument(&[&wire::owner(&ask.owner), wire::mark(ask.mode)]);
+            call.argument(&[&wire::owner(&ask.owner), wire::mark(ask).as_bytes()]);
             call.number(ceil_millis(ask.ttl)).argument(&[b" ", ask.label.as_bytes()]);
         }
         let reply = self.run(&script::ACQUIRE_TOGETHER, &wire::owner(&first.owner), call).await?;
@@ -131,6 +131,7 @@ mod tests {
             Value::Int(250),
             Value::Int(0),
             text("a label"),
+            text("r"),
         ];
         let Ok(Decided::Now(Together::Busy { index: 1, ahead: 0, holder: Some(holder) })) =
             reply(fields)
@@ -138,6 +139,7 @@ mod tests {
             panic!()
         };
         assert_eq!((holder.label.as_str(), holder.mode), ("a label", Mode::Shared));
+        assert_eq!(holder.kind, Some(tenure_core::proto::queue::Kind::ReadWrite));
         assert_eq!(holder.left, Some(Duration::from_millis(250)));
     }
 

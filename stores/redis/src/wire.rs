@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tenure_core::{
     Owner,
-    proto::queue::{Ask, Intent, Limits, Mode, Order, Place},
+    proto::queue::{Ask, Intent, Kind, Limits, Mode, Order, Place},
 };
 
 /// The mode as scripts write it.
@@ -16,9 +16,28 @@ pub(crate) fn mode(mode: Mode) -> Cow<'static, str> {
     }
 }
 
-/// What stands between owner and time in the record of who has a lock alone.
-pub(crate) fn mark(mode: Mode) -> &'static [u8] {
-    if mode == Mode::Shared { b"s" } else { b"" }
+/// What stands between owner and time in the record of who has a lock alone: whether it reads, and
+/// what it uses the name as.
+pub(crate) fn mark(ask: &Ask) -> &'static str {
+    match (ask.mode == Mode::Shared, ask.kind) {
+        (false, kind) => letter(kind),
+        (true, Kind::Mutex) => "s",
+        (true, Kind::ReadWrite) => "sr",
+        (true, Kind::Semaphore) => "sp",
+        (true, Kind::Election) => "se",
+        (true, Kind::Latch) => "sl",
+    }
+}
+
+/// A kind of lock as records have it. No letter is `s`, which stands for a reader.
+pub(crate) const fn letter(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Mutex => "",
+        Kind::ReadWrite => "r",
+        Kind::Semaphore => "p",
+        Kind::Election => "e",
+        Kind::Latch => "l",
+    }
 }
 
 /// An owner as scripts write it.

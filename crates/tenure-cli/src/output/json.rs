@@ -8,7 +8,7 @@ use tenure::{
     LockName,
     proto::{
         LostReason,
-        queue::{Contender, Mode, Snapshot, Waiting},
+        queue::{Contender, Kind, Mode, Snapshot, Waiting},
     },
     store::{Finding, Listing, Weight},
 };
@@ -104,12 +104,16 @@ fn contender(holder: &Contender) -> Value {
     json!({
         "label": holder.label, "token": holder.token.map(|token| token.to_string()),
         "since": holder.since.map(moment),
-        "left_ms": holder.left.map(millis), "mode": mode(holder.mode), "lingering": holder.lingering,
+        "left_ms": holder.left.map(millis), "kind": holder.kind.map(Kind::as_str),
+        "mode": mode(holder.mode), "lingering": holder.lingering,
     })
 }
 
 fn waiter(waiter: &Waiting) -> Value {
-    json!({ "label": waiter.label, "since": waiter.since.map(moment), "mode": mode(waiter.mode) })
+    json!({
+        "label": waiter.label, "since": waiter.since.map(moment),
+        "kind": waiter.kind.map(Kind::as_str), "mode": mode(waiter.mode),
+    })
 }
 
 fn mode(mode: Mode) -> Value {

@@ -3,7 +3,7 @@
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
 use tenure::{
     LockName,
-    proto::queue::{Contender, Mode, Snapshot},
+    proto::queue::{Contender, Kind, Mode, Snapshot},
     store::{Finding, Listing, Weight},
 };
 
@@ -50,7 +50,7 @@ fn snapshot_at(name: &LockName, seen: &Snapshot, now: u64) -> String {
     if seen.holders.is_empty() && seen.waiters.is_empty() {
         return format!("{name} is free");
     }
-    let mut rows = table(&["", "WHO", "FOR", "LEASE LEFT", "TOKEN", "MODE"]);
+    let mut rows = table(&["", "WHO", "FOR", "LEASE LEFT", "TOKEN", "KIND", "MODE"]);
     for holder in &seen.holders {
         rows.add_row([
             if holder.lingering { "kept" } else { "holder" }.into(),
@@ -58,13 +58,14 @@ fn snapshot_at(name: &LockName, seen: &Snapshot, now: u64) -> String {
             ago(holder.since, now),
             holder.left.map_or(UNKNOWN.into(), length),
             token(holder.token),
+            kind(holder.kind),
             mode(holder.mode),
         ]);
     }
     for (at, waiter) in seen.waiters.iter().enumerate() {
         let (label, time) = (who(&waiter.label), ago(waiter.since, now));
-        let place = format!("waiter {}", at + 1);
-        rows.add_row([place, label, time, "-".into(), "-".into(), mode(waiter.mode)]);
+        let (place, kind) = (format!("waiter {}", at + 1), kind(waiter.kind));
+        rows.add_row([place, label, time, "-".into(), "-".into(), kind, mode(waiter.mode)]);
     }
     format!("{name}: {}\n{}", summary(seen), print(&rows))
 }
@@ -118,6 +119,10 @@ fn summary(seen: &Snapshot) -> String {
     }
 }
 
+fn kind(kind: Option<Kind>) -> String {
+    kind.map_or(UNKNOWN.into(), |kind| kind.to_string())
+}
+
 /// A mode of holding, in a word.
 fn mode(mode: Mode) -> String {
     match mode {
@@ -160,13 +165,15 @@ mod tests {
             token: Token::from_time(since),
             since: Some(since),
             left: Some(Duration::from_secs(30 - seconds)),
+            kind: Some(Kind::Semaphore),
             mode,
             lingering: false,
         }
     }
 
     fn waiting(label: &str, mode: Mode) -> Waiting {
-        Waiting { label: label.into(), since: Some(NOW - 1_000_000), mode }
+        let (since, kind) = (Some(NOW - 1_000_000), None);
+        Waiting { label: label.into(), since, kind, mode }
     }
 
     fn permits(take: u32) -> Mode {
@@ -195,11 +202,11 @@ mod tests {
             trimmed(&shown("uploads", &uploads())),
             [
                 "uploads: 3 of 5 permits taken, 2 waiting",
-                "           WHO   FOR  LEASE LEFT  TOKEN                MODE",
-                " holder    up-1  3s   27s         1740800099328000000  2 of 5 permits",
-                " holder    up-2  2s   28s         1740800100352000000  1 of 5 permits",
-                " waiter 1  up-3  1s   -           -                    4 of 5 permits",
-                " waiter 2  up-4  1s   -           -                    1 of 5 permits",
+                "           WHO   FOR  LEASE LEFT  TOKEN                KIND       MODE",
+                " holder    up-1  3s   27s         1740800099328000000  semaphore  2 of 5 permits",
+                " holder    up-2  2s   28s         1740800100352000000  semaphore  1 of 5 permits",
+                " waiter 1  up-3  1s   -           -                    ?          4 of 5 permits",
+                " waiter 2  up-4  1s   -           -                    ?          1 of 5 permits",
             ]
         );
     }

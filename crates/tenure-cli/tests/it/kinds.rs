@@ -28,6 +28,8 @@ fn readers_run_together_and_a_writer_alone() {
     assert_eq!(seen["holders"].as_array().unwrap().len(), 2);
     assert_eq!(seen["holders"][1]["mode"], "shared");
     assert_eq!(seen["waiters"][0]["mode"], "exclusive");
+    assert_eq!(seen["holders"][0]["kind"], "rwlock");
+    assert_eq!(seen["waiters"][0]["kind"], "mutex");
     assert!(!scene.path("wrote").exists());
     std::fs::write(scene.path("go"), "").unwrap();
     for reader in [first, second] {

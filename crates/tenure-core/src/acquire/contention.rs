@@ -115,6 +115,7 @@ impl<'a> Contention<'a> {
         let acquisition = self.acquisition.as_mut()?;
         let ask = Ask {
             owner: acquisition.owner(),
+            kind: self.settings.kind,
             mode: self.settings.mode,
             order,
             intent: if tries { Intent::Try } else { Intent::Wait { place: acquisition.place() } },

@@ -39,7 +39,7 @@ pub(crate) async fn lock(
     let mut contended = false;
     let wants = settings.wants();
     while settings.hand_over && head.is_none() {
-        let mut waiting = match queues.join(name, &wants) {
+        let mut waiting = match queues.join(settings.uses(name), &wants) {
             Joined::Head(first) => {
                 head = Some(first);
                 break;
@@ -84,7 +84,7 @@ pub(crate) async fn try_lock(
     let slot = admit(context, name, &settings)?;
     let mut head = None;
     if settings.hand_over {
-        head = queues.join_if_empty(name);
+        head = queues.join_if_empty(settings.uses(name));
         if head.is_none() {
             context.observer.contended(name);
             return Ok(None);

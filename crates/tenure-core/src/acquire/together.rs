@@ -25,8 +25,8 @@ use crate::{
 pub(crate) struct Wanted<'a> {
     pub(crate) name: &'a LockName,
     pub(crate) settings: &'a Settings,
-    /// The kind of lock, for its span.
-    pub(crate) kind: &'static str,
+    /// What its span calls it.
+    pub(crate) called: &'static str,
 }
 
 /// What came of it. Unless all are held, none is, or each is being taken back.
@@ -63,7 +63,7 @@ pub(crate) async fn try_together(
     let mut candidates = Vec::with_capacity(wanted.len());
     for (index, Wanted { name, settings, .. }) in wanted.iter().enumerate() {
         let slot = admit(context, name, settings)?;
-        let head = settings.hand_over.then(|| queues.join_if_empty(name));
+        let head = settings.hand_over.then(|| queues.join_if_empty(settings.uses(name)));
         let Ok(head) = head.map(|head| head.ok_or(())).transpose() else {
             return Ok(Joint::BusyHere(index));
         };
@@ -81,6 +81,7 @@ pub(crate) async fn try_together(
         useful = useful.min(sent.saturating_add(ttl.min(LONGEST_CALL)));
         let ask = Ask {
             owner: acquisition.owner(),
+            kind: settings.kind,
             mode: settings.mode,
             order: order(&*context.store),
             intent: Intent::Try,
@@ -149,7 +150,7 @@ fn held(
     let parts = candidates.drain(..).zip(holds).zip(grants).zip(wanted);
     let guards = parts.map(|(((Candidate { acquisition, head }, hold), grant), one)| {
         let waited = received.since(sent);
-        let span = context.observer.span(one.kind, one.name);
+        let span = context.observer.span(one.called, one.name);
         span.in_scope(|| context.observer.acquired(one.name, grant.token, waited));
         let (held, wants) = ((hold, grant.token), &one.settings.wants());
         Guard::new(Lease::start(context, one.name, acquisition, held, wants, head))

@@ -10,7 +10,7 @@ use tenure_proto::{Renewed, Timestamp};
 use tokio::sync::Notify;
 
 use super::TakeBack;
-use crate::{LockName, store::Renewal};
+use crate::{LockName, names::NameUse, store::Renewal};
 
 /// Where an entry of the agenda stands.
 pub(crate) type Key = (Timestamp, u64);
@@ -30,7 +30,7 @@ pub(crate) trait Watched: fmt::Debug + Send + Sync {
 /// Queues of a process, as the engine sees them.
 pub(crate) trait OnTime: fmt::Debug + Send + Sync {
     /// It is time to see whether the task at the head of a queue does what it was to do.
-    fn on_time(self: Arc<Self>, name: &LockName, now: Timestamp);
+    fn on_time(self: Arc<Self>, name: &NameUse, now: Timestamp);
 }
 
 /// Something to look at when its time comes.
@@ -41,7 +41,7 @@ pub(crate) enum Job {
     /// Something to be released.
     TakeBack(TakeBack),
     /// The queue of a name, whose head was to go on by now.
-    LookAtQueue(Weak<dyn OnTime>, LockName),
+    LookAtQueue(Weak<dyn OnTime>, NameUse),
 }
 
 /// Wakes the engine when it is dropped, if that has to look sooner than it had planned.

@@ -6,7 +6,7 @@ use futures_util::{Stream, stream};
 use tenure_proto::{
     Look, Timestamp, Token,
     election::{self, Leader, Observed},
-    queue::Mode,
+    queue::{Kind, Mode},
     rule::{Rule, kept},
 };
 
@@ -51,7 +51,7 @@ impl Election {
         // Within one process, too, each term is one of the store's: observers see no other.
         let apart = kept(Rule::TermNotHandedOver);
         let options = Options { apart, ..Options::default() };
-        Self { target: Target::new(acquirer, name, "election"), options }
+        Self { target: Target::new(acquirer, name, Kind::Election), options }
     }
 
     setters!();

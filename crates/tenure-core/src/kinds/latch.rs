@@ -10,7 +10,7 @@ use std::{
 
 use tenure_proto::{
     Backoff, Look, Timestamp, Ttl, latch,
-    queue::{Answer, Ask, Intent, Mode, Order, Snapshot},
+    queue::{Answer, Ask, Intent, Kind, Mode, Order, Snapshot},
     rule::{Rule, kept},
     time::{ceil_millis, in_range},
 };
@@ -59,7 +59,7 @@ pub struct Latch {
 
 impl Latch {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str, count: u32) -> Self {
-        Self { target: Target::new(acquirer, name, "latch"), count, keep: Ttl::MAX }
+        Self { target: Target::new(acquirer, name, Kind::Latch), count, keep: Ttl::MAX }
     }
 
     /// For how long arrivals made with this handle are remembered, 10 ms to 24 h and no longer than
@@ -102,6 +102,7 @@ impl Latch {
         }
         let ask = Ask {
             owner,
+            kind: Kind::Latch,
             mode: Mode::Shared,
             order: Order::Barging,
             intent: Intent::Try,

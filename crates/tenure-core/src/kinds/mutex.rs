@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use tenure_proto::queue::Mode;
+use tenure_proto::queue::{Kind, Mode};
 
 use super::{Lock, Reentrant, TryLock, look::look, target::Target};
 use crate::{
@@ -39,7 +39,7 @@ pub struct Mutex {
 
 impl Mutex {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str) -> Self {
-        Self { target: Target::new(acquirer, name, "mutex"), options: Options::default() }
+        Self { target: Target::new(acquirer, name, Kind::Mutex), options: Options::default() }
     }
 
     setters!();
@@ -48,7 +48,7 @@ impl Mutex {
 
     /// The same lock for scopes that enter it again while they hold it.
     pub fn reentrant(self) -> Reentrant {
-        Reentrant::new(self.target.of_kind("reentrant"), self.options)
+        Reentrant::new(self.target.known_as("reentrant"), self.options)
     }
 
     pub(super) fn into_parts(self) -> (Target, Options) {

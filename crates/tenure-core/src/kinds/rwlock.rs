@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use tenure_proto::queue::Mode;
+use tenure_proto::queue::{Kind, Mode};
 
 use super::{Lock, TryLock, WriteGuard, look::look, target::Target};
 use crate::{
@@ -61,7 +61,7 @@ pub struct RwLock {
 
 impl RwLock {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str) -> Self {
-        Self { target: Target::new(acquirer, name, "rwlock"), options: Options::default() }
+        Self { target: Target::new(acquirer, name, Kind::ReadWrite), options: Options::default() }
     }
 
     setters!();

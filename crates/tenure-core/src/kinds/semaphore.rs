@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use tenure_proto::queue::Mode;
+use tenure_proto::queue::{Kind, Mode};
 
 use super::{Lock, TryLock, look::look, target::Target};
 use crate::{
@@ -64,7 +64,7 @@ pub struct Semaphore {
 
 impl Semaphore {
     pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str, permits: u32) -> Self {
-        let target = Target::new(acquirer, name, "semaphore");
+        let target = Target::new(acquirer, name, Kind::Semaphore);
         Self { target, permits, options: Options::default() }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tenure_proto::queue::Mode;
+use tenure_proto::queue::{Kind, Mode};
 use tracing::Instrument;
 
 use crate::{
@@ -18,12 +18,15 @@ use crate::{
 pub(crate) struct Target {
     acquirer: Arc<Acquirer>,
     name: Result<LockName, NameError>,
-    kind: &'static str,
+    kind: Kind,
+    /// What its span calls it.
+    called: &'static str,
 }
 
 impl Target {
-    pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str, kind: &'static str) -> Self {
-        Self { acquirer: acquirer.clone(), name: LockName::new(name), kind }
+    pub(crate) fn new(acquirer: &Arc<Acquirer>, name: &str, kind: Kind) -> Self {
+        let (acquirer, name) = (acquirer.clone(), LockName::new(name));
+        Self { acquirer, name, kind, called: kind.as_str() }
     }
 
     pub(super) fn name(&self) -> &Result<LockName, NameError> {
@@ -45,14 +48,14 @@ impl Target {
         &self.acquirer
     }
 
-    /// What kind of lock it is, for its span.
-    pub(super) fn kind(&self) -> &'static str {
-        self.kind
+    /// What its span calls it.
+    pub(super) fn called(&self) -> &'static str {
+        self.called
     }
 
-    /// The same lock under the name of another kind.
-    pub(super) fn of_kind(self, kind: &'static str) -> Self {
-        Self { kind, ..self }
+    /// The same lock as one that spans call otherwise: to the store it is the same.
+    pub(super) fn known_as(self, called: &'static str) -> Self {
+        Self { called, ..self }
     }
 
     /// Acquires it in `mode`, waiting for it.
@@ -65,7 +68,7 @@ impl Target {
     pub(super) fn settings(&self, mode: Mode, options: Options) -> Result<Settings, AcquireError> {
         let name = self.name.as_ref().map_err(NameError::clone)?;
         let context = &self.acquirer.context;
-        let settings = context.settings(name, mode, options)?;
+        let settings = context.settings(name, self.kind, mode, options)?;
         let longest = context.store.capabilities().longest_keep;
         if settings.hold_at_least > longest {
             return Err(AcquireError::store(context.place(name), too_long(&settings, longest)));
@@ -76,7 +79,7 @@ impl Target {
     /// Acquires it with settings of its own making, waiting for it.
     pub(super) async fn lock_with(self, settings: Settings) -> Result<Guard, AcquireError> {
         let name = self.name?;
-        let span = self.acquirer.context.observer.span(self.kind, &name);
+        let span = self.acquirer.context.observer.span(self.called, &name);
         acquire::lock(&self.acquirer, &name, settings).instrument(span).await
     }
 
@@ -86,7 +89,7 @@ impl Target {
         settings: Settings,
     ) -> Result<Option<Guard>, AcquireError> {
         let name = self.name?;
-        let span = self.acquirer.context.observer.span(self.kind, &name);
+        let span = self.acquirer.context.observer.span(self.called, &name);
         acquire::try_lock(&self.acquirer, &name, settings).instrument(span).await
     }
 
@@ -114,6 +117,6 @@ fn too_long(settings: &Settings, longest: Duration) -> Fault {
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target").field("kind", &self.kind).field("name", &self.name).finish()
+        f.debug_struct("Target").field("kind", &self.called).field("name", &self.name).finish()
     }
 }

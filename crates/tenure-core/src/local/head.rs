@@ -15,7 +15,7 @@ use tenure_proto::{
 };
 
 use super::{Entry, Names, PassedOn, Queues, Waiter};
-use crate::{LockName, options::Wants};
+use crate::{names::NameUse, options::Wants};
 
 /// The head of the queue of one name, as a task or a lease has it; dropping it leaves the queue.
 ///
@@ -23,7 +23,7 @@ use crate::{LockName, options::Wants};
 /// anything.
 pub(crate) struct Head<L: PassedOn> {
     queues: Queues<L>,
-    name: LockName,
+    name: NameUse,
     ticket: Ticket,
     /// Whether something may have gone along with it from another task.
     came_along: bool,
@@ -32,14 +32,9 @@ pub(crate) struct Head<L: PassedOn> {
 }
 
 impl<L: PassedOn> Head<L> {
-    pub(super) fn new(
-        queues: &Queues<L>,
-        name: &LockName,
-        ticket: Ticket,
-        came_along: bool,
-    ) -> Self {
+    pub(super) fn new(queues: &Queues<L>, name: NameUse, ticket: Ticket, came_along: bool) -> Self {
         let left = AtomicBool::new(false);
-        Self { queues: queues.clone(), name: name.clone(), ticket, came_along, left }
+        Self { queues: queues.clone(), name, ticket, came_along, left }
     }
 
     /// Takes something of what came along with the head from another task, if it is still here.

@@ -27,9 +27,9 @@ pub(crate) use self::{
     waiting::Waiting,
 };
 use crate::{
-    LockName,
     context::Context,
     engine::{Job, Key, OnTime, WakesEngine},
+    names::NameUse,
     options::{Busy, Wants},
 };
 
@@ -56,7 +56,7 @@ struct Inner<L: PassedOn> {
     queues: AtomicU64,
 }
 
-type Names<L> = HashMap<LockName, Entry<L>>;
+type Names<L> = HashMap<NameUse, Entry<L>>;
 
 /// The queue of one name.
 #[derive(Debug)]
@@ -111,10 +111,10 @@ impl<L: PassedOn> Queues<L> {
     }
 
     /// Queues for `name` in this process.
-    pub(crate) fn join<'a>(&'a self, name: &'a LockName, wants: &Wants) -> Joined<'a, L> {
+    pub(crate) fn join(&self, name: NameUse, wants: &Wants) -> Joined<'_, L> {
         let mut names = self.0.lock();
         let mut receiver = None;
-        let joined = self.0.entry(&mut names, name).queue.join(|| {
+        let joined = self.0.entry(&mut names, &name).queue.join(|| {
             let (sender, handed) = oneshot::channel();
             receiver = Some(handed);
             Waiter { wants: wants.clone(), sender }
@@ -131,16 +131,16 @@ impl<L: PassedOn> Queues<L> {
     }
 
     /// The head of the queue, if nobody in this process has or wants the name.
-    pub(crate) fn join_if_empty(&self, name: &LockName) -> Option<Head<L>> {
+    pub(crate) fn join_if_empty(&self, name: NameUse) -> Option<Head<L>> {
         let mut names = self.0.lock();
-        let ticket = self.0.entry(&mut names, name).queue.join_if_empty()?;
+        let ticket = self.0.entry(&mut names, &name).queue.join_if_empty()?;
         Some(Head::new(self, name, ticket, false))
     }
 
     /// Who is in the way of a task with this ticket, or of one that did not join, in this process as
     /// far as it knows.
-    pub(crate) fn in_the_way(&self, name: &LockName, ticket: Option<Ticket>) -> Busy {
-        let mut busy = Busy { name: name.clone(), holder: None, ahead: 0, here: true };
+    pub(crate) fn in_the_way(&self, name: &NameUse, ticket: Option<Ticket>) -> Busy {
+        let mut busy = Busy { name: name.name.clone(), holder: None, ahead: 0, here: true };
         let names = self.0.lock();
         let Some(entry) = names.get(name) else { return busy };
         let waiting = entry.queue.waiting(ticket);
@@ -163,7 +163,7 @@ impl<L: PassedOn> Queues<L> {
 }
 
 impl<L: PassedOn> Inner<L> {
-    fn entry<'a>(&self, names: &'a mut Names<L>, name: &LockName) -> &'a mut Entry<L> {
+    fn entry<'a>(&self, names: &'a mut Names<L>, name: &NameUse) -> &'a mut Entry<L> {
         // One look is enough, as most names are not there yet.
         names.entry(name.clone()).or_insert_with(|| Entry {
             queue: LocalQueue::new(self.next_id(), self.context.claim_window()),
@@ -175,7 +175,7 @@ impl<L: PassedOn> Inner<L> {
     }
 
     /// The task with this ticket wants the name no more.
-    fn leave(self: &Arc<Self>, name: &LockName, ticket: Ticket) {
+    fn leave(self: &Arc<Self>, name: &NameUse, ticket: Ticket) {
         // The queues of a forked copy may have been locked by a thread that it does not have.
         if self.context.forked() {
             return;
@@ -191,7 +191,7 @@ impl<L: PassedOn> Inner<L> {
     fn carry_out(
         self: &Arc<Self>,
         mut names: MutexGuard<'_, Names<L>>,
-        name: &LockName,
+        name: &NameUse,
         handoff: Handoff<Waiter<L>>,
     ) {
         match handoff {
@@ -219,7 +219,7 @@ impl<L: PassedOn> Inner<L> {
     }
 
     /// The engine looks again when the head is to have gone on.
-    fn plan(self: &Arc<Self>, entry: &mut Entry<L>, name: &LockName) -> WakesEngine<'_> {
+    fn plan(self: &Arc<Self>, entry: &mut Entry<L>, name: &NameUse) -> WakesEngine<'_> {
         let due = entry.queue.due();
         if entry.on_time.map(|(at, _)| at) == due {
             return WakesEngine::default();
@@ -245,7 +245,7 @@ impl<L: PassedOn> Inner<L> {
 }
 
 impl<L: PassedOn> OnTime for Inner<L> {
-    fn on_time(self: Arc<Self>, name: &LockName, now: Timestamp) {
+    fn on_time(self: Arc<Self>, name: &NameUse, now: Timestamp) {
         let mut names = self.lock();
         let Some(entry) = names.get_mut(name) else { return };
         // There may be a later look by now.

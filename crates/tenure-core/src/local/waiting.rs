@@ -4,12 +4,12 @@ use tenure_proto::local::Ticket;
 use tokio::sync::oneshot;
 
 use super::{Handed, Head, PassedOn, Queues};
-use crate::{LockName, options::Busy};
+use crate::{names::NameUse, options::Busy};
 
 /// The place of a task in the queue of its process; dropping it leaves the queue.
 pub(crate) struct Waiting<'a, L: PassedOn> {
     queues: &'a Queues<L>,
-    name: &'a LockName,
+    name: NameUse,
     /// None once it has the head, or a hold.
     ticket: Option<Ticket>,
     handed: oneshot::Receiver<Handed<L>>,
@@ -18,7 +18,7 @@ pub(crate) struct Waiting<'a, L: PassedOn> {
 impl<'a, L: PassedOn> Waiting<'a, L> {
     pub(super) fn new(
         queues: &'a Queues<L>,
-        name: &'a LockName,
+        name: NameUse,
         ticket: Ticket,
         handed: oneshot::Receiver<Handed<L>>,
     ) -> Self {
@@ -39,27 +39,27 @@ impl<'a, L: PassedOn> Waiting<'a, L> {
     pub(crate) fn take(mut self) -> Option<Head<L>> {
         let ticket = self.ticket?;
         let mut names = self.queues.inner().lock();
-        let entry = names.get_mut(self.name)?;
+        let entry = names.get_mut(&self.name)?;
         if !entry.queue.take(ticket) {
             return None;
         }
-        let wakes = self.queues.inner().plan(entry, self.name);
+        let wakes = self.queues.inner().plan(entry, &self.name);
         drop(names);
         drop(wakes);
         self.ticket = None;
-        Some(Head::new(self.queues, self.name, ticket, true))
+        Some(Head::new(self.queues, self.name.clone(), ticket, true))
     }
 
     /// Who is in its way, in this process as far as it knows.
     pub(crate) fn in_the_way(&self) -> Busy {
-        self.queues.in_the_way(self.name, self.ticket)
+        self.queues.in_the_way(&self.name, self.ticket)
     }
 }
 
 impl<L: PassedOn> Drop for Waiting<'_, L> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            self.queues.inner().leave(self.name, ticket);
+            self.queues.inner().leave(&self.name, ticket);
         }
     }
 }

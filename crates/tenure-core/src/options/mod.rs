@@ -6,10 +6,10 @@ use std::{sync::Arc, time::Duration};
 
 pub use self::defaults::Defaults;
 pub(crate) use self::defaults::DefaultsOf;
-use crate::LockName;
+use crate::{LockName, names::NameUse};
 use tenure_proto::{
     Grace, OutOfRange, Terms, Ttl,
-    queue::{Ask, Contender, Mode},
+    queue::{Ask, Contender, Kind, Mode},
     time::in_range,
 };
 
@@ -51,6 +51,7 @@ pub(crate) struct Options {
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) terms: Terms,
+    pub(crate) kind: Kind,
     pub(crate) mode: Mode,
     pub(crate) wait: Option<Duration>,
     pub(crate) hold_at_least: Duration,
@@ -64,6 +65,7 @@ pub(crate) struct Settings {
 /// What a task of this process wants that is passed a lease.
 #[derive(Clone, Debug)]
 pub(crate) struct Wants {
+    pub(crate) kind: Kind,
     pub(crate) terms: Terms,
     pub(crate) hold_at_least: Duration,
     pub(crate) label: Arc<str>,
@@ -99,6 +101,7 @@ impl Options {
 
     pub(crate) fn check(
         self,
+        kind: Kind,
         mode: Mode,
         default_label: &Arc<str>,
     ) -> Result<Settings, OutOfRange> {
@@ -106,6 +109,7 @@ impl Options {
         let label = self.label.map_or_else(|| default_label.clone(), shortened);
         Ok(Settings {
             terms,
+            kind,
             mode,
             wait: self.wait,
             hold_at_least,
@@ -130,10 +134,15 @@ pub(crate) fn shortened(mut label: String) -> Arc<str> {
 }
 
 impl Settings {
+    /// `name` as this kind of lock uses it.
+    pub(crate) fn uses(&self, name: &LockName) -> NameUse {
+        NameUse { name: name.clone(), kind: self.kind }
+    }
+
     /// What a task of this process needs to know to pass the lock on to the one with these settings.
     pub(crate) fn wants(&self) -> Wants {
-        let Self { terms, hold_at_least, .. } = *self;
-        Wants { terms, hold_at_least, label: self.label.clone() }
+        let Self { kind, terms, hold_at_least, .. } = *self;
+        Wants { kind, terms, hold_at_least, label: self.label.clone() }
     }
 }
 

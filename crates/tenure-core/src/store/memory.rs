@@ -36,6 +36,7 @@ const LIMITS: Limits = Limits {
     look: Duration::from_secs(1),
     max_waiters: 1_000,
     max_holders: 1_000,
+    kinds_meet: true,
 };
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -50,6 +51,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     notices_death: false,
     raise: true,
     together: true,
+    kinds_meet: true,
     incarnation: true,
     place_ttl: LIMITS.place_ttl,
     claim_window: LIMITS.claim_window,
@@ -57,6 +59,11 @@ const CAPABILITIES: Capabilities = Capabilities {
     max_holders: LIMITS.max_holders,
     reasons: Reasons::NONE,
 };
+
+/// As it is, and with the kinds of lock kept apart.
+const MEETING: (Capabilities, Limits) = (CAPABILITIES, LIMITS);
+const APART: (Capabilities, Limits) =
+    (Capabilities { kinds_meet: false, ..CAPABILITIES }, Limits { kinds_meet: false, ..LIMITS });
 
 /// A store in the memory of this process. Clones are the same store.
 ///
@@ -77,6 +84,8 @@ pub struct MemoryStore {
     /// Which of the stores of this process it is.
     number: u64,
     clock: Arc<dyn Clock>,
+    /// What it declares, and the limits that it decides by.
+    can: &'static (Capabilities, Limits),
     names: Arc<Mutex<Names>>,
     hints: HintBoard,
 }
@@ -141,7 +150,21 @@ impl MemoryStore {
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { number, clock, names: Arc::default(), hints: HintBoard::new() }
+        Self { number, clock, can: &MEETING, names: Arc::default(), hints: HintBoard::new() }
+    }
+
+    /// The same store, which refuses a name to one kind of lock while another kind uses it, as stores do
+    /// whose layouts differ from kind to kind.
+    ///
+    /// ```
+    /// use tenure_core::{MemoryStore, Store};
+    ///
+    /// let store = MemoryStore::new().kinds_apart();
+    /// assert!(!store.capabilities().kinds_meet);
+    /// ```
+    #[must_use]
+    pub fn kinds_apart(self) -> Self {
+        Self { can: &APART, ..self }
     }
 
     /// Loses everything, as a server does that restarts without persistence.
@@ -213,7 +236,7 @@ impl MemoryStore {
         Moment {
             now: self.clock.now(),
             wall: if kept(Rule::TokensOutliveMemory) { self.clock.wall() } else { 0 },
-            limits: &LIMITS,
+            limits: &self.can.1,
             alive: &|_| true,
         }
     }
@@ -250,6 +273,10 @@ impl From<QueueError> for Fault {
         let (kind, cure) = match error {
             QueueError::Full { .. } => (FaultKind::Full, "try again when fewer wait"),
             QueueError::OtherMode => (FaultKind::Unsupported, "release it and lock it anew"),
+            QueueError::OtherKind { .. } => (
+                FaultKind::Misconfigured,
+                "use each name for one kind of lock, or wait until nobody uses it as the other",
+            ),
             QueueError::Permits { .. } => {
                 (FaultKind::Misconfigured, "take at least one and at most as many as there are")
             }
@@ -270,7 +297,7 @@ impl Store for MemoryStore {
     }
 
     fn capabilities(&self) -> &Capabilities {
-        &CAPABILITIES
+        &self.can.0
     }
 
     fn for_engine(&self) -> Arc<dyn Store> {

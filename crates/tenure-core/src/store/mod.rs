@@ -48,6 +48,11 @@
 //!     long as the store surely keeps what it answered, and another one, never seen before, when it
 //!     may have forgotten a part. It tells of the store that answers now, so two looks that show the
 //!     same one vouch for every answer between them. What somebody deletes is no loss.
+//! 16. **One name, one kind.** [`Ask::kind`] says what a name is used as, and `inspect` shows it of
+//!     each contender. Who may hold a name together with whom depends on the modes alone; but where
+//!     [`Capabilities::kinds_meet`] is `false`, an ask is refused as
+//!     [`Misconfigured`](crate::FaultKind::Misconfigured), and changes nothing, while others hold the
+//!     name or wait for it as another kind.
 
 pub(crate) mod fault;
 pub(crate) mod hints;
@@ -92,6 +97,10 @@ pub struct Capabilities {
     pub raise: bool,
     /// Whether [`Store::acquire_together`] works.
     pub together: bool,
+    /// Whether a name that is used as one kind of lock excludes who asks for it as another, as far as
+    /// their modes do. Where not, the latter is refused as
+    /// [`Misconfigured`](crate::FaultKind::Misconfigured).
+    pub kinds_meet: bool,
     /// Whether [`Store::incarnation`] works.
     pub incarnation: bool,
     /// How long a place in the queue is kept without being asked for again.

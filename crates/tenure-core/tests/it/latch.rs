@@ -6,7 +6,7 @@ use tenure_core::{
     FaultKind, LatchError, LookError, MemoryStore, SeededEntropy, Store, Tenure,
     proto::{
         latch::owner_of,
-        queue::{Ask, Intent, Mode, Order},
+        queue::{Ask, Intent, Kind, Mode, Order},
     },
 };
 
@@ -28,6 +28,7 @@ fn name(text: &str) -> tenure_core::LockName {
 fn half_an_arrival(who: &str) -> Ask {
     Ask {
         owner: owner_of("start", who),
+        kind: Kind::Latch,
         mode: Mode::Shared,
         order: Order::Barging,
         intent: Intent::Try,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
     LockName, MemoryStore, Owner, Store, Tenure,
-    proto::queue::{Answer, Ask, Intent, Mode, Order},
+    proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
     store::Weight,
 };
 
@@ -36,6 +36,7 @@ async fn what_came_after_a_save_is_forgotten_and_the_rest_is_kept() {
     let store = MemoryStore::new();
     let ask = |owner| Ask {
         owner: Owner::from_bytes([owner; 16]),
+        kind: Kind::Mutex,
         mode: Mode::Exclusive,
         order: Order::Barging,
         intent: Intent::Try,

@@ -70,6 +70,7 @@ fn a_wait_that_ended_says_who_is_in_the_way() {
         token: None,
         since: None,
         left: None,
+        kind: None,
         mode: Mode::Exclusive,
         lingering: false,
     };

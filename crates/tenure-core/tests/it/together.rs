@@ -12,7 +12,7 @@ use tenure_core::{
     AcquireError, All, FaultKind, LockName, ManualClock, MemoryStore, Owner, Store, Tenure,
     proto::{
         all::MOST,
-        queue::{Ask, Intent, Mode, Order},
+        queue::{Ask, Intent, Kind, Mode, Order},
     },
 };
 
@@ -225,6 +225,7 @@ async fn no_store_is_asked_for_no_names_too_many_or_one_twice() {
             let owner = Owner::from_bytes([u8::try_from(number).unwrap(); 16]);
             let ask = Ask {
                 owner,
+                kind: Kind::Mutex,
                 mode: Mode::Exclusive,
                 order: Order::Barging,
                 intent: Intent::Try,

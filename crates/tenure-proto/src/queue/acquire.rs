@@ -38,6 +38,7 @@ impl NameState {
         if let Some(answer) = self.repeat(ask, at)? {
             return Ok((answer, self.offer(at)));
         }
+        self.admit(ask, at)?;
         let mut enters = self.enters(ask, at);
         if !enters && self.bury(at) {
             enters = self.enters(ask, at);
@@ -81,6 +82,20 @@ impl NameState {
         wake.extend(more);
         *self = after;
         Ok((answer, wake))
+    }
+
+    /// Refuses to use the name as another kind of lock than others do, where kinds do not meet.
+    fn admit(&self, ask: &Ask, at: &Moment<'_>) -> Result<(), QueueError> {
+        if at.limits.kinds_meet {
+            return Ok(());
+        }
+        let holders = self.holders.iter().filter(|one| one.kind != ask.kind);
+        let waiters = self.waiters.iter().filter(|one| one.kind != ask.kind);
+        let lives = |one: &&Holder| one.lingering || (at.alive)(one.client);
+        let others = |one: &&Waiter| one.owner != ask.owner && (at.alive)(one.client);
+        let (mut holders, mut waiters) = (holders.filter(lives), waiters.filter(others));
+        let used_as = holders.next().map(|one| one.kind).or_else(|| Some(waiters.next()?.kind));
+        used_as.map_or(Ok(()), |used_as| Err(QueueError::OtherKind { used_as }))
     }
 
     pub(super) fn forget(&mut self, owner: &Owner) {
@@ -154,6 +169,7 @@ impl NameState {
         self.holders.push(Holder {
             owner: ask.owner,
             client,
+            kind: ask.kind,
             mode: ask.mode,
             token,
             since: at.wall,
@@ -178,7 +194,7 @@ impl NameState {
         {
             waiter.presence = Presence::Present;
             waiter.keep_until = keep_until;
-            waiter.mode = ask.mode;
+            (waiter.kind, waiter.mode) = (ask.kind, ask.mode);
             return Ok(waiter.place);
         }
         if self.waiters.len() >= at.limits.max_waiters {
@@ -196,6 +212,7 @@ impl NameState {
             Waiter {
                 owner: ask.owner,
                 client,
+                kind: ask.kind,
                 mode: ask.mode,
                 place,
                 keep_until,

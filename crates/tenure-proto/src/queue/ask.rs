@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Mode, Room};
+use super::{Kind, Mode, Room};
 use crate::{Owner, Token};
 
 /// Whether an ask may pass those who wait.
@@ -37,6 +37,8 @@ pub struct Place(pub u64);
 pub struct Ask {
     /// Proof of this acquisition, fresh for each.
     pub owner: Owner,
+    /// What the name is used as.
+    pub kind: Kind,
     /// How the name is to be held.
     pub mode: Mode,
     /// Whether it may pass those who wait.
@@ -92,6 +94,8 @@ pub struct Contender {
     pub since: Option<u64>,
     /// What remains of its lease; `None` where the store cannot tell.
     pub left: Option<Duration>,
+    /// What it uses the name as; `None` where the store cannot tell.
+    pub kind: Option<Kind>,
     /// How it holds the name.
     pub mode: Mode,
     /// Whether it let go and the name only stays taken for a while.
@@ -106,6 +110,8 @@ pub struct Waiting {
     /// Since when it waits, in microseconds since the Unix epoch; `None` where the store cannot
     /// tell.
     pub since: Option<u64>,
+    /// What it uses the name as; `None` where the store cannot tell.
+    pub kind: Option<Kind>,
     /// How it wants to hold the name.
     pub mode: Mode,
 }

@@ -6,6 +6,7 @@
 
 mod acquire;
 mod ask;
+mod kind;
 mod mode;
 mod offer;
 mod release;
@@ -14,6 +15,7 @@ mod state;
 mod together;
 
 pub use ask::{Answer, Ask, Contender, Intent, Order, Place, Snapshot, Waiting};
+pub use kind::{Kind, NoKind};
 pub use mode::Mode;
 pub use release::{Raised, Released};
 pub use room::Room;

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Contender, Mode, Place, Snapshot, Waiting};
+use super::{Contender, Kind, Mode, Place, Snapshot, Waiting};
 use crate::{
     Owner, Timestamp, Token,
     rule::{Rule, kept},
@@ -21,6 +21,8 @@ pub struct Holder {
     pub owner: Owner,
     /// The process it belongs to.
     pub client: Client,
+    /// What the name is used as.
+    pub kind: Kind,
     /// How the name is held.
     pub mode: Mode,
     /// The fencing token.
@@ -54,6 +56,8 @@ pub struct Waiter {
     pub owner: Owner,
     /// The process it belongs to.
     pub client: Client,
+    /// What the name is used as.
+    pub kind: Kind,
     /// How it wants to hold the name.
     pub mode: Mode,
     /// Its place in the queue.
@@ -81,6 +85,8 @@ pub struct Limits {
     pub max_waiters: usize,
     /// How many may hold one name together.
     pub max_holders: usize,
+    /// Whether a name that is used as one kind of lock can be asked for as another.
+    pub kinds_meet: bool,
 }
 
 /// What a decision is told of the world.
@@ -123,6 +129,14 @@ pub enum QueueError {
     /// The owner holds the name in another mode, and only from exclusive to shared is there a way.
     #[error("this very acquisition holds the name in another mode")]
     OtherMode,
+    /// Somebody uses the name as another kind of lock, and the store keeps the kinds apart.
+    #[error(
+        "the name is used as a lock of another kind, {used_as}, and this store keeps kinds apart"
+    )]
+    OtherKind {
+        /// What it is used as.
+        used_as: Kind,
+    },
     /// No permits are asked for, or more than there are.
     #[error("{take} permits of {of} can never be granted")]
     Permits {
@@ -223,6 +237,7 @@ impl Holder {
             token: Some(self.token),
             since: Some(self.since),
             left: Some(self.expires.since(now)),
+            kind: Some(self.kind),
             mode: self.mode,
             lingering: self.lingering,
         }
@@ -231,6 +246,7 @@ impl Holder {
 
 impl Waiter {
     fn describe(&self) -> Waiting {
-        Waiting { label: self.label.clone(), since: Some(self.since), mode: self.mode }
+        let (since, kind) = (Some(self.since), Some(self.kind));
+        Waiting { label: self.label.clone(), since, kind, mode: self.mode }
     }
 }

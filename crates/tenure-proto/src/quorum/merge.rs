@@ -41,7 +41,7 @@ pub fn agreed_holders(seen: &[Vec<Contender>], members: usize) -> Vec<Contender>
 /// Whether two members speak of one hold. A member that joined late may have a token of its own, so
 /// an exclusive hold is known by its label, and so is one that was let go and is kept.
 fn same(one: &Contender, other: &Contender) -> bool {
-    let alike = one.mode == other.mode && one.label == other.label;
+    let alike = (one.kind, one.mode) == (other.kind, other.mode) && one.label == other.label;
     let kept = one.lingering && other.lingering;
     alike && (one.mode == Mode::Exclusive || kept || one.token == other.token)
 }

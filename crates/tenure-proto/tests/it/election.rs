@@ -11,7 +11,8 @@ fn term(number: u64) -> Token {
 }
 
 fn holder(mode: Mode, lingering: bool, token: Option<Token>) -> Contender {
-    Contender { label: "host:1".to_owned(), token, since: Some(7), left: None, mode, lingering }
+    let label = "host:1".to_owned();
+    Contender { label, token, since: Some(7), left: None, kind: None, mode, lingering }
 }
 
 fn led_by(holder: Contender) -> Option<Leader> {

@@ -16,6 +16,7 @@ fn signed(times: &[u64]) -> Snapshot {
         token: Token::from_time(*time),
         since: None,
         left: None,
+        kind: None,
         mode: Mode::Shared,
         lingering: false,
     };

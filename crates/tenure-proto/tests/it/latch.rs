@@ -7,7 +7,8 @@ use tenure_proto::{
 };
 
 fn contender(label: &str, mode: Mode, lingering: bool) -> Contender {
-    Contender { label: label.to_owned(), token: None, since: None, left: None, mode, lingering }
+    let label = label.to_owned();
+    Contender { label, token: None, since: None, left: None, kind: None, mode, lingering }
 }
 
 fn seen(holders: impl IntoIterator<Item = Contender>) -> Snapshot {

@@ -13,6 +13,7 @@ mod gate;
 mod hold;
 mod hold_histories;
 mod incarnation;
+mod kinds;
 mod latch;
 mod lease;
 mod local_queue;

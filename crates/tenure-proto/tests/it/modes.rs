@@ -257,6 +257,7 @@ fn a_name_that_is_only_kept_taken_is_held() {
         token: None,
         since: None,
         left: None,
+        kind: None,
         mode: take(2, 3),
         lingering: true,
     };

@@ -20,6 +20,7 @@ pub(crate) fn marked(label: String, left: Duration) -> Snapshot {
         token: None,
         since: None,
         left: Some(left),
+        kind: None,
         mode: Mode::Exclusive,
         lingering: true,
     };

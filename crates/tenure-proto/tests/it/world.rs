@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, time::Duration};
 use tenure_proto::{
     Owner, Renewed, Timestamp, Token,
     queue::{
-        Answer, Ask, Client, Intent, Limits, Mode, Moment, NameState, Order, Place, QueueError,
-        Released, Snapshot, Wake,
+        Answer, Ask, Client, Intent, Kind, Limits, Mode, Moment, NameState, Order, Place,
+        QueueError, Released, Snapshot, Wake,
     },
 };
 
@@ -16,6 +16,7 @@ pub(crate) const LIMITS: Limits = Limits {
     look: ms(1_000),
     max_waiters: 8,
     max_holders: 8,
+    kinds_meet: true,
 };
 
 /// The lease that contenders ask for unless a test says otherwise.
@@ -42,6 +43,7 @@ pub(crate) fn client(number: u8) -> Client {
 pub(crate) fn ask(number: u8) -> Ask {
     Ask {
         owner: owner(number),
+        kind: Kind::Mutex,
         mode: Mode::Exclusive,
         order: Order::Fifo,
         intent: Intent::Wait { place: None },

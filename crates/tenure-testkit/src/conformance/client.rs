@@ -7,7 +7,7 @@ use tenure_core::{
     proto::{
         Owner, Renewed, Token,
         queue::{
-            Answer, Ask, Contender, Intent, Mode, Order, Place, Raised, Released, Snapshot,
+            Answer, Ask, Contender, Intent, Kind, Mode, Order, Place, Raised, Released, Snapshot,
             Together,
         },
     },
@@ -110,6 +110,7 @@ impl Client {
     pub fn tries(&self) -> Ask {
         Ask {
             owner: self.scene.owner(),
+            kind: Kind::Mutex,
             mode: Mode::Exclusive,
             order: if self.can().fifo { Order::Fifo } else { Order::Barging },
             intent: Intent::Try,

@@ -17,6 +17,7 @@ pub mod expiry;
 pub mod handoff;
 pub mod incarnation;
 pub mod inspection;
+pub mod kind;
 pub mod lingering;
 pub mod many_clients;
 pub mod names;
@@ -147,6 +148,11 @@ macro_rules! conformance {
                 a_small_ask_does_not_pass_a_large_one
                 a_large_ask_that_leaves_lets_the_small_ones_in
                 permits_that_can_never_fit_are_refused
+            }
+            kind {
+                a_name_shows_what_it_is_used_as
+                a_lock_of_another_kind_does_not_enter
+                a_lock_of_another_kind_does_not_pass_a_waiter
             }
             lingering {
                 a_kept_name_stays_taken

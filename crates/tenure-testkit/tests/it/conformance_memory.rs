@@ -23,6 +23,12 @@ impl Memory {
         let store = MemoryStore::with_clock(Arc::new(clock.clone()));
         Self { clock, store }
     }
+
+    /// One that refuses a name to one kind of lock while another kind uses it.
+    pub(crate) fn of_one_kind() -> Self {
+        let Self { clock, store } = Self::new();
+        Self { clock, store: store.kinds_apart() }
+    }
 }
 
 #[async_trait]
@@ -100,6 +106,12 @@ mod near {
     use super::Memory;
 
     tenure_testkit::conformance!(Memory::new());
+}
+
+mod of_one_kind {
+    use super::Memory;
+
+    tenure_testkit::conformance!(Memory::of_one_kind());
 }
 
 mod far {

@@ -15,7 +15,7 @@ use tenure_core::{
     Clock, Fault, LockName, ManualClock, Store,
     proto::{
         Owner, Token,
-        queue::{Answer, Ask, Intent, Mode, Order, Released},
+        queue::{Answer, Ask, Intent, Kind, Mode, Order, Released},
     },
 };
 use tenure_embedded::{EmbeddedStore, FileSystem, Machine, ThisMachine};
@@ -44,6 +44,7 @@ pub(crate) fn owner() -> Owner {
 pub(crate) fn waiting(owner: Owner) -> Ask {
     Ask {
         owner,
+        kind: Kind::Mutex,
         mode: Mode::Exclusive,
         order: Order::Fifo,
         intent: Intent::Wait { place: None },

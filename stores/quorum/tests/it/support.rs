@@ -10,7 +10,7 @@ use tenure_core::{
     LockName, Owner, Store,
     proto::{
         Token,
-        queue::{Answer, Ask, Intent, Mode, Order},
+        queue::{Answer, Ask, Intent, Kind, Mode, Order},
     },
 };
 use tenure_quorum::{QuorumOptions, QuorumStore};
@@ -28,6 +28,7 @@ pub(crate) fn name(text: &str) -> LockName {
 pub(crate) fn ask(owner: u8, ttl: Duration) -> Ask {
     Ask {
         owner: Owner::from_bytes([owner; 16]),
+        kind: Kind::Mutex,
         mode: Mode::Exclusive,
         order: Order::Barging,
         intent: Intent::Try,

@@ -59,11 +59,11 @@ local function keep_place(waiter)
     if not waiter then
         local at = tonumber(place) or next_place
         next_place = math.max(next_place, at + 1)
-        waiter = {mode[1], mode[2], mode[3], at, channel, now, label}
+        waiter = {mode[1], mode[2], mode[3], at, channel, now, label, use}
     else
         withdraw(owner, waiter)
         waiter[1], waiter[2], waiter[3] = unpack(mode)
-        waiter[5] = channel
+        waiter[5], waiter[8] = channel, use
     end
     write('w' .. owner, waiter)
     redis.call('ZADD', queue, waiter[4], owner)
@@ -97,7 +97,7 @@ local function busy(at)
         local shown = holder[1]
         if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end
         local left = math.floor((scores[first] - now) / 1000)
-        for _, field in ipairs({shown, holder[4], left, holder[6], holder[7]}) do
+        for _, field in ipairs({shown, holder[4], left, holder[6], holder[7], holder[8] or ''}) do
             reply[#reply + 1] = field
         end
     end
@@ -110,7 +110,7 @@ local function decide()
         local grant = whole(math.max(now, last + 1))
         redis.call('SET', clock, grant)
         leave(owner)
-        write('h' .. owner, {mode[1], mode[2], mode[3], grant, '', 0, label})
+        write('h' .. owner, {mode[1], mode[2], mode[3], grant, '', 0, label, use})
         set_end('h' .. owner, now + ttl * 1000)
         count(mode, 1)
         local reply = {owner, 'granted', grant, tonumber(ttl), others()}

@@ -19,7 +19,7 @@ if ask == 'x' and not old and counts[1] == '1' and counts[2] == '1' and counts[8
         end
         local fresh = tick(clock, now)
         if not fresh then return {owner, 'corrupt'} end
-        redis.call('HSET', lock, 'h' .. owner, cmsgpack.pack({'x', 1, 0, fresh, '', 0, label}),
+        redis.call('HSET', lock, 'h' .. owner, cmsgpack.pack({'x', 1, 0, fresh, '', 0, label, use}),
             'till', string.format('%.0f', till))
         redis.call('HDEL', lock, 'w' .. owner)
         redis.call('ZADD', ends, upto, 'h' .. owner)

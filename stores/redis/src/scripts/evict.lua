@@ -36,7 +36,7 @@ for _, member in ipairs(all) do
         local shown = holder[1]
         if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end
         local left = math.floor((at - now) / 1000)
-        reply[#reply + 1] = {shown, holder[4], left, holder[6], holder[7]}
+        reply[#reply + 1] = {shown, holder[4], left, holder[6], holder[7], holder[8] or ''}
         write(member, false)
         set_end(member, false)
         count(holder, -1)

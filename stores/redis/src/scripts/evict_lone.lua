@@ -1,8 +1,8 @@
 local limits = ARGV[2]
 if held then
-    local mark, grant, label = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
+    local mark, used, grant, label = string.match(held, '^(s?)(%a?)([^ ]*) (.*)$', 33)
     if not grant then return senseless() end
     local left = attempt('PTTL', lock)
     attempt('DEL', lock)
-    return {owner, 'evicted', {mark == 's' and 's' or 'x', grant, left, 0, label}}
+    return {owner, 'evicted', {mark == 's' and 's' or 'x', grant, left, 0, label, used}}
 end

@@ -3,9 +3,9 @@ local lock, keeps, ends = unpack(KEYS)
 local held = redis.pcall('GET', lock)
 local holders, waiters = {}, {}
 if type(held) == 'string' then
-    local mark, grant, label = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
+    local mark, used, grant, label = string.match(held, '^(s?)(%a?)([^ ]*) (.*)$', 33)
     if not grant then return {owner, 'corrupt'} end
-    holders[1] = {mark == 's' and 's' or 'x', grant, attempt('PTTL', lock), 0, label}
+    holders[1] = {mark == 's' and 's' or 'x', grant, attempt('PTTL', lock), 0, label, used}
 elseif held then
     if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
         return redis.acl_check_cmd('GET', lock) and held or refused('GET')
@@ -38,7 +38,7 @@ elseif held then
             local record, mode = show(all[index])
             if not record then return {owner, 'corrupt'} end
             left = math.floor(left / 1000)
-            holders[#holders + 1] = {mode, record[4], left, record[6], record[7]}
+            holders[#holders + 1] = {mode, record[4], left, record[6], record[7], record[8] or ''}
         end
     end
     local line = redis.pcall('ZRANGE', keeps, 0, -1, 'WITHSCORES')
@@ -47,7 +47,7 @@ elseif held then
         local record, mode = show('w' .. line[index])
         if line[index + 1] - now > 0 and record then
             local place, since = string.format('%.0f', record[4]), string.format('%.0f', record[6])
-            waiters[#waiters + 1] = {mode, place, since, record[7]}
+            waiters[#waiters + 1] = {mode, place, since, record[7], record[8] or ''}
         end
     end
 end

@@ -1,9 +1,11 @@
 local ttl, label = ARGV[2], string.sub(ARGV[3], 2)
 local how, ask, place, channel, limits, old = unpack(ARGV, 4, 9)
-if not ask then ask = string.sub(ARGV[1], 33) == 's' and 's' or 'x' end
+if not ask then ask = string.sub(ARGV[1], 33, 33) == 's' and 's' or 'x' end
+-- What the name is used as: a mutex is not worth a byte.
+local use = string.match(ARGV[1], '^s?([^s%A])', 33)
 if held then
     local whose, mode = string.sub(held, 1, 32), 'x'
-    local mark, grant, shown = string.match(held, '^(s?)([^ ]*) (.*)$', 33)
+    local mark, used, grant, shown = string.match(held, '^(s?)(%a?)([^ ]*) (.*)$', 33)
     if mark == 's' then mode = 's' end
     if whose == owner then
         if ask == mode then
@@ -20,6 +22,6 @@ if held then
         return record
     elseif grant and not old and string.sub(how, 2) == 't' and (ask ~= 's' or mode ~= 's') then
         local left = attempt('PTTL', lock)
-        return {owner, 'busy', left * 1000, 0, '', mode, grant, left, 0, shown}
+        return {owner, 'busy', left * 1000, 0, '', mode, grant, left, 0, shown, used}
     end
 end

@@ -15,7 +15,7 @@ use std::{
 
 use tenure_core::{
     AcquireError, Owner, Store, Tenure,
-    proto::queue::{Ask, Intent, Mode, Order, Snapshot},
+    proto::queue::{Ask, Intent, Kind, Mode, Order, Snapshot},
 };
 use tenure_redis::{RedisOptions, RedisStore};
 use tenure_testkit::{
@@ -173,6 +173,7 @@ async fn an_acquire_that_is_dropped_is_on_its_way_at_once() {
     let store = crate::support::store(&server.url());
     let ask = |byte| Ask {
         owner: Owner::from_bytes([byte; 16]),
+        kind: Kind::Mutex,
         mode: Mode::Exclusive,
         order: Order::Fifo,
         intent: Intent::Try,

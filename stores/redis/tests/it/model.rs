@@ -7,8 +7,8 @@ use tenure_core::{
     proto::{
         Renewed, Timestamp,
         queue::{
-            Answer, Ask, Client, Intent, Limits, Mode, Moment, NameState, Order, Place, Presence,
-            QueueError, Released, Snapshot,
+            Answer, Ask, Client, Intent, Kind, Limits, Mode, Moment, NameState, Order, Place,
+            Presence, QueueError, Released, Snapshot,
         },
     },
     store::Renewal,
@@ -45,6 +45,7 @@ const FEW: Limits = Limits {
     look: Duration::from_secs(1),
     max_waiters: 3,
     max_holders: 3,
+    kinds_meet: true,
 };
 const MANY: Limits = Limits { max_waiters: 40, max_holders: 40, ..FEW };
 
@@ -212,6 +213,7 @@ impl Both<'_> {
         let wait = Intent::Wait { place };
         Ask {
             owner: owner(number),
+            kind: *self.random.choose(&Kind::ALL),
             mode: *self.random.choose(&MODES),
             order: if self.random.happens(200) { Order::Barging } else { Order::Fifo },
             intent: if self.random.happens(300) { Intent::Try } else { wait },

@@ -6,7 +6,9 @@ use tenure_core::{
     Fault, LockName, Owner, Store, Token,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Intent, Mode, Order, Place, Raised, Released, Snapshot, Together},
+        queue::{
+            Answer, Ask, Intent, Kind, Mode, Order, Place, Raised, Released, Snapshot, Together,
+        },
     },
     store::Renewal,
 };
@@ -132,7 +134,8 @@ pub(crate) fn owner(number: u8) -> Owner {
 
 pub(crate) fn ask(number: u8, mode: Mode, intent: Intent) -> Ask {
     let label = number.to_string();
-    Ask { owner: owner(number), mode, order: Order::Fifo, intent, ttl: TTL, label }
+    let (kind, order) = (Kind::Mutex, Order::Fifo);
+    Ask { owner: owner(number), kind, mode, order, intent, ttl: TTL, label }
 }
 
 pub(crate) const WAIT: Intent = Intent::Wait { place: None };

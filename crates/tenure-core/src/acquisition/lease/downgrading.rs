@@ -92,6 +92,7 @@ impl Lease {
         self.still_held(&state, generation, now)?;
         let ask = Ask {
             owner: self.owner,
+            kind: self.kind,
             mode: Mode::Shared,
             order: if self.context.store.capabilities().fifo {
                 Order::Fifo

@@ -15,7 +15,7 @@ pub(crate) use held::Held;
 use tenure_proto::{
     Hold, LostReason, Owner, Timestamp, Token,
     hold::Action,
-    queue::{Contender, Mode},
+    queue::{Contender, Kind, Mode},
     rule::{Rule, kept},
 };
 use tokio::sync::Notify;
@@ -47,6 +47,7 @@ pub(crate) struct Lease {
     context: Arc<Context>,
     name: LockName,
     owner: Owner,
+    kind: Kind,
     /// The head of the queue of its process; none for a fair lock.
     head: Option<Head<Self>>,
     state: Mutex<State>,
@@ -100,6 +101,7 @@ impl Lease {
             context: context.clone(),
             name: name.clone(),
             owner: acquisition.owner(),
+            kind: wants.kind,
             head,
             state: Mutex::new(State {
                 hold,
@@ -257,6 +259,7 @@ impl PassedOn for Lease {
             token: Some(state.token),
             since: Some(self.context.clock.wall().saturating_sub(held)),
             left: Some(state.hold.deadline().since(now)),
+            kind: Some(self.kind),
             mode: Mode::Exclusive,
             lingering: false,
         })

@@ -38,7 +38,7 @@ impl Group<'_> {
             .map(|Part { target, name, settings, .. }| Wanted {
                 name,
                 settings,
-                kind: target.kind(),
+                called: target.called(),
             })
             .collect();
         try_together(self.first.target.acquirer(), &wanted, until).await
@@ -80,7 +80,9 @@ impl Group<'_> {
                 Busy { name: self.part(index).name.clone(), holder, ahead, here: false }
             }
             Joint::BusyHere(index) => {
-                self.first.target.acquirer().queues.in_the_way(&self.part(index).name, None)
+                let part = self.part(index);
+                let queues = &self.first.target.acquirer().queues;
+                queues.in_the_way(&part.settings.uses(&part.name), None)
             }
         };
         if !tries {

@@ -10,6 +10,8 @@ use std::{fmt, sync::Arc};
 pub use asking::{AllLock, AllTryLock};
 pub use guard::AllGuard;
 
+use tenure_proto::queue::Kind;
+
 use self::asking::Asking;
 use super::{mutex::Mutex, target::Target};
 use crate::{
@@ -71,7 +73,10 @@ impl All {
         acquirer: &Arc<Acquirer>,
         names: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Self {
-        let lock = |name: &str| (Target::new(acquirer, name, "all"), Options::default());
+        let lock = |name: &str| {
+            let target = Target::new(acquirer, name, Kind::Mutex).known_as("all");
+            (target, Options::default())
+        };
         Self { asking: Asking::new(names.into_iter().map(|name| lock(name.as_ref())).collect()) }
     }
 

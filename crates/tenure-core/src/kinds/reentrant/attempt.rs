@@ -102,7 +102,7 @@ impl Attempt {
         // Whoever passes asks the store, or finds that another future of the scope has done so.
         let gate = stay.gate();
         let Some(passed) = before(&*context.clock, give_up, gate.lock()).await else {
-            let busy = target.acquirer().queues.in_the_way(stay.name(), None);
+            let busy = target.acquirer().queues.in_the_way(&settings.uses(stay.name()), None);
             return Err(timed_out(context, asked, busy));
         };
         if let Some(hold) = stay.enter().filter(|_| kept(Rule::ScopeAsksOnce)) {

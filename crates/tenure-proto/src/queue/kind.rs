@@ -1,0 +1,66 @@
+//! What a name is used as.
+
+use std::{fmt, str::FromStr};
+
+/// What a name is used as: the kind of lock that asks for it.
+///
+/// It changes nothing about who may hold a name together with whom: that is its [`Mode`](super::Mode).
+/// A store may write each kind in a layout of its own, and people see it.
+///
+/// ```
+/// use tenure_proto::queue::Kind;
+///
+/// assert_eq!(Kind::ReadWrite.to_string(), "rwlock");
+/// assert_eq!("rwlock".parse(), Ok(Kind::ReadWrite));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A lock that one holder has alone: also a reentrant one, and each of a multi-lock.
+    #[default]
+    Mutex,
+    /// A read-write lock, for readers and for a writer.
+    ReadWrite,
+    /// Permits.
+    Semaphore,
+    /// An election, whose leader holds it.
+    Election,
+    /// A count-down latch, whose arrivals stay.
+    Latch,
+}
+
+/// A word that is no [`Kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a kind of lock is one of mutex, rwlock, semaphore, election, latch")]
+pub struct NoKind;
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Mutex, Self::ReadWrite, Self::Semaphore, Self::Election, Self::Latch];
+
+    /// The kind as a word, the same everywhere and in each version.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::ReadWrite => "rwlock",
+            Self::Semaphore => "semaphore",
+            Self::Election => "election",
+            Self::Latch => "latch",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = NoKind;
+
+    fn from_str(word: &str) -> Result<Self, NoKind> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word).ok_or(NoKind)
+    }
+}

@@ -1,0 +1,89 @@
+//! What names are used as.
+
+use tenure_core::{
+    FaultKind,
+    proto::queue::{Ask, Kind, Mode},
+};
+
+use super::{Client, scene::Scene};
+
+fn used_as(kind: Kind, ask: Ask) -> Ask {
+    Ask { kind, ..ask }
+}
+
+/// Clause 16: each holder and each waiter is shown with what it uses the name as.
+pub async fn a_name_shows_what_it_is_used_as(scene: Scene) {
+    for kind in Kind::ALL {
+        let (holder, waiter) = (scene.client().await, scene.client().await);
+        let held = used_as(kind, holder.tries());
+        holder.lock(&held).await;
+        let waits = used_as(kind, waiter.waits());
+        waiter.busy(&waits).await;
+        let seen = holder.inspect().await;
+        assert_eq!(seen.holders[0].kind, Some(kind));
+        if holder.can().fifo {
+            assert_eq!(seen.waiters[0].kind, Some(kind));
+        }
+        waiter.release(&waits.owner).await;
+        holder.let_go(&held.owner).await;
+        // A reader's is another record on many stores.
+        if holder.can().shared {
+            let reads = || Ask { mode: Mode::Shared, ..used_as(kind, holder.tries()) };
+            let readers = [reads(), reads()];
+            for (before, reads) in readers.iter().enumerate() {
+                holder.lock(reads).await;
+                let seen = holder.inspect().await;
+                assert_eq!(seen.holders.len(), before + 1);
+                assert!(seen.holders.iter().all(|reader| reader.kind == Some(kind)), "{seen:?}");
+            }
+            for reads in readers {
+                holder.let_go(&reads.owner).await;
+            }
+        }
+    }
+}
+
+/// Clause 16: a lock of another kind is excluded, or refused where kinds do not meet. Either way the
+/// holder keeps what it has, and the name is everybody's when it is free.
+pub async fn a_lock_of_another_kind_does_not_enter(scene: Scene) {
+    let (one, other) = (scene.client().await, scene.client().await);
+    let mutex = one.tries();
+    one.lock(&mutex).await;
+    stays_out(&other, &used_as(Kind::ReadWrite, other.tries())).await;
+    stays_out(&other, &used_as(Kind::Election, other.waits())).await;
+    let seen = one.inspect().await;
+    assert_eq!(seen.holders.len(), 1);
+    assert_eq!(seen.holders[0].kind, Some(Kind::Mutex));
+    one.let_go(&mutex.owner).await;
+    other.lock(&used_as(Kind::ReadWrite, other.tries())).await;
+    stays_out(&one, &one.tries()).await;
+}
+
+/// Clause 16: who waits decides on the kind, too, and has its turn.
+pub async fn a_lock_of_another_kind_does_not_pass_a_waiter(scene: Scene) {
+    let (holder, waiter, other) =
+        (scene.client().await, scene.client().await, scene.client().await);
+    if !holder.can().fifo {
+        eprintln!("not shown: the store keeps no queue");
+        return;
+    }
+    let (held, waits) = (holder.tries(), waiter.waits());
+    holder.lock(&held).await;
+    waiter.busy(&waits).await;
+    holder.let_go(&held.owner).await;
+    stays_out(&other, &used_as(Kind::ReadWrite, other.tries())).await;
+    waiter.lock(&waits).await;
+}
+
+/// Asks for a name that others use as another kind of lock.
+async fn stays_out(client: &Client, ask: &Ask) {
+    if client.can().kinds_meet {
+        client.busy(ask).await;
+        client.release(&ask.owner).await;
+        return;
+    }
+    match client.ask(ask).await {
+        Err(fault) if fault.kind() == FaultKind::Misconfigured => {}
+        other => panic!("the store declares that kinds do not meet, but answered {other:?}"),
+    }
+}
