@@ -35,6 +35,7 @@ mod subscriber;
 mod texts;
 mod together;
 mod unsupported;
+mod used_as;
 
 use std::{sync::Arc, time::Duration};
 
