@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_core::{
-    AcquireError, LockName, ManualClock, MemoryStore, Store, Tenure,
+    AcquireError, LockName, ManualClock, MemoryStore, Tenure,
     proto::queue::{Kind, Snapshot},
 };
 
@@ -76,5 +76,5 @@ async fn where_kinds_do_not_meet_the_second_one_is_told_which_it_is() {
     assert!(tenure.rwlock("a").try_read().await.is_err());
     mutex.check().unwrap();
     mutex.release().await.unwrap();
-    tenure.rwlock("a").write().await.unwrap();
+    drop(tenure.rwlock("a").write().await.unwrap());
 }
