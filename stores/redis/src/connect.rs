@@ -3,7 +3,7 @@
 use redis::{Cmd, ErrorKind, RedisError};
 use tenure_core::Fault;
 
-use crate::{RedisOptions, connection::Connection, error, pipeline::Hear, stream};
+use crate::{RedisOptions, connection::Connection, error, format, pipeline::Hear, stream};
 
 /// Opens a connection in the runtime of the caller. What the server says of its own accord goes to
 /// `hear`, which is dropped when the connection ends.
@@ -13,8 +13,13 @@ pub(crate) async fn connect(
 ) -> Result<Connection, Fault> {
     let place = options.location();
     let failed = |error| error::of_connecting(&place, error);
-    match tokio::time::timeout(options.connect_timeout, greet(options, hear)).await {
-        Ok(opened) => opened.map_err(failed),
+    let opened = async {
+        let connection = greet(options, hear).await.map_err(failed)?;
+        format::check(&connection, options).await?;
+        Ok(connection)
+    };
+    match tokio::time::timeout(options.connect_timeout, opened).await {
+        Ok(opened) => opened,
         Err(_) => Err(failed(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut)))),
     }
 }

@@ -13,6 +13,7 @@ mod driver;
 mod error;
 mod few;
 mod fields;
+mod format;
 mod health;
 mod incarnation;
 mod info;

@@ -123,6 +123,20 @@ async fn files_of_another_version_are_left_alone() {
 }
 
 #[tokio::test]
+async fn a_store_of_format_1_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let left = include_bytes!("format_1/clock");
+    let clock = dir.path().join("clock");
+    fs::write(&clock, left).unwrap();
+    let fault = refused(dir.path());
+    assert_eq!(fault.kind(), FaultKind::Misconfigured);
+    assert!(fault.what().contains("another version of tenure (format 1)"), "{fault}");
+    assert!(fault.cure().contains("docs/upgrading.md"), "{fault}");
+    assert_eq!(fs::read(&clock).unwrap(), left);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
 async fn a_damaged_state_is_refused_until_it_is_evicted() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir);

@@ -72,9 +72,11 @@ pub(crate) fn signal(server: &RedisServer, signal: &str) {
     assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
 }
 
-/// Keys of locks: neither the clocks of tokens nor the mark.
+/// Keys of locks: neither the clocks of tokens, nor the number of the format, nor the mark.
 pub(crate) fn lock_keys(server: &RedisServer) -> Vec<String> {
-    let other = |key: &String| key.ends_with("}clock") || key.contains("tenure:quorum");
+    let other = |key: &String| {
+        ["}clock", ":format"].iter().any(|end| key.ends_with(end)) || key.contains("tenure:quorum")
+    };
     server.keys().into_iter().filter(|key| !other(key)).collect()
 }
 

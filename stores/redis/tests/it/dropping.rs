@@ -106,7 +106,7 @@ async fn drop_acquires(
 fn longest(server: &RedisServer) -> Duration {
     const SCRIPT: &str = "
         local longest = 0
-        for _, key in ipairs(redis.call('KEYS', '*')) do
+        for _, key in ipairs(redis.call('KEYS', '*{*')) do
             if not string.find(key, '}clock', 1, true) then
                 local left = redis.call('PTTL', key)
                 if left < 0 then return redis.error_reply('for ever: ' .. key) end

@@ -6,6 +6,7 @@ mod child;
 mod conformance;
 mod dropping;
 mod fenced;
+mod format;
 mod kinds;
 mod lost_data;
 mod model;

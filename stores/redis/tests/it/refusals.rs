@@ -71,7 +71,7 @@ impl Table {
     /// All keys but clocks, with what is in them and when they end.
     fn data(&self) -> Reply {
         let script = "local all = {} \
-            for _, key in ipairs(redis.call('KEYS', '*')) do \
+            for _, key in ipairs(redis.call('KEYS', '*{*')) do \
             if not string.find(key, '}clock$') then all[#all + 1] = key .. ' ' .. \
             redis.call('PEXPIRETIME', key) .. ' ' .. redis.sha1hex(redis.call('DUMP', key)) end \
             end table.sort(all) return all";

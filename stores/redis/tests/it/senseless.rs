@@ -53,9 +53,9 @@ impl Lock {
         self.server.keys().into_iter().find(|key| key.ends_with("}clock")).unwrap()
     }
 
-    /// Every key, with what is in it and when it ends.
+    /// Every key of a lock, with what is in it and when it ends.
     fn data(&self) -> Reply {
-        let script = "local all = {} for _, key in ipairs(redis.call('KEYS', '*')) do \
+        let script = "local all = {} for _, key in ipairs(redis.call('KEYS', '*{*')) do \
             all[#all + 1] = key .. ' ' .. redis.call('PEXPIRETIME', key) .. ' ' .. \
             redis.sha1hex(redis.call('DUMP', key)) end table.sort(all) return all";
         self.server.command(&["EVAL", script, "0"])

@@ -51,9 +51,10 @@ pub(crate) fn micros() -> u64 {
     u64::try_from(since.as_micros()).unwrap()
 }
 
-/// Keys of locks, the clocks of tokens left out.
+/// Keys of locks: neither the clocks of tokens nor the number of the format.
 pub(crate) fn lock_keys(server: &RedisServer) -> Vec<String> {
-    server.keys().into_iter().filter(|key| !key.ends_with("}clock")).collect()
+    let other = |key: &String| key.ends_with("}clock") || key == "tenure:format";
+    server.keys().into_iter().filter(|key| !other(key)).collect()
 }
 
 /// How many wait for a name.

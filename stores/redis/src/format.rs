@@ -1,0 +1,65 @@
+//! The number of the format in which locks are kept under a prefix, which whoever connects sees first.
+//!
+//! Two versions of tenure that read each other's records differently would be two holders. So the first
+//! one writes down which format it uses, and who knows another one refuses.
+
+use redis::{Cmd, ErrorKind, RedisError, Value};
+use tenure_core::{Fault, FaultKind};
+
+use crate::{RedisOptions, connection::Connection, error};
+
+/// The format that this version reads and writes.
+const FORMAT: &str = "1";
+/// The longest piece of a foreign value that is shown.
+const SHOWN: usize = 20;
+
+/// Refuses locks that another format was written for.
+///
+/// A server that takes no writes now is asked all the same. One that tells nothing, as it is not
+/// permitted or the key belongs to another node, is taken at its records: what makes no sense there is
+/// refused as well.
+pub(crate) async fn check(connection: &Connection, options: &RedisOptions) -> Result<(), Fault> {
+    let key = key(&options.prefix);
+    let mut claim = redis::cmd("SET");
+    claim.arg(&key).arg(FORMAT).arg("NX").arg("GET");
+    let mut look = redis::cmd("GET");
+    look.arg(&key);
+    for command in [claim, look] {
+        match call(connection, &command).await {
+            Ok(Value::Nil) => return Ok(()),
+            Ok(Value::BulkString(found)) if found == FORMAT.as_bytes() => return Ok(()),
+            Ok(Value::BulkString(found)) => return Err(unknown(options, &found)),
+            Ok(_) => return Ok(()),
+            Err(error) if error.code() == Some("WRONGTYPE") => return Err(unknown(options, b"?")),
+            Err(error) if is_an_answer(&error) => {}
+            Err(error) => return Err(error::of_connecting(&options.location(), error)),
+        }
+    }
+    Ok(())
+}
+
+/// The key that has the number.
+pub(crate) fn key(prefix: &str) -> String {
+    format!("{prefix}format")
+}
+
+async fn call(connection: &Connection, command: &Cmd) -> Result<Value, RedisError> {
+    connection.call(|out| out.extend(command.get_packed_command())).await
+}
+
+fn is_an_answer(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+}
+
+fn unknown(options: &RedisOptions, found: &[u8]) -> Fault {
+    let place = options.location();
+    let found: String = String::from_utf8_lossy(found).chars().take(SHOWN).collect();
+    let what = format!(
+        "the locks on Redis at {place} are kept in format {found:?}, as {} says, and this version of \
+         tenure knows format {FORMAT} alone",
+        key(&options.prefix),
+    );
+    let cure = "use the version of tenure that they are kept by, or another prefix in the URL; \
+                docs/upgrading.md says how to change";
+    Fault::new(FaultKind::Misconfigured, what, cure)
+}
