@@ -7,6 +7,9 @@ use crate::{
     rule::{Rule, kept},
 };
 
+/// How often a hold is renewed because of hints, at most.
+pub const HINT_GAP: Duration = Duration::from_millis(50);
+
 /// Why a lease was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -72,6 +75,10 @@ pub struct Hold {
     hold_end: Timestamp,
     renew_at: Timestamp,
     unanswered: bool,
+    /// Since when a hint asks for a renewal; never if none does.
+    hint_due: Timestamp,
+    /// From when on the next hint is heeded.
+    hints_from: Timestamp,
     /// Until when the task that it was passed to may take it; none once that is done.
     claim_until: Option<Timestamp>,
 }
@@ -97,6 +104,8 @@ impl Hold {
             hold_end,
             renew_at,
             unanswered: false,
+            hint_due: Timestamp::NEVER,
+            hints_from: Timestamp::ZERO,
             claim_until: None,
         })
     }
@@ -145,13 +154,16 @@ impl Hold {
         if let Some(until) = self.claim_until {
             return if now >= until { Action::PassOn } else { Action::WaitUntil(until) };
         }
-        if self.unanswered || self.lease_deadline >= self.hold_end {
+        if self.unanswered {
             return Action::WaitUntil(self.deadline());
         }
-        if now >= self.renew_at {
+        // A lease that outlasts the hold needs no renewal, but a hint is still looked into.
+        let outlasts = self.lease_deadline >= self.hold_end;
+        let renew_at = if outlasts { self.hint_due } else { self.renew_at.min(self.hint_due) };
+        if now >= renew_at {
             return Action::Renew;
         }
-        Action::WaitUntil(self.renew_at.min(self.deadline()))
+        Action::WaitUntil(renew_at.min(self.deadline()))
     }
 
     /// The length of lease that a renewal at `now` asks of the store: no longer than the rest of
@@ -168,6 +180,19 @@ impl Hold {
     /// A renewal goes out.
     pub fn renewal_sent(&mut self) {
         self.unanswered = true;
+        self.hint_due = Timestamp::NEVER;
+    }
+
+    /// A hint says that somebody took the name away. Only the store knows, so a renewal is due now, or
+    /// when the one that is under way is answered: what it says may be older than the hint.
+    ///
+    /// Hints may be forged, and some come for no reason, so they cause no more than one renewal in each
+    /// [`HINT_GAP`].
+    pub fn hinted(&mut self, now: Timestamp) {
+        if self.hint_due == Timestamp::NEVER {
+            self.hint_due = now.max(self.hints_from);
+            self.hints_from = self.hint_due.saturating_add(HINT_GAP);
+        }
     }
 
     /// The answer to the renewal that went out at `sent` came at `received`.

@@ -255,3 +255,76 @@ fn the_first_reason_of_a_loss_stays() {
     }
     assert!(!hold.claim(at(3)));
 }
+
+#[test]
+fn a_hint_makes_a_renewal_due_now_and_decides_nothing_by_itself() {
+    let mut hold = held(terms(30_000));
+    hold.hinted(at(100));
+    assert_eq!(hold.next_action(at(100)), Action::Renew);
+    assert_eq!(hold.deadline(), at(DEADLINE));
+    hold.renewal_sent();
+    assert_eq!(hold.next_action(at(100)), Action::WaitUntil(at(DEADLINE)));
+    let mut evicted = hold.clone();
+    hold.renewal_answered(at(100), at(104), renewed(30_000));
+    let Action::WaitUntil(due) = hold.next_action(at(104)) else { panic!("it stays held") };
+    assert!(due > at(9_900), "the next renewal is the usual one: {due:?}");
+    evicted.renewal_answered(at(100), at(104), Renewed::Lost);
+    assert_eq!(evicted.next_action(at(104)), Action::TellLost(LostReason::Taken));
+}
+
+#[test]
+fn a_hint_during_a_renewal_is_looked_into_after_its_answer() {
+    let mut hold = held(terms(30_000));
+    hold.renewal_sent();
+    hold.hinted(at(10_002));
+    assert_eq!(hold.next_action(at(10_002)), Action::WaitUntil(at(DEADLINE)));
+    // The store may have answered before it took the name away.
+    hold.renewal_answered(at(10_000), at(10_004), renewed(30_000));
+    assert_eq!(hold.next_action(at(10_004)), Action::Renew);
+}
+
+#[test]
+fn a_flood_of_hints_causes_one_renewal_in_each_gap() {
+    let mut hold = held(terms(30_000));
+    let mut renewals = 0;
+    for now in 100..1_100 {
+        hold.hinted(at(now));
+        if hold.next_action(at(now)) == Action::Renew {
+            renewals += 1;
+            hold.renewal_sent();
+            hold.hinted(at(now));
+            hold.renewal_answered(at(now), at(now), renewed(30_000));
+        }
+    }
+    assert_eq!(renewals, 20);
+}
+
+#[test]
+fn a_hint_is_looked_into_although_the_lease_outlasts_the_hold() {
+    let mut hold = held(bounded(30_000, 5_000));
+    hold.hinted(at(100));
+    assert_eq!(hold.next_action(at(100)), Action::Renew);
+    hold.renewal_sent();
+    hold.renewal_answered(at(100), at(104), renewed(30_000));
+    assert_eq!(hold.next_action(at(104)), Action::WaitUntil(at(5_002)));
+}
+
+#[test]
+fn a_hint_renews_nothing_for_a_hold_that_nobody_has() {
+    let mut passed = held(terms(30_000));
+    passed.pass(at(50), terms(30_000), WINDOW);
+    passed.hinted(at(100));
+    assert_eq!(passed.next_action(at(100)), Action::WaitUntil(at(550)));
+    assert!(passed.claim(at(200)));
+    assert_eq!(passed.next_action(at(200)), Action::Renew);
+
+    let mut ended = held(terms(30_000));
+    ended.end();
+    ended.hinted(at(100));
+    assert_eq!(ended.next_action(at(100)), Action::WaitUntil(Timestamp::NEVER));
+
+    let mut lost = held(terms(30_000));
+    lost.lose(LostReason::Taken);
+    lost.hinted(at(100));
+    assert_eq!(lost.next_action(at(100)), Action::TellLost(LostReason::Taken));
+}

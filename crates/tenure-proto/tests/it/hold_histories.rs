@@ -27,6 +27,7 @@ enum Step {
     /// So many thousandths of the ttl go by.
     Wait(u64),
     Renew(Fate, Trip),
+    Hint,
     Pass(Terms),
     Claim,
     End,
@@ -69,6 +70,7 @@ pub(crate) fn history() -> impl Strategy<Value = History> {
     let step = prop_oneof![
         8 => (0..400_u64).prop_map(Step::Wait),
         8 => (fate, trip()).prop_map(|(fate, trip)| Step::Renew(fate, trip)),
+        2 => Just(Step::Hint),
         1 => terms().prop_map(Step::Pass),
         1 => Just(Step::Claim),
         1 => Just(Step::End),
@@ -141,6 +143,10 @@ impl Model {
                 if self.hold.next_action(self.now) == Action::Renew {
                     return self.renew(*fate, *trip);
                 }
+                Ok(())
+            }
+            Step::Hint => {
+                self.hold.hinted(self.now);
                 Ok(())
             }
             Step::Pass(terms) => {
