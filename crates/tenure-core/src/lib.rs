@@ -34,6 +34,7 @@ pub use names::{LockName, NameError};
 pub use options::{Busy, Defaults};
 pub use store::{
     Store,
+    evictions::{Eviction, Evictions},
     fault::{Fault, FaultKind},
     hints::{HintBoard, Wakeups},
     memory::{MemoryStore, Saved},

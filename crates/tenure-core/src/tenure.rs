@@ -239,10 +239,12 @@ impl TenureBuilder {
             clock: self.clock.clone(),
             observer: Observer::new(self.store.kind()),
         };
+        // From now on, not from when it first runs: something may be held and evicted by then.
+        let evictions = engine.store.evictions();
         let context =
             Context::new(self.store, self.clock, self.entropy, (agenda, slots), self.defaults);
         let context = Arc::new(context);
         let acquirer = Acquirer { queues: Queues::new(&context), context };
-        (Tenure { acquirer: Arc::new(acquirer), engine: None }, engine.run())
+        (Tenure { acquirer: Arc::new(acquirer), engine: None }, engine.run(evictions))
     }
 }

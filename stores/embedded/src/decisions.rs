@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::proto::{
     Owner, Token,
-    queue::{Answer, Ask, Contender, Moment, NameState, Raised, Released, Snapshot},
+    queue::{Answer, Ask, Evicted, Moment, NameState, Raised, Released, Snapshot},
 };
 
 use crate::{
@@ -71,7 +71,7 @@ pub(crate) fn inspect()
 }
 
 pub(crate) fn evict()
--> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Vec<Contender>> + Send + Sync> {
+-> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Evicted> + Send + Sync> {
     Decision {
         decide: |state: &mut NameState, at: &Moment<'_>| Ok(state.evict(at)),
         creates: false,

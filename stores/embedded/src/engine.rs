@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, FaultKind, Incarnation, LockName, Store, Wakeups,
+    Evictions, Fault, FaultKind, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
@@ -75,6 +75,10 @@ impl Store for EngineView {
         self.0.watch.listen(name, owner)
     }
 
+    fn evictions(&self) -> Evictions {
+        Evictions::silent()
+    }
+
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         let (name, ask) = (name.clone(), ask.clone());
         self.job(move |inner, given_up| {
@@ -138,8 +142,11 @@ impl Store for EngineView {
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         let name = name.clone();
-        self.job(move |inner, given_up| inner.decide_blocking(&name, &decisions::evict(), given_up))
-            .await
+        self.job(move |inner, given_up| {
+            let evicted = inner.decide_blocking(&name, &decisions::evict(), given_up)?;
+            Ok(evicted.holders)
+        })
+        .await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -4,7 +4,7 @@ use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, Incarnation, LockName, Store, Wakeups,
+    Evictions, Fault, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
@@ -98,6 +98,10 @@ impl Store for EmbeddedStore {
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
         self.0.watch.listen(name, owner)
+    }
+
+    fn evictions(&self) -> Evictions {
+        Evictions::silent()
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, FaultKind, HintBoard, Incarnation, LockName, Owner, Store, Token, Wakeups,
+    Evictions, Fault, FaultKind, HintBoard, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot, Together},
@@ -210,6 +210,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         together: false,
         kinds_meet: all(|can| can.kinds_meet),
         incarnation: false,
+        tells_evictions: false,
         place_ttl: Duration::ZERO,
         claim_window: Duration::ZERO,
         max_waiters: 0,
@@ -252,6 +253,10 @@ impl Store for QuorumStore {
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
         self.shared.board.listen(name, owner)
+    }
+
+    fn evictions(&self) -> Evictions {
+        Evictions::silent()
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {

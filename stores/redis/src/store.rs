@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, FaultKind, Incarnation, LockName, Owner, Store, Token, Wakeups,
+    Evictions, Fault, FaultKind, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{
@@ -258,6 +258,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         together: true,
         kinds_meet: limits.kinds_meet,
         incarnation: true,
+        tells_evictions: false,
         place_ttl: limits.place_ttl,
         claim_window: limits.claim_window,
         max_waiters: limits.max_waiters,
@@ -293,6 +294,10 @@ impl Store for RedisStore {
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
         self.shared.watch.board.listen(name, owner)
+    }
+
+    fn evictions(&self) -> Evictions {
+        Evictions::silent()
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {

@@ -23,6 +23,9 @@ pub(crate) trait Watched: fmt::Debug + Send + Sync {
     /// Its time has come: it says what to renew, if anything, and when to look again.
     fn on_time(self: Arc<Self>, now: Timestamp) -> Option<Renewal>;
 
+    /// A hint says that it was taken away: it is to be renewed soon.
+    fn hinted(self: Arc<Self>, now: Timestamp);
+
     /// The answer to a renewal came, or none in time.
     fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed);
 }
@@ -103,6 +106,16 @@ impl Agenda {
         let job = self.lock().jobs.remove(&key);
         // A lease may end here, which uses the agenda again.
         drop(job);
+    }
+
+    /// The leases whose names are among these.
+    pub(crate) fn leases(&self, of: impl Fn(&LockName) -> bool) -> Vec<Arc<dyn Watched>> {
+        let state = self.lock();
+        let leases = state.jobs.values().filter_map(|job| match job {
+            Job::Watch(lease) if of(lease.name()) => Some(lease.clone()),
+            Job::Watch(_) | Job::TakeBack(_) | Job::LookAtQueue(..) => None,
+        });
+        leases.collect()
     }
 
     /// Takes all jobs whose time has come.

@@ -9,10 +9,10 @@ mod slots;
 mod take_back;
 mod thread;
 
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 pub(crate) use agenda::{Agenda, Job, Key, OnTime, WakesEngine, Watched};
-use futures_util::{StreamExt, stream::FuturesUnordered};
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
 pub(crate) use take_back::TakeBack;
 use tenure_proto::{Renewed, Timestamp};
@@ -20,7 +20,7 @@ pub(crate) use thread::spawn;
 use tokio::sync::Notify;
 
 use crate::{
-    Clock, Store,
+    Clock, Eviction, Evictions, Store,
     driver::{Either, before, first},
     observe::Observer,
     store::Renewal,
@@ -28,6 +28,8 @@ use crate::{
 
 /// The most holds that are renewed by one call.
 const BATCH: usize = 128;
+/// How many evictions more than one are looked for in the agenda together.
+const SEARCH: usize = 1_024;
 
 /// What the engine works with.
 pub(crate) struct Engine {
@@ -45,8 +47,8 @@ pub(crate) struct Engine {
 type Call<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 impl Engine {
-    /// Works until the slots are closed and nothing is left to do.
-    pub(crate) async fn run(self) {
+    /// Works until the slots are closed and nothing is left to do. It hears of evictions by `evictions`.
+    pub(crate) async fn run(self, mut evictions: Evictions) {
         let mut calls: FuturesUnordered<Call<'_>> = FuturesUnordered::new();
         loop {
             let now = self.clock.now();
@@ -56,10 +58,37 @@ impl Engine {
             }
             let next = self.agenda.plan(now);
             let woken = before(&*self.clock, next, self.woken.notified());
-            if calls.is_empty() {
-                woken.await;
-            } else if let Either::One(None | Some(())) = first(calls.next(), woken).await {
+            let told = first(evictions.next(), woken);
+            let told = if calls.is_empty() {
+                told.await
+            } else {
+                match first(calls.next(), told).await {
+                    Either::One(None | Some(())) => continue,
+                    Either::Other(told) => told,
+                }
+            };
+            if let Either::One(eviction) = told {
+                self.look_into(eviction, &mut evictions);
             }
+        }
+    }
+
+    /// Sees to it that what may have been evicted, by this and all that was told since, is renewed soon.
+    fn look_into(&self, eviction: Eviction, evictions: &mut Evictions) {
+        let (mut any, mut names) = (false, BTreeSet::new());
+        // However fast more of them come.
+        let more = std::iter::from_fn(|| evictions.next().now_or_never()).take(SEARCH);
+        for eviction in std::iter::once(eviction).chain(more) {
+            match eviction {
+                Eviction::Of(name) => {
+                    names.insert(name);
+                }
+                Eviction::Any => any = true,
+            }
+        }
+        let now = self.clock.now();
+        for lease in self.agenda.leases(|name| any || names.contains(name)) {
+            lease.hinted(now);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Wake-ups: hints that a waiter should ask again.
+//! Hints: to a waiter that it should ask again, and to holders that they may have been evicted.
 
 use std::{
     collections::BTreeMap,
@@ -9,15 +9,18 @@ use std::{
 use tenure_proto::Owner;
 use tokio::sync::Notify;
 
+use super::evictions::{Eviction, Evictions, Listeners};
 use crate::LockName;
 
-/// Where a store's wake-ups arrive and find the waiter they are meant for.
+/// Where a store's hints arrive and find the waiter or the holders they are meant for.
 ///
-/// A store keeps one for each process and calls [`HintBoard::wake`] when it hears something. It
-/// holds as many entries as this process has waiters, no more. Cheap to clone.
+/// A store keeps one for each process and calls [`HintBoard::wake`] or [`HintBoard::evicted`] when it
+/// hears something. It holds as many entries as this process has waiters and engines, no more. Cheap
+/// to clone.
 #[derive(Clone, Default)]
 pub struct HintBoard {
     waiters: Arc<Mutex<BTreeMap<Owner, Entry>>>,
+    holders: Listeners,
 }
 
 struct Entry {
@@ -60,6 +63,22 @@ impl HintBoard {
         for entry in self.lock().values() {
             entry.notify.notify_one();
         }
+    }
+
+    /// What this board tells the holders of this process, from now on.
+    #[must_use]
+    pub fn evictions(&self) -> Evictions {
+        self.holders.listen()
+    }
+
+    /// Tells all who hold `name` that it may have been taken from them.
+    pub fn evicted(&self, name: &LockName) {
+        self.holders.tell(&Eviction::Of(name.clone()));
+    }
+
+    /// Tells all who hold anything that an eviction may have been missed.
+    pub fn evictions_missed(&self) {
+        self.holders.tell(&Eviction::Any);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Owner, Entry>> {

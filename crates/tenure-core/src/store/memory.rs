@@ -24,7 +24,7 @@ use tenure_proto::{
 };
 
 use crate::{
-    Clock, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
+    Clock, Evictions, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
     store::{
         Capabilities, Finding, LeaseScope, Listing, Reasons, Renewal, Store, Weight, check_together,
     },
@@ -53,6 +53,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     together: true,
     kinds_meet: true,
     incarnation: true,
+    tells_evictions: true,
     place_ttl: LIMITS.place_ttl,
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,
@@ -308,6 +309,10 @@ impl Store for MemoryStore {
         self.hints.listen(name, owner)
     }
 
+    fn evictions(&self) -> Evictions {
+        self.hints.evictions()
+    }
+
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         let client = Client::default();
         Ok(self.decide(name, |state, at| refusable(state.acquire(ask, client, at)))?)
@@ -385,7 +390,11 @@ impl Store for MemoryStore {
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        Ok(self.decide(name, |state, at| state.evict(at)))
+        let evicted = self.decide(name, |state, at| state.evict(at));
+        if !evicted.clients.is_empty() {
+            self.hints.evicted(name);
+        }
+        Ok(evicted.holders)
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -53,7 +53,12 @@
 //!     [`Capabilities::kinds_meet`] is `false`, an ask is refused as
 //!     [`Misconfigured`](crate::FaultKind::Misconfigured), and changes nothing, while others hold the
 //!     name or wait for it as another kind.
+//! 17. **An eviction is told.** [`Store::evict`] hints to every process that held the name, where the
+//!     store can: its [`Evictions`] say the name, or that hints were missed, and what it holds of it is
+//!     renewed at once. Nobody loses a hold by a message, only by the answer to its own renewal, and a
+//!     hint tells nobody anything that proves an acquisition.
 
+pub(crate) mod evictions;
 pub(crate) mod fault;
 pub(crate) mod hints;
 pub(crate) mod memory;
@@ -67,7 +72,7 @@ use tenure_proto::{
     queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
 };
 
-use crate::{Fault, FaultKind, LockName, Wakeups};
+use crate::{Evictions, Fault, FaultKind, LockName, Wakeups};
 
 /// What a store can do. The conformance suite holds it to every word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +108,9 @@ pub struct Capabilities {
     pub kinds_meet: bool,
     /// Whether [`Store::incarnation`] works.
     pub incarnation: bool,
+    /// Whether [`Store::evictions`] tells of evictions. Without it an evicted holder learns by its next
+    /// renewal, a third of its ttl later at the latest.
+    pub tells_evictions: bool,
     /// How long a place in the queue is kept without being asked for again.
     pub place_ttl: Duration,
     /// How long a waiter has to claim what it is offered.
@@ -246,6 +254,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Registers for the wake-ups of one waiter. Called before its first ask.
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups;
+
+    /// The evictions that this process is told of from now on (clause 17), for the one engine that asks.
+    /// Silent for a store that tells of none.
+    fn evictions(&self) -> Evictions;
 
     /// Asks for a name (clauses 1, 2, 3, 8, 9).
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault>;

@@ -10,8 +10,8 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Clock, Fault, FaultKind, Incarnation, LockName, ManualClock, MemoryStore, Owner, Store, Tenure,
-    Token, Wakeups,
+    Clock, Evictions, Fault, FaultKind, HintBoard, Incarnation, LockName, ManualClock, MemoryStore,
+    Owner, Store, Tenure, Token, Wakeups,
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Intent, Mode, Raised, Released, Snapshot, Together},
@@ -72,6 +72,9 @@ pub(crate) struct Flawed {
     /// What passes before an ask for several names is answered.
     slow: Option<(ManualClock, Duration)>,
     flaws: Arc<Mutex<Flaws>>,
+    forged: HintBoard,
+    mute: Arc<AtomicBool>,
+    renewals: Arc<AtomicU32>,
 }
 
 /// A tenure on such a store, on a clock that stands still.
@@ -100,6 +103,9 @@ impl Flawed {
             diary: Arc::default(),
             slow: None,
             flaws: Arc::default(),
+            forged: HintBoard::new(),
+            mute: Arc::default(),
+            renewals: Arc::default(),
         }
     }
 
@@ -176,6 +182,26 @@ impl Flawed {
         self.store.acquire(&name, &ask).await.unwrap()
     }
 
+    /// Tells of the eviction of a name that nobody evicted.
+    pub(crate) fn forge_eviction(&self, name: &LockName) {
+        self.forged.evicted(name);
+    }
+
+    /// Says that evictions may have been missed.
+    pub(crate) fn miss_evictions(&self) {
+        self.forged.evictions_missed();
+    }
+
+    /// Whether evictions are told of from now on.
+    pub(crate) fn tell_evictions(&self, tell: bool) {
+        self.mute.store(!tell, Ordering::Relaxed);
+    }
+
+    /// How many calls to renew came.
+    pub(crate) fn renewals(&self) -> u32 {
+        self.renewals.load(Ordering::Relaxed)
+    }
+
     fn note(&self, call: Call) {
         self.diary.lock().unwrap().push(call);
     }
@@ -212,6 +238,12 @@ impl Store for Flawed {
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
         self.note(Call::Listen);
         self.store.wakeups(name, owner)
+    }
+
+    fn evictions(&self) -> Evictions {
+        let mute = self.mute.clone();
+        let sources = vec![self.store.evictions(), self.forged.evictions()];
+        Evictions::merged(sources, move |from, _| from > 0 || !mute.load(Ordering::Relaxed))
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
@@ -253,6 +285,7 @@ impl Store for Flawed {
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+        self.renewals.fetch_add(1, Ordering::Relaxed);
         if self.hinder(|flaws| &flaws.renew).await.is_err() {
             return Vec::new();
         }

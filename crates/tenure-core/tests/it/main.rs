@@ -13,6 +13,7 @@ mod ending;
 mod engine;
 mod entropy;
 mod events;
+mod evicted;
 mod flawed;
 #[cfg(unix)]
 mod fork;

@@ -17,7 +17,7 @@ mod together;
 pub use ask::{Answer, Ask, Contender, Intent, Order, Place, Snapshot, Waiting};
 pub use kind::{Kind, NoKind};
 pub use mode::Mode;
-pub use release::{Raised, Released};
+pub use release::{Evicted, Raised, Released};
 pub use room::Room;
 pub use state::{Client, Holder, Limits, Moment, NameState, Presence, QueueError, Waiter, Wake};
 pub use together::{Grant, Together, acquire_together};

@@ -1,8 +1,8 @@
 //! Renewing, letting go, and what quorums and operators add.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use super::{Contender, Moment, NameState, Wake};
+use super::{Client, Contender, Moment, NameState, Wake};
 use crate::{
     Owner, Renewed, Token,
     rule::{Rule, kept},
@@ -26,6 +26,16 @@ pub enum Raised {
     Stale,
     /// The owner does not hold the name.
     NotHeld,
+}
+
+/// Whom an eviction hit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// Those who held the name, for people to see.
+    pub holders: Vec<Contender>,
+    /// The processes to tell that holds of theirs are gone. A hint: each of them loses its hold by the
+    /// answer to its own renewal. What only stayed taken after a release has nobody to tell.
+    pub clients: BTreeSet<Client>,
 }
 
 impl NameState {
@@ -99,9 +109,11 @@ impl NameState {
     /// Takes the name from all who hold it and offers it to who comes next.
     ///
     /// Whatever is granted next has a greater token than they had, so it fences them off.
-    pub fn evict(&mut self, at: &Moment<'_>) -> (Vec<Contender>, Vec<Wake>) {
+    pub fn evict(&mut self, at: &Moment<'_>) -> (Evicted, Vec<Wake>) {
         self.expire(at);
-        let evicted = self.holders.drain(..).map(|holder| holder.describe(at.now)).collect();
-        (evicted, self.offer(at))
+        let living = self.holders.iter().filter(|holder| !holder.lingering);
+        let clients = living.map(|holder| holder.client).collect();
+        let holders = self.holders.drain(..).map(|holder| holder.describe(at.now)).collect();
+        (Evicted { holders, clients }, self.offer(at))
     }
 }

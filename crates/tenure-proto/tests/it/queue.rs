@@ -2,10 +2,12 @@
 
 use tenure_proto::{
     Renewed, Token,
-    queue::{Answer, Ask, Intent, Mode, Order, QueueError, Raised, Released},
+    queue::{Answer, Ask, Evicted, Intent, Mode, Order, QueueError, Raised, Released},
 };
 
-use crate::world::{LIMITS, TTL, World, a_try, ask, at, is_busy, ms, owner, retry_after, shared};
+use crate::world::{
+    LIMITS, TTL, World, a_try, ask, at, client, is_busy, ms, owner, retry_after, shared,
+};
 
 #[test]
 fn a_repeated_ask_answers_the_same_token_and_what_is_left() {
@@ -115,8 +117,24 @@ fn a_kept_name_outlives_its_process_but_not_an_eviction() {
 
     world.release_keeping(2, ms(3_000));
     let evicted = world.decide(|state, at| state.evict(at));
-    assert!(evicted[0].lingering);
+    assert!(evicted.holders[0].lingering);
+    assert!(evicted.clients.is_empty(), "nobody has it any more who could be told");
     world.take(&ask(3));
+}
+
+#[test]
+fn an_eviction_says_which_processes_to_tell_and_wakes_who_comes_next() {
+    let mut world = World::new();
+    for number in [1, 2] {
+        world.take(&Ask { mode: Mode::Shared, ..a_try(ask(number)) });
+    }
+    world.queue(&ask(3));
+    let evicted = world.decide(|state, at| state.evict(at));
+    assert_eq!(evicted.holders.len(), 2);
+    assert_eq!(evicted.clients, [client(1), client(2)].into());
+    assert_eq!(world.woken, [owner(3)]);
+    let nobody = world.decide(|state, at| state.evict(at));
+    assert_eq!(nobody, Evicted::default());
 }
 
 #[test]

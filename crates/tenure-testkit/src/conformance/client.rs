@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use tenure_core::{
-    Fault, FaultKind, Incarnation, LockName, Store, Wakeups,
+    Evictions, Fault, FaultKind, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{
@@ -266,6 +266,12 @@ impl Client {
     #[must_use]
     pub fn wakeups(&self, owner: &Owner) -> Wakeups {
         self.store.wakeups(&self.name, owner)
+    }
+
+    /// What this process is told of evictions from now on, as tenure's own thread is.
+    #[must_use]
+    pub fn evictions(&self) -> Evictions {
+        self.store.for_engine().evictions()
     }
 
     /// Sends a call until it is answered, and says whether it may have taken effect before.

@@ -1,12 +1,16 @@
-//! Clause 7: an operator may take a name from whoever holds it.
+//! Clauses 7 and 17: an operator may take a name from whoever holds it, who is told.
 
-use tenure_core::proto::{
-    Renewed,
-    queue::{Ask, Order, Released},
+use tenure_core::{
+    Eviction, Evictions,
+    proto::{
+        Renewed,
+        queue::{Ask, Mode, Order, Released},
+    },
 };
 
 use super::{
-    scene::{LONG, MARGIN, Scene},
+    Client,
+    scene::{LONG, MARGIN, STEP, Scene},
     try_and_wait::without_queue,
 };
 
@@ -56,4 +60,98 @@ pub async fn evicting_nobody_is_harmless(scene: Scene) {
     let client = scene.client().await;
     assert!(client.evict().await.is_none_or(|evicted| evicted.is_empty()));
     client.lock(&client.tries()).await;
+}
+
+/// How often a hint may be lost before it counts as never sent.
+const ROUNDS: u32 = 10;
+
+/// Clause 17: a process that holds a name and never waited for one is told when it is evicted. A hint
+/// can be lost, not all of them.
+pub async fn an_evicted_holder_is_told(scene: Scene) {
+    let (holder, operator) = (scene.client().await, scene.client().await);
+    let mut evictions = holder.evictions();
+    if stays_silent(&holder, &mut evictions).await {
+        return;
+    }
+    let mut told = 0;
+    for round in 0..ROUNDS {
+        let held = holder.tries();
+        holder.lock(&held).await;
+        operator.evict().await;
+        told += u32::from(is_told(&scene, &holder, &mut evictions, round).await);
+        assert_eq!(holder.renew(&held.owner, LONG).await, Renewed::Lost);
+    }
+    assert!(told > 0, "no evicted holder was ever told");
+}
+
+/// Clause 17: all processes are told that held the name together.
+pub async fn all_who_are_evicted_are_told(scene: Scene) {
+    let (one, other) = (scene.client().await, scene.client().await);
+    let (mut told_one, mut told_other) = (one.evictions(), other.evictions());
+    if !one.can().shared {
+        let reads = Ask { mode: Mode::Shared, ..one.tries() };
+        scene.refused("readers", one.ask(&reads).await);
+        return;
+    }
+    if stays_silent(&one, &mut told_one).await {
+        return;
+    }
+    let mut told = [0, 0];
+    for round in 0..ROUNDS {
+        for reader in [&one, &other] {
+            reader.lock(&Ask { mode: Mode::Shared, ..reader.tries() }).await;
+        }
+        one.evict().await;
+        told[0] += u32::from(is_told(&scene, &one, &mut told_one, round).await);
+        told[1] += u32::from(is_told(&scene, &other, &mut told_other, round).await);
+    }
+    assert!(told.iter().all(|told| *told > 0), "a reader was never told: {told:?}");
+}
+
+/// Clause 17: who is told of an eviction that was of an earlier holder still has what it has.
+pub async fn a_hint_of_an_eviction_decides_nothing(scene: Scene) {
+    let (holder, operator) = (scene.client().await, scene.client().await);
+    let _evictions = holder.evictions();
+    holder.lock(&holder.tries()).await;
+    operator.evict().await;
+    let held = holder.tries();
+    holder.lock(&held).await;
+    scene.pass(STEP).await;
+    assert!(matches!(holder.renew(&held.owner, LONG).await, Renewed::Renewed { .. }));
+    holder.let_go(&held.owner).await;
+}
+
+/// Whether the process hears of the eviction of its name.
+async fn is_told(scene: &Scene, client: &Client, evictions: &mut Evictions, round: u32) -> bool {
+    let hears = async {
+        let own = Eviction::Of(client.name().clone());
+        while ![&own, &Eviction::Any].contains(&&evictions.next().await) {}
+        true
+    };
+    let patience = async {
+        for _ in 0..400 {
+            scene.pass(STEP).await;
+        }
+        eprintln!("round {round}: nobody told the holder");
+        false
+    };
+    tokio::select! {
+        biased;
+        told = hears => told,
+        late = patience => late,
+    }
+}
+
+/// Shows that a store says nothing that declares so.
+async fn stays_silent(client: &Client, evictions: &mut Evictions) -> bool {
+    if client.can().tells_evictions {
+        return false;
+    }
+    eprintln!("not shown: the store declares that it tells nobody of an eviction");
+    let held = client.tries();
+    client.lock(&held).await;
+    client.evict().await;
+    let said = tokio::time::timeout(STEP, evictions.next()).await;
+    assert!(said.is_err(), "a store that tells nobody told of {said:?}");
+    true
 }

@@ -168,6 +168,9 @@ macro_rules! conformance {
                 an_eviction_says_who_held
                 an_eviction_lets_the_next_waiter_in
                 evicting_nobody_is_harmless
+                an_evicted_holder_is_told
+                all_who_are_evicted_are_told
+                a_hint_of_an_eviction_decides_nothing
             }
             inspection {
                 a_free_name_shows_nobody

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Clock, Fault, HintBoard, LockName, Store, Wakeups,
+    Clock, Evictions, Fault, HintBoard, LockName, Store, Wakeups,
     proto::{
         Incarnation, Owner, Renewed, Timestamp, Token,
         queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
@@ -142,6 +142,11 @@ impl Store for Unreliable {
             return self.silent.listen(name, owner);
         }
         self.inner.wakeups(name, owner)
+    }
+
+    fn evictions(&self) -> Evictions {
+        let network = self.network.clone();
+        Evictions::merged(vec![self.inner.evictions()], move |_, _| !network.hints_lost())
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {

@@ -87,6 +87,7 @@ macro_rules! kinds {
                 a_waiter_gets_it_after_a_release
                 a_lease_that_ends_frees_it
                 an_evicted_holder_is_told
+                an_evicted_holder_is_told_before_it_renews
                 many_processes_exclude_each_other
                 a_look_shows_who_holds_it_and_who_waits
             }

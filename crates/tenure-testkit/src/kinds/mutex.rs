@@ -70,6 +70,20 @@ pub async fn an_evicted_holder_is_told(scene: Scene) {
     other.mutex(NAME).lock().wait(PATIENCE).await.unwrap().check().unwrap();
 }
 
+/// S6: who is evicted is told, long before a renewal would tell.
+pub async fn an_evicted_holder_is_told_before_it_renews(scene: Scene) {
+    let [one, other] = scene.processes().await;
+    if !other.store().capabilities().tells_evictions {
+        eprintln!("not shown: the store declares that it tells nobody of an eviction");
+        return;
+    }
+    let ttl = Duration::from_secs(50);
+    let guard = one.mutex(NAME).ttl(ttl).lock().await.unwrap();
+    other.store().evict(&name()).await.unwrap();
+    let lost = tokio::time::timeout(ttl / 4, guard.lost()).await.unwrap();
+    assert_eq!(lost.reason, LostReason::Taken);
+}
+
 /// S1, S2: nobody is inside with another, and tokens rise from hold to hold.
 pub async fn many_processes_exclude_each_other(scene: Scene) {
     let processes: [_; 3] = scene.processes().await;

@@ -177,7 +177,7 @@ impl Both<'_> {
                 );
             }
             84..87 => {
-                let rules = self.rules(|rules, at| rules.evict(at).0);
+                let rules = self.rules(|rules, at| rules.evict(at).0.holders);
                 let store = store.evict(&name).await;
                 let shown =
                     |holders| shown(&Snapshot { holders, waiters: Vec::new() }).0.join(", ");

@@ -46,6 +46,15 @@ impl Watched for Lease {
         }
     }
 
+    fn hinted(self: Arc<Self>, now: Timestamp) {
+        let mut state = self.lock();
+        // What is over is watched no more.
+        if state.scheduled.is_some() {
+            state.hold.hinted(now);
+            self.plan(&mut state, now);
+        }
+    }
+
     fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed) {
         let mut state = self.lock();
         // A holder may have been told of its loss while the answer was on its way here.

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Fault, Incarnation, LockName, MemoryStore, Owner, Store, Token, Wakeups,
+    Evictions, Fault, Incarnation, LockName, MemoryStore, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
@@ -100,6 +100,10 @@ impl Store for Noted {
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
         self.store.wakeups(name, owner)
+    }
+
+    fn evictions(&self) -> Evictions {
+        self.store.evictions()
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
