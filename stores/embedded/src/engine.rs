@@ -76,7 +76,7 @@ impl Store for EngineView {
     }
 
     fn evictions(&self) -> Evictions {
-        Evictions::silent()
+        self.0.watch.evictions()
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
@@ -144,6 +144,9 @@ impl Store for EngineView {
         let name = name.clone();
         self.job(move |inner, given_up| {
             let evicted = inner.decide_blocking(&name, &decisions::evict(), given_up)?;
+            for client in evicted.clients {
+                inner.watch.tell_evicted(client, &name);
+            }
             Ok(evicted.holders)
         })
         .await

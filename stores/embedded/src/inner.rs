@@ -57,7 +57,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     together: false,
     kinds_meet: LIMITS.kinds_meet,
     incarnation: true,
-    tells_evictions: false,
+    tells_evictions: true,
     place_ttl: LIMITS.place_ttl,
     claim_window: LIMITS.claim_window,
     max_waiters: LIMITS.max_waiters,

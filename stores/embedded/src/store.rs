@@ -101,7 +101,7 @@ impl Store for EmbeddedStore {
     }
 
     fn evictions(&self) -> Evictions {
-        Evictions::silent()
+        self.0.watch.evictions()
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
