@@ -66,6 +66,12 @@ pub(crate) fn channel(prefix: &str, client: [u8; 16]) -> String {
     format!("{prefix}wake:{:032x}", u128::from_be_bytes(client))
 }
 
+/// The channel on which all who hold something hear which locks an operator broke: what is said there is
+/// the key of the lock, and no owner.
+pub(crate) fn evicted(prefix: &str) -> String {
+    format!("{prefix}evicted")
+}
+
 /// A pattern for `SCAN` that finds the locks whose names begin with `names`, and perhaps others.
 pub(crate) fn pattern(prefix: &str, names: &str) -> String {
     let escape = |text: &str| {

@@ -94,7 +94,7 @@ impl RedisStore {
         })?;
         let client = Client(client);
         let options = Arc::new(options);
-        let watch = Watch::new(options.clone(), keys::channel(&options.prefix, client.0));
+        let watch = Watch::new(options.clone(), client);
         let shared = Shared {
             capabilities: capabilities(&options.limits),
             limits: wire::limits(&options.limits),
@@ -139,6 +139,12 @@ impl RedisStore {
         &self.shared.options.prefix
     }
 
+    /// Sees to it that this process hears hints: it waits or holds something. Nothing waits for it, and
+    /// nothing fails by it.
+    pub(crate) fn listen(&self) {
+        self.shared.watch.start();
+    }
+
     /// From now on the larger script asks for `name`.
     pub(crate) fn met_others_at(&self, name: &LockName) {
         self.shared.crowded_names.insert(name.clone());
@@ -178,7 +184,11 @@ impl RedisStore {
             begin(&mut call, &owner, ask);
             let reply = self.run(&script::ACQUIRE_ALONE, &owner, call).await?;
             if !reply.is_crowd() {
-                return reply.answer(ask.ttl).map_err(|refused| self.refused(refused));
+                let answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
+                if matches!(answer, Answer::Granted { .. }) {
+                    self.listen();
+                }
+                return Ok(answer);
             }
             self.met_others_at(name);
         }
@@ -216,8 +226,8 @@ impl RedisStore {
                 self.shared.crowded_names.remove(name);
             }
         }
-        if matches!(answer, Answer::Busy { place: Some(_), .. }) {
-            self.shared.watch.start();
+        if !matches!(answer, Answer::Busy { place: None, .. }) {
+            self.listen();
         }
         Ok(answer)
     }
@@ -228,7 +238,11 @@ impl RedisStore {
         call.argument(&[&owner]).number(ceil_millis(hold.ttl));
         call.argument(&[self.shared.limits.as_bytes()]);
         match self.run(&script::RENEW, &owner, call).await {
-            Ok(reply) => reply.renewed().unwrap_or(Renewed::Unknown),
+            Ok(reply) => {
+                // The runtime in which it listened may have ended.
+                self.listen();
+                reply.renewed().unwrap_or(Renewed::Unknown)
+            }
             Err(fault) => {
                 tracing::debug!(store = "redis", lock = %hold.name, %fault, "not renewed");
                 Renewed::Unknown
@@ -258,7 +272,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         together: true,
         kinds_meet: limits.kinds_meet,
         incarnation: true,
-        tells_evictions: false,
+        tells_evictions: true,
         place_ttl: limits.place_ttl,
         claim_window: limits.claim_window,
         max_waiters: limits.max_waiters,
@@ -297,7 +311,7 @@ impl Store for RedisStore {
     }
 
     fn evictions(&self) -> Evictions {
-        Evictions::silent()
+        self.shared.watch.board.evictions()
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
@@ -367,6 +381,7 @@ impl Store for RedisStore {
         let echo = self.echo();
         let mut call = self.call(name, &keys::ALL);
         call.argument(&[&echo]).argument(&[self.shared.limits.as_bytes()]);
+        call.argument(&[self.shared.watch.evicted.as_bytes()]);
         let reply = self.run(&script::EVICT, &echo, call).await?;
         reply.evicted().map_err(|refused| self.refused(refused))
     }

@@ -49,7 +49,12 @@ impl RedisStore {
         }
         let reply = self.run(&script::ACQUIRE_TOGETHER, &wire::owner(&first.owner), call).await?;
         match decided(reply, asks.len()).map_err(|refused| self.refused(refused))? {
-            Decided::Now(answer) => Ok(answer),
+            Decided::Now(answer) => {
+                if matches!(answer, Together::Granted(_)) {
+                    self.listen();
+                }
+                Ok(answer)
+            }
             Decided::Apart(index) => {
                 if let Some((name, _)) = asks.get(index) {
                     self.met_others_at(name);

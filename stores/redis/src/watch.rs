@@ -1,7 +1,8 @@
 //! Hints from the server, over a connection that carries nothing else.
 //!
-//! It is opened when somebody first waits. A hint that is lost costs at most one look, and after
-//! every (re)connection everybody looks: what was said before is not known.
+//! It is opened when somebody first waits or holds. A hint that is lost costs at most one look, and
+//! after every (re)connection every waiter looks and every holder renews: what was said before is not
+//! known.
 
 use std::{
     convert::Infallible,
@@ -10,27 +11,37 @@ use std::{
 };
 
 use redis::Value;
-use tenure_core::{Fault, HintBoard, proto::Owner};
+use tenure_core::{
+    Fault, HintBoard,
+    proto::{Owner, queue::Client},
+};
 use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
-use crate::{RedisOptions, connect::connect, connection::Connection, error};
+use crate::{RedisOptions, connect::connect, connection::Connection, error, keys};
 
 /// How often a silent connection is tried.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// The pauses between attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// The longest pause of a user who may not listen: somebody has to change that first.
+const REFUSED: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) board: HintBoard,
+    /// The channel of this process.
     pub(crate) channel: String,
+    /// That of all evictions.
+    pub(crate) evicted: String,
     options: Arc<RedisOptions>,
     running: Arc<Mutex<Option<AbortHandle>>>,
 }
 
 impl Watch {
-    pub(crate) fn new(options: Arc<RedisOptions>, channel: String) -> Self {
-        Self { board: HintBoard::new(), channel, options, running: Arc::default() }
+    pub(crate) fn new(options: Arc<RedisOptions>, client: Client) -> Self {
+        let channel = keys::channel(&options.prefix, client.0);
+        let evicted = keys::evicted(&options.prefix);
+        Self { board: HintBoard::new(), channel, evicted, options, running: Arc::default() }
     }
 
     /// Sees to it that somebody listens. The task runs in the runtime of the caller, and in
@@ -42,11 +53,15 @@ impl Watch {
         }
         let Ok(runtime) = Handle::try_current() else { return };
         let end = EndOfTask(Arc::downgrade(&self.running));
-        let (options, channel) = (self.options.clone(), self.channel.clone());
-        let board = self.board.clone();
+        let listener = Listener {
+            options: self.options.clone(),
+            channel: self.channel.clone(),
+            evicted: self.evicted.clone(),
+            board: self.board.clone(),
+        };
         let task = runtime.spawn(async move {
             let _end = end;
-            watch(&options, &channel, &board).await;
+            listener.watch().await;
         });
         *running = Some(task.abort_handle());
     }
@@ -72,52 +87,92 @@ impl Drop for EndOfTask {
     }
 }
 
-async fn watch(options: &RedisOptions, channel: &str, board: &HintBoard) {
-    let mut pause = PAUSES.0;
-    loop {
-        match subscribe(options, channel, board).await {
-            Ok((connection, ended)) => {
-                pause = PAUSES.0;
-                board.wake_all();
-                stay(&connection, ended).await;
-            }
-            Err(fault) => {
-                tracing::debug!(store = "redis", %fault, "no hints: waiters look by themselves");
-            }
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(PAUSES.1);
-    }
+/// What the task needs.
+struct Listener {
+    options: Arc<RedisOptions>,
+    channel: String,
+    evicted: String,
+    board: HintBoard,
 }
 
 /// Resolves when the connection has ended.
 type Ended = oneshot::Receiver<Infallible>;
 
-async fn subscribe(
-    options: &RedisOptions,
-    channel: &str,
-    board: &HintBoard,
-) -> Result<(Connection, Ended), Fault> {
-    let (open, ended) = oneshot::channel();
-    let board = board.clone();
-    let hear = move |data: &[Value]| {
-        // Dropped with the connection, and nothing is ever sent.
-        let _open: &oneshot::Sender<Infallible> = &open;
-        if let Some(owner) = data.get(1).and_then(owner) {
-            board.wake(&owner);
+impl Listener {
+    async fn watch(&self) {
+        let (mut pause, mut all) = (PAUSES.0, true);
+        loop {
+            let longest = match self.open().await {
+                Ok((connection, ended)) => match self.subscribe(&connection, all).await {
+                    Ok(true) => {
+                        self.board.wake_all();
+                        self.board.evictions_missed();
+                        stay(&connection, ended).await;
+                        (pause, all) = (PAUSES.0, true);
+                        PAUSES.1
+                    }
+                    // Who may use no more than what waiters need still has that.
+                    Ok(false) => {
+                        all = false;
+                        continue;
+                    }
+                    Err(fault) => {
+                        silent(&fault);
+                        all = true;
+                        REFUSED
+                    }
+                },
+                Err(fault) => {
+                    silent(&fault);
+                    PAUSES.1
+                }
+            };
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(longest);
         }
-    };
-    let connection = connect(options, Some(Box::new(hear))).await?;
-    let subscribe = redis::cmd("SUBSCRIBE").arg(channel).get_packed_command();
-    // A subscription is told of, not answered; what is answered is the command behind it, unless
-    // the subscription is refused.
-    let subscribed = connection.call(|out| {
-        out.extend(subscribe);
-        out.extend(ping());
-    });
-    let failed = |error| error::of_command(&options.location(), error);
-    subscribed.await.map_err(failed)?;
-    Ok((connection, ended))
+    }
+
+    async fn open(&self) -> Result<(Connection, Ended), Fault> {
+        let (open, ended) = oneshot::channel();
+        let (board, evicted) = (self.board.clone(), self.evicted.clone());
+        let prefix = self.options.prefix.clone();
+        let hear = move |data: &[Value]| {
+            // Dropped with the connection, and nothing is ever sent.
+            let _open: &oneshot::Sender<Infallible> = &open;
+            let [channel, said] = data else { return };
+            if text(channel) == Some(&evicted) {
+                if let Some(name) = text(said).and_then(|key| keys::name_of(&prefix, key)) {
+                    board.evicted(&name);
+                }
+            } else if let Some(owner) = text(said).and_then(owner) {
+                board.wake(&owner);
+            }
+        };
+        Ok((connect(&self.options, Some(Box::new(hear))).await?, ended))
+    }
+
+    /// Subscribes to the channel of this process and, if `all`, to that of evictions; `false` if the
+    /// connection broke over the latter, as it does where that is refused.
+    async fn subscribe(&self, connection: &Connection, all: bool) -> Result<bool, Fault> {
+        self.subscribe_to(connection, &self.channel).await?;
+        Ok(!all || self.subscribe_to(connection, &self.evicted).await.is_ok())
+    }
+
+    async fn subscribe_to(&self, connection: &Connection, channel: &str) -> Result<(), Fault> {
+        let subscribe = redis::cmd("SUBSCRIBE").arg(channel).get_packed_command();
+        // A subscription is told of, not answered; what is answered is the command behind it, unless
+        // the subscription is refused.
+        let subscribed = connection.call(|out| {
+            out.extend(subscribe);
+            out.extend(ping());
+        });
+        let failed = |error| error::of_command(&self.options.location(), error);
+        subscribed.await.map(drop).map_err(failed)
+    }
+}
+
+fn silent(fault: &Fault) {
+    tracing::debug!(store = "redis", %fault, "no hints: waiters look by themselves");
 }
 
 /// Returns when the connection has ended, or is silent when it should not be.
@@ -133,8 +188,14 @@ fn ping() -> Vec<u8> {
     redis::cmd("PING").get_packed_command()
 }
 
-fn owner(value: &Value) -> Option<Owner> {
-    let Value::BulkString(text) = value else { return None };
-    let number = u128::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()?;
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::BulkString(text) => std::str::from_utf8(text).ok(),
+        _ => None,
+    }
+}
+
+fn owner(text: &str) -> Option<Owner> {
+    let number = u128::from_str_radix(text, 16).ok()?;
     Some(Owner::from_bytes(number.to_be_bytes()))
 }

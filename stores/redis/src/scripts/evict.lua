@@ -28,7 +28,7 @@ end
 local all = holders()
 if not all then return senseless() end
 expire()
-local reply = {owner, 'evicted'}
+local reply, told = {owner, 'evicted'}, false
 for _, member in ipairs(all) do
     local at = end_of(member)
     if at then
@@ -37,10 +37,14 @@ for _, member in ipairs(all) do
         if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end
         local left = math.floor((at - now) / 1000)
         reply[#reply + 1] = {shown, holder[4], left, holder[6], holder[7], holder[8] or ''}
+        told = told or holder[6] == 0
         write(member, false)
         set_end(member, false)
         count(holder, -1)
     end
 end
 offer()
-return save(reply)
+save(reply)
+-- What only stayed taken after a release has nobody to tell.
+if told then redis.pcall('PUBLISH', ARGV[3], lock) end
+return reply

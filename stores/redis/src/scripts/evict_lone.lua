@@ -4,5 +4,6 @@ if held then
     if not grant then return senseless() end
     local left = attempt('PTTL', lock)
     attempt('DEL', lock)
+    redis.pcall('PUBLISH', ARGV[3], lock)
     return {owner, 'evicted', {mark == 's' and 's' or 'x', grant, left, 0, label, used}}
 end

@@ -5,6 +5,7 @@
 mod child;
 mod conformance;
 mod dropping;
+mod evicted;
 mod fenced;
 mod format;
 mod kinds;
