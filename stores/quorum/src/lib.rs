@@ -13,6 +13,7 @@ mod acquire;
 mod assembly;
 mod background;
 mod error;
+mod evictions;
 mod gate;
 mod health;
 mod holds;

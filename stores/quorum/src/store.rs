@@ -11,11 +11,12 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, FaultKind, HintBoard, Incarnation, LockName, Owner, Store, Token, Wakeups,
+    Eviction, Evictions, Fault, FaultKind, HintBoard, Incarnation, LockName, Owner, Store, Token,
+    Wakeups,
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot, Together},
-        quorum::{FEWEST_MEMBERS, gate, mark},
+        quorum::{FEWEST_MEMBERS, gate, majority, mark},
     },
     store::{Capabilities, Finding, LeaseScope, Listing, Reason, Reasons, Renewal, not_together},
 };
@@ -24,6 +25,7 @@ use crate::{
     QuorumOptions,
     background::Background,
     error::{too_long, unsupported},
+    evictions::Told,
     holds::Holds,
     members::Member,
 };
@@ -193,6 +195,7 @@ fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fau
 fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
     let all = |can: fn(&Capabilities) -> bool| members.iter().all(|one| can(one.capabilities()));
     let shared = all(|can| can.shared);
+    let telling = members.iter().filter(|one| one.capabilities().tells_evictions).count();
     Capabilities {
         shared,
         permits: false,
@@ -210,7 +213,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         together: false,
         kinds_meet: all(|can| can.kinds_meet),
         incarnation: false,
-        tells_evictions: false,
+        tells_evictions: telling >= majority(members.len()),
         place_ttl: Duration::ZERO,
         claim_window: Duration::ZERO,
         max_waiters: 0,
@@ -256,7 +259,15 @@ impl Store for QuorumStore {
     }
 
     fn evictions(&self) -> Evictions {
-        Evictions::silent()
+        let members = self.members.iter().map(|member| member.evictions()).collect();
+        let options = self.shared.options.clone();
+        // For so long an eviction waits for each of them.
+        let mut told = Told::new(self.members.len(), options.member_limit);
+        Evictions::merged(members, move |member, eviction| match eviction {
+            Eviction::Of(name) => told.by(member, name, options.now()),
+            // One member alone is asked by the next renewal.
+            _ => false,
+        })
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {

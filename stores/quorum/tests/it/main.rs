@@ -4,6 +4,7 @@
 
 mod conformance;
 mod drill;
+mod evicted;
 mod gate;
 mod kinds;
 mod leftovers;
