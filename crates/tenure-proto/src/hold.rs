@@ -158,12 +158,17 @@ impl Hold {
             return Action::WaitUntil(self.deadline());
         }
         // A lease that outlasts the hold needs no renewal, but a hint is still looked into.
-        let outlasts = self.lease_deadline >= self.hold_end;
-        let renew_at = if outlasts { self.hint_due } else { self.renew_at.min(self.hint_due) };
+        let renew_at =
+            if self.outlasts() { self.hint_due } else { self.renew_at.min(self.hint_due) };
         if now >= renew_at {
             return Action::Renew;
         }
         Action::WaitUntil(renew_at.min(self.deadline()))
+    }
+
+    /// Whether the lease lasts as long as the hold can.
+    fn outlasts(&self) -> bool {
+        self.lease_deadline >= self.hold_end
     }
 
     /// The length of lease that a renewal at `now` asks of the store: no longer than the rest of
@@ -177,22 +182,20 @@ impl Hold {
         lease::covering(rest, self.terms.grace)
     }
 
-    /// A renewal goes out.
-    pub fn renewal_sent(&mut self) {
+    /// A renewal goes out at `now`.
+    pub fn renewal_sent(&mut self, now: Timestamp) {
         self.unanswered = true;
         self.hint_due = Timestamp::NEVER;
+        self.hints_from = now.saturating_add(HINT_GAP);
     }
 
-    /// A hint says that somebody took the name away. Only the store knows, so a renewal is due now, or
-    /// when the one that is under way is answered: what it says may be older than the hint.
+    /// A hint says that somebody took the name away. Only the store knows, so a renewal is due at `due`,
+    /// or when the one that is under way is answered: what it says may be older than the hint.
     ///
     /// Hints may be forged, and some come for no reason, so they cause no more than one renewal in each
     /// [`HINT_GAP`].
-    pub fn hinted(&mut self, now: Timestamp) {
-        if self.hint_due == Timestamp::NEVER {
-            self.hint_due = now.max(self.hints_from);
-            self.hints_from = self.hint_due.saturating_add(HINT_GAP);
-        }
+    pub fn hinted(&mut self, due: Timestamp) {
+        self.hint_due = self.hint_due.min(due.max(self.hints_from));
     }
 
     /// The answer to the renewal that went out at `sent` came at `received`.
@@ -223,11 +226,15 @@ impl Hold {
     }
 
     fn try_again(&mut self, received: Timestamp) {
-        self.renew_at = if kept(Rule::FailedRenewalTriedAgain) {
-            received.saturating_add(renewal::retry_gap(self.terms.ttl))
-        } else {
-            Timestamp::NEVER
-        };
+        if !kept(Rule::FailedRenewalTriedAgain) {
+            self.renew_at = Timestamp::NEVER;
+            return;
+        }
+        self.renew_at = received.saturating_add(renewal::retry_gap(self.terms.ttl));
+        // Without a need to be renewed it was for a hint, which nobody has answered yet.
+        if self.outlasts() {
+            self.hint_due = self.hint_due.min(self.renew_at);
+        }
     }
 
     /// Until when the lease may be counted on by a task of the process that asks for `terms`: its

@@ -13,25 +13,28 @@ const FORMAT: &str = "1";
 /// The longest piece of a foreign value that is shown.
 const SHOWN: usize = 20;
 
+/// How a server says that this user, or this node, has nothing to do with the key.
+const NOT_TOLD: [&str; 3] = ["NOPERM", "MOVED", "ASK"];
+
 /// Refuses locks that another format was written for.
 ///
-/// A server that takes no writes now is asked all the same. One that tells nothing, as it is not
+/// A server that takes no writes now is asked all the same. One that tells nothing for good, as it is not
 /// permitted or the key belongs to another node, is taken at its records: what makes no sense there is
-/// refused as well.
+/// refused as well. One that cannot tell now cannot be used now.
 pub(crate) async fn check(connection: &Connection, options: &RedisOptions) -> Result<(), Fault> {
     let key = key(&options.prefix);
     let mut claim = redis::cmd("SET");
     claim.arg(&key).arg(FORMAT).arg("NX").arg("GET");
     let mut look = redis::cmd("GET");
     look.arg(&key);
-    for command in [claim, look] {
+    for (command, writes) in [(claim, true), (look, false)] {
         match call(connection, &command).await {
             Ok(Value::Nil) => return Ok(()),
             Ok(Value::BulkString(found)) if found == FORMAT.as_bytes() => return Ok(()),
             Ok(Value::BulkString(found)) => return Err(unknown(options, &found)),
             Ok(_) => return Ok(()),
             Err(error) if error.code() == Some("WRONGTYPE") => return Err(unknown(options, b"?")),
-            Err(error) if is_an_answer(&error) => {}
+            Err(error) if is_an_answer(&error) && (writes || is_for_good(&error)) => {}
             Err(error) => return Err(error::of_connecting(&options.location(), error)),
         }
     }
@@ -49,6 +52,10 @@ async fn call(connection: &Connection, command: &Cmd) -> Result<Value, RedisErro
 
 fn is_an_answer(error: &RedisError) -> bool {
     matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+}
+
+fn is_for_good(error: &RedisError) -> bool {
+    NOT_TOLD.iter().any(|code| error.code() == Some(code))
 }
 
 fn unknown(options: &RedisOptions, found: &[u8]) -> Fault {

@@ -7,7 +7,7 @@
 use std::{
     convert::Infallible,
     sync::{Arc, Mutex, PoisonError, Weak},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use redis::Value;
@@ -23,6 +23,10 @@ use crate::{RedisOptions, connect::connect, connection::Connection, error, keys}
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// The pauses between attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// How long a connection has to last for the next one to be tried as if it was the first.
+const LASTING: Duration = Duration::from_secs(5);
+/// How often in a row the channel of evictions has to fail before it counts as refused.
+const REFUSALS: u32 = 3;
 /// The longest pause of a user who may not listen: somebody has to change that first.
 const REFUSED: Duration = Duration::from_secs(30);
 
@@ -95,30 +99,44 @@ struct Listener {
     board: HintBoard,
 }
 
+/// Which channel is not listened to, and why.
+enum Refusal {
+    OfWaking(Fault),
+    OfEvictions(Fault),
+}
+
 /// Resolves when the connection has ended.
 type Ended = oneshot::Receiver<Infallible>;
 
 impl Listener {
     async fn watch(&self) {
-        let (mut pause, mut all) = (PAUSES.0, true);
+        let (mut pause, mut all, mut refused) = (PAUSES.0, true, 0);
         loop {
             let longest = match self.open().await {
                 Ok((connection, ended)) => match self.subscribe(&connection, all).await {
-                    Ok(true) => {
+                    Ok(()) => {
                         self.board.wake_all();
                         self.board.evictions_missed();
+                        let since = Instant::now();
                         stay(&connection, ended).await;
-                        (pause, all) = (PAUSES.0, true);
+                        // One that breaks again and again makes everybody look each time.
+                        if since.elapsed() >= LASTING {
+                            pause = PAUSES.0;
+                        }
+                        (refused, all) = (0, true);
                         PAUSES.1
                     }
-                    // Who may use no more than what waiters need still has that.
-                    Ok(false) => {
-                        all = false;
-                        continue;
+                    // A refusal breaks the connection, as the network does. Who is refused again and
+                    // again still has what waiters need.
+                    Err(Refusal::OfEvictions(fault)) => {
+                        tracing::debug!(store = "redis", %fault, "no hints of evictions");
+                        refused += 1;
+                        all = refused < REFUSALS;
+                        PAUSES.1
                     }
-                    Err(fault) => {
+                    Err(Refusal::OfWaking(fault)) => {
                         silent(&fault);
-                        all = true;
+                        (refused, all) = (0, true);
                         REFUSED
                     }
                 },
@@ -151,11 +169,14 @@ impl Listener {
         Ok((connect(&self.options, Some(Box::new(hear))).await?, ended))
     }
 
-    /// Subscribes to the channel of this process and, if `all`, to that of evictions; `false` if the
-    /// connection broke over the latter, as it does where that is refused.
-    async fn subscribe(&self, connection: &Connection, all: bool) -> Result<bool, Fault> {
-        self.subscribe_to(connection, &self.channel).await?;
-        Ok(!all || self.subscribe_to(connection, &self.evicted).await.is_ok())
+    /// Subscribes to the channel of this process and, if `all`, to that of evictions. A connection over
+    /// which one was refused is of no use any more.
+    async fn subscribe(&self, connection: &Connection, all: bool) -> Result<(), Refusal> {
+        self.subscribe_to(connection, &self.channel).await.map_err(Refusal::OfWaking)?;
+        if all {
+            self.subscribe_to(connection, &self.evicted).await.map_err(Refusal::OfEvictions)?;
+        }
+        Ok(())
     }
 
     async fn subscribe_to(&self, connection: &Connection, channel: &str) -> Result<(), Fault> {

@@ -23,8 +23,8 @@ pub(crate) trait Watched: fmt::Debug + Send + Sync {
     /// Its time has come: it says what to renew, if anything, and when to look again.
     fn on_time(self: Arc<Self>, now: Timestamp) -> Option<Renewal>;
 
-    /// A hint says that it was taken away: it is to be renewed soon.
-    fn hinted(self: Arc<Self>, now: Timestamp);
+    /// A hint says that it was taken away: it is to be renewed, at `due` or soon after it.
+    fn hinted(self: Arc<Self>, now: Timestamp, due: Timestamp);
 
     /// The answer to a renewal came, or none in time.
     fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed);

@@ -15,7 +15,7 @@ pub(crate) use agenda::{Agenda, Job, Key, OnTime, WakesEngine, Watched};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
 pub(crate) use take_back::TakeBack;
-use tenure_proto::{Renewed, Timestamp};
+use tenure_proto::{Renewed, Timestamp, hold::HINT_GAP};
 pub(crate) use thread::spawn;
 use tokio::sync::Notify;
 
@@ -30,6 +30,12 @@ use crate::{
 const BATCH: usize = 128;
 /// How many evictions more than one are looked for in the agenda together.
 const SEARCH: usize = 1_024;
+
+/// Over how long all holds are renewed of which any may have been evicted: many of them at once, by many
+/// processes at once, are a burden to a server that has just come back.
+const SPREAD: Duration = Duration::from_secs(1);
+/// How many of them may be so few that they take less than that.
+const SLOWLY: u32 = 1_000;
 
 /// What the engine works with.
 pub(crate) struct Engine {
@@ -50,15 +56,23 @@ impl Engine {
     /// Works until the slots are closed and nothing is left to do. It hears of evictions by `evictions`.
     pub(crate) async fn run(self, mut evictions: Evictions) {
         let mut calls: FuturesUnordered<Call<'_>> = FuturesUnordered::new();
+        let mut hears_from = Timestamp::ZERO;
         loop {
             let now = self.clock.now();
             self.start_what_is_due(now, &calls);
             if self.is_finished() && calls.is_empty() {
                 return;
             }
-            let next = self.agenda.plan(now);
+            // Whoever floods it with hints keeps it from nothing else: they gather meanwhile.
+            let hears = now >= hears_from;
+            let mut next = self.agenda.plan(now);
+            if !hears {
+                next = next.min(hears_from);
+            }
             let woken = before(&*self.clock, next, self.woken.notified());
-            let told = first(evictions.next(), woken);
+            let eviction =
+                async { if hears { evictions.next().await } else { std::future::pending().await } };
+            let told = first(eviction, woken);
             let told = if calls.is_empty() {
                 told.await
             } else {
@@ -69,6 +83,7 @@ impl Engine {
             };
             if let Either::One(eviction) = told {
                 self.look_into(eviction, &mut evictions);
+                hears_from = self.clock.now().saturating_add(HINT_GAP);
             }
         }
     }
@@ -87,8 +102,15 @@ impl Engine {
             }
         }
         let now = self.clock.now();
-        for lease in self.agenda.leases(|name| any || names.contains(name)) {
-            lease.hinted(now);
+        for lease in self.agenda.leases(|name| names.contains(name)) {
+            lease.hinted(now, now);
+        }
+        if any {
+            let all = self.agenda.leases(|_| true);
+            let gap = SPREAD / u32::try_from(all.len()).unwrap_or(u32::MAX).max(SLOWLY);
+            for (index, lease) in (0..).zip(all) {
+                lease.hinted(now, now.saturating_add(gap * index));
+            }
         }
     }
 

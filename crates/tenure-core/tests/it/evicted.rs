@@ -1,6 +1,6 @@
 //! An eviction is told: the holder renews at once, and the answer decides.
 
-use std::time::Duration;
+use std::{sync::mpsc, time::Duration};
 
 use futures_util::FutureExt;
 use tenure_core::{
@@ -73,6 +73,8 @@ async fn a_hint_for_a_hold_that_is_there_changes_nothing() {
     store.forge_eviction(&name("b"));
     settle().await;
     assert_eq!(store.renewals(), 0, "it was another name's");
+    clock.advance(HINT_GAP);
+    settle().await;
     for _ in 0..100 {
         store.forge_eviction(guard.name());
         store.forge_eviction(&name("unknown"));
@@ -84,6 +86,28 @@ async fn a_hint_for_a_hold_that_is_there_changes_nothing() {
     settle().await;
     guard.check().unwrap();
     assert_eq!(store.renewals(), 2, "the last hint came after the first renewal");
+}
+
+#[test]
+fn a_flood_of_hints_keeps_the_engine_from_nothing_else() {
+    let (done, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (tenure, store, clock) = on_flawed();
+            let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+            settle().await;
+            store.flood(guard.name());
+            for _ in 0..10 {
+                settle().await;
+                guard.check().unwrap();
+                clock.advance(HINT_GAP);
+            }
+            done.send(store.renewals()).unwrap();
+        });
+    });
+    let renewals = ended.recv_timeout(Duration::from_secs(20));
+    assert_eq!(renewals, Ok(10), "the engine gives way to others, and renews once in each gap");
 }
 
 #[tokio::test]
@@ -171,7 +195,7 @@ async fn a_hint_during_a_renewal_is_not_lost() {
 
 #[tokio::test]
 async fn all_holds_are_looked_into_when_hints_were_missed() {
-    let (tenure, store, _clock) = on_flawed();
+    let (tenure, store, clock) = on_flawed();
     let guards = [
         tenure.mutex("a").ttl(TTL).lock().await.unwrap(),
         tenure.mutex("b").ttl(TTL).lock().await.unwrap(),
@@ -183,6 +207,10 @@ async fn all_holds_are_looked_into_when_hints_were_missed() {
     guards[0].check().unwrap();
     store.miss_evictions();
     settle().await;
+    assert_eq!(store.renewals(), 1, "one after another");
+    clock.advance(Duration::from_secs(1));
+    settle().await;
+    assert_eq!(store.renewals(), 2);
     assert!(guards[0].check().is_err());
     guards[1].check().unwrap();
 }

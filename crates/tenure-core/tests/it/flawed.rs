@@ -10,8 +10,8 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Clock, Evictions, Fault, FaultKind, HintBoard, Incarnation, LockName, ManualClock, MemoryStore,
-    Owner, Store, Tenure, Token, Wakeups,
+    Clock, Eviction, Evictions, Fault, FaultKind, HintBoard, Incarnation, LockName, ManualClock,
+    MemoryStore, Owner, Store, Tenure, Token, Wakeups,
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Intent, Mode, Raised, Released, Snapshot, Together},
@@ -74,6 +74,8 @@ pub(crate) struct Flawed {
     flaws: Arc<Mutex<Flaws>>,
     forged: HintBoard,
     mute: Arc<AtomicBool>,
+    /// Whether each hint that is heard is followed by another one at once.
+    flooded: Arc<AtomicBool>,
     renewals: Arc<AtomicU32>,
 }
 
@@ -105,6 +107,7 @@ impl Flawed {
             flaws: Arc::default(),
             forged: HintBoard::new(),
             mute: Arc::default(),
+            flooded: Arc::default(),
             renewals: Arc::default(),
         }
     }
@@ -187,6 +190,12 @@ impl Flawed {
         self.forged.evicted(name);
     }
 
+    /// Says again and again that a name may have been taken, however fast that is heard.
+    pub(crate) fn flood(&self, name: &LockName) {
+        self.flooded.store(true, Ordering::Relaxed);
+        self.forge_eviction(name);
+    }
+
     /// Says that evictions may have been missed.
     pub(crate) fn miss_evictions(&self) {
         self.forged.evictions_missed();
@@ -241,9 +250,17 @@ impl Store for Flawed {
     }
 
     fn evictions(&self) -> Evictions {
-        let mute = self.mute.clone();
+        let (mute, flooded, forged) =
+            (self.mute.clone(), self.flooded.clone(), self.forged.clone());
         let sources = vec![self.store.evictions(), self.forged.evictions()];
-        Evictions::merged(sources, move |from, _| from > 0 || !mute.load(Ordering::Relaxed))
+        Evictions::merged(sources, move |from, eviction| {
+            if let Eviction::Of(name) = eviction
+                && flooded.load(Ordering::Relaxed)
+            {
+                forged.evicted(name);
+            }
+            from > 0 || !mute.load(Ordering::Relaxed)
+        })
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {

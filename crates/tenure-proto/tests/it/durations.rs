@@ -89,7 +89,7 @@ proptest! {
         prop_assert!(hold.deadline() <= end.min(hold_end));
         prop_assert!(hold.renewal_length(now) <= first.for_store() + drift(Ttl::MAX) * 2);
         let _ = hold.next_action(now);
-        hold.renewal_sent();
+        hold.renewal_sent(now);
         let answer = Renewed::Renewed { left: renewed, others_waiting: false };
         hold.renewal_answered(received, now, answer);
         let renewed_end = end.max(received.saturating_add(renewed));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_proto::{
     Grace, Hold, LostReason, Renewed, Terms, Timestamp, Ttl,
-    hold::Action,
+    hold::{Action, HINT_GAP},
     renewal::{interval, retry_gap},
 };
 
@@ -78,7 +78,7 @@ fn answers_decide_what_comes_next() {
     ];
     for (answer, received, deadline, expected) in cases {
         let mut hold = held(terms(30_000));
-        hold.renewal_sent();
+        hold.renewal_sent(at(10_000));
         assert_eq!(hold.next_action(at(10_001)), Action::WaitUntil(at(DEADLINE)));
         hold.renewal_answered(at(10_000), at(received), answer);
         assert_eq!(hold.deadline(), at(deadline), "{answer:?} at {received}");
@@ -102,7 +102,7 @@ fn a_repeated_acquire_that_found_little_left_is_renewed_soon() {
 #[test]
 fn a_session_shorter_than_the_ttl_is_renewed_in_time() {
     let mut hold = Hold::granted(at(0), at(2), ms(6_000), terms(30_000)).unwrap();
-    hold.renewal_sent();
+    hold.renewal_sent(at(10_000));
     hold.renewal_answered(at(1_979), at(1_981), renewed(6_000));
     let Action::WaitUntil(due) = hold.next_action(at(1_981)) else { panic!("not yet") };
     assert!(due < at(4_000), "a third of what the store gives, not of what was asked");
@@ -121,7 +121,7 @@ fn the_last_renewal_of_a_longest_hold_reaches_its_end() {
     let mut hold = held(bounded(30_000, 35_000));
     let length = hold.renewal_length(at(10_000));
     assert!(length < ms(26_000), "{length:?}");
-    hold.renewal_sent();
+    hold.renewal_sent(at(10_000));
     hold.renewal_answered(
         at(10_000),
         at(10_003),
@@ -201,7 +201,7 @@ fn a_lease_passed_on_is_taken_soon_beside_what_is_left() {
 #[test]
 fn a_released_lease_is_neither_renewed_nor_lost() {
     let mut hold = held(terms(30_000));
-    hold.renewal_sent();
+    hold.renewal_sent(at(10_000));
     hold.end();
     hold.renewal_answered(at(10), at(12), Renewed::Lost);
     hold.lose(LostReason::Taken);
@@ -213,7 +213,7 @@ fn a_released_lease_is_neither_renewed_nor_lost() {
 #[test]
 fn a_retry_that_would_come_too_late_is_the_end_of_waiting() {
     let mut hold = held(terms(30_000));
-    hold.renewal_sent();
+    hold.renewal_sent(at(10_000));
     hold.renewal_answered(at(29_000), at(DEADLINE - 10), Renewed::Unknown);
     assert_eq!(hold.next_action(at(DEADLINE - 10)), Action::WaitUntil(at(DEADLINE)));
 }
@@ -222,7 +222,7 @@ fn a_retry_that_would_come_too_late_is_the_end_of_waiting() {
 fn a_lease_says_whether_it_waits_for_an_answer_and_whether_it_was_released() {
     let mut hold = held(terms(30_000));
     assert!(!hold.renewal_unanswered());
-    hold.renewal_sent();
+    hold.renewal_sent(at(10_000));
     assert!(hold.renewal_unanswered());
     hold.renewal_answered(at(10_000), at(10_001), Renewed::Unknown);
     assert!(!hold.renewal_unanswered());
@@ -262,7 +262,7 @@ fn a_hint_makes_a_renewal_due_now_and_decides_nothing_by_itself() {
     hold.hinted(at(100));
     assert_eq!(hold.next_action(at(100)), Action::Renew);
     assert_eq!(hold.deadline(), at(DEADLINE));
-    hold.renewal_sent();
+    hold.renewal_sent(at(100));
     assert_eq!(hold.next_action(at(100)), Action::WaitUntil(at(DEADLINE)));
     let mut evicted = hold.clone();
     hold.renewal_answered(at(100), at(104), renewed(30_000));
@@ -275,12 +275,16 @@ fn a_hint_makes_a_renewal_due_now_and_decides_nothing_by_itself() {
 #[test]
 fn a_hint_during_a_renewal_is_looked_into_after_its_answer() {
     let mut hold = held(terms(30_000));
-    hold.renewal_sent();
+    hold.renewal_sent(at(10_000));
     hold.hinted(at(10_002));
     assert_eq!(hold.next_action(at(10_002)), Action::WaitUntil(at(DEADLINE)));
     // The store may have answered before it took the name away.
     hold.renewal_answered(at(10_000), at(10_004), renewed(30_000));
-    assert_eq!(hold.next_action(at(10_004)), Action::Renew);
+    assert_eq!(
+        hold.next_action(at(10_004)),
+        Action::WaitUntil(at(10_000).saturating_add(HINT_GAP))
+    );
+    assert_eq!(hold.next_action(at(10_000).saturating_add(HINT_GAP)), Action::Renew);
 }
 
 #[test]
@@ -291,7 +295,7 @@ fn a_flood_of_hints_causes_one_renewal_in_each_gap() {
         hold.hinted(at(now));
         if hold.next_action(at(now)) == Action::Renew {
             renewals += 1;
-            hold.renewal_sent();
+            hold.renewal_sent(at(now));
             hold.hinted(at(now));
             hold.renewal_answered(at(now), at(now), renewed(30_000));
         }
@@ -304,9 +308,26 @@ fn a_hint_is_looked_into_although_the_lease_outlasts_the_hold() {
     let mut hold = held(bounded(30_000, 5_000));
     hold.hinted(at(100));
     assert_eq!(hold.next_action(at(100)), Action::Renew);
-    hold.renewal_sent();
+    hold.renewal_sent(at(100));
+    let mut unknown = hold.clone();
     hold.renewal_answered(at(100), at(104), renewed(30_000));
     assert_eq!(hold.next_action(at(104)), Action::WaitUntil(at(5_002)));
+    // What nobody answered is asked again: this hold has no other renewal that could find it out.
+    unknown.renewal_answered(at(100), at(104), Renewed::Unknown);
+    let Action::WaitUntil(again) = unknown.next_action(at(104)) else { panic!("not at once") };
+    assert!(again < at(1_500), "{again:?}");
+    assert_eq!(unknown.next_action(again), Action::Renew);
+}
+
+#[test]
+fn a_hint_that_is_due_later_gives_way_to_one_that_is_due_now() {
+    let mut hold = held(terms(30_000));
+    hold.hinted(at(900));
+    assert_eq!(hold.next_action(at(100)), Action::WaitUntil(at(900)));
+    hold.hinted(at(100));
+    assert_eq!(hold.next_action(at(100)), Action::Renew);
+    hold.hinted(at(950));
+    assert_eq!(hold.next_action(at(100)), Action::Renew);
 }
 
 #[test]

@@ -176,7 +176,7 @@ impl Model {
             asked.subsec_nanos().is_multiple_of(1_000_000),
             "a renewal asks for part of a millisecond",
         )?;
-        self.hold.renewal_sent();
+        self.hold.renewal_sent(sent);
         let arrived = sent.saturating_add(Duration::from_micros(trip.there));
         let answer = self.at_store(fate, arrived, asked);
         self.now = arrived.saturating_add(Duration::from_micros(trip.back));

@@ -78,7 +78,7 @@ fn s3_a_holder_is_never_the_last_to_know() {
     let mut hold = held(terms(30_000));
     let deadline = hold.deadline();
     for answer in [Renewed::Unknown, Renewed::Unknown] {
-        hold.renewal_sent();
+        hold.renewal_sent(at(10_000));
         hold.renewal_answered(at(10_000), at(12_000), answer);
         assert_eq!(hold.deadline(), deadline, "unknown never extends");
     }
@@ -170,7 +170,7 @@ pub(crate) fn the_watchdog_ends() -> bool {
     let mut released = held(terms(30_000));
     released.end();
     let mut lost = held(terms(30_000));
-    lost.renewal_sent();
+    lost.renewal_sent(at(10_000));
     lost.renewal_answered(at(10_000), at(29_900), renewed(30_000));
     let resurrected = !matches!(lost.next_action(at(29_901)), Action::TellLost(_));
     !matches!(released.next_action(at(20_000)), Action::Renew) && !resurrected
@@ -226,7 +226,7 @@ fn s9_busy_lost_unknown_and_refused_are_different_answers() {
     assert_eq!(world.renew(2), Renewed::Lost);
     let after = |answer| {
         let mut hold = held(terms(30_000));
-        hold.renewal_sent();
+        hold.renewal_sent(at(10_000));
         hold.renewal_answered(at(10_000), at(10_001), answer);
         matches!(hold.next_action(at(10_001)), Action::TellLost(LostReason::Taken))
     };
@@ -238,7 +238,7 @@ fn s9_busy_lost_unknown_and_refused_are_different_answers() {
 /// S7: a renewal that failed is tried again long before the deadline.
 pub(crate) fn a_failed_renewal_is_tried_again() -> bool {
     let mut hold = held(terms(30_000));
-    hold.renewal_sent();
+    hold.renewal_sent(at(10_000));
     hold.renewal_answered(at(10_000), at(10_500), Renewed::Unknown);
     hold.next_action(at(10_500).saturating_add(Duration::from_secs(1))) == Action::Renew
 }

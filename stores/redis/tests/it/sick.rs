@@ -2,7 +2,8 @@
 
 use std::{io::Write, net::TcpStream, time::Duration};
 
-use tenure_core::{AcquireError, LostReason};
+use tenure_core::{AcquireError, FaultKind, LostReason};
+use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisServer, redis::Reply};
 
 use crate::support::{PATIENCE, hold, lost, tenure, until, waiting};
@@ -82,4 +83,19 @@ async fn a_server_busy_with_a_slow_script_is_ridden_out() {
         assert_eq!(server.command(&["SCRIPT", "KILL"]), Reply::Text("OK".to_owned()));
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_tell_its_format_now_is_not_used_before_it_has() {
+    let server = RedisServer::start();
+    server.command(&["CONFIG", "SET", "busy-reply-threshold", "20"]);
+    server.command(&["SET", "tenure:format", "2"]);
+    let _cause = sent(&server, "EVAL \"while true do end\" 0");
+    until("it is sick", async || answers_with(&server, "BUSY")).await;
+    let fault = RedisStore::open(&server.url()).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert_eq!(server.command(&["SCRIPT", "KILL"]), Reply::Text("OK".to_owned()));
+    until("it is well", async || !answers_with(&server, "BUSY")).await;
+    let fault = RedisStore::open(&server.url()).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
 }

@@ -39,18 +39,18 @@ impl Watched for Lease {
             }
             Action::Renew => {
                 let ttl = state.hold.renewal_length(now);
-                state.hold.renewal_sent();
+                state.hold.renewal_sent(now);
                 self.plan(&mut state, now);
                 Some(Renewal { name: self.name.clone(), owner: self.owner, ttl })
             }
         }
     }
 
-    fn hinted(self: Arc<Self>, now: Timestamp) {
+    fn hinted(self: Arc<Self>, now: Timestamp, due: Timestamp) {
         let mut state = self.lock();
         // What is over is watched no more.
         if state.scheduled.is_some() {
-            state.hold.hinted(now);
+            state.hold.hinted(due);
             self.plan(&mut state, now);
         }
     }
