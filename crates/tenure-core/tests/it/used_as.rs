@@ -1,6 +1,6 @@
 //! What names are used as, as the store is told by each kind of lock.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
     AcquireError, LockName, ManualClock, MemoryStore, Tenure,
@@ -69,7 +69,7 @@ async fn each_kind_has_a_queue_of_its_own_in_the_process() {
 async fn where_kinds_do_not_meet_the_second_one_is_told_which_it_is() {
     let tenure = Tenure::new(Arc::new(MemoryStore::new().kinds_apart()));
     let mutex = tenure.mutex("a").lock().await.unwrap();
-    let refused = tenure.rwlock("a").write().await.unwrap_err();
+    let refused = tenure.rwlock("a").write().wait(Duration::from_secs(1)).await.unwrap_err();
     assert!(matches!(refused, AcquireError::Misconfigured { .. }), "{refused:?}");
     let text = format!("{refused:#}");
     assert!(text.contains("\"a\"") && text.contains("mutex"), "{text}");
