@@ -75,7 +75,7 @@ pub struct Hold {
     hold_end: Timestamp,
     renew_at: Timestamp,
     unanswered: bool,
-    /// Since when a hint asks for a renewal; never if none does.
+    /// From when on a hint asks for a renewal; never if none does.
     hint_due: Timestamp,
     /// From when on the next hint is heeded.
     hints_from: Timestamp,

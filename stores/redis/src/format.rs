@@ -33,7 +33,7 @@ pub(crate) async fn check(connection: &Connection, options: &RedisOptions) -> Re
             Ok(Value::BulkString(found)) if found == FORMAT.as_bytes() => return Ok(()),
             Ok(Value::BulkString(found)) => return Err(unknown(options, &found)),
             Ok(_) => return Ok(()),
-            Err(error) if error.code() == Some("WRONGTYPE") => return Err(unknown(options, b"?")),
+            Err(error) if error.code() == Some("WRONGTYPE") => return Err(not_ours(options)),
             Err(error) if is_an_answer(&error) && (writes || is_for_good(&error)) => {}
             Err(error) => return Err(error::of_connecting(&options.location(), error)),
         }
@@ -42,7 +42,7 @@ pub(crate) async fn check(connection: &Connection, options: &RedisOptions) -> Re
 }
 
 /// The key that has the number.
-pub(crate) fn key(prefix: &str) -> String {
+fn key(prefix: &str) -> String {
     format!("{prefix}format")
 }
 
@@ -68,5 +68,15 @@ fn unknown(options: &RedisOptions, found: &[u8]) -> Fault {
     );
     let cure = "use the version of tenure that they are kept by, or another prefix in the URL; \
                 docs/upgrading.md says how to change";
+    Fault::new(FaultKind::Misconfigured, what, cure)
+}
+
+fn not_ours(options: &RedisOptions) -> Fault {
+    let what = format!(
+        "{} on Redis at {} is no number of a format: something else lies there",
+        key(&options.prefix),
+        options.location(),
+    );
+    let cure = "see who else writes keys that begin so, or choose another prefix in the URL";
     Fault::new(FaultKind::Misconfigured, what, cure)
 }

@@ -34,8 +34,8 @@ const SEARCH: usize = 1_024;
 /// Over how long all holds are renewed of which any may have been evicted: many of them at once, by many
 /// processes at once, are a burden to a server that has just come back.
 const SPREAD: Duration = Duration::from_secs(1);
-/// How many of them may be so few that they take less than that.
-const SLOWLY: u32 = 1_000;
+/// From how many holds on they take all of that; fewer follow each other as closely.
+const MANY: u32 = 1_000;
 
 /// What the engine works with.
 pub(crate) struct Engine {
@@ -107,7 +107,7 @@ impl Engine {
         }
         if any {
             let all = self.agenda.leases(|_| true);
-            let gap = SPREAD / u32::try_from(all.len()).unwrap_or(u32::MAX).max(SLOWLY);
+            let gap = SPREAD / u32::try_from(all.len()).unwrap_or(u32::MAX).max(MANY);
             for (index, lease) in (0..).zip(all) {
                 lease.hinted(now, now.saturating_add(gap * index));
             }

@@ -55,7 +55,7 @@
 //!     name or wait for it as another kind.
 //! 17. **An eviction is told.** [`Store::evict`] hints to every process that held the name, where the
 //!     store can: its [`Evictions`] say the name, or that hints were missed, and what it holds of it is
-//!     renewed at once. Nobody loses a hold by a message, only by the answer to its own renewal, and a
+//!     renewed soon. Nobody loses a hold by a message, only by the answer to its own renewal, and a
 //!     hint tells nobody anything that proves an acquisition.
 
 pub(crate) mod evictions;
@@ -109,7 +109,7 @@ pub struct Capabilities {
     /// Whether [`Store::incarnation`] works.
     pub incarnation: bool,
     /// Whether [`Store::evictions`] tells of evictions. Without it an evicted holder learns by its next
-    /// renewal, a third of its ttl later at the latest.
+    /// renewal, a third of its ttl later at the latest, or at its end where it needs none.
     pub tells_evictions: bool,
     /// How long a place in the queue is kept without being asked for again.
     pub place_ttl: Duration,
