@@ -42,6 +42,12 @@ rules! {
     OwnerCheckedOnRelease,
     /// A renewal extends only the lease of its own owner.
     OwnerCheckedOnRenewal,
+    /// A hold is taken over from its own owner alone.
+    OwnerCheckedOnTakeOver,
+    /// Whoever was taken over from holds nothing more.
+    TakeOverEndsTheOld,
+    /// A hold that changes hands gets a greater token.
+    TakeOverRaisesToken,
     /// A renewal never brings back a lease that has ended.
     RenewalNeverCreates,
     /// A deadline counts from the sending of the request, not from its answer.

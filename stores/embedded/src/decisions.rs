@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use tenure_core::proto::{
     Owner, Token,
-    queue::{Answer, Ask, Evicted, Moment, NameState, Raised, Released, Snapshot},
+    queue::{
+        Answer, Ask, Evicted, Moment, NameState, Raised, Released, Snapshot, TakeOver, TakenOver,
+    },
 };
 
 use crate::{
@@ -33,6 +35,18 @@ pub(crate) fn turn<'a>(
     Decision {
         decide: move |state: &mut NameState, at: &Moment<'_>| state.turn(owner, ask, client, at),
         creates: true,
+        repairs: false,
+    }
+}
+
+pub(crate) fn take_over<'a>(
+    inner: &'a Inner,
+    over: &'a TakeOver,
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<TakenOver> + Send + Sync + 'a> {
+    let client = inner.members.own();
+    Decision {
+        decide: move |state: &mut NameState, at: &Moment<'_>| state.take_over(over, client, at),
+        creates: false,
         repairs: false,
     }
 }

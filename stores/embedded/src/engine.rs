@@ -7,7 +7,9 @@ use tenure_core::{
     Evictions, Fault, FaultKind, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
-        queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
+        queue::{
+            Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+        },
     },
     store::{Capabilities, Finding, Listing, Renewal, not_together},
 };
@@ -115,6 +117,14 @@ impl Store for EngineView {
         let (name, owner, ask) = (name.clone(), *owner, ask.clone());
         self.job(move |inner, given_up| {
             inner.decide_blocking(&name, &decisions::turn(inner, &owner, &ask), given_up)
+        })
+        .await
+    }
+
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        let (name, over) = (name.clone(), over.clone());
+        self.job(move |inner, given_up| {
+            inner.decide_blocking(&name, &decisions::take_over(inner, &over), given_up)
         })
         .await
     }

@@ -55,6 +55,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     notices_death: true,
     raise: true,
     together: false,
+    detach: true,
     kinds_meet: LIMITS.kinds_meet,
     incarnation: true,
     tells_evictions: true,

@@ -7,13 +7,15 @@ use tenure_core::{
     Evictions, Fault, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
-        queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
+        queue::{
+            Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+        },
     },
     store::{Capabilities, Finding, Listing, Renewal, not_together},
 };
 
 use crate::{
-    decisions::{acquire, inspect, raise, release, turn},
+    decisions::{acquire, inspect, raise, release, take_over, turn},
     engine::EngineView,
     inner::{CAPABILITIES, Inner, KIND},
     machine::{Machine, ThisMachine},
@@ -127,6 +129,10 @@ impl Store for EmbeddedStore {
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.0.decide(name, turn(&self.0, owner, ask)).await
+    }
+
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        self.0.decide(name, take_over(&self.0, over)).await
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {

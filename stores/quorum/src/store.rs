@@ -15,10 +15,16 @@ use tenure_core::{
     Wakeups,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot, Together},
+        queue::{
+            Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot, TakeOver, TakenOver,
+            Together,
+        },
         quorum::{FEWEST_MEMBERS, gate, majority, mark},
     },
-    store::{Capabilities, Finding, LeaseScope, Listing, Reason, Reasons, Renewal, not_together},
+    store::{
+        Capabilities, Finding, LeaseScope, Listing, Reason, Reasons, Renewal, no_detaching,
+        not_together,
+    },
 };
 
 use crate::{
@@ -211,6 +217,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         notices_death: false,
         raise: false,
         together: false,
+        detach: false,
         kinds_meet: all(|can| can.kinds_meet),
         incarnation: false,
         tells_evictions: telling >= majority(members.len()),
@@ -222,6 +229,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
             shared: (!shared).then_some(NO_READERS),
             permits: Some(NO_PERMITS),
             fifo: Some(NO_QUEUE),
+            detach: None,
         },
     }
 }
@@ -297,6 +305,10 @@ impl Store for QuorumStore {
         // Nobody waits in a queue who could lose a place in between.
         self.release(name, owner, Duration::ZERO).await?;
         self.acquire_by_majority(name, ask).await
+    }
+
+    async fn take_over(&self, _: &LockName, _: &TakeOver) -> Result<TakenOver, Fault> {
+        Err(no_detaching())
     }
 
     async fn raise(&self, _: &LockName, _: &Owner, _: Token) -> Result<Raised, Fault> {

@@ -270,6 +270,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         notices_death: false,
         raise: true,
         together: true,
+        detach: false,
         kinds_meet: limits.kinds_meet,
         incarnation: true,
         tells_evictions: true,
@@ -351,6 +352,14 @@ impl Store for RedisStore {
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.ask(name, ask, Some(&wire::owner(owner))).await
+    }
+
+    async fn take_over(
+        &self,
+        _: &LockName,
+        _: &tenure_core::proto::queue::TakeOver,
+    ) -> Result<tenure_core::proto::queue::TakenOver, Fault> {
+        Err(tenure_core::store::no_detaching())
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {

@@ -18,7 +18,7 @@ use tenure_proto::{
     Incarnation, Owner, Renewed, Token,
     queue::{
         Answer, Ask, Client, Contender, Limits, Moment, NameState, QueueError, Raised, Released,
-        Snapshot, Together, Wake, acquire_together,
+        Snapshot, TakeOver, TakenOver, Together, Wake, acquire_together,
     },
     rule::{Rule, kept},
 };
@@ -51,6 +51,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     notices_death: false,
     raise: true,
     together: true,
+    detach: true,
     kinds_meet: true,
     incarnation: true,
     tells_evictions: true,
@@ -60,6 +61,9 @@ const CAPABILITIES: Capabilities = Capabilities {
     max_holders: LIMITS.max_holders,
     reasons: Reasons::NONE,
 };
+
+/// All who use it are one process.
+const PROCESS: Client = Client([1; 16]);
 
 /// As it is, and with the kinds of lock kept apart.
 const MEETING: (Capabilities, Limits) = (CAPABILITIES, LIMITS);
@@ -314,8 +318,7 @@ impl Store for MemoryStore {
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
-        let client = Client::default();
-        Ok(self.decide(name, |state, at| refusable(state.acquire(ask, client, at)))?)
+        Ok(self.decide(name, |state, at| refusable(state.acquire(ask, PROCESS, at)))?)
     }
 
     async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
@@ -323,7 +326,7 @@ impl Store for MemoryStore {
         let at = self.moment();
         let mut names = self.lock();
         let mut states: Vec<_> = asks.iter().map(|(name, ask)| (names.take(name), ask)).collect();
-        let decided = acquire_together(&mut states, Client::default(), &at);
+        let decided = acquire_together(&mut states, PROCESS, &at);
         for ((name, _), (state, _)) in asks.iter().zip(states) {
             names.put(name, state, &at);
         }
@@ -354,8 +357,11 @@ impl Store for MemoryStore {
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
-        let client = Client::default();
-        Ok(self.decide(name, |state, at| refusable(state.turn(owner, ask, client, at)))?)
+        Ok(self.decide(name, |state, at| refusable(state.turn(owner, ask, PROCESS, at)))?)
+    }
+
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        Ok(self.decide(name, |state, at| refusable(state.take_over(over, PROCESS, at)))?)
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {

@@ -57,6 +57,12 @@
 //!     store can: its [`Evictions`] say the name, or that hints were missed, and what it holds of it is
 //!     renewed soon. Nobody loses a hold by a message, only by the answer to its own renewal, and a
 //!     hint tells nobody anything that proves an acquisition.
+//! 18. **A hold changes hands in one step.** [`Store::take_over`] makes the hold of one owner that of
+//!     another, in the mode it has, with a greater token and a lease of its own from now on; those who
+//!     wait go on waiting. The old owner has nothing from then on, so of several that take over from it
+//!     one succeeds. Nothing is taken over from who holds nothing, and repeating it is as harmless as
+//!     clause 1 says. A *detached* hold belongs to no process: no process's end frees it, wherever the
+//!     store notices deaths, and it ends by its lease, a release or an eviction.
 
 pub(crate) mod evictions;
 pub(crate) mod fault;
@@ -69,7 +75,7 @@ use async_trait::async_trait;
 use tenure_proto::{
     Incarnation, Owner, Renewed, Token,
     all::MOST,
-    queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
+    queue::{Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together},
 };
 
 use crate::{Evictions, Fault, FaultKind, LockName, Wakeups};
@@ -102,6 +108,8 @@ pub struct Capabilities {
     pub raise: bool,
     /// Whether [`Store::acquire_together`] works.
     pub together: bool,
+    /// Whether [`Store::take_over`] works, and a hold can belong to no process.
+    pub detach: bool,
     /// Whether a name that is used as one kind of lock excludes who asks for it as another, as far as
     /// their modes do. Where not, the latter is refused as
     /// [`Misconfigured`](crate::FaultKind::Misconfigured).
@@ -141,11 +149,13 @@ pub struct Reasons {
     pub permits: Option<Reason>,
     /// Why it is not `fifo`.
     pub fifo: Option<Reason>,
+    /// Why it cannot `detach`.
+    pub detach: Option<Reason>,
 }
 
 impl Reasons {
     /// No more than that it cannot be done.
-    pub const NONE: Self = Self { shared: None, permits: None, fifo: None };
+    pub const NONE: Self = Self { shared: None, permits: None, fifo: None, detach: None };
 }
 
 impl Capabilities {
@@ -171,7 +181,17 @@ impl Capabilities {
         };
         (!self.fifo).then(|| self.reasons.fifo.unwrap_or(NO))
     }
+
+    /// Why no hold changes hands, if none does.
+    pub(crate) fn no_detaching(&self) -> Option<Reason> {
+        (!self.detach).then(|| self.reasons.detach.unwrap_or(NO_DETACHING))
+    }
 }
+
+const NO_DETACHING: Reason = Reason {
+    what: "in this store no hold outlives its process or changes hands",
+    cure: "release it, and lock again where the work goes on; or use another store",
+};
 
 impl From<Reason> for Fault {
     fn from(Reason { what, cure }: Reason) -> Self {
@@ -280,6 +300,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Lets others have their turn and queues again, in one step (clause 10).
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault>;
 
+    /// Makes the hold of `over.from` that of `over.owner`, in one step (clause 18).
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault>;
+
     /// Writes a greater token into a hold: the second round of a quorum (clause 8).
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault>;
 
@@ -320,6 +343,12 @@ pub fn check_together(asks: &[(LockName, Ask)]) -> Result<(), Fault> {
     };
     let cure = format!("ask for 1 to {MOST} names, each once");
     Err(Fault::new(FaultKind::Misconfigured, what, cure))
+}
+
+/// What a store answers that declares no [`Capabilities::detach`], where it has no more to say.
+#[must_use]
+pub fn no_detaching() -> Fault {
+    NO_DETACHING.into()
 }
 
 /// What a store answers that declares no [`Capabilities::together`].

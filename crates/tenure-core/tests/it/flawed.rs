@@ -14,7 +14,10 @@ use tenure_core::{
     MemoryStore, Owner, Store, Tenure, Token, Wakeups,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Contender, Intent, Mode, Raised, Released, Snapshot, Together},
+        queue::{
+            Answer, Ask, Contender, Intent, Mode, Raised, Released, Snapshot, TakeOver, TakenOver,
+            Together,
+        },
     },
     store::{Capabilities, Finding, Listing, Renewal},
 };
@@ -28,6 +31,7 @@ pub(crate) enum Call {
     Listen,
     Ask(Intent),
     Turn(Intent),
+    TakeOver,
     Release,
 }
 
@@ -47,6 +51,7 @@ pub(crate) enum Flaw {
 pub(crate) struct Flaws {
     pub(crate) renew: Option<Flaw>,
     pub(crate) release: Option<Flaw>,
+    pub(crate) take_over: Option<Flaw>,
     pub(crate) inspect: Option<Flaw>,
 }
 
@@ -326,6 +331,12 @@ impl Store for Flawed {
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.note(Call::Turn(ask.intent));
         self.answer(self.store.turn(name, owner, ask).await)
+    }
+
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        self.note(Call::TakeOver);
+        self.hinder(|flaws| &flaws.take_over).await?;
+        self.answer(self.store.take_over(name, over).await)
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {

@@ -36,8 +36,12 @@ async fn the_reasons_of_the_store_reach_its_users() {
     let reason = |what| Some(Reason { what, cure: "go elsewhere" });
     let lacks = |can: &mut Capabilities| {
         (can.shared, can.permits, can.fifo) = (false, false, false);
-        can.reasons =
-            Reasons { shared: reason("one"), permits: reason("two"), fifo: reason("three") };
+        can.reasons = Reasons {
+            shared: reason("one"),
+            permits: reason("two"),
+            fifo: reason("three"),
+            detach: None,
+        };
     };
     let tenure = Tenure::new(Arc::new(Flawed::new(MemoryStore::new()).without(lacks)));
     refused(tenure.rwlock("a").read().await, "one; go elsewhere");

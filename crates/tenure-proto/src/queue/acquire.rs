@@ -91,8 +91,8 @@ impl NameState {
         }
         let holders = self.holders.iter().filter(|one| one.kind != ask.kind);
         let waiters = self.waiters.iter().filter(|one| one.kind != ask.kind);
-        let lives = |one: &&Holder| one.lingering || (at.alive)(one.client);
-        let others = |one: &&Waiter| one.owner != ask.owner && (at.alive)(one.client);
+        let lives = |one: &&Holder| one.lingering || at.lives(one.client);
+        let others = |one: &&Waiter| one.owner != ask.owner && at.lives(one.client);
         let (mut holders, mut waiters) = (holders.filter(lives), waiters.filter(others));
         let used_as = holders.next().map(|one| one.kind).or_else(|| Some(waiters.next()?.kind));
         used_as.map_or(Ok(()), |used_as| Err(QueueError::OtherKind { used_as }))
@@ -198,7 +198,7 @@ impl NameState {
             return Ok(waiter.place);
         }
         if self.waiters.len() >= at.limits.max_waiters {
-            self.waiters.retain(|waiter| (at.alive)(waiter.client));
+            self.waiters.retain(|waiter| at.lives(waiter.client));
         }
         if self.waiters.len() >= at.limits.max_waiters {
             return Err(QueueError::Full { waiting: self.waiters.len() });

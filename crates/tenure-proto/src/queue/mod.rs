@@ -12,6 +12,7 @@ mod offer;
 mod release;
 mod room;
 mod state;
+mod take_over;
 mod together;
 
 pub use ask::{Answer, Ask, Contender, Intent, Order, Place, Snapshot, Waiting};
@@ -20,4 +21,5 @@ pub use mode::Mode;
 pub use release::{Evicted, Raised, Released};
 pub use room::Room;
 pub use state::{Client, Holder, Limits, Moment, NameState, Presence, QueueError, Waiter, Wake};
+pub use take_over::{TakeOver, TakenOver};
 pub use together::{Grant, Together, acquire_together};

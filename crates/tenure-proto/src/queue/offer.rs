@@ -66,7 +66,7 @@ impl NameState {
             if !room.fits_within(at.limits.max_holders, waiter.mode) {
                 break;
             }
-            if !(at.alive)(waiter.client) {
+            if !at.lives(waiter.client) {
                 dead.push(waiter.owner);
                 continue;
             }

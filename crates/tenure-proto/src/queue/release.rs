@@ -34,7 +34,8 @@ pub struct Evicted {
     /// Those who held the name, for people to see.
     pub holders: Vec<Contender>,
     /// The processes to tell that holds of theirs are gone. A hint: each of them loses its hold by the
-    /// answer to its own renewal. What only stayed taken after a release has nobody to tell.
+    /// answer to its own renewal. What only stayed taken after a release has nobody to tell, nor
+    /// has a detached hold.
     pub clients: BTreeSet<Client>,
 }
 
@@ -112,7 +113,8 @@ impl NameState {
     pub fn evict(&mut self, at: &Moment<'_>) -> (Evicted, Vec<Wake>) {
         self.expire(at);
         let living = self.holders.iter().filter(|holder| !holder.lingering);
-        let clients = living.map(|holder| holder.client).collect();
+        let clients = living.map(|holder| holder.client);
+        let clients = clients.filter(|client| *client != Client::NOBODY).collect();
         let holders = self.holders.drain(..).map(|holder| holder.describe(at.now)).collect();
         (Evicted { holders, clients }, self.offer(at))
     }

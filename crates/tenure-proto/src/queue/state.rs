@@ -11,8 +11,13 @@ use crate::{
 
 /// Who asks a store on behalf of a whole process: where its wake-ups go, and what its liveness is
 /// judged by. A store gives it its meaning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Client(pub [u8; 16]);
+
+impl Client {
+    /// No process: what belongs to it lives by its lease alone.
+    pub const NOBODY: Self = Self([0; 16]);
+}
 
 /// One hold of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,8 +103,16 @@ pub struct Moment<'a> {
     pub wall: u64,
     /// The store's limits.
     pub limits: &'a Limits,
-    /// Whether a process still lives. A store that cannot tell says yes.
+    /// Whether a process still lives. A store that cannot tell says yes. It is not asked of
+    /// [`Client::NOBODY`].
     pub alive: &'a dyn Fn(Client) -> bool,
+}
+
+impl Moment<'_> {
+    /// Whether what belongs to `client` is still there: its process lives, or it has none.
+    pub(super) fn lives(&self, client: Client) -> bool {
+        client == Client::NOBODY || (self.alive)(client)
+    }
 }
 
 impl fmt::Debug for Moment<'_> {
@@ -175,8 +188,8 @@ impl NameState {
     pub fn inspect(&self, at: &Moment<'_>) -> Snapshot {
         let mut seen = self.clone();
         seen.expire(at);
-        seen.holders.retain(|holder| holder.lingering || (at.alive)(holder.client));
-        seen.waiters.retain(|waiter| (at.alive)(waiter.client));
+        seen.holders.retain(|holder| holder.lingering || at.lives(holder.client));
+        seen.waiters.retain(|waiter| at.lives(waiter.client));
         Snapshot {
             holders: seen.holders.iter().map(|holder| holder.describe(at.now)).collect(),
             waiters: seen.waiters.iter().map(Waiter::describe).collect(),
@@ -202,10 +215,10 @@ impl NameState {
     /// living one that is there, who is in the way of all behind it.
     pub(super) fn bury(&mut self, at: &Moment<'_>) -> bool {
         let before = (self.holders.len(), self.waiters.len());
-        self.holders.retain(|holder| holder.lingering || (at.alive)(holder.client));
+        self.holders.retain(|holder| holder.lingering || at.lives(holder.client));
         let mut in_the_way = false;
         self.waiters.retain(|waiter| {
-            let keep = in_the_way || (at.alive)(waiter.client);
+            let keep = in_the_way || at.lives(waiter.client);
             in_the_way |= keep && waiter.presence != Presence::Absent;
             keep
         });

@@ -6,7 +6,7 @@ use proptest::{
 };
 use tenure_proto::rule::{Rule, break_rule};
 
-use crate::{hold_histories, local_queue, queue_model, safety, turn};
+use crate::{hold_histories, local_queue, queue_model, queue_take_over, safety, turn};
 
 /// Whether a promise holds.
 type Scenario = fn() -> bool;
@@ -16,6 +16,9 @@ type Scenario = fn() -> bool;
 const SCENARIOS: &[(Rule, Scenario)] = &[
     (Rule::OwnerCheckedOnRelease, safety::only_your_own),
     (Rule::OwnerCheckedOnRenewal, safety::only_your_own),
+    (Rule::OwnerCheckedOnTakeOver, queue_take_over::changes_hands),
+    (Rule::TakeOverEndsTheOld, queue_take_over::changes_hands),
+    (Rule::TakeOverRaisesToken, queue_take_over::changes_hands),
     (Rule::RenewalNeverCreates, safety::exclusion),
     (Rule::DeadlineCountsFromSending, safety::the_holder_stops_first),
     (Rule::LateGrantRefused, safety::the_holder_stops_first),

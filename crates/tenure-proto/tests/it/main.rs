@@ -24,6 +24,7 @@ mod queue;
 mod queue_checks;
 mod queue_histories;
 mod queue_model;
+mod queue_take_over;
 mod queue_together;
 mod queue_turns;
 mod queue_waiting;

@@ -16,7 +16,7 @@ fn asked(
     asks: &[Ask; 3],
 ) -> (Result<Together, QueueError>, Vec<NameState>, usize) {
     let mut names: Vec<_> = states.into_iter().zip(asks).collect();
-    let decided = acquire_together(&mut names, Client::default(), &moment());
+    let decided = acquire_together(&mut names, Client([1; 16]), &moment());
     let woken = decided.as_ref().map_or(0, |(_, wakes)| wakes.len());
     let states = names.into_iter().map(|(state, _)| state).collect();
     (decided.map(|(answer, _)| answer), states, woken)

@@ -6,7 +6,7 @@ use tenure_proto::{
     Owner, Renewed, Timestamp, Token,
     queue::{
         Answer, Ask, Client, Intent, Kind, Limits, Mode, Moment, NameState, Order, Place,
-        QueueError, Released, Snapshot, Wake,
+        QueueError, Released, Snapshot, TakeOver, TakenOver, Wake,
     },
 };
 
@@ -58,6 +58,12 @@ pub(crate) fn shared(number: u8) -> Ask {
 
 pub(crate) fn permits(number: u8, take: u32, of: u32) -> Ask {
     Ask { mode: Mode::Permits { take, of }, ..ask(number) }
+}
+
+/// One owner takes an exclusive hold over from another.
+pub(crate) fn taking_over(from: u8, to: u8) -> TakeOver {
+    let Ask { owner: heir, kind, mode, ttl, label, .. } = ask(to);
+    TakeOver { from: owner(from), owner: heir, kind, mode, ttl, label, detached: false }
 }
 
 pub(crate) fn a_try(ask: Ask) -> Ask {
@@ -141,6 +147,11 @@ impl World {
     pub(crate) fn turn(&mut self, number: u8, ask: &Ask) -> Result<Answer, QueueError> {
         let client = Client(*ask.owner.as_bytes());
         self.decide(|state, at| refusable(state.turn(&owner(number), ask, client, at)))
+    }
+
+    pub(crate) fn take_over(&mut self, over: &TakeOver) -> Result<TakenOver, QueueError> {
+        let client = Client(*over.owner.as_bytes());
+        self.decide(|state, at| refusable(state.take_over(over, client, at)))
     }
 
     pub(crate) fn renew(&mut self, number: u8) -> Renewed {

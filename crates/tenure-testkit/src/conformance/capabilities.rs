@@ -26,9 +26,12 @@ pub async fn reasons_are_for_what_is_lacking(scene: Scene) {
     let client = scene.client().await;
     let can = client.can();
     let reasons = &can.reasons;
-    for (can_do, reason) in
-        [(can.shared, reasons.shared), (can.permits, reasons.permits), (can.fifo, reasons.fifo)]
-    {
+    for (can_do, reason) in [
+        (can.shared, reasons.shared),
+        (can.permits, reasons.permits),
+        (can.fifo, reasons.fifo),
+        (can.detach, reasons.detach),
+    ] {
         let Some(reason) = reason else { continue };
         assert!(!can_do && !reason.what.is_empty() && !reason.cure.is_empty(), "{reason:?}");
     }

@@ -7,8 +7,8 @@ use tenure_core::{
     proto::{
         Owner, Renewed, Token,
         queue::{
-            Answer, Ask, Contender, Intent, Kind, Mode, Order, Place, Raised, Released, Snapshot,
-            Together,
+            self, Answer, Ask, Contender, Intent, Kind, Mode, Order, Place, Raised, Released,
+            Snapshot, TakeOver, TakenOver, Together,
         },
     },
     store::{Capabilities, Finding, Listing, Renewal},
@@ -125,6 +125,13 @@ impl Client {
         Ask { intent: Intent::Wait { place: None }, ..self.tries() }
     }
 
+    /// What makes the hold of `from` that of a fresh owner, who holds it as an exclusive one for long.
+    #[must_use]
+    pub fn taking_over(&self, from: &Owner) -> TakeOver {
+        let Ask { owner, kind, mode, ttl, label, .. } = self.tries();
+        TakeOver { from: *from, owner, kind, mode, ttl, label, detached: false }
+    }
+
     /// Asks, and answers with any lasting fault.
     ///
     /// # Errors
@@ -222,6 +229,30 @@ impl Client {
     /// Lets others have their turn.
     pub async fn turn(&self, owner: &Owner, ask: &Ask) -> Answer {
         sound(self.patiently(|| self.store.turn(&self.name, owner, ask)).await.0)
+    }
+
+    /// Takes a hold over from another owner.
+    ///
+    /// # Errors
+    /// The store's fault, unless it is of the kind that passes.
+    pub async fn try_take_over(&self, over: &TakeOver) -> Result<TakenOver, Fault> {
+        self.patiently(|| self.store.take_over(&self.name, over)).await.0
+    }
+
+    /// Takes a hold over from another owner, and must get it.
+    pub async fn take_over(&self, over: &TakeOver) -> Grant {
+        match sound(self.try_take_over(over).await) {
+            TakenOver::Granted(queue::Grant { token, left, others_waiting }) => {
+                Grant { token, left, others_waiting }
+            }
+            TakenOver::NotHeld => panic!("not taken over: the old owner is said to hold nothing"),
+        }
+    }
+
+    /// Tries to take a hold over from an owner who has none.
+    pub async fn takes_nothing_over(&self, over: &TakeOver) {
+        let answer = sound(self.try_take_over(over).await);
+        assert_eq!(answer, TakenOver::NotHeld);
     }
 
     /// Writes a greater token into a hold.

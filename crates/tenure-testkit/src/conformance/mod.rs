@@ -30,6 +30,7 @@ pub mod renewal;
 pub mod repeating;
 pub mod runtimes;
 pub mod shared;
+pub mod take_over;
 pub mod together;
 pub mod tokens;
 pub mod try_and_wait;
@@ -223,6 +224,26 @@ macro_rules! conformance {
                 readers_and_writers_are_asked_for_together
                 names_that_make_no_sense_together_are_refused
                 joint_asks_that_cross_all_end
+            }
+            take_over {
+                a_hold_changes_hands
+                whoever_was_taken_over_from_has_nothing
+                a_hold_is_taken_over_once
+                a_repeated_take_over_is_harmless
+                nothing_is_taken_over_from_who_has_nothing
+                a_lease_that_ended_is_not_taken_over
+                a_kept_name_is_not_taken_over
+                a_take_over_sets_the_lease_anew
+                a_take_over_passes_those_who_wait
+                what_was_taken_over_is_a_hold_like_any_other
+                a_reader_among_readers_is_taken_over
+                permits_are_taken_over
+                another_mode_is_not_taken_over
+                a_detached_hold_outlives_its_process
+                a_detached_hold_ends_with_its_lease
+                a_detached_hold_is_renewed_and_released_by_anybody
+                a_detached_hold_can_be_evicted
+                what_is_attached_ends_with_its_process
             }
             incarnation {
                 everybody_sees_the_same_incarnation

@@ -7,7 +7,9 @@ use tenure_core::{
     Clock, Evictions, Fault, HintBoard, LockName, Store, Wakeups,
     proto::{
         Incarnation, Owner, Renewed, Timestamp, Token,
-        queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
+        queue::{
+            Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+        },
     },
     store::{Capabilities, Finding, Listing, Renewal},
 };
@@ -197,6 +199,15 @@ impl Store for Unreliable {
         self.carry(move |store| {
             let (name, ask) = (name.clone(), ask.clone());
             Box::pin(async move { store.turn(&name, &owner, &ask).await })
+        })
+        .await
+    }
+
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        let (name, over) = (name.clone(), over.clone());
+        self.carry(move |store| {
+            let (name, over) = (name.clone(), over.clone());
+            Box::pin(async move { store.take_over(&name, &over).await })
         })
         .await
     }

@@ -11,7 +11,9 @@ use tenure_core::{
     Evictions, Fault, Incarnation, LockName, MemoryStore, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Contender, Raised, Released, Snapshot, Together},
+        queue::{
+            Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+        },
     },
     store::{Capabilities, Finding, Listing, Renewal},
 };
@@ -135,6 +137,15 @@ impl Store for Noted {
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.store.turn(name, owner, ask).await
+    }
+
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        self.ledger.asks(name, &over.as_ask());
+        let answer = self.store.take_over(name, over).await?;
+        if let TakenOver::Granted(grant) = answer {
+            self.ledger.has(name, grant.token, over.owner, self.member);
+        }
+        Ok(answer)
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
