@@ -7,6 +7,7 @@ mod acquire;
 mod acquisition;
 pub mod clock;
 mod context;
+pub mod detached;
 mod driver;
 mod engine;
 mod entropy;
@@ -21,10 +22,11 @@ mod tenure;
 
 pub use acquisition::guard::Guard;
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use detached::{BadHandle, Handle};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{
-    AcquireError, AllReleaseError, AnyError, LatchError, LookError, Lost, ReleaseError,
-    ShutdownError,
+    AcquireError, AllReleaseError, AnyError, DetachError, HandleError, LatchError, LookError, Lost,
+    ReleaseError, ShutdownError,
 };
 pub use kinds::{
     All, AllGuard, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Scope,

@@ -109,6 +109,10 @@ impl Observer {
         debug!(lock = %name, %token, "shared from now on");
     }
 
+    pub(crate) fn detached(&self, name: &LockName, token: Token) {
+        debug!(lock = %name, %token, "detached from this process");
+    }
+
     pub(crate) fn entered(&self, name: &LockName, token: Token) {
         debug!(lock = %name, %token, "entered again");
     }

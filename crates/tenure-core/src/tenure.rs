@@ -5,17 +5,19 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use tokio::sync::watch;
 
 use crate::{
-    Clock, Entropy, LockName, OsEntropy, Store, SystemClock,
+    Clock, Entropy, Handle, LockName, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
     context::Context,
+    detached::{self, Attach},
     driver::before,
     engine::{self, Agenda, Engine, Slots},
-    error::ShutdownError,
+    error::{HandleError, ShutdownError},
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     local::Queues,
     observe::Observer,
     options::{Defaults, DefaultsOf},
 };
+use tenure_proto::Timestamp;
 
 /// One opened store. Cheap to clone; all clones are one.
 ///
@@ -93,6 +95,66 @@ impl Tenure {
     /// used are an error when they are locked.
     pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
         All::new(&self.acquirer, names)
+    }
+
+    /// Attaches a detached hold to this process: await the returned value, which is a guard like any
+    /// other, with a token greater than that of the detached hold. Nobody else gets the lock in between,
+    /// whoever waits for it.
+    ///
+    /// Of several that attach by copies of a handle, one gets the hold, and the others are told that it is
+    /// lost.
+    ///
+    /// # Errors
+    /// [`HandleError::Lost`] when nothing is held by the handle any more. Passing faults are ridden out
+    /// for up to one ttl.
+    ///
+    /// # Cancel safety
+    /// Dropping the future takes back what may have been attached; the handle may be worth nothing then.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure_core::{HandleError, MemoryStore, Tenure};
+    ///
+    /// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+    /// let handle = tenure.mutex("nightly").lock().await?.detach().await?.handle;
+    /// let guard = tenure.attach(&handle).await?;
+    /// assert!(matches!(tenure.attach(&handle).await, Err(HandleError::Lost(_))));
+    /// guard.release().await?;
+    /// # Ok::<(), tenure_core::AnyError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn attach(&self, handle: &Handle) -> Attach {
+        Attach::new(&self.acquirer.context, handle)
+    }
+
+    /// Sees that the detached hold of `handle` lasts for `lease` from now on, at least: 10 ms to 24 h.
+    /// Never shortens it. Says until when it may be counted on, on the clock of this [`Tenure`].
+    ///
+    /// # Errors
+    /// [`HandleError::Lost`] when nothing is held by the handle any more;
+    /// [`InDoubt`](HandleError::InDoubt) when the store did not answer within five seconds.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: it may be renewed or not.
+    pub async fn renew_detached(
+        &self,
+        handle: &Handle,
+        lease: Duration,
+    ) -> Result<Timestamp, HandleError> {
+        detached::renew(&self.acquirer.context, handle, lease).await
+    }
+
+    /// Releases the detached hold of `handle`.
+    ///
+    /// # Errors
+    /// [`HandleError::Lost`] when nothing is held by the handle any more;
+    /// [`InDoubt`](HandleError::InDoubt) when the store did not answer within five seconds.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: it may be released or not.
+    pub async fn release_detached(&self, handle: &Handle) -> Result<(), HandleError> {
+        detached::release(&self.acquirer.context, handle).await
     }
 
     /// The store: to list, inspect or evict holders, and to ask after its health.

@@ -48,6 +48,8 @@ rules! {
     TakeOverEndsTheOld,
     /// A hold that changes hands gets a greater token.
     TakeOverRaisesToken,
+    /// What was detached is not taken back by the process that detached it.
+    DetachedIsLeftAlone,
     /// A renewal never brings back a lease that has ended.
     RenewalNeverCreates,
     /// A deadline counts from the sending of the request, not from its answer.

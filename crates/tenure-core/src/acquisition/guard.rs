@@ -161,6 +161,15 @@ impl Guard {
         drop(self.held.lease().end(self.held.generation()));
     }
 
+    /// The hold itself, which ends when that is dropped.
+    pub(crate) fn into_held(self) -> Held {
+        self.held
+    }
+
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
+    }
+
     /// Which lock, in which store, for an error.
     pub(crate) fn place(&self) -> Place {
         self.held.lease().context().place(self.name())

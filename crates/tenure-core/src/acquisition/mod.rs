@@ -74,8 +74,15 @@ impl Acquisition {
         let owner = context
             .fresh_owner()
             .map_err(|fault| AcquireError::store(context.place(name), fault))?;
-        Ok(Self {
-            wakeups: waits.then(|| context.store.wakeups(name, &owner)),
+        let mut acquisition = Self::of(context, name, owner, slot);
+        acquisition.wakeups = waits.then(|| context.store.wakeups(name, &owner));
+        Ok(acquisition)
+    }
+
+    /// One under an owner that was made for it before.
+    pub(crate) fn of(context: &Arc<Context>, name: &LockName, owner: Owner, slot: Slot) -> Self {
+        Self {
+            wakeups: None,
             context: context.clone(),
             name: name.clone(),
             owner,
@@ -85,7 +92,7 @@ impl Acquisition {
             ttl: Duration::ZERO,
             tainted_until: Timestamp::ZERO,
             slot: Some(slot),
-        })
+        }
     }
 
     pub(crate) fn owner(&self) -> Owner {
@@ -124,7 +131,7 @@ impl Acquisition {
         self.stage = self.before_call;
     }
 
-    /// Forgets what may be there: for tests that must notice it.
+    /// Forgets what may be there: it is not this process's to take back, or a test is to notice.
     pub(crate) fn forget(&mut self) {
         self.stage = Stage::Idle;
         self.tainted_until = Timestamp::ZERO;

@@ -1,10 +1,12 @@
 //! Errors, each by what the caller can do next (promise S9).
 
 mod acquire;
+mod handle;
 
 use std::{error::Error, fmt, time::Duration};
 
 pub use acquire::{AcquireError, TimedOut};
+pub use handle::{DetachError, HandleError};
 use tenure_proto::{LostReason, OutOfRange, Token, latch::BadArrival};
 
 use crate::{Fault, LockName, NameError};
@@ -196,4 +198,10 @@ pub enum AnyError {
     /// A look at a name failed.
     #[error(transparent)]
     Look(#[from] LookError),
+    /// A guard did not become a handle.
+    #[error(transparent)]
+    Detach(#[from] DetachError),
+    /// A handle did not do what it is for.
+    #[error(transparent)]
+    Handle(#[from] HandleError),
 }

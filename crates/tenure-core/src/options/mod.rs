@@ -66,6 +66,7 @@ pub(crate) struct Settings {
 #[derive(Clone, Debug)]
 pub(crate) struct Wants {
     pub(crate) kind: Kind,
+    pub(crate) mode: Mode,
     pub(crate) terms: Terms,
     pub(crate) hold_at_least: Duration,
     pub(crate) label: Arc<str>,
@@ -141,8 +142,8 @@ impl Settings {
 
     /// What a task of this process needs to know to pass the lock on to the one with these settings.
     pub(crate) fn wants(&self) -> Wants {
-        let Self { kind, terms, hold_at_least, .. } = *self;
-        Wants { kind, terms, hold_at_least, label: self.label.clone() }
+        let Self { kind, mode, terms, hold_at_least, .. } = *self;
+        Wants { kind, mode, terms, hold_at_least, label: self.label.clone() }
     }
 }
 

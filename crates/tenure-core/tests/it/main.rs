@@ -7,6 +7,7 @@ mod asking;
 mod clocks;
 mod curious;
 mod defaults;
+mod detached;
 mod downgrade;
 mod election;
 mod ending;
@@ -17,6 +18,7 @@ mod evicted;
 mod flawed;
 #[cfg(unix)]
 mod fork;
+mod handle;
 mod handover;
 mod hints;
 mod insist;

@@ -46,6 +46,8 @@ impl Lease {
                 Ok(untainted) => untainted,
                 Err(lost) => return Downgraded::Lost(lost),
             };
+            // From here on it may be: what is detached is said to be held so.
+            self.lock().mode = Mode::Shared;
             let call = self.context.store.acquire(&self.name, &ask);
             let fault = match before(clock, give_up, call).await {
                 Some(Ok(Answer::Granted { token: kept, .. })) if self.is_same(kept, token) => {
@@ -77,7 +79,10 @@ impl Lease {
                 return match self.check(generation) {
                     Err(reason) => Downgraded::Lost(self.lost_for(token, reason)),
                     Ok(_) if doubted => Downgraded::InDoubt(fault),
-                    Ok(_) => Downgraded::Refused(fault),
+                    Ok(_) => {
+                        self.lock().mode = Mode::Exclusive;
+                        Downgraded::Refused(fault)
+                    }
                 };
             }
             clock.sleep_until(pause).await;

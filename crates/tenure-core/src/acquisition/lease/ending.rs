@@ -23,17 +23,30 @@ impl Lease {
     /// be told.
     pub(crate) fn end(self: &Arc<Self>, generation: u64) -> Ended {
         let is_it = |state: &State| state.hold.generation() == generation;
-        // A forked copy holds nothing: the lease is its parent's to end.
+        self.end_if(is_it, true)
+    }
+
+    /// Ends the hold of `generation` as [`Lease::end`] does, but no task of this process gets the lease:
+    /// it leaves the process.
+    pub(crate) fn leave_process(self: &Arc<Self>, generation: u64) -> Ended {
+        self.end_if(|state| state.hold.generation() == generation, false)
+    }
+
+    /// A forked copy holds nothing: the lease is its parent's to end.
+    fn end_if(self: &Arc<Self>, is_it: impl FnOnce(&State) -> bool, to_others_here: bool) -> Ended {
+        let now = self.context.now();
         let ended =
-            if self.context.forked() { None } else { self.let_go(self.context.now(), is_it) };
+            if self.context.forked() { None } else { self.let_go(now, is_it, to_others_here) };
         ended.unwrap_or_else(|| self.is_lost(self.lock().token, LostReason::Taken))
     }
 
-    /// Ends the present hold if it `is_it`; who is next is decided in the same step.
+    /// Ends the present hold if it `is_it`; who is next is decided in the same step. The lease may go
+    /// `to_others_here`.
     pub(super) fn let_go(
         self: &Arc<Self>,
         now: Timestamp,
         is_it: impl FnOnce(&State) -> bool,
+        to_others_here: bool,
     ) -> Option<Ended> {
         let mut queue = self.head.as_ref().and_then(Head::lock);
         let mut state = self.lock();
@@ -52,10 +65,10 @@ impl Lease {
         let (token, held_for) = (state.token, now.since(state.held_since));
         let was_held = state.hold.claimed();
         state.hold.let_go();
-        let stays_taken = state.keep_until > now;
+        // Then the next task of this process waits for it like everybody else.
+        let stays_taken = state.keep_until > now || !to_others_here;
         let handoff = match &mut queue {
             None => Handoff::Nothing,
-            // For the tasks of this process too: the next one waits for it like everybody else.
             Some(queue) if stays_taken => queue.leave(now),
             Some(queue) => queue.released(now, |wants| self.at_release(&state, wants, now)),
         };

@@ -44,6 +44,12 @@ impl Held {
         self.lease.end(self.generation)
     }
 
+    /// Ends the hold, which no task of this process gets.
+    pub(crate) fn leave_process(&mut self) -> Ended {
+        self.over = true;
+        self.lease.leave_process(self.generation)
+    }
+
     /// Ends the hold without telling the store.
     pub(crate) fn abandon(&mut self) -> Duration {
         self.over = true;

@@ -13,7 +13,7 @@ use std::{
 pub(crate) use downgrading::Downgraded;
 pub(crate) use held::Held;
 use tenure_proto::{
-    Hold, LostReason, Owner, Timestamp, Token,
+    Hold, LostReason, Owner, Terms, Timestamp, Token,
     hold::Action,
     queue::{Contender, Kind, Mode},
     rule::{Rule, kept},
@@ -58,6 +58,7 @@ pub(crate) struct Lease {
 struct State {
     hold: Hold,
     token: Token,
+    mode: Mode,
     /// None once its end is known to somebody else.
     acquisition: Option<Box<Acquisition>>,
     scheduled: Option<Key>,
@@ -106,6 +107,7 @@ impl Lease {
             state: Mutex::new(State {
                 hold,
                 token,
+                mode: wants.mode,
                 acquisition: Some(acquisition),
                 scheduled: None,
                 held_since: now,
@@ -134,6 +136,21 @@ impl Lease {
 
     pub(crate) fn deadline(&self) -> Timestamp {
         self.lock().hold.deadline()
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// What the name is used as, and how it is held.
+    pub(crate) fn used_as(&self) -> (Kind, Mode) {
+        (self.kind, self.lock().mode)
+    }
+
+    /// What was asked for it, and by whom.
+    pub(crate) fn asked(&self) -> (Terms, Arc<str>) {
+        let state = self.lock();
+        (state.hold.terms(), state.label.clone())
     }
 
     /// Whether the hold of `generation` may still be counted on, at this very moment.
@@ -260,7 +277,7 @@ impl PassedOn for Lease {
             since: Some(self.context.clock.wall().saturating_sub(held)),
             left: Some(state.hold.deadline().since(now)),
             kind: Some(self.kind),
-            mode: Mode::Exclusive,
+            mode: state.mode,
             lingering: false,
         })
     }

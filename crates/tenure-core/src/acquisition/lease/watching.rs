@@ -30,7 +30,7 @@ impl Watched for Lease {
                 // What the store is to be told is for this engine to send. The task may have taken it
                 // by now.
                 let untaken = |state: &State| state.hold.next_action(now) == Action::PassOn;
-                drop(self.let_go(now, untaken));
+                drop(self.let_go(now, untaken, true));
                 None
             }
             Action::WaitUntil(_) => {

@@ -1,0 +1,114 @@
+//! A handle becomes a guard.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use tenure_proto::{Hold, queue::TakeOver};
+
+use super::{
+    Handle,
+    take_over::{Outcome, take_over, too_late},
+};
+use crate::{
+    Guard,
+    acquisition::{Acquisition, lease::Lease},
+    context::Context,
+    error::HandleError,
+    options::Options,
+};
+
+/// A hold that is about to be attached to this process. Nothing happens until it is awaited.
+#[must_use = "nothing is attached until this is awaited"]
+pub struct Attach {
+    context: Arc<Context>,
+    handle: Handle,
+    options: Options,
+}
+
+impl Attach {
+    pub(crate) fn new(context: &Arc<Context>, handle: &Handle) -> Self {
+        Self { context: context.clone(), handle: handle.clone(), options: Options::default() }
+    }
+
+    /// The length of the lease, 10 ms to 24 h; what locks of this name have otherwise, or 30 s, if
+    /// nothing is said. While the guard lives it is renewed every third of it.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.options.ttl = Some(ttl);
+        self
+    }
+
+    /// After how long the hold is lost although it could be renewed, 10 ms to 24 h; never if nothing is
+    /// said.
+    pub fn max_hold(mut self, max_hold: Duration) -> Self {
+        self.options.max_hold = Some(max_hold);
+        self
+    }
+
+    /// How much longer than the holder believes the store keeps the lease, 0 to 60 s; none if nothing is
+    /// said.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.options.grace = Some(grace);
+        self
+    }
+
+    /// Who holds the lock from now on, for people to see: `host/pid` if nothing is said.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.options.label = Some(label.into());
+        self
+    }
+
+    async fn run(self) -> Result<Guard, HandleError> {
+        let Self { context, handle, options } = self;
+        let asked = context.now();
+        let place = handle.place(&*context.store);
+        let failed = |fault| HandleError::store(place.clone(), fault);
+        handle.check(&*context.store).map_err(failed)?;
+        let settings = context.settings(&handle.name, handle.kind, handle.mode, options)?;
+        let no_room = |error| HandleError::NoRoom(Box::new(error));
+        let slot = context.reserve(&handle.name).map_err(no_room)?;
+        let owner = context.fresh_owner().map_err(failed)?;
+        let mut acquisition = Box::new(Acquisition::of(&context, &handle.name, owner, slot));
+        let over = TakeOver {
+            from: handle.owner,
+            owner,
+            kind: handle.kind,
+            mode: handle.mode,
+            ttl: settings.terms.for_store(),
+            label: settings.label.to_string(),
+            detached: false,
+        };
+        let give_up = asked.saturating_add(settings.terms.ttl.get());
+        match take_over(&context, &handle.name, &over, &mut acquisition, give_up).await {
+            Outcome::Taken { grant, sent, received } => {
+                let hold = Hold::granted(sent, received, grant.left, settings.terms);
+                let hold = hold.ok_or_else(|| failed(too_late()))?;
+                context.observer.acquired(&handle.name, grant.token, received.since(asked));
+                let (held, wants) = ((hold, grant.token), settings.wants());
+                let held = Lease::start(&context, &handle.name, acquisition, held, &wants, None);
+                Ok(Guard::new(held))
+            }
+            Outcome::NotHeld => Err(HandleError::Lost(place)),
+            Outcome::Failed(fault) => Err(failed(fault)),
+        }
+    }
+}
+
+impl IntoFuture for Attach {
+    type Output = Result<Guard, HandleError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl fmt::Debug for Attach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attach").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,14 @@
+//! Holds that leave their process: a guard becomes a handle, and a handle a guard again.
+
+mod attach;
+mod detach;
+mod handle;
+mod take_over;
+mod text;
+mod with_handle;
+
+pub use attach::Attach;
+pub use detach::{Detach, Detached};
+pub use handle::Handle;
+pub use text::BadHandle;
+pub(crate) use with_handle::{release, renew};

@@ -1,0 +1,85 @@
+//! Taking a hold over at the store, several times if it does not answer.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_proto::{
+    Backoff, Timestamp,
+    queue::{Grant, TakeOver, TakenOver},
+};
+
+use crate::{
+    Fault, FaultKind, LockName, acquisition::Acquisition, context::Context, driver::before,
+};
+
+/// How long one answer is waited for before the store is asked again.
+const LONGEST_CALL: Duration = Duration::from_secs(5);
+
+/// What became of it.
+pub(super) enum Outcome {
+    /// The hold is the new owner's, by the answer to a call that was sent and answered at these moments.
+    Taken { grant: Grant, sent: Timestamp, received: Timestamp },
+    /// The old owner has nothing.
+    NotHeld,
+    /// The store did not do it, or did not say.
+    Failed(Fault),
+}
+
+/// Asks for `over` until `give_up`. The same call may be sent several times: it has one owner, so it
+/// takes effect once. `acquisition` is that owner's, and knows what may have to be taken back.
+pub(super) async fn take_over(
+    context: &Arc<Context>,
+    name: &LockName,
+    over: &TakeOver,
+    acquisition: &mut Acquisition,
+    give_up: Timestamp,
+) -> Outcome {
+    let Context { store, clock, entropy, .. } = &**context;
+    let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
+    let mut doubted = false;
+    loop {
+        let sent = context.now();
+        acquisition.calling(sent, over.ttl);
+        let until = sent.saturating_add(over.ttl.min(LONGEST_CALL)).min(give_up);
+        let answer = before(&**clock, until, store.take_over(name, over)).await;
+        let received = context.now();
+        let fault = match answer {
+            Some(Ok(TakenOver::Granted(grant))) => return Outcome::Taken { grant, sent, received },
+            Some(Ok(TakenOver::NotHeld)) => {
+                // What was in doubt before stays so, and is taken back.
+                acquisition.had_no_effect();
+                return Outcome::NotHeld;
+            }
+            Some(Err(fault)) => fault,
+            None => unanswered(),
+        };
+        if fault.kind() == FaultKind::InDoubt {
+            doubted = true;
+        } else {
+            acquisition.had_no_effect();
+        }
+        let pause = received.saturating_add(backoff.next(entropy.jitter()));
+        if !fault.is_passing() || pause >= give_up {
+            // What one call left in doubt no later refusal makes certain.
+            let certain = !doubted || fault.kind() == FaultKind::InDoubt;
+            return Outcome::Failed(if certain { fault } else { unanswered() });
+        }
+        clock.sleep_until(pause).await;
+    }
+}
+
+/// What comes too late to be counted on.
+pub(super) fn too_late() -> Fault {
+    Fault::new(
+        FaultKind::InDoubt,
+        "the store answered so late that the lease was as good as over",
+        "choose a longer lease, or see why the store is slow; the lock is being released",
+    )
+}
+
+fn unanswered() -> Fault {
+    Fault::new(
+        FaultKind::InDoubt,
+        "the store did not answer, so the hold may have changed hands",
+        "see that the store can be reached; what changed hands is being released",
+    )
+}

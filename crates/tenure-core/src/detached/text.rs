@@ -1,0 +1,140 @@
+//! A handle as text: one line without spaces, so that it fits a file, a variable and a message.
+//!
+//! `tenure-handle:1:STORE:KIND:MODE:OWNER:CHECKSUM:NAME`. The checksum is of all the rest: it finds
+//! what was cut or mistyped. It proves nothing; the owner does.
+
+use std::str::FromStr;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use tenure_proto::{
+    Owner,
+    queue::{Kind, Mode},
+};
+
+use super::Handle;
+use crate::LockName;
+
+const MARK: &str = "tenure-handle";
+const VERSION: &str = "1";
+/// What of a name is written as it is.
+const ESCAPED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'/').remove(b':').remove(b'@');
+/// More than the longest handle has: a name of 512 bytes, each escaped, and what is before it.
+const LONGEST: usize = 4_096;
+
+/// Why a text is no handle. It does not show the text, which may be a good handle but for one letter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadHandle {
+    /// There is nothing.
+    #[error("the handle is empty; give the whole text that detaching the lock gave")]
+    Empty,
+    /// It is something else.
+    #[error(
+        "this is no handle: one begins with \"{MARK}:\"; give the whole text that detaching the lock gave"
+    )]
+    NoHandle,
+    /// A version of tenure wrote it that this one does not know.
+    #[error(
+        "this handle is of version {version:?}, and this tenure knows {VERSION} alone; \
+         use it where it was made, or with a newer tenure"
+    )]
+    Version {
+        /// Its version.
+        version: String,
+    },
+    /// It was changed on its way.
+    #[error(
+        "this handle was cut or changed on its way; give the whole text that detaching the lock gave"
+    )]
+    Damaged,
+}
+
+impl Handle {
+    /// The handle as text, which is all that it takes to attach, renew or release the hold: keep it
+    /// from arguments of commands, from logs and from files that others can read.
+    #[must_use]
+    pub fn expose(&self) -> String {
+        let Self { name, owner, kind, mode, store } = self;
+        let mode = match mode {
+            Mode::Exclusive => "exclusive".to_owned(),
+            Mode::Shared => "shared".to_owned(),
+            Mode::Permits { take, of } => format!("permits.{take}.{of}"),
+        };
+        let owner = owner.to_hex();
+        let name = utf8_percent_encode(name.as_str(), ESCAPED);
+        let (before, name) = (format!("{store}:{kind}:{mode}:{owner}"), name.to_string());
+        format!("{MARK}:{VERSION}:{before}:{:08x}:{name}", checksum(&before, &name))
+    }
+}
+
+impl FromStr for Handle {
+    type Err = BadHandle;
+
+    /// Reads what [`Handle::expose`] wrote; spaces and line ends around it are no part of it.
+    fn from_str(text: &str) -> Result<Self, BadHandle> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(BadHandle::Empty);
+        }
+        let rest = text.strip_prefix(MARK).and_then(|rest| rest.strip_prefix(':'));
+        let rest = rest.ok_or(BadHandle::NoHandle)?;
+        let (version, rest) = rest.split_once(':').ok_or(BadHandle::Damaged)?;
+        if version != VERSION {
+            // Only a number is shown: anything else may be a part of a secret.
+            let number = version.len() <= 4 && version.bytes().all(|byte| byte.is_ascii_digit());
+            let version = version.to_owned();
+            let known = number && !version.is_empty();
+            return Err(if known { BadHandle::Version { version } } else { BadHandle::Damaged });
+        }
+        if text.len() > LONGEST {
+            return Err(BadHandle::Damaged);
+        }
+        parse(rest).ok_or(BadHandle::Damaged)
+    }
+}
+
+fn parse(rest: &str) -> Option<Handle> {
+    let mut parts = rest.splitn(6, ':');
+    let (store, kind, mode) = (parts.next()?, parts.next()?, parts.next()?);
+    let (owner, sum, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let before = rest.get(..rest.len() - sum.len() - name.len() - 2)?;
+    if sum != format!("{:08x}", checksum(before, name)) {
+        return None;
+    }
+    let name = percent_decode_str(name).decode_utf8().ok()?;
+    Some(Handle {
+        name: LockName::new(name).ok()?,
+        owner: owner_of(owner)?,
+        kind: kind.parse::<Kind>().ok()?,
+        mode: mode_of(mode)?,
+        store: store.to_owned(),
+    })
+}
+
+fn mode_of(text: &str) -> Option<Mode> {
+    match text {
+        "exclusive" => Some(Mode::Exclusive),
+        "shared" => Some(Mode::Shared),
+        _ => {
+            let (take, of) = text.strip_prefix("permits.")?.split_once('.')?;
+            Some(Mode::Permits { take: take.parse().ok()?, of: of.parse().ok()? })
+        }
+    }
+}
+
+fn owner_of(hex: &str) -> Option<Owner> {
+    if hex.len() != 32 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u128::from_str_radix(hex, 16).ok().map(|bits| Owner::from_bytes(bits.to_be_bytes()))
+}
+
+fn checksum(before: &str, name: &str) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    for part in [MARK, VERSION, before, name] {
+        sum.update(part.as_bytes());
+        sum.update(b":");
+    }
+    sum.finalize()
+}

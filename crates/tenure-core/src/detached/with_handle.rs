@@ -1,0 +1,96 @@
+//! What can be done with a handle alone, by whoever has it: its hold is renewed, or released.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_proto::{Backoff, Grace, Renewed, Timestamp, Ttl, lease, queue::Released};
+
+use super::{Handle, take_over::too_late};
+use crate::{
+    Fault, FaultKind, context::Context, driver::before, error::HandleError, store::Renewal,
+};
+
+/// How long the store is asked.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Sees that the hold lasts for `length` from now on, at least; until when it may be counted on.
+pub(crate) async fn renew(
+    context: &Arc<Context>,
+    handle: &Handle,
+    length: Duration,
+) -> Result<Timestamp, HandleError> {
+    let place = handle.place(&*context.store);
+    let failed = |fault| HandleError::store(place.clone(), fault);
+    handle.check(&*context.store).map_err(failed)?;
+    let ttl = Ttl::new(length)?.for_store();
+    let renewal = [Renewal { name: handle.name.clone(), owner: handle.owner, ttl }];
+    let mut tries = Tries::new(context);
+    loop {
+        let sent = context.now();
+        let answer = before(&*context.clock, tries.give_up, context.store.renew(&renewal)).await;
+        match answer.unwrap_or_default().first() {
+            Some(Renewed::Renewed { left, .. }) => {
+                let deadline = lease::deadline(sent, context.now(), *left, Grace::NONE);
+                return deadline.ok_or_else(|| failed(too_late()));
+            }
+            Some(Renewed::Lost) => return Err(HandleError::Lost(place)),
+            Some(Renewed::Unknown) | None => {}
+        }
+        if !tries.pause(context).await {
+            return Err(failed(unanswered("the renewal")));
+        }
+    }
+}
+
+/// Lets the hold go.
+pub(crate) async fn release(context: &Arc<Context>, handle: &Handle) -> Result<(), HandleError> {
+    let place = handle.place(&*context.store);
+    let failed = |fault| HandleError::store(place.clone(), fault);
+    handle.check(&*context.store).map_err(failed)?;
+    let (mut tries, mut doubted) = (Tries::new(context), false);
+    loop {
+        let call = context.store.release(&handle.name, &handle.owner, Duration::ZERO);
+        let fault = match before(&*context.clock, tries.give_up, call).await {
+            // If it is not held, an earlier try may have been the one that released it.
+            Some(Ok(Released::NotHeld)) if !doubted => return Err(HandleError::Lost(place)),
+            Some(Ok(Released::Released | Released::NotHeld)) => return Ok(()),
+            Some(Err(fault)) => fault,
+            None => unanswered("the release"),
+        };
+        doubted |= fault.kind() == FaultKind::InDoubt;
+        if !fault.is_passing() || !tries.pause(context).await {
+            let certain = !doubted || fault.kind() == FaultKind::InDoubt;
+            return Err(failed(if certain { fault } else { unanswered("the release") }));
+        }
+    }
+}
+
+/// When the store is asked again, and for how long.
+struct Tries {
+    backoff: Backoff,
+    give_up: Timestamp,
+}
+
+impl Tries {
+    fn new(context: &Context) -> Self {
+        let backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
+        Self { backoff, give_up: context.now().saturating_add(PATIENCE) }
+    }
+
+    /// Waits for the next try; `false` if there is none.
+    async fn pause(&mut self, context: &Context) -> bool {
+        let until = context.now().saturating_add(self.backoff.next(context.entropy.jitter()));
+        if until >= self.give_up {
+            return false;
+        }
+        context.clock.sleep_until(until).await;
+        true
+    }
+}
+
+fn unanswered(what: &str) -> Fault {
+    Fault::new(
+        FaultKind::InDoubt,
+        format!("the store did not answer {what}"),
+        "see that it can be reached, and try again",
+    )
+}
