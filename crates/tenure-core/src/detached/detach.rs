@@ -11,6 +11,7 @@ use tenure_proto::{
     Grace, Timestamp, Token, Ttl, lease,
     queue::TakeOver,
     rule::{Rule, kept},
+    time::ceil_millis,
 };
 
 use super::{
@@ -52,9 +53,10 @@ impl Guard {
             owner,
             kind,
             mode,
+            lease: held.lease().asked().0.ttl.get(),
             store: context.store.kind().to_owned(),
         });
-        Detach { guard: self, lease: None, label: None, handle }
+        Detach { guard: self, label: None, handle }
     }
 }
 
@@ -77,7 +79,6 @@ impl WriteGuard {
 #[must_use = "nothing is detached until this is awaited, and dropping it releases the lock"]
 pub struct Detach {
     guard: Guard,
-    lease: Option<Duration>,
     label: Option<String>,
     handle: Result<Handle, Fault>,
 }
@@ -96,10 +97,12 @@ pub struct Detached {
 }
 
 impl Detach {
-    /// For how long the hold lasts while nobody renews or attaches it, 10 ms to 24 h; the guard's ttl if
-    /// nothing is said.
+    /// For how long the hold lasts while nobody renews or attaches it, 10 ms to 24 h, rounded
+    /// up to milliseconds; the guard's ttl if nothing is said.
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = Some(lease);
+        if let Ok(handle) = &mut self.handle {
+            handle.lease = Duration::from_millis(ceil_millis(lease));
+        }
         self
     }
 
@@ -124,7 +127,7 @@ impl Detach {
     }
 
     async fn run(self) -> Result<Detached, DetachError> {
-        let Self { guard, lease, label, handle } = self;
+        let Self { guard, label, handle } = self;
         let place = guard.place();
         let mut held = guard.into_held();
         let context = held.lease().context().clone();
@@ -132,8 +135,8 @@ impl Detach {
             return Err(DetachError::store(place, reason.into()));
         }
         let handle = handle.map_err(|fault| DetachError::store(place.clone(), fault))?;
-        let (terms, of_guard) = held.lease().asked();
-        let ttl = lease.map_or(Ok(terms.ttl), Ttl::new)?;
+        let of_guard = held.lease().asked().1;
+        let ttl = Ttl::new(handle.lease)?;
         let label = label.unwrap_or_else(|| format!("{of_guard} (detached)"));
         let no_room = |error| DetachError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;
@@ -188,7 +191,10 @@ impl IntoFuture for Detach {
 
 impl fmt::Debug for Detach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { guard, lease, .. } = self;
-        f.debug_struct("Detach").field("guard", guard).field("lease", lease).finish_non_exhaustive()
+        let Self { guard, handle, .. } = self;
+        f.debug_struct("Detach")
+            .field("guard", guard)
+            .field("handle", handle)
+            .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 //! What a detached hold is known by.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use tenure_proto::{
     Owner,
@@ -42,6 +42,8 @@ pub struct Handle {
     pub(super) owner: Owner,
     pub(super) kind: Kind,
     pub(super) mode: Mode,
+    /// For how long the hold was detached.
+    pub(super) lease: Duration,
     /// The kind of its store.
     pub(super) store: String,
 }
@@ -71,6 +73,12 @@ impl Handle {
         self.mode
     }
 
+    /// For how long the hold was detached: what whoever renews it, or detaches it again, may do once more.
+    #[must_use]
+    pub const fn lease(&self) -> Duration {
+        self.lease
+    }
+
     /// Refuses to look for a hold where none of this handle can be.
     pub(super) fn check(&self, store: &dyn Store) -> Result<(), Fault> {
         if let Some(reason) = store.capabilities().no_detaching() {
@@ -95,12 +103,13 @@ impl Handle {
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, owner, kind, mode, store } = self;
+        let Self { name, owner, kind, mode, lease, store } = self;
         f.debug_struct("Handle")
             .field("name", name)
             .field("owner", owner)
             .field("kind", kind)
             .field("mode", mode)
+            .field("lease", lease)
             .field("store", store)
             .finish()
     }

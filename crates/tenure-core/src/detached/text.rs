@@ -1,13 +1,13 @@
 //! A handle as text: one line without spaces, so that it fits a file, a variable and a message.
 //!
-//! `tenure-handle:1:STORE:KIND:MODE:OWNER:CHECKSUM:NAME`. The checksum is of all the rest: it finds
+//! `tenure-handle:1:STORE:KIND:MODE:MILLISECONDS:OWNER:CHECKSUM:NAME`. The checksum is of all the rest: it finds
 //! what was cut or mistyped. It proves nothing; the owner does.
 
-use std::str::FromStr;
+use std::{str::FromStr, time::Duration};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tenure_proto::{
-    Owner,
+    Owner, Ttl,
     queue::{Kind, Mode},
 };
 
@@ -55,15 +55,15 @@ impl Handle {
     /// from arguments of commands, from logs and from files that others can read.
     #[must_use]
     pub fn expose(&self) -> String {
-        let Self { name, owner, kind, mode, store } = self;
+        let Self { name, owner, kind, mode, lease, store } = self;
         let mode = match mode {
             Mode::Exclusive => "exclusive".to_owned(),
             Mode::Shared => "shared".to_owned(),
             Mode::Permits { take, of } => format!("permits.{take}.{of}"),
         };
-        let owner = owner.to_hex();
+        let (lease, owner) = (lease.as_millis(), owner.to_hex());
         let name = utf8_percent_encode(name.as_str(), ESCAPED);
-        let (before, name) = (format!("{store}:{kind}:{mode}:{owner}"), name.to_string());
+        let (before, name) = (format!("{store}:{kind}:{mode}:{lease}:{owner}"), name.to_string());
         format!("{MARK}:{VERSION}:{before}:{:08x}:{name}", checksum(&before, &name))
     }
 }
@@ -95,9 +95,10 @@ impl FromStr for Handle {
 }
 
 fn parse(rest: &str) -> Option<Handle> {
-    let mut parts = rest.splitn(6, ':');
+    let mut parts = rest.splitn(7, ':');
     let (store, kind, mode) = (parts.next()?, parts.next()?, parts.next()?);
-    let (owner, sum, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let (lease, owner) = (parts.next()?, parts.next()?);
+    let (sum, name) = (parts.next()?, parts.next()?);
     let before = rest.get(..rest.len() - sum.len() - name.len() - 2)?;
     if sum != format!("{:08x}", checksum(before, name)) {
         return None;
@@ -108,6 +109,7 @@ fn parse(rest: &str) -> Option<Handle> {
         owner: owner_of(owner)?,
         kind: kind.parse::<Kind>().ok()?,
         mode: mode_of(mode)?,
+        lease: Ttl::new(Duration::from_millis(lease.parse().ok()?)).ok()?.get(),
         store: store.to_owned(),
     })
 }

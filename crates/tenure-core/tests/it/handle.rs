@@ -62,7 +62,7 @@ async fn garbage_is_refused_in_words() {
 async fn its_owner_is_not_shown() {
     let handle = handle("a").await;
     let text = handle.expose();
-    let owner = text.split(':').nth(5).unwrap();
+    let owner = text.split(':').nth(6).unwrap();
     assert_eq!(owner.len(), 32);
     assert!(!format!("{handle:?}").contains(owner));
 }
