@@ -35,6 +35,10 @@ pub struct Counts {
     pub downgrades: u64,
     /// Holds that were passed on inside a process.
     pub passes: u64,
+    /// Holds that were detached.
+    pub detached: u64,
+    /// Handles that became guards.
+    pub attached: u64,
     /// Holds that were lost.
     pub losses: u64,
     /// Acquisitions that ended in doubt.
@@ -66,6 +70,8 @@ impl AddAssign for Counts {
         self.held_up += other.held_up;
         self.downgrades += other.downgrades;
         self.passes += other.passes;
+        self.detached += other.detached;
+        self.attached += other.attached;
         self.losses += other.losses;
         self.in_doubt += other.in_doubt;
         self.accepted += other.accepted;

@@ -66,6 +66,21 @@ impl Checker {
         }
     }
 
+    /// A hold was detached.
+    pub fn detached(&self) {
+        self.lock().counts.detached += 1;
+    }
+
+    /// A detached hold with the token `before` was attached, and has `token` now.
+    pub fn attached(&self, before: Token, token: Token) {
+        let mut state = self.lock();
+        state.counts.attached += 1;
+        if token <= before {
+            let what = format!("{token} was attached after {before}");
+            self.broken(&mut state, "S2", what);
+        }
+    }
+
     /// An acquisition failed.
     pub fn refused(&self, error: &AcquireError) {
         let mut state = self.lock();

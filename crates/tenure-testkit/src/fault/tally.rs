@@ -67,6 +67,10 @@ kinds! {
     ReleaseDropped,
     /// A downgrade was dropped midway.
     DowngradeDropped,
+    /// A guard was dropped amid being detached.
+    DetachDropped,
+    /// An attachment was dropped midway.
+    AttachDropped,
     /// Work under a guard was dropped midway.
     RunDropped,
 }

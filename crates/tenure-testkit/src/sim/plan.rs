@@ -45,6 +45,8 @@ pub struct Plan {
     pub evictions: bool,
     /// How long leases are.
     pub leases: Leases,
+    /// In how many of a thousand ends a hold is detached.
+    pub detaches: u32,
     /// What the names are used as.
     pub locks: Locks,
 }
@@ -132,6 +134,7 @@ impl Plan {
             evictions: !long_leases && random.happens(100),
             leases,
             locks: Locks::Mutex,
+            detaches: *random.choose(&[0, 0, 100, 400]),
         };
         let locks = match random.below(10) {
             0..=1 => Locks::Semaphore { permits: *random.choose(&[2, 3, 5]) },
@@ -174,6 +177,8 @@ impl Plan {
             acquire_polls: 10,
             release_polls: 4,
             runs: 100,
+            detaches: self.detaches,
+            longest_detached: self.longest_lease(),
             longest_stay: Duration::from_secs(2),
             halvings: 8,
             stalls: may_stall.then(|| self.bound()),

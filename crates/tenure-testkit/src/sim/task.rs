@@ -6,7 +6,7 @@ use tenure_core::proto::queue::Mode;
 
 use super::{
     Plan, all,
-    client::{Asked, LONGEST_GRACE, Locks, Post, Terms, acquire, hold},
+    client::{Asked, LONGEST_GRACE, Locks, Post, Terms, acquire, hold, take_up},
     election, latch, reentrant,
     world::World,
 };
@@ -19,6 +19,9 @@ pub(super) async fn work(post: Arc<Post>, world: Arc<World>, index: u64, mut ran
     for _ in 0..plan.rounds {
         let longest = Duration::from_millis(if plan.quick { 4 } else { 200 });
         let Some(name) = post.next_round(longest, random).await else { return };
+        if plan.detaches > 0 && take_up(&post, random).await {
+            continue;
+        }
         let terms = draw(plan, random);
         match plan.locks {
             Locks::Election => election::round(&post, index, &name, &terms, random).await,

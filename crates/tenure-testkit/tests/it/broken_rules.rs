@@ -7,7 +7,8 @@ use std::{
 
 use tenure_core::proto::rule::{Rule, break_rule};
 use tenure_testkit::conformance::{
-    self, Scene, handoff, ownership, permits, renewal, repeating, shared, together, tokens,
+    self, Scene, handoff, ownership, permits, renewal, repeating, shared, take_over, together,
+    tokens,
 };
 
 use crate::conformance_memory::Memory;
@@ -67,6 +68,14 @@ fn permits_that_are_not_counted_are_noticed() {
 fn who_passes_the_first_in_line_is_noticed() {
     bites(Rule::FirstInLineNotOvertaken, shared::a_reader_does_not_pass_a_waiting_writer);
     bites(Rule::FirstInLineNotOvertaken, permits::a_small_ask_does_not_pass_a_large_one);
+}
+
+#[test]
+fn a_take_over_that_is_wrong_is_noticed() {
+    use take_over as cases;
+    bites(Rule::OwnerCheckedOnTakeOver, cases::nothing_is_taken_over_from_who_has_nothing);
+    bites(Rule::TakeOverEndsTheOld, cases::whoever_was_taken_over_from_has_nothing);
+    bites(Rule::TakeOverRaisesToken, cases::a_hold_changes_hands);
 }
 
 #[test]

@@ -30,11 +30,12 @@ fn simulation_of_many_seeds_breaks_no_promise() {
         modes.iter().chain(&kinds).all(|count| *count > seeds / 50),
         "too little happened: {counts:?}"
     );
+    let handed = [counts.detached, counts.attached];
     let rare = [counts.passes, counts.losses, counts.in_doubt, counts.fenced_off, counts.overlaps];
     let of_scopes = [counts.levels, counts.kept_out, counts.scopeless];
     let of_latches = [counts.let_through, counts.held_up];
     assert!(
-        rare.iter().chain(&of_scopes).chain(&of_latches).all(|count| *count > 0),
+        rare.iter().chain(&handed).chain(&of_scopes).chain(&of_latches).all(|count| *count > 0),
         "too little happened: {counts:?}"
     );
 }

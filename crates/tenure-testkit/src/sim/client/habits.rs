@@ -21,6 +21,10 @@ pub struct Habits {
     pub release_polls: u64,
     /// In how many of a thousand holds the work is run by the guard.
     pub runs: u32,
+    /// In how many of a thousand ends a hold is detached instead.
+    pub detaches: u32,
+    /// For how long at most.
+    pub longest_detached: Duration,
     /// How long a hold lasts at most, before anybody is told of its loss.
     pub longest_stay: Duration,
     /// How often that is halved, below this.

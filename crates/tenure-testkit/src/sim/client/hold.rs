@@ -10,7 +10,7 @@ use tenure_core::{
     proto::queue::Mode,
 };
 
-use super::{Amid, Locks, Post, Terms};
+use super::{Amid, Locks, Post, Terms, detached::detach};
 use crate::{
     Random,
     check::{Holding, Told, Watched},
@@ -210,6 +210,10 @@ async fn leave(
     random: &mut Random,
 ) {
     let (stage, habits) = (&post.stage, &post.stage.habits);
+    // A handle knows of no time that the name is to stay taken.
+    if random.happens(habits.detaches) && terms.hold_at_least.is_none() && !stage.calm() {
+        return detach(post, guard, valid, terms, random).await;
+    }
     match random.below(10) {
         0..=5 => release(post, guard, (hold, valid), random).await,
         // Nobody would have the name again before the end of a long lease.

@@ -4,6 +4,7 @@
 //! store, and starts each [`Process`] with tasks of its own choosing.
 
 mod asking;
+mod detached;
 mod ground;
 mod habits;
 mod hold;
@@ -13,6 +14,7 @@ mod stage;
 mod terms;
 
 pub use asking::{Asked, acquire};
+pub use detached::take_up;
 pub use ground::{Amid, Ground};
 pub use habits::{Habits, Locks};
 pub use hold::{hold, hold_both};

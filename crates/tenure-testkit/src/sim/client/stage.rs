@@ -7,7 +7,7 @@ use std::sync::{
 
 use tenure_core::{Clock, LockName, Timestamp, Token};
 
-use super::Habits;
+use super::{Habits, detached::Handles};
 use crate::{
     check::Checker,
     fault::Tally,
@@ -27,6 +27,8 @@ pub struct Stage {
     pub tally: Arc<Tally>,
     /// What the clients contend for: one name or two.
     pub names: Vec<LockName>,
+    /// The handles of detached holds.
+    pub(super) handles: Handles,
     resources: Resources,
     asks: AtomicU64,
     /// Since when nothing goes wrong any more, in nanoseconds; zero before that.
@@ -50,6 +52,7 @@ impl Stage {
             check,
             tally,
             names: all.take(names).collect(),
+            handles: Handles::default(),
             resources: Resources::default(),
             asks: AtomicU64::new(0),
             calm_at: AtomicU64::new(0),

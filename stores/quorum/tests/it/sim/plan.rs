@@ -65,6 +65,8 @@ impl Plan {
             acquire_polls: 16,
             release_polls: 6,
             runs: 0,
+            detaches: 0,
+            longest_detached: Duration::ZERO,
             longest_stay: Duration::from_millis(1_500),
             halvings: 7,
             stalls: None,
