@@ -49,12 +49,13 @@ mod url;
 pub use locked::{Current, DefaultIsSet, LockedError, current, set_default};
 pub use open::{OpenError, Tenure};
 pub use tenure_core::{
-    AcquireError, All, AllGuard, AllReleaseError, AnyError, Busy, Clock, Defaults, DowngradeError,
-    Election, Entropy, Fault, FaultKind, Guard, HintBoard, Latch, LatchError, Leader, Leaders,
-    Leadership, LockName, LookError, Lost, LostReason, ManualClock, MemoryStore, Mutex, NameError,
-    OsEntropy, Owner, ReleaseError, RwLock, Scope, SeededEntropy, Semaphore, ShutdownError,
-    Snapshot, Store, SystemClock, TenureBuilder, Timestamp, Token, Wakeups, WriteGuard, clock,
-    error, kinds, observe, proto, scope, store,
+    AcquireError, All, AllGuard, AllReleaseError, AnyError, BadHandle, Busy, Clock, Defaults,
+    DetachError, DowngradeError, Election, Entropy, Fault, FaultKind, Guard, Handle, HandleError,
+    HintBoard, Latch, LatchError, Leader, Leaders, Leadership, LockName, LookError, Lost,
+    LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy, Owner, ReleaseError, RwLock,
+    Scope, SeededEntropy, Semaphore, ShutdownError, Snapshot, Store, SystemClock, TenureBuilder,
+    Timestamp, Token, Wakeups, WriteGuard, clock, detached, error, kinds, observe, proto, scope,
+    store,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;

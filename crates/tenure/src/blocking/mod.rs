@@ -31,6 +31,7 @@
 //! [`Tenure::from_async`].
 
 mod all;
+mod detached;
 mod election;
 mod guard;
 mod latch;

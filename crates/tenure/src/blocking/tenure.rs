@@ -91,6 +91,10 @@ impl Tenure {
         &self.tenure
     }
 
+    pub(super) fn thread(&self) -> &'static Thread {
+        self.thread
+    }
+
     /// A handle on the mutex called `name`. A name that cannot be used is an error when the mutex
     /// is locked.
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {

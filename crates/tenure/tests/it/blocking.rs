@@ -184,3 +184,33 @@ fn a_wrong_name_and_a_wrong_url_are_errors() {
     assert!(matches!(tenure.mutex("").lock(), Err(AcquireError::Name(_))));
     assert!(Tenure::open("nowhere:").is_err());
 }
+
+#[test]
+fn a_hold_leaves_one_store_and_comes_back_in_another() {
+    let dir = tempdir().unwrap();
+    let url = format!("file:{}", dir.path().display());
+    let (one, other) = (Tenure::open(&url).unwrap(), Tenure::open(&url).unwrap());
+    let guard = one.rwlock("job").write().unwrap();
+    let first = guard.token();
+    let told = Arc::new(AtomicU32::new(0));
+    let count = told.clone();
+    guard.on_lost(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    let detached = guard.detach_with(|detach| detach.lease(PATIENCE)).unwrap();
+    // The store that held it ends, and frees what it holds itself.
+    drop(one);
+    assert!(other.mutex("job").try_lock().unwrap().is_none());
+    other.renew_detached(&detached.handle, PATIENCE * 2).unwrap();
+    let label = "heir";
+    let guard = other.attach_with(&detached.handle, |attach| attach.label(label)).unwrap();
+    assert!(first < detached.token && detached.token < guard.token());
+    assert_eq!(other.rwlock("job").look().unwrap().holders[0].label, label);
+    let lost = other.release_detached(&detached.handle).unwrap_err();
+    assert!(matches!(lost, tenure::HandleError::Lost(_)), "{lost}");
+    let handle = guard.detach().unwrap().handle;
+    other.release_detached(&handle).unwrap();
+    assert!(other.mutex("job").try_lock().unwrap().is_some());
+    assert_eq!(told.load(Ordering::Relaxed), 0, "a loss was told of what was detached");
+    assert_all_released(&other);
+}

@@ -1,0 +1,136 @@
+//! Holds that leave their process, for blocking callers.
+
+use std::{future::IntoFuture, time::Duration};
+
+use tenure_core::{
+    AcquireError, DetachError, Handle, HandleError, Timestamp,
+    detached::{Attach, Detach, Detached},
+    error::Place,
+};
+
+use super::{Tenure, WriteGuard, guard::Guard, watch::of_parent};
+
+impl Guard {
+    /// Detaches the hold from this process for its ttl: [`Guard::detach_with`] chooses another length.
+    ///
+    /// Who has the [`Handle`] can attach it, in whatever process, and nobody else gets the lock in
+    /// between. It lives by its lease alone then: nobody renews it, and nobody is told when it is lost.
+    ///
+    /// # Errors
+    /// [`DetachError`]. In each case the guard is gone, and what it held is being released.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tenure::{Handle, blocking::Tenure};
+    ///
+    /// let tenure = Tenure::open("memory:")?;
+    /// let guard = tenure.mutex("nightly").lock()?;
+    /// let detached = guard.detach_with(|detach| detach.lease(Duration::from_secs(1800)))?;
+    /// let text = detached.handle.expose();                 // a secret: for a file of mode 0600
+    ///
+    /// let handle: Handle = text.parse()?;                  // in another process
+    /// let guard = tenure.attach(&handle)?;
+    /// assert!(guard.token() > detached.token);
+    /// guard.release()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn detach(self) -> Result<Detached, DetachError> {
+        self.detach_with(|detach| detach)
+    }
+
+    /// The same with what `choose` chooses: see [`Detach`].
+    ///
+    /// # Errors
+    /// As for [`Guard::detach`].
+    pub fn detach_with(
+        self,
+        choose: impl FnOnce(Detach) -> Detach,
+    ) -> Result<Detached, DetachError> {
+        let (guard, watch) = self.into_parts();
+        let thread = watch.end();
+        let (name, token) = (guard.name().clone(), guard.token());
+        let detaching = choose(guard.detach()).into_future();
+        thread.wait_for(detaching).unwrap_or_else(|| Err(of_parent(name, token).into()))
+    }
+}
+
+impl WriteGuard {
+    /// As [`Guard::detach`]. What is attached later is a [`Guard`].
+    ///
+    /// # Errors
+    /// As for [`Guard::detach`].
+    pub fn detach(self) -> Result<Detached, DetachError> {
+        Guard::from(self).detach()
+    }
+
+    /// As [`Guard::detach_with`].
+    ///
+    /// # Errors
+    /// As for [`Guard::detach`].
+    pub fn detach_with(
+        self,
+        choose: impl FnOnce(Detach) -> Detach,
+    ) -> Result<Detached, DetachError> {
+        Guard::from(self).detach_with(choose)
+    }
+}
+
+impl Tenure {
+    /// Attaches a detached hold to this process, with the settings that locks of its name have: a guard
+    /// like any other, with a greater token. Of several that attach by copies of a handle one gets it.
+    ///
+    /// # Errors
+    /// [`HandleError::Lost`] when nothing is held by the handle any more. Passing faults are ridden out
+    /// for up to one ttl.
+    pub fn attach(&self, handle: &Handle) -> Result<Guard, HandleError> {
+        self.attach_with(handle, |attach| attach)
+    }
+
+    /// The same with what `choose` chooses: see [`Attach`].
+    ///
+    /// # Errors
+    /// As for [`Tenure::attach`].
+    pub fn attach_with(
+        &self,
+        handle: &Handle,
+        choose: impl FnOnce(Attach) -> Attach,
+    ) -> Result<Guard, HandleError> {
+        let attaching = choose(self.as_async().attach(handle)).into_future();
+        let attached = self.thread().wait_for(attaching);
+        attached
+            .unwrap_or_else(|| self.forked(handle))
+            .map(|guard| Guard::new(guard, self.thread()))
+    }
+
+    /// Sees that the detached hold of `handle` lasts for `lease` from now on, at least; says until when
+    /// it may be counted on.
+    ///
+    /// # Errors
+    /// As for [`tenure_core::Tenure::renew_detached`].
+    pub fn renew_detached(
+        &self,
+        handle: &Handle,
+        lease: Duration,
+    ) -> Result<Timestamp, HandleError> {
+        let (tenure, own) = (self.as_async().clone(), handle.clone());
+        let renewing = async move { tenure.renew_detached(&own, lease).await };
+        self.thread().wait_for(renewing).unwrap_or_else(|| self.forked(handle))
+    }
+
+    /// Releases the detached hold of `handle`.
+    ///
+    /// # Errors
+    /// As for [`tenure_core::Tenure::release_detached`].
+    pub fn release_detached(&self, handle: &Handle) -> Result<(), HandleError> {
+        let (tenure, own) = (self.as_async().clone(), handle.clone());
+        let releasing = async move { tenure.release_detached(&own).await };
+        self.thread().wait_for(releasing).unwrap_or_else(|| self.forked(handle))
+    }
+
+    /// What a forked child is told.
+    fn forked<T>(&self, handle: &Handle) -> Result<T, HandleError> {
+        let store = self.as_async().store().location();
+        let place = Place { name: handle.name().clone(), store };
+        Err(HandleError::NoRoom(Box::new(AcquireError::ShutDown { place })))
+    }
+}
