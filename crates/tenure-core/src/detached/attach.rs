@@ -68,7 +68,9 @@ impl Attach {
         let place = handle.place(&*context.store);
         let failed = |fault| HandleError::store(place.clone(), fault);
         handle.check(&*context.store).map_err(failed)?;
-        let settings = context.settings(&handle.name, handle.kind, handle.mode, options)?;
+        let mut settings = context.settings(&handle.name, handle.kind, handle.mode, options)?;
+        // It was counted from the first grant, which no handle tells.
+        settings.hold_at_least = Duration::ZERO;
         let no_room = |error| HandleError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;
         let owner = context.fresh_owner().map_err(failed)?;
