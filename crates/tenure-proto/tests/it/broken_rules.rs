@@ -35,6 +35,9 @@ const SCENARIOS: &[(Rule, Scenario)] = &[
 ];
 
 const QUEUE: &[Rule] = &[
+    Rule::OwnerCheckedOnTakeOver,
+    Rule::TakeOverEndsTheOld,
+    Rule::TakeOverRaisesToken,
     Rule::OwnerCheckedOnRelease,
     Rule::OwnerCheckedOnRenewal,
     Rule::RenewalNeverCreates,

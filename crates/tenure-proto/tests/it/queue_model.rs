@@ -10,13 +10,13 @@ use tenure_proto::{
     Renewed, Token,
     queue::{
         Answer, Ask, Client, Holder, Intent, Mode, Order, Place, Presence, QueueError, Raised,
-        Waiter,
+        TakeOver, TakenOver, Waiter,
     },
 };
 
 use crate::{
     queue_checks::ensure,
-    world::{TTL, World, ask, ms},
+    world::{TTL, World, ask, ms, taking_over},
 };
 
 const CONTENDERS: u8 = 6;
@@ -34,6 +34,11 @@ pub(crate) enum Step {
     /// The last ask arrives once more, however late.
     Again(usize),
     Turn(usize),
+    /// A fresh owner takes its hold over.
+    TakeOver {
+        who: usize,
+        detached: bool,
+    },
     Renew(usize),
     Release {
         who: usize,
@@ -58,6 +63,8 @@ pub(crate) fn history() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(who, mode, order, waits)| Step::Ask { who, mode, order, waits }),
         6 => who.clone().prop_map(Step::Again),
         2 => who.clone().prop_map(Step::Turn),
+        2 => (who.clone(), prop::bool::ANY)
+            .prop_map(|(who, detached)| Step::TakeOver { who, detached }),
         2 => who.clone().prop_map(Step::Renew),
         4 => (who.clone(), prop::bool::weighted(0.2))
             .prop_map(|(who, keeps)| Step::Release { who, keeps }),
@@ -135,6 +142,7 @@ impl Model {
             }
             Step::Again(who) => self.asks(*who, before),
             Step::Turn(who) => self.turns(*who, before),
+            Step::TakeOver { who, detached } => self.takes_over(*who, *detached, before),
             Step::Renew(who) => self.renews(*who, before),
             Step::Release { who, keeps } => self.releases(*who, *keeps, before),
             Step::Raise(who) => self.raises(*who, before),
@@ -232,6 +240,35 @@ impl Model {
         let after_letting_go = Before { holders: Vec::new(), waiters: others };
         self.answered(who, &next, answer, &after_letting_go)?;
         self.all_who_fit_are_offered(before)
+    }
+
+    fn takes_over(&mut self, who: usize, detached: bool, before: &Before) -> Result<(), String> {
+        let last = self.contenders[who].last.clone();
+        let held = before.holders.iter().find(|held| held.owner == last.owner && !held.lingering);
+        let held = held.filter(|held| !self.world.dead.contains(&held.client));
+        self.fresh += 1;
+        let mode = held.map_or(last.mode, |held| held.mode);
+        let heir = Ask { mode, intent: Intent::Try, ..ask(self.fresh) };
+        let from = last.owner.as_bytes()[0];
+        let over = TakeOver { mode, detached, ..taking_over(from, self.fresh) };
+        let answer = self.world.take_over(&over);
+        self.others_untouched(Some(&last), before, false)?;
+        self.all_who_fit_are_offered(before)?;
+        match (held, answer) {
+            (None, Ok(TakenOver::NotHeld)) => {
+                ensure(self.holder(&heir).is_none(), "a take-over created a hold")
+            }
+            (Some(_), Ok(TakenOver::Granted(grant))) => {
+                ensure(self.holder(&last).is_none(), "who was taken over from still holds")?;
+                let now = self.holder(&heir).ok_or("the heir holds nothing")?;
+                ensure(now.token == grant.token && grant.left == TTL, "told another grant")?;
+                ensure(now.mode == mode, "it is held otherwise")?;
+                ensure((now.client == Client::NOBODY) == detached, "it is another process's")?;
+                self.contenders[who] = Contender { last: heir, place: None };
+                self.token_rises(grant.token)
+            }
+            (held, answer) => Err(format!("held {held:?}, but the take-over said {answer:?}")),
+        }
     }
 
     fn renews(&mut self, who: usize, before: &Before) -> Result<(), String> {
