@@ -129,6 +129,8 @@ rules! {
     RenewalMakesNoMajority,
     /// A writer lets readers in only when a majority does.
     DowngradeByMajority,
+    /// A quorum's hold changes hands only where a majority gave it over.
+    TakeOverByMajority,
     /// Whoever takes several locks takes them in the order in which everybody does.
     EverybodySortsAlike,
     /// Of several locks that were not all acquired, none stays held.

@@ -1,10 +1,10 @@
 //! Acquiring a majority, in two rounds.
 
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
 use futures_util::{FutureExt, StreamExt};
 use tenure_core::{
-    Fault, FaultKind, LockName, Token,
+    Fault, FaultKind, LockName, Owner, Token,
     proto::{
         queue::{Answer, Ask, Contender, Intent, Mode, Order, Raised},
         quorum::{Ballot, Confirmation, Step, Vote, mark::Standing},
@@ -29,6 +29,10 @@ pub(crate) enum Event {
     Closed {
         member: usize,
     },
+    /// This member has nothing that could change hands.
+    NotHeld {
+        member: usize,
+    },
     Confirmed {
         member: usize,
         token: Token,
@@ -46,10 +50,9 @@ impl Event {
 }
 
 /// How one ballot ended.
-enum Outcome {
-    Granted(Answer),
-    Busy(Answer),
-    /// Why, and whether a member has no mark, which can be helped.
+pub(crate) enum Outcome<T> {
+    Done(T),
+    /// Why not, and whether a member has no mark, which can be helped.
     Failed(Fault, bool),
 }
 
@@ -66,7 +69,7 @@ pub(crate) struct Asking<'a> {
     /// Whether an earlier ask of this attempt was in doubt: then a member may hold the name by that
     /// one, whatever it answers now.
     pub(crate) in_doubt_before: bool,
-    others_waiting: bool,
+    pub(crate) others_waiting: bool,
     holder: Option<Contender>,
     /// Of a reader: what it has seen of the gate.
     looks: Option<Looks>,
@@ -83,11 +86,19 @@ impl QuorumStore {
         name: &LockName,
         ask: &Ask,
     ) -> Result<Answer, Fault> {
+        self.until_marked(|| self.ballot(name, ask)).await
+    }
+
+    /// Holds a ballot, and another one if it was for want of marks that the first came to nothing.
+    pub(crate) async fn until_marked<T, F>(&self, ballot: impl Fn() -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<Outcome<T>, Fault>>,
+    {
         self.assemble_once().await?;
         let mut helped = false;
         loop {
-            match self.ballot(name, ask).await? {
-                Outcome::Granted(answer) | Outcome::Busy(answer) => return Ok(answer),
+            match ballot().await? {
+                Outcome::Done(answer) => return Ok(answer),
                 Outcome::Failed(_, true) if !helped => {
                     helped = true;
                     self.assemble(false).await?;
@@ -102,8 +113,10 @@ impl QuorumStore {
         }
     }
 
-    async fn ballot(&self, name: &LockName, ask: &Ask) -> Result<Outcome, Fault> {
-        let Before { attempt, held, unreleased } = self.shared.holds.asking(&ask.owner);
+    /// The attempt that this owner is at, and what it holds. What an earlier one may have left is taken
+    /// back.
+    pub(crate) fn attempt_of(&self, name: &LockName, owner: &Owner) -> (Attempt, Option<Held>) {
+        let Before { attempt, held, unreleased } = self.shared.holds.asking(owner);
         if let Some((before, lease, members)) = unreleased {
             let again = TakingBack {
                 clock: self.shared.options.clock.clone(),
@@ -115,6 +128,11 @@ impl QuorumStore {
             };
             members.into_iter().for_each(|member| self.release_again(&again, member, true));
         }
+        (attempt, held)
+    }
+
+    async fn ballot(&self, name: &LockName, ask: &Ask) -> Result<Outcome<Answer>, Fault> {
+        let (attempt, held) = self.attempt_of(name, &ask.owner);
         let known = held.as_ref().map(|held| held.token);
         let asked = Ask {
             owner: attempt.owner(),
@@ -145,41 +163,29 @@ impl QuorumStore {
             })) as Call<_>
         });
         let events = events.collect();
-        let mut ballot = Ballot::new(self.members.len(), known);
-        for (member, token) in held.iter().flat_map(|held| &held.joined) {
-            ballot.has_joined(*member, *token);
-        }
-        let asking = Asking {
-            quorum: self,
-            name,
-            ask: asked,
-            attempt,
-            ballot,
-            events,
-            limit,
-            statuses: vec![Status::Silent; self.members.len()],
-            in_doubt_before: self.shared.holds.is_in_doubt(attempt),
-            others_waiting: false,
-            holder: None,
-            looks,
-            reader_lingers: false,
-            behind_readers: false,
-            retry_after: None,
-        };
-        let mut unfinished =
-            Unfinished { quorum: self, attempt, ttl: ask.ttl, over: known.is_some() };
+        let ballot = Ballot::new(self.members.len(), known);
+        let mut asking = Asking::new(self, name, asked, attempt, ballot, events);
+        asking.has_joined(held.as_ref());
+        asking.looks = looks;
+        let mut unfinished = asking.unfinished(known);
         let outcome = asking.count(ask, known).await;
-        unfinished.over = true;
+        unfinished.is_over();
         outcome
     }
 }
 
 /// A ballot that is dropped on the way leaves its attempt in doubt.
-struct Unfinished<'a> {
+pub(crate) struct Unfinished<'a> {
     quorum: &'a QuorumStore,
     attempt: Attempt,
     ttl: Duration,
     over: bool,
+}
+
+impl Unfinished<'_> {
+    pub(crate) fn is_over(&mut self) {
+        self.over = true;
+    }
 }
 
 impl Drop for Unfinished<'_> {
@@ -191,54 +197,105 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-impl Asking<'_> {
-    async fn count(mut self, ask: &Ask, known: Option<Token>) -> Result<Outcome, Fault> {
+impl<'a> Asking<'a> {
+    pub(crate) fn new(
+        quorum: &'a QuorumStore,
+        name: &'a LockName,
+        ask: Ask,
+        attempt: Attempt,
+        ballot: Ballot,
+        events: Calls<Event>,
+    ) -> Self {
+        Self {
+            quorum,
+            name,
+            limit: quorum.shared.options.limit(ask.ttl),
+            ask,
+            attempt,
+            ballot,
+            events,
+            statuses: vec![Status::Silent; quorum.members.len()],
+            in_doubt_before: quorum.shared.holds.is_in_doubt(attempt),
+            others_waiting: false,
+            holder: None,
+            looks: None,
+            reader_lingers: false,
+            behind_readers: false,
+            retry_after: None,
+        }
+    }
+
+    /// What is known of members that joined the hold late.
+    pub(crate) fn has_joined(&mut self, held: Option<&Held>) {
+        for (member, token) in held.iter().flat_map(|held| &held.joined) {
+            self.ballot.has_joined(*member, *token);
+        }
+    }
+
+    /// What is to be kept until the ballot is over.
+    pub(crate) fn unfinished(&self, known: Option<Token>) -> Unfinished<'a> {
+        let (quorum, attempt, ttl) = (self.quorum, self.attempt, self.ask.ttl);
+        Unfinished { quorum, attempt, ttl, over: known.is_some() }
+    }
+
+    async fn count(mut self, ask: &Ask, known: Option<Token>) -> Result<Outcome<Answer>, Fault> {
+        let end = self.end().await;
+        match end {
+            Step::Won { token, left } => {
+                self.quorum.strike(self.name, &ask.owner);
+                if known.is_some() && ask.mode == Mode::Shared {
+                    // It may have been exclusive until now.
+                    self.quorum.shared.board.wake_name(self.name);
+                }
+                let (others_waiting, held) = (self.others_waiting, Held::of(&self.ask, token));
+                self.won(held);
+                Ok(Outcome::Done(Answer::Granted { token, left, others_waiting }))
+            }
+            Step::Outvoted if known.is_some() && self.ballot.is_denied() => {
+                Ok(Outcome::Done(self.held_by_others()))
+            }
+            // A hold that was granted before is not taken away because a repeat fails.
+            Step::Outvoted if known.is_none() => Ok(Outcome::Done(self.outvoted(ask).await)),
+            _ => Ok(self.failed("granted", known).await),
+        }
+    }
+
+    /// Listens to the members until the ballot has come to something, and says what.
+    pub(crate) async fn end(&mut self) -> Step {
         loop {
             match self.ballot.step() {
                 Step::Wait => match self.events.next().await {
                     Some(event) => self.heard(event),
-                    None => return Ok(self.failed(known).await),
+                    None => return Step::Failed,
                 },
                 Step::Confirm { token, members } => {
                     for member in members {
                         self.confirm(member, token);
                     }
                 }
-                Step::Won { token, left } => {
-                    self.quorum.shared.holds.granted(
-                        self.attempt,
-                        Held::of(&self.ask, token),
-                        self.quorum.shared.options.now(),
-                        ask.ttl,
-                    );
-                    let until = self.quorum.shared.options.now().saturating_add(ask.ttl);
-                    self.quorum.shared.holds.may_come_late(self.attempt, self.doubtful(), until);
-                    for (member, own) in self.ballot.joined() {
-                        self.quorum.shared.holds.joins(self.attempt, member, own, token);
-                    }
-                    self.quorum.strike(self.name, &ask.owner);
-                    if self.statuses.iter().any(|status| matches!(status, Status::Busy)) {
-                        self.quorum.assemble_now_and_then();
-                    }
-                    if known.is_some() && ask.mode == Mode::Shared {
-                        // It may have been exclusive until now.
-                        self.quorum.shared.board.wake_name(self.name);
-                    }
-                    let others_waiting = self.others_waiting;
-                    self.let_late_ones_join(token);
-                    return Ok(Outcome::Granted(Answer::Granted { token, left, others_waiting }));
-                }
-                Step::Outvoted if known.is_some() && self.ballot.is_denied() => {
-                    return Ok(Outcome::Busy(self.held_by_others()));
-                }
-                // A hold that was granted before is not taken away because a repeat fails.
-                Step::Outvoted if known.is_none() => return Ok(self.outvoted(ask).await),
-                Step::Outvoted | Step::Failed => return Ok(self.failed(known).await),
+                end @ (Step::Won { .. } | Step::Outvoted | Step::Failed) => return end,
             }
         }
     }
 
-    fn heard(&mut self, event: Event) {
+    /// A majority has it now, and who comes late joins.
+    pub(crate) fn won(self, held: Held) {
+        let (holds, now) = (&self.quorum.shared.holds, self.quorum.shared.options.now());
+        let (token, ttl) = (held.token, self.ask.ttl);
+        holds.granted(self.attempt, held, now, ttl);
+        holds.may_come_late(self.attempt, self.doubtful(), now.saturating_add(ttl));
+        for (member, own) in self.ballot.joined() {
+            holds.joins(self.attempt, member, own, token);
+        }
+        // Of these nobody has seen whether one restarted.
+        let silent_of_marks = |status: &Status| matches!(status, Status::Busy | Status::NotHeld);
+        if self.statuses.iter().any(silent_of_marks) {
+            self.quorum.assemble_now_and_then();
+        }
+        self.let_late_ones_join(token);
+    }
+
+    pub(crate) fn heard(&mut self, event: Event) {
         match event {
             Event::Voted(Told { member, answer }) => {
                 let (vote, status) = match answer {
@@ -263,6 +320,10 @@ impl Asking<'_> {
             Event::Closed { member } => {
                 self.ballot.voted(member, Vote::Closed);
                 self.is(member, Status::Busy);
+            }
+            Event::NotHeld { member } => {
+                self.ballot.voted(member, Vote::Busy);
+                self.is(member, Status::NotHeld);
             }
             Event::Confirmed { member, token, confirmation, standing } => {
                 self.ballot.confirmed(member, token, confirmation);
@@ -334,7 +395,7 @@ impl Asking<'_> {
 
     /// Others have the name. What was won of it is given back, before this is answered where that
     /// takes no longer than a member's time limit.
-    async fn outvoted(mut self, ask: &Ask) -> Outcome {
+    async fn outvoted(mut self, ask: &Ask) -> Answer {
         while let Some(Some(event)) = self.events.next().now_or_never() {
             self.heard(event);
         }
@@ -367,17 +428,14 @@ impl Asking<'_> {
             quorum.shared.holds.looked(&ask.owner, looks);
         }
         let retry_after = pause.min(soonest.max(SHORTEST_RETRY));
-        Outcome::Busy(Answer::Busy { retry_after, ahead: 0, holder, place: None })
+        Answer::Busy { retry_after, ahead: 0, holder, place: None }
     }
 
     /// No majority answered. What a minority granted stays, for the next ask of this acquisition or
     /// for its release: the caller is told that it is in doubt.
-    async fn failed(mut self, known: Option<Token>) -> Outcome {
+    pub(crate) async fn failed<T>(mut self, verb: &str, known: Option<Token>) -> Outcome<T> {
         let (quorum, name, ttl) = (self.quorum, self.name, self.ask.ttl);
-        // What the others say is worth the rest of their time: less is in doubt then.
-        while let Some(event) = self.events.next().await {
-            self.heard(event);
-        }
+        self.hear_all().await;
         let mut in_doubt = self.may_hold_anywhere();
         let unmarked = self.statuses.iter().any(|status| matches!(status, Status::Unmarked { .. }));
         let statuses = self.statuses.clone();
@@ -393,8 +451,15 @@ impl Asking<'_> {
             quorum.shared.holds.left_in_doubt(self.attempt, quorum.shared.options.now(), ttl);
         }
         let places = &quorum.shared.places;
-        let fault = no_majority("granted", Some(name), &statuses, places, in_doubt);
+        let fault = no_majority(verb, Some(name), &statuses, places, in_doubt);
         Outcome::Failed(fault, unmarked)
+    }
+
+    /// What the others say is worth the rest of their time: less is in doubt then.
+    pub(crate) async fn hear_all(&mut self) {
+        while let Some(event) = self.events.next().await {
+            self.heard(event);
+        }
     }
 
     /// A majority has the name for others: what was granted before is gone.
@@ -404,7 +469,7 @@ impl Asking<'_> {
     }
 
     /// The members to which an ask of this attempt may still come.
-    fn doubtful(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn doubtful(&self) -> impl Iterator<Item = usize> {
         let all = self.in_doubt_before;
         self.statuses
             .iter()
@@ -412,7 +477,7 @@ impl Asking<'_> {
             .filter_map(move |(member, status)| (all || status.is_in_doubt()).then_some(member))
     }
 
-    fn may_hold_anywhere(&self) -> bool {
+    pub(crate) fn may_hold_anywhere(&self) -> bool {
         let mut members = 0..self.quorum.members.len();
         self.in_doubt_before || members.any(|member| self.ballot.may_hold(member))
     }

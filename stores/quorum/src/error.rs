@@ -16,6 +16,8 @@ pub(crate) enum Status {
     Did,
     /// Somebody else has the name there.
     Busy,
+    /// It has nothing of what was to change hands.
+    NotHeld,
     /// It lost its memory or a part of it, or is new, and is not counted for a while.
     KeptOut { rest: Duration, restarted: bool },
     /// It has no mark, or just gets one.
@@ -44,11 +46,17 @@ impl Status {
         matches!(self, Self::Failed { kind: FaultKind::InDoubt, .. })
     }
 
+    /// Whether the member said nothing of what it was asked first.
+    pub(crate) fn is_no_answer(&self) -> bool {
+        matches!(self, Self::Silent | Self::Failed { .. })
+    }
+
     fn words(&self) -> String {
         match self {
             Self::Silent => "no answer yet".to_owned(),
             Self::Did => "did".to_owned(),
             Self::Busy => "held by another".to_owned(),
+            Self::NotHeld => "did not have it".to_owned(),
             Self::KeptOut { rest, restarted: true } => {
                 format!("kept out for {rest:.0?}, it restarted")
             }

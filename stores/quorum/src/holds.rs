@@ -45,6 +45,8 @@ struct Acquisition {
     late: BTreeMap<usize, Timestamp>,
     /// It was released, so its owner is not to be used again.
     ended: bool,
+    /// It is to change hands, or did where no majority said so.
+    leaving: bool,
     /// Which members have not said that they let go of it, when its release had no majority.
     unreleased: Vec<usize>,
     /// It was released and stays taken, so that no other attempt may follow while it does.
@@ -64,6 +66,9 @@ pub(crate) struct Held {
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
     pub(crate) label: String,
+    /// It belongs to no process. No member is asked to take it back: what is granted to an ask is a
+    /// hold of the process that asks, and would end with that.
+    pub(crate) detached: bool,
     /// Members that joined it with a greater token of their own.
     pub(crate) joined: Vec<(usize, Token)>,
 }
@@ -148,7 +153,7 @@ impl Holds {
             let before = known.held.take().filter(|before| before.token == held.token);
             let joined = before.map(|before| before.joined).unwrap_or_default();
             known.held = Some(Held { joined, ..held });
-            (known.ended, known.kept) = (false, false);
+            (known.ended, known.kept, known.leaving) = (false, false, false);
         });
     }
 
@@ -253,6 +258,25 @@ impl Holds {
         (Attempt { of: *owner, number: known.attempt }, known.held.clone())
     }
 
+    /// The hold is to change hands: which attempt it is. From now on it counts as held no more, so that
+    /// no member is left with it that it comes back to meanwhile.
+    pub(crate) fn leaving(&self, owner: &Owner) -> Attempt {
+        let mut state = self.lock();
+        let known = state.known.get_mut(owner);
+        let number = known.map_or(0, |known| {
+            known.leaving = true;
+            known.attempt
+        });
+        Attempt { of: *owner, number }
+    }
+
+    /// It certainly did not change hands.
+    pub(crate) fn stays(&self, owner: &Owner) {
+        if let Some(known) = self.lock().known.get_mut(owner) {
+            known.leaving = false;
+        }
+    }
+
     /// The acquisition is given up: what to release. Its owner is not used again while releases may
     /// still arrive.
     pub(crate) fn releasing(&self, owner: &Owner, keep: Duration, now: Timestamp) -> Releasing {
@@ -262,6 +286,7 @@ impl Holds {
             // However long the lease was that it had.
             known.forget_at = now.saturating_add(keep).saturating_add(AFTER);
             (known.ended, known.kept) = (keep.is_zero(), known.kept || !keep.is_zero());
+            known.leaving = false;
             (attempt, lease) = (known.attempt, known.lease);
             known.unreleased.clear();
             known.late.retain(|_, until| *until > now);
@@ -289,7 +314,9 @@ impl Holds {
     pub(crate) fn is_held(&self, attempt: Attempt) -> bool {
         let state = self.lock();
         let known = state.known.get(&attempt.of);
-        known.is_some_and(|known| known.attempt == attempt.number && known.held.is_some())
+        known
+            .filter(|known| known.attempt == attempt.number && !known.leaving)
+            .is_some_and(|known| known.held.is_some())
     }
 
     fn update(
@@ -311,6 +338,7 @@ impl Holds {
             in_doubt: false,
             late: BTreeMap::new(),
             ended: false,
+            leaving: false,
             unreleased: Vec::new(),
             kept: false,
             pauses: Backoff::new(PAUSES.0, PAUSES.1),
@@ -332,6 +360,6 @@ impl Held {
     /// What was granted to `ask`.
     pub(crate) fn of(ask: &Ask, token: Token) -> Self {
         let (kind, mode, label) = (ask.kind, ask.mode, ask.label.clone());
-        Self { token, kind, mode, label, joined: Vec::new() }
+        Self { token, kind, mode, label, detached: false, joined: Vec::new() }
     }
 }

@@ -152,6 +152,7 @@ impl Event {
         let (member, answer) = match self {
             Self::Voted(Told { member, answer }) => (member, answer),
             Self::Closed { member } => return Some((*member, before)),
+            Self::NotHeld { member } => return before.then_some((*member, true)),
             Self::Confirmed { .. } => return None,
         };
         match answer {

@@ -27,6 +27,7 @@ mod release;
 mod renewal;
 mod standing;
 mod store;
+mod take_over;
 
 pub use options::QuorumOptions;
 pub use store::QuorumStore;

@@ -134,7 +134,8 @@ impl QuorumStore {
             Renewed::Unknown if kept(Rule::RenewalMakesNoMajority) => {}
             Renewed::Renewed { .. } | Renewed::Unknown => {
                 let lost = stores(|answer| *answer == Renewed::Lost);
-                if let Some(held) = hold.held.as_ref().filter(|_| !lost.is_empty()) {
+                let held = hold.held.as_ref().filter(|held| !lost.is_empty() && !held.detached);
+                if let Some(held) = held {
                     self.bring_back(&hold, held, lost);
                 }
             }

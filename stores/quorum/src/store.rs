@@ -21,10 +21,7 @@ use tenure_core::{
         },
         quorum::{FEWEST_MEMBERS, gate, majority, mark},
     },
-    store::{
-        Capabilities, Finding, LeaseScope, Listing, Reason, Reasons, Renewal, no_detaching,
-        not_together,
-    },
+    store::{Capabilities, Finding, LeaseScope, Listing, Reason, Reasons, Renewal, not_together},
 };
 
 use crate::{
@@ -155,6 +152,10 @@ const NO_PERMITS: Reason = Reason {
 };
 const NO_READERS: Reason =
     Reason { what: "a member of the quorum knows no readers", cure: "use a mutex" };
+const NO_DETACHING: Reason = Reason {
+    what: "a member of the quorum lets no hold outlive its process or change hands",
+    cure: "release it, and lock again where the work goes on; or choose other members",
+};
 const NO_QUEUE: Reason = Reason {
     what: "a quorum keeps no queue, as its members would not agree on who comes first",
     cure: "do without fair(), or keep the lock in one store",
@@ -200,7 +201,7 @@ fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fau
 
 fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
     let all = |can: fn(&Capabilities) -> bool| members.iter().all(|one| can(one.capabilities()));
-    let shared = all(|can| can.shared);
+    let (shared, detach) = (all(|can| can.shared), all(|can| can.detach));
     let telling = members.iter().filter(|one| one.capabilities().tells_evictions).count();
     Capabilities {
         shared,
@@ -217,7 +218,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         notices_death: false,
         raise: false,
         together: false,
-        detach: false,
+        detach,
         kinds_meet: all(|can| can.kinds_meet),
         incarnation: false,
         tells_evictions: telling >= majority(members.len()),
@@ -229,7 +230,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
             shared: (!shared).then_some(NO_READERS),
             permits: Some(NO_PERMITS),
             fifo: Some(NO_QUEUE),
-            detach: None,
+            detach: (!detach).then_some(NO_DETACHING),
         },
     }
 }
@@ -307,8 +308,16 @@ impl Store for QuorumStore {
         self.acquire_by_majority(name, ask).await
     }
 
-    async fn take_over(&self, _: &LockName, _: &TakeOver) -> Result<TakenOver, Fault> {
-        Err(no_detaching())
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        if !self.shared.capabilities.detach {
+            return Err(NO_DETACHING.into());
+        }
+        self.admit(name, &over.as_ask())?;
+        if over.from == over.owner {
+            let what = "a hold is to be taken over by the owner that it has";
+            return Err(Fault::new(FaultKind::Misconfigured, what, "take it over to a new one"));
+        }
+        self.take_over_by_majority(name, over).await
     }
 
     async fn raise(&self, _: &LockName, _: &Owner, _: Token) -> Result<Raised, Fault> {

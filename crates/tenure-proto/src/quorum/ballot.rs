@@ -18,7 +18,7 @@ pub enum Vote {
         /// What remains of its lease.
         left: Duration,
     },
-    /// Somebody else holds it there.
+    /// Somebody else holds it there; or, where a hold is to change hands, there is none that could.
     Busy,
     /// A writer comes first by the member's [gate](super::gate). It may hold the name for this
     /// acquisition all the same.
@@ -125,6 +125,8 @@ pub struct Ballot {
     joined: Vec<Option<Token>>,
     /// What is written in the second round, once there is one.
     token: Option<Token>,
+    /// The rule by which a majority is needed also where a hold was granted before.
+    needs: Option<Rule>,
 }
 
 impl Ballot {
@@ -133,7 +135,15 @@ impl Ballot {
     #[must_use]
     pub fn new(members: usize, known: Option<Token>) -> Self {
         let joined = vec![None; members];
-        Self { seats: vec![Seat::Asked; members], known, joined, token: None }
+        let needs = known.map(|_| Rule::DowngradeByMajority);
+        Self { seats: vec![Seat::Asked; members], known, joined, token: None, needs }
+    }
+
+    /// The same for a hold that changes hands: each member gives it over, or has none of it. It takes a
+    /// majority: what fewer have was lost, and may have been somebody else's since.
+    #[must_use]
+    pub fn of_take_over(members: usize, known: Option<Token>) -> Self {
+        Self { needs: Some(Rule::TakeOverByMajority), ..Self::new(members, known) }
     }
 
     /// This member joined the hold that is known, with this greater token of its own: as long as
@@ -232,6 +242,12 @@ impl Ballot {
         self.count(|seat| *seat == Seat::Busy) >= majority(self.seats.len())
     }
 
+    /// Whether so many members have nothing that could change hands that the others are no majority.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.count(|seat| *seat == Seat::Busy) > self.seats.len() - majority(self.seats.len())
+    }
+
     /// Whether a member may keep something of this acquire.
     #[must_use]
     pub fn may_hold(&self, member: usize) -> bool {
@@ -261,10 +277,7 @@ impl Ballot {
     }
 
     fn needed(&self) -> usize {
-        if self.known.is_some() && !kept(Rule::DowngradeByMajority) {
-            return 1;
-        }
-        majority(self.seats.len())
+        if self.needs.is_none_or(kept) { majority(self.seats.len()) } else { 1 }
     }
 
     fn count(&self, which: impl Fn(&Seat) -> bool) -> usize {

@@ -6,7 +6,9 @@ use proptest::{
 };
 use tenure_proto::rule::{Rule, break_rule};
 
-use crate::{hold_histories, local_queue, queue_model, queue_take_over, safety, turn};
+use crate::{
+    hold_histories, local_queue, queue_model, queue_take_over, quorum_ballot, safety, turn,
+};
 
 /// Whether a promise holds.
 type Scenario = fn() -> bool;
@@ -19,6 +21,7 @@ const SCENARIOS: &[(Rule, Scenario)] = &[
     (Rule::OwnerCheckedOnTakeOver, queue_take_over::changes_hands),
     (Rule::TakeOverEndsTheOld, queue_take_over::changes_hands),
     (Rule::TakeOverRaisesToken, queue_take_over::changes_hands),
+    (Rule::TakeOverByMajority, quorum_ballot::changes_hands_by_majority),
     (Rule::RenewalNeverCreates, safety::exclusion),
     (Rule::DeadlineCountsFromSending, safety::the_holder_stops_first),
     (Rule::LateGrantRefused, safety::the_holder_stops_first),

@@ -82,6 +82,45 @@ fn an_acquire_is_denied_when_a_majority_says_that_others_have_the_name() {
 }
 
 #[test]
+fn what_changes_hands_is_lost_when_those_that_did_not_say_no_are_no_majority() {
+    let end = |votes: &[Vote]| {
+        let mut ballot = Ballot::of_take_over(votes.len(), None);
+        for (member, vote) in votes.iter().enumerate() {
+            ballot.voted(member, *vote);
+        }
+        (ballot.is_lost(), ballot.step())
+    };
+    let (yes, no) = (granted(1, 30), Vote::Busy);
+    assert_eq!(end(&[yes, no, no]), (true, Step::Outvoted));
+    assert_eq!(end(&[yes, yes, no, no]), (true, Step::Outvoted), "of four three are needed");
+    assert_eq!(end(&[yes, no, Vote::Doubt]), (false, Step::Outvoted), "it may have given it over");
+    assert_eq!(end(&[no, Vote::Failed, Vote::Failed]), (false, Step::Failed));
+    assert!(!end(&[yes, yes, no]).0);
+}
+
+/// Whether a hold stays where it is that one member of three alone gave over.
+pub(crate) fn changes_hands_by_majority() -> bool {
+    let stays = |known| {
+        let mut ballot = Ballot::of_take_over(3, known);
+        for (member, vote) in [Vote::Busy, granted(5, 30), Vote::Busy].into_iter().enumerate() {
+            ballot.voted(member, vote);
+        }
+        let mut step = ballot.step();
+        if let Step::Confirm { token, .. } = step {
+            ballot.confirmed(1, token, Confirmation::Confirmed);
+            step = ballot.step();
+        }
+        step == Step::Outvoted
+    };
+    [None, Some(token(5))].into_iter().all(stays)
+}
+
+#[test]
+fn a_hold_changes_hands_by_a_majority_alone() {
+    assert!(changes_hands_by_majority());
+}
+
+#[test]
 fn only_a_member_that_answered_no_or_failed_keeps_nothing_for_certain() {
     let mut ballot = Ballot::new(6, None);
     let votes = [Vote::Busy, Vote::Failed, Vote::Doubt, Vote::Closed, granted(1, 30)];

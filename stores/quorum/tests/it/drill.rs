@@ -19,7 +19,10 @@ use tenure_testkit::{
     sim::SimClock,
 };
 
-use crate::support::{ask, name, token};
+use crate::{
+    leftovers::Connect,
+    support::{ask, name, token},
+};
 
 /// The longest lease.
 pub(crate) const LONGEST: Duration = Duration::from_secs(10);
@@ -111,20 +114,26 @@ impl Drill {
     }
 
     pub(crate) fn client_that_says(&self, durable: bool) -> Client {
-        self.client_with(durable, Arc::new(self.clock.clone()))
+        self.client_with(durable, Arc::new(self.clock.clone()), Unreliable::without_late_calls)
+    }
+
+    /// One whose calls may come late.
+    pub(crate) fn client_with_late_calls(&self) -> Client {
+        self.client_with(self.durable, Arc::new(self.clock.clone()), Unreliable::new)
     }
 
     /// One that can be made to stand still: whether an answer comes too late it can tell by no timer,
     /// as when it hears of both at once.
     pub(crate) fn client_without_timers(&self) -> Client {
-        self.client_with(self.durable, Arc::new(NoTimers(self.clock.clone())))
+        let own = Arc::new(NoTimers(self.clock.clone()));
+        self.client_with(self.durable, own, Unreliable::without_late_calls)
     }
 
-    fn client_with(&self, durable: bool, own: Arc<dyn Clock>) -> Client {
+    fn client_with(&self, durable: bool, own: Arc<dyn Clock>, connect: Connect) -> Client {
         let number = self.processes.fetch_add(1, Ordering::Relaxed);
         let line = |(store, faults): (&MemoryStore, &Faults)| {
             let (store, clock) = (Arc::new(store.clone()), Arc::new(self.clock.clone()));
-            Unreliable::without_late_calls(store, clock, *faults, Random::new(1), Arc::default())
+            connect(store, clock, *faults, Random::new(1), Arc::default())
         };
         let faults = self.faults.lock().unwrap().clone();
         let lines: Vec<_> = self.stores.iter().zip(&faults).map(line).collect();

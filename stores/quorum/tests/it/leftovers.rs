@@ -19,22 +19,23 @@ use tenure_testkit::{
 
 use crate::support::{ask, name, token};
 
-const LEASE: Duration = Duration::from_secs(20);
+pub(crate) const LEASE: Duration = Duration::from_secs(20);
 
-type Connect = fn(Arc<dyn Store>, Arc<dyn Clock>, Faults, Random, Arc<Tally>) -> Unreliable;
+pub(crate) type Connect =
+    fn(Arc<dyn Store>, Arc<dyn Clock>, Faults, Random, Arc<Tally>) -> Unreliable;
 
-struct Scene {
-    quorum: QuorumStore,
-    stores: Vec<MemoryStore>,
-    lines: Vec<Unreliable>,
+pub(crate) struct Scene {
+    pub(crate) quorum: QuorumStore,
+    pub(crate) stores: Vec<MemoryStore>,
+    pub(crate) lines: Vec<Unreliable>,
 }
 
 impl Scene {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with(Unreliable::without_late_calls).await
     }
 
-    async fn with(connect: Connect) -> Self {
+    pub(crate) async fn with(connect: Connect) -> Self {
         let clock = Arc::new(SimClock::true_time());
         let stores: Vec<_> = (0..3).map(|_| MemoryStore::with_clock(clock.clone())).collect();
         let line = |store: &MemoryStore| {
@@ -51,21 +52,21 @@ impl Scene {
     }
 
     /// From now on these members refuse all calls, and the others none.
-    fn refuse(&self, members: &[usize]) {
+    pub(crate) fn refuse(&self, members: &[usize]) {
         for (member, line) in self.lines.iter().enumerate() {
             line.set_faults(faults(if members.contains(&member) { 1_000 } else { 0 }));
         }
     }
 
     /// An ask that was thought to be lost comes to a member, and is given back there.
-    async fn comes_late(&self, member: usize, ask: &Ask) {
+    pub(crate) async fn comes_late(&self, member: usize, ask: &Ask) {
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(token(&self.stores[member].acquire(&name("a"), ask).await.unwrap()).is_some());
         self.freed(member).await;
     }
 
     /// Waits until a member has nothing of the name, for much less than a lease.
-    async fn freed(&self, member: usize) {
+    pub(crate) async fn freed(&self, member: usize) {
         for _ in 0..500 {
             if self.stores[member].inspect(&name("a")).await.unwrap().holders.is_empty() {
                 return;
@@ -77,11 +78,11 @@ impl Scene {
 }
 
 /// Answers that take a while.
-fn slow() -> Faults {
+pub(crate) fn slow() -> Faults {
     Faults { reply_late: 1_000, delay: Duration::from_millis(200), ..faults(0) }
 }
 
-fn faults(refused: u32) -> Faults {
+pub(crate) fn faults(refused: u32) -> Faults {
     Faults { refused, patience: Duration::from_secs(5), ..Faults::default() }
 }
 

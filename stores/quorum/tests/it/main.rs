@@ -16,3 +16,4 @@ mod servers;
 mod sim;
 mod simulation;
 mod support;
+mod take_over;

@@ -1,0 +1,172 @@
+//! A hold that changes hands at a majority.
+//!
+//! Each member gives it over in one step of its own. A majority of those that count has to have done
+//! so, and its greatest token is written to a majority, as for an acquire: this is a ballot too.
+//!
+//! The new owner makes one attempt, under the owner that whoever remembers nothing of it would use. So
+//! the owner is all that another process needs to renew the hold, to let it go or to take it over.
+
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt};
+use tenure_core::{
+    Fault, FaultKind, LockName, Owner, Token,
+    proto::{
+        queue::{Answer, Grant, TakeOver, TakenOver},
+        quorum::{Ballot, Step},
+        rule::{Rule, kept},
+    },
+};
+
+use crate::{
+    QuorumStore,
+    acquire::{Asking, Event, Outcome},
+    background::TakingBack,
+    error::Status,
+    holds::{Held, Releasing},
+    members::{Call, Told, within},
+};
+
+impl QuorumStore {
+    pub(crate) async fn take_over_by_majority(
+        &self,
+        name: &LockName,
+        over: &TakeOver,
+    ) -> Result<TakenOver, Fault> {
+        self.until_marked(|| self.ballot_over(name, over)).await
+    }
+
+    async fn ballot_over(
+        &self,
+        name: &LockName,
+        over: &TakeOver,
+    ) -> Result<Outcome<TakenOver>, Fault> {
+        let (attempt, held) = self.attempt_of(name, &over.owner);
+        let known = held.as_ref().map(|held| held.token);
+        let sent = TakeOver {
+            // From now on, not from the answer: a member that lost the hold may get it back meanwhile.
+            from: self.shared.holds.leaving(&over.from).owner(),
+            owner: attempt.owner(),
+            label: held.as_ref().map_or_else(|| over.label.clone(), |held| held.label.clone()),
+            ..over.clone()
+        };
+        let options = &self.shared.options;
+        let limit = options.limit(over.ttl);
+        let events = self.members.iter().cloned().enumerate().map(|(member, store)| {
+            let (name, sent) = (name.clone(), sent.clone());
+            let asks = async move { store.take_over(&name, &sent).await };
+            let asks = within(options.clock.clone(), limit, asks);
+            Box::pin(asks.map(move |answer| event(member, answer))) as Call<_>
+        });
+        let ballot = Ballot::of_take_over(self.members.len(), known);
+        let mut asking = Asking::new(self, name, sent.as_ask(), attempt, ballot, events.collect());
+        asking.has_joined(held.as_ref());
+        let mut unfinished = asking.unfinished(known);
+        let outcome = asking.count_over(over, known).await;
+        unfinished.is_over();
+        Ok(outcome)
+    }
+
+    /// The old owner has nothing any more. What members have of it that did not say so is taken back,
+    /// and what an ask brings them that is still on its way.
+    fn ends(&self, name: &LockName, old: &Owner, statuses: &[Status], limit: Duration) {
+        let options = &self.shared.options;
+        let Releasing { attempt, lease, late } =
+            self.shared.holds.releasing(old, Duration::ZERO, options.now());
+        let again = TakingBack {
+            clock: options.clock.clone(),
+            limit: options.member_limit,
+            name: name.clone(),
+            owner: attempt.owner(),
+            ttl: lease.unwrap_or(self.shared.charter.longest),
+            keep: Duration::ZERO,
+        };
+        for (member, status) in statuses.iter().enumerate() {
+            let late = late.contains(&member);
+            if !late && !status.is_no_answer() {
+                continue;
+            }
+            if !matches!(status, Status::Silent) {
+                self.release_again(&again, member, late);
+                continue;
+            }
+            // It may still give it over, unless it has to let go before.
+            let (quorum, again, clock) = (self.clone(), again.clone(), options.clock.clone());
+            let answered = clock.now().saturating_add(limit);
+            drop(self.shared.background.run(async move {
+                clock.sleep_until(answered).await;
+                quorum.release_again(&again, member, late);
+            }));
+        }
+    }
+}
+
+/// A member that gave it over has granted it.
+fn event(member: usize, answer: Result<TakenOver, Fault>) -> Event {
+    let answer = match answer {
+        Ok(TakenOver::NotHeld) => return Event::NotHeld { member },
+        Ok(TakenOver::Granted(Grant { token, left, others_waiting })) => {
+            Ok(Answer::Granted { token, left, others_waiting })
+        }
+        Err(fault) => Err(fault),
+    };
+    Event::Voted(Told { member, answer })
+}
+
+impl Asking<'_> {
+    async fn count_over(mut self, over: &TakeOver, known: Option<Token>) -> Outcome<TakenOver> {
+        match self.end().await {
+            Step::Won { token, left } => {
+                self.quorum.ends(self.name, &over.from, &self.statuses, self.limit);
+                let others_waiting = self.others_waiting;
+                let held = Held { detached: over.detached, ..Held::of(&self.ask, token) };
+                self.won(held);
+                Outcome::Done(TakenOver::Granted(Grant { token, left, others_waiting }))
+            }
+            _ => {
+                // There is no majority any more, and for what reason the others may still say.
+                if !self.ballot.is_lost() {
+                    self.hear_all().await;
+                }
+                if self.ballot.is_lost() {
+                    self.lost(over).await;
+                    return Outcome::Done(TakenOver::NotHeld);
+                }
+                self.undecided(over, known).await
+            }
+        }
+    }
+
+    /// No majority has it for either owner. What is left of it frees the name for others at once.
+    async fn lost(mut self, over: &TakeOver) {
+        while let Some(Some(event)) = self.events.next().now_or_never() {
+            self.heard(event);
+        }
+        let (quorum, name) = (self.quorum, self.name);
+        // What a member came back without after a restart is why.
+        quorum.assemble_now_and_then();
+        quorum.ends(name, &over.from, &self.statuses, Duration::ZERO);
+        let now = quorum.shared.options.now();
+        let new = quorum.shared.holds.releasing(&over.owner, Duration::ZERO, now);
+        self.in_doubt_before |= !new.late.is_empty();
+        if self.may_hold_anywhere() && kept(Rule::PartialWinGivenBack) {
+            self.give_back().await;
+        }
+    }
+
+    /// Too few said anything. Whoever asked repeats it, and is answered the same, or releases both
+    /// owners: so nothing is taken back yet.
+    async fn undecided(self, over: &TakeOver, known: Option<Token>) -> Outcome<TakenOver> {
+        let (holds, attempt) = (&self.quorum.shared.holds, self.attempt);
+        let until = self.quorum.shared.options.now().saturating_add(over.ttl);
+        let doubtful: Vec<_> = self.doubtful().collect();
+        let outcome = self.failed("gave over", known).await;
+        match &outcome {
+            Outcome::Failed(fault, _) if fault.kind() == FaultKind::InDoubt => {
+                holds.may_come_late(attempt, doubtful, until);
+            }
+            _ => holds.stays(&over.from),
+        }
+        outcome
+    }
+}
