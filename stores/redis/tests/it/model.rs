@@ -121,6 +121,9 @@ impl Both<'_> {
                 let ask = self.ask(number);
                 self.said.push(format!("{ask:?}"));
                 let rules = self.rules(|rules, at| rules.acquire(&ask, client(), at));
+                if rules == Err(QueueError::OtherMode) {
+                    self.offers();
+                }
                 let rules = rules.map(|(answer, _)| answer).map_err(fault);
                 let mut ours = ask.clone();
                 if let (Intent::Wait { place: place @ Some(_) }, Some((_, ours))) =
