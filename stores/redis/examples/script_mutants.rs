@@ -25,6 +25,7 @@ const TESTS: [&[&str]; 3] = [
         "together::a_clock",
         "together::what_is",
         "take_over::a_record",
+        "take_over::a_repeat_says",
         "take_over::it_is_shown",
         "take_over::what_was_taken_over_can",
     ],

@@ -14,6 +14,7 @@ use tenure_testkit::server::redis::Reply;
 
 use crate::{
     scenes::{Lock, ME, ME_NEXT, OTHER, TTL, WAIT, ask, owner, taking_over},
+    support::{PATIENCE, lock_keys, store},
     together::scripts,
 };
 
@@ -69,8 +70,7 @@ async fn it_takes_one_script_and_so_does_the_release_also_for_the_engine() {
         assert_eq!(held.len(), 1);
         lock.server.command(&["CONFIG", "RESETSTAT"]);
         assert_eq!(releases(ME_NEXT).await, Released::Released);
-        // The server may not know the script yet, and is then sent it in full.
-        assert!(scripts(&lock.server) <= 2, "{all:?}");
+        assert_eq!(scripts(&lock.server), 1, "{all:?}");
     }
 }
 
@@ -111,6 +111,35 @@ async fn a_shorter_lease_ends_its_keys_earlier_and_a_longer_one_later() {
             assert!(lasts > ttl / 2 && lasts <= most, "{lasts:?} for {ttl:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_repeat_says_what_is_left() {
+    for all in [ALONE, AMONG_OTHERS] {
+        let lock = Lock::new();
+        lock.is_held_by(all, Mode::Exclusive).await;
+        let over = taking_over(ME, ME_NEXT, Mode::Exclusive);
+        let first = lock.takes_over(&over).await;
+        let again = lock.takes_over(&TakeOver { ttl: TTL * 2, ..over }).await;
+        assert_eq!(again.token, first.token);
+        assert!(again.left > TTL / 2 && again.left <= TTL, "{again:?} after {first:?}");
+        assert_eq!(again.others_waiting, all.len() > 1);
+        assert!(lock.lasts() <= TTL + Duration::from_secs(60));
+    }
+}
+
+/// Clause 17, also for a process that never asked for the name.
+#[tokio::test]
+async fn who_took_over_hears_that_it_was_evicted() {
+    let lock = Lock::new();
+    lock.is_held_by(ALONE, Mode::Exclusive).await;
+    let heir = store(&lock.server.url());
+    let mut evictions = heir.evictions();
+    let over = taking_over(ME, ME_NEXT, Mode::Exclusive);
+    heir.take_over(&lock.name, &over).await.unwrap();
+    lock.store.evict(&lock.name).await.unwrap();
+    // The name, or that it may have missed one while it began to listen.
+    tokio::time::timeout(PATIENCE, evictions.next()).await.unwrap();
 }
 
 /// The second round of a quorum comes after a take-over too.
@@ -154,7 +183,7 @@ async fn nothing_is_left_of_the_place_that_the_new_owner_had() {
     assert!(!grant.others_waiting);
     assert!(lock.store.inspect(&lock.name).await.unwrap().waiters.is_empty());
     lock.store.release(&lock.name, &owner(ME_NEXT), Duration::ZERO).await.unwrap();
-    assert_eq!(crate::support::lock_keys(&lock.server), [] as [&str; 0]);
+    assert_eq!(lock_keys(&lock.server), [] as [&str; 0]);
 }
 
 /// As after a restore without its end: whoever has its owner gives it one.
