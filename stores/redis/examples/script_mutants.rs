@@ -18,7 +18,17 @@ use std::{
 
 /// What is run against each mutant until something notices it: first what is quick.
 const TESTS: [&[&str]; 3] = [
-    &["over::", "model::", "senseless::", "together::a_clock", "together::what_is"],
+    &[
+        "over::",
+        "model::",
+        "senseless::",
+        "together::a_clock",
+        "together::what_is",
+        "take_over::a_record",
+        "take_over::a_repeat_says",
+        "take_over::it_is_shown",
+        "take_over::what_was_taken_over_can",
+    ],
     &["conformance::plain::"],
     &["refusals::"],
 ];

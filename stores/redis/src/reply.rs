@@ -7,7 +7,9 @@ use tenure_core::{
     Token,
     proto::{
         Renewed,
-        queue::{Answer, Contender, Place, QueueError, Raised, Released, Snapshot},
+        queue::{
+            Answer, Contender, Grant, Place, QueueError, Raised, Released, Snapshot, TakenOver,
+        },
         time::ceil_millis,
     },
 };
@@ -45,8 +47,13 @@ impl Reply {
 
     /// Whether the script for a lock that is nobody else's found others there.
     pub(crate) fn is_crowd(&self) -> bool {
+        self.says("crowd")
+    }
+
+    /// Whether this word is all of it.
+    fn says(&self, only: &str) -> bool {
         let Self::Fields(fields) = self else { return false };
-        matches!(fields.0.as_slice(), [Value::BulkString(word)] if word == b"crowd")
+        matches!(fields.0.as_slice(), [Value::BulkString(word)] if word == only.as_bytes())
     }
 
     /// Whether the name is granted and was nobody else's.
@@ -79,6 +86,19 @@ impl Reply {
             }
             "mode" => Err(Refused::Queue(QueueError::OtherMode)),
             _ => Err(Refused::Corrupt),
+        }
+    }
+
+    /// The answer to a take-over for a lease of `ttl`.
+    pub(crate) fn taken_over(self, ttl: Duration) -> Parsed<TakenOver> {
+        if self.says("not-held") {
+            return Ok(TakenOver::NotHeld);
+        }
+        match self.answer(ttl)? {
+            Answer::Granted { token, left, others_waiting } => {
+                Ok(TakenOver::Granted(Grant { token, left, others_waiting }))
+            }
+            Answer::Busy { .. } => Err(Refused::Corrupt),
         }
     }
 
@@ -223,6 +243,29 @@ mod tests {
             let reply = Reply::to(b"owner", text(record)).unwrap();
             assert!(matches!(reply.answer(TTL), Err(Refused::Granted)), "{record}");
         }
+    }
+
+    #[test]
+    fn a_take_over_is_granted_as_an_ask_is_or_finds_nothing() {
+        let nothing = reply(vec![text("not-held")]).taken_over(TTL);
+        assert_eq!(nothing.unwrap(), TakenOver::NotHeld);
+        let token = Token::from_time(1_700_000_000_000_000).unwrap();
+        let granted =
+            |left, others_waiting| TakenOver::Granted(Grant { token, left, others_waiting });
+        let alone = Reply::to(b"owner", text("ownersr1700000000000000 label")).unwrap();
+        assert_eq!(alone.taken_over(TTL).unwrap(), granted(TTL, false));
+        let fields =
+            vec![text("granted"), text("1700000000000000"), Value::Int(250), Value::Int(1)];
+        let left = Duration::from_millis(250);
+        assert_eq!(reply(fields).taken_over(TTL).unwrap(), granted(left, true));
+        let mode = reply(vec![text("mode")]).taken_over(TTL);
+        assert!(matches!(mode, Err(Refused::Queue(QueueError::OtherMode))));
+        let busy = vec![text("busy"), Value::Int(1), Value::Int(0), text("")];
+        for fields in [busy, vec![text("not-held"), text("x")], vec![text("corrupt")], vec![]] {
+            assert!(matches!(reply(fields).taken_over(TTL), Err(Refused::Corrupt)));
+        }
+        let unreadable = reply(vec![text("granted")]).taken_over(TTL);
+        assert!(matches!(unreadable, Err(Refused::Granted)));
     }
 
     #[test]

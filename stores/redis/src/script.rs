@@ -60,6 +60,8 @@ scripts! {
     RENEW = "refused" "corrupt" "look" "renew_lone" "crowd" "save" "enter" "renew";
     /// Writes a greater token into a hold.
     RAISE = "refused" "clock" "corrupt" "look" "raise_lone" "crowd" "save" "enter" "raise";
+    /// Makes a hold another owner's.
+    TAKE_OVER = "refused" "clock" "corrupt" "look" "take_over_lone" "crowd" "save" "enter" "take_over";
     /// Takes a name from all who hold it.
     EVICT = "refused" "senseless" "look" "evict_lone" "crowd" "save" "evict";
     /// Shows who holds a name and who waits for it. It writes nothing.

@@ -16,7 +16,7 @@ use tenure_core::{
         Renewed,
         queue::{
             Answer, Ask, Client, Contender, Intent, Limits, Mode, QueueError, Raised, Released,
-            Snapshot, Together,
+            Snapshot, TakeOver, TakenOver, Together,
         },
         time::ceil_millis,
     },
@@ -181,7 +181,7 @@ impl RedisStore {
         if first && !permits && !crowded_names.contains(name) {
             let owner = wire::owner(&ask.owner);
             let mut call = self.call(name, &[Key::Lock, Key::Clock]);
-            begin(&mut call, &owner, ask);
+            begin(&mut call, &owner, ask).argument(&[wire::manner(ask).as_bytes()]);
             let reply = self.run(&script::ACQUIRE_ALONE, &owner, call).await?;
             if !reply.is_crowd() {
                 let answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
@@ -205,7 +205,7 @@ impl RedisStore {
     ) -> Result<Answer, Fault> {
         let owner = wire::owner(&ask.owner);
         let mut call = self.call(name, &keys::ALL);
-        begin(&mut call, &owner, ask);
+        begin(&mut call, &owner, ask).argument(&[wire::manner(ask).as_bytes()]);
         call.argument(&[wire::mode(ask.mode).as_bytes()]);
         call.argument(&[wire::place(ask.intent).as_bytes()]);
         // Nobody is told who does not wait.
@@ -251,10 +251,10 @@ impl RedisStore {
     }
 }
 
-/// The arguments that every ask begins with.
-fn begin(call: &mut Call, owner: &OwnerText, ask: &Ask) {
+/// The arguments that every ask begins with: what its record is made of.
+fn begin<'a>(call: &'a mut Call, owner: &OwnerText, ask: &Ask) -> &'a mut Call {
     call.argument(&[owner, wire::mark(ask).as_bytes()]).number(ceil_millis(ask.ttl));
-    call.argument(&[b" ", ask.label.as_bytes()]).argument(&[wire::manner(ask).as_bytes()]);
+    call.argument(&[b" ", ask.label.as_bytes()])
 }
 
 fn capabilities(limits: &Limits) -> Capabilities {
@@ -270,7 +270,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         notices_death: false,
         raise: true,
         together: true,
-        detach: false,
+        detach: true,
         kinds_meet: limits.kinds_meet,
         incarnation: true,
         tells_evictions: true,
@@ -354,12 +354,25 @@ impl Store for RedisStore {
         self.ask(name, ask, Some(&wire::owner(owner))).await
     }
 
-    async fn take_over(
-        &self,
-        _: &LockName,
-        _: &tenure_core::proto::queue::TakeOver,
-    ) -> Result<tenure_core::proto::queue::TakenOver, Fault> {
-        Err(tenure_core::store::no_detaching())
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        let owner = wire::owner(&over.owner);
+        let mut call = self.call(name, &keys::ALL);
+        begin(&mut call, &owner, &over.as_ask());
+        call.argument(&[wire::mode(over.mode).as_bytes()]);
+        call.argument(&[self.shared.limits.as_bytes()]).argument(&[&wire::owner(&over.from)]);
+        // Nothing here belongs to a process, so nothing has to be detached from one.
+        let reply = self.run(&script::TAKE_OVER, &owner, call).await?;
+        let alone = reply.is_alone();
+        let taken = reply.taken_over(over.ttl).map_err(|refused| self.refused(refused))?;
+        if matches!(taken, TakenOver::Granted(_)) {
+            let crowded_holds = &self.shared.crowded_holds;
+            crowded_holds.remove(&over.from);
+            if !alone {
+                crowded_holds.insert(over.owner);
+            }
+            self.listen();
+        }
+        Ok(taken)
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {

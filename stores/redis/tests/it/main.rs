@@ -21,6 +21,7 @@ mod senseless;
 mod server_faults;
 mod sick;
 mod support;
+mod take_over;
 #[cfg(feature = "tls")]
 mod tls;
 mod together;

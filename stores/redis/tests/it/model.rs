@@ -8,7 +8,7 @@ use tenure_core::{
         Renewed, Timestamp,
         queue::{
             Answer, Ask, Client, Intent, Kind, Limits, Mode, Moment, NameState, Order, Place,
-            Presence, QueueError, Released, Snapshot,
+            Presence, QueueError, Released, Snapshot, TakeOver, TakenOver,
         },
     },
     store::Renewal,
@@ -121,6 +121,9 @@ impl Both<'_> {
                 let ask = self.ask(number);
                 self.said.push(format!("{ask:?}"));
                 let rules = self.rules(|rules, at| rules.acquire(&ask, client(), at));
+                if rules == Err(QueueError::OtherMode) {
+                    self.offers();
+                }
                 let rules = rules.map(|(answer, _)| answer).map_err(fault);
                 let mut ours = ask.clone();
                 if let (Intent::Wait { place: place @ Some(_) }, Some((_, ours))) =
@@ -183,6 +186,20 @@ impl Both<'_> {
                     |holders| shown(&Snapshot { holders, waiters: Vec::new() }).0.join(", ");
                 self.both(Ok(shown(rules)), store.map(shown).map_err(said));
             }
+            87..93 => {
+                let over = self.take_over(who);
+                self.said.push(format!("{over:?}"));
+                let rules = self.rules(|rules, at| rules.take_over(&over, client(), at));
+                let rules = rules.map(|(taken, _)| taken).map_err(fault);
+                self.offers();
+                let store = store.take_over(&name, &over).await;
+                if let (Ok(TakenOver::Granted(rules)), Ok(TakenOver::Granted(store))) =
+                    (&rules, &store)
+                {
+                    self.same(rules.token, store.token);
+                }
+                self.both(taken(rules), taken(store));
+            }
             _ => self.ends(),
         }
         let rules = self.rules(|rules, at| rules.inspect(at));
@@ -221,6 +238,18 @@ impl Both<'_> {
             ttl: *self.random.choose(&[TTL, TTL / 10]),
             label: number.to_string(),
         }
+    }
+
+    /// To anybody, who may hold or wait, most often in the mode in which it is held.
+    fn take_over(&mut self, from: Owner) -> TakeOver {
+        let Ask { owner, kind, mode, ttl, label, .. } = {
+            let number = self.random.below(self.owners) as u8;
+            self.ask(number)
+        };
+        let held = self.rules.holders.iter().find(|holder| [owner, from].contains(&holder.owner));
+        let held = held.map(|holder| holder.mode).filter(|_| self.random.happens(900));
+        let mode = held.unwrap_or(mode);
+        TakeOver { from, owner, kind, mode, ttl, label, detached: self.random.happens(500) }
     }
 
     /// Lets one hold, offer or place be over.
@@ -292,6 +321,13 @@ fn answer(answer: Result<Answer, Fault>) -> Told {
     }
 }
 
+fn taken(taken: Result<TakenOver, Fault>) -> Told {
+    Ok(match taken.map_err(said)? {
+        TakenOver::Granted(grant) => format!("taken over, others {}", grant.others_waiting),
+        TakenOver::NotHeld => "not held".to_owned(),
+    })
+}
+
 fn released(released: Released) -> String {
     format!("{released:?}")
 }
@@ -306,10 +342,12 @@ fn renewed(renewed: Renewed) -> String {
 /// Holders in any order, waiters in theirs.
 fn shown(snapshot: &Snapshot) -> (Vec<String>, Vec<String>) {
     let holders = snapshot.holders.iter();
-    let holders = holders.map(|one| format!("{} {:?} {}", one.label, one.mode, one.lingering));
+    let holders =
+        holders.map(|one| format!("{} {:?} {:?} {}", one.label, one.kind, one.mode, one.lingering));
     let mut holders: Vec<_> = holders.collect();
     holders.sort_unstable();
-    let waiters = snapshot.waiters.iter().map(|one| format!("{} {:?}", one.label, one.mode));
+    let waiters =
+        snapshot.waiters.iter().map(|one| format!("{} {:?} {:?}", one.label, one.kind, one.mode));
     (holders, waiters.collect())
 }
 

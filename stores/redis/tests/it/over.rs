@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tenure_core::{
     FaultKind, Store, Token,
-    proto::queue::{Answer, Intent, Mode, Released, Together},
+    proto::queue::{Answer, Intent, Mode, Released, TakenOver, Together},
 };
 use tenure_testkit::server::redis::Reply;
 
 use crate::{
-    scenes::{Lock, ME, ME_NEXT, OTHER, WAIT, ask, owner},
+    scenes::{Lock, ME, ME_NEXT, OTHER, WAIT, ask, owner, taking_over},
     support::micros,
 };
 
@@ -149,6 +149,13 @@ async fn tokens_rise_by_every_way_of_granting_while_the_clock_is_behind() {
         let next = ask(to, Mode::Exclusive, WAIT);
         granted(&lock.store.turn(&lock.name, &owner(from), &next).await.unwrap())
     };
+    let take_over = async |from, to| {
+        let over = taking_over(from, to, Mode::Exclusive);
+        match lock.store.take_over(&lock.name, &over).await.unwrap() {
+            TakenOver::Granted(grant) => grant.token,
+            TakenOver::NotHeld => panic!("it is held"),
+        }
+    };
     // Each way twice: what one leaves, the next has to exceed.
     for _ in 0..2 {
         let alone = granted(&lock.asks(ME, Intent::Try).await);
@@ -156,7 +163,11 @@ async fn tokens_rise_by_every_way_of_granting_while_the_clock_is_behind() {
         assert_eq!(granted(&lock.asks(ME, Intent::Try).await), alone, "it is asked again");
         rises("a turn alone", turn(ME, ME_NEXT).await);
         rises("another turn alone", turn(ME_NEXT, ME).await);
+        rises("a take-over alone", take_over(ME, ME_NEXT).await);
+        rises("another take-over alone", take_over(ME_NEXT, ME).await);
         lock.line(&[OTHER, OTHER + 1]).await;
+        rises("a take-over among others", take_over(ME, ME_NEXT).await);
+        rises("another take-over among others", take_over(ME_NEXT, ME).await);
         lock.releases(ME).await;
         rises("a claim", granted(&lock.asks(OTHER, WAIT).await));
         lock.releases(OTHER).await;
@@ -206,6 +217,12 @@ async fn what_makes_no_sense_is_granted_to_nobody() {
             let ask = ask(ME, Mode::Exclusive, intent);
             let fault = lock.store.acquire(&lock.name, &ask).await.unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Corrupt, "{words:?}: {fault}");
+        }
+        let over = taking_over(OTHER, ME, Mode::Exclusive);
+        match lock.store.take_over(&lock.name, &over).await {
+            // A record that is there and has no owner is not of this one.
+            Ok(taken) => assert_eq!((words[0].as_str(), taken), ("SET", TakenOver::NotHeld)),
+            Err(fault) => assert_eq!(fault.kind(), FaultKind::Corrupt, "{words:?}: {fault}"),
         }
         if words[0] == "SET" {
             let fault = lock.store.inspect(&lock.name).await.unwrap_err();

@@ -183,6 +183,18 @@ async fn with_a_command_for_some_keys_alone_a_call_is_done_or_leaves_everything_
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
+/// Several names at once are in doubt then, of which there is another test.
+#[tokio::test]
+async fn with_set_for_the_clock_alone_a_hold_stays_whose_it_is() {
+    let table = Table::new(RedisServer::start());
+    let user = table.user_without("set", &["clock"]);
+    for scene in SCENES {
+        for action in ACTIONS.into_iter().filter(|action| *action != Action::Together) {
+            table.refuses(&user, (scene, action), &[], &[]).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_takes_no_writes_does_all_of_a_call_or_nothing() {
     // A folder in the place of its file keeps the server from saving its data.

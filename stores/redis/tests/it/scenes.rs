@@ -7,7 +7,8 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Ask, Intent, Kind, Mode, Order, Place, Raised, Released, Snapshot, Together,
+            Answer, Ask, Grant, Intent, Kind, Mode, Order, Place, Raised, Released, Snapshot,
+            TakeOver, TakenOver, Together,
         },
     },
     store::Renewal,
@@ -20,7 +21,7 @@ use crate::support::{name, store};
 /// Longer than any test.
 pub(crate) const TTL: Duration = Duration::from_secs(600);
 pub(crate) const ME: u8 = 0;
-/// Another proof of the same task: a turn goes from one to the other.
+/// Another proof of the same task: a turn and a take-over go from one to the other.
 pub(crate) const ME_NEXT: u8 = 1;
 /// The first of the others.
 pub(crate) const OTHER: u8 = 10;
@@ -103,6 +104,8 @@ pub(crate) enum Action {
     WaitForPermit,
     Together,
     Turn,
+    TakeOver,
+    TakeOverToRead,
     Renew,
     Release,
     Keep,
@@ -111,7 +114,7 @@ pub(crate) enum Action {
     Inspect,
 }
 
-pub(crate) const ACTIONS: [Action; 14] = [
+pub(crate) const ACTIONS: [Action; 16] = [
     Action::Try,
     Action::Wait,
     Action::WaitAtPlace,
@@ -120,6 +123,8 @@ pub(crate) const ACTIONS: [Action; 14] = [
     Action::WaitForPermit,
     Action::Together,
     Action::Turn,
+    Action::TakeOver,
+    Action::TakeOverToRead,
     Action::Renew,
     Action::Release,
     Action::Keep,
@@ -136,6 +141,12 @@ pub(crate) fn ask(number: u8, mode: Mode, intent: Intent) -> Ask {
     let label = number.to_string();
     let (kind, order) = (Kind::Mutex, Order::Fifo);
     Ask { owner: owner(number), kind, mode, order, intent, ttl: TTL, label }
+}
+
+pub(crate) fn taking_over(from: u8, to: u8, mode: Mode) -> TakeOver {
+    let Ask { owner, kind, ttl, label, .. } = ask(to, mode, Intent::Try);
+    let from = self::owner(from);
+    TakeOver { from, owner, kind, mode, ttl, label, detached: false }
 }
 
 pub(crate) const WAIT: Intent = Intent::Wait { place: None };
@@ -249,6 +260,9 @@ impl Action {
     pub(crate) async fn call(self, store: &RedisStore, name: &LockName) -> Result<Done, Fault> {
         let asked =
             async |mode, intent| store.acquire(name, &ask(ME, mode, intent)).await.map(Done::Asked);
+        let taken = async |mode| {
+            store.take_over(name, &taking_over(ME, ME_NEXT, mode)).await.map(Done::TakenOver)
+        };
         match self {
             Self::Try => asked(Mode::Exclusive, Intent::Try).await,
             Self::Wait => asked(Mode::Exclusive, WAIT).await,
@@ -268,6 +282,8 @@ impl Action {
                 let next = ask(ME_NEXT, Mode::Exclusive, WAIT);
                 store.turn(name, &owner(ME), &next).await.map(Done::Asked)
             }
+            Self::TakeOver => taken(Mode::Exclusive).await,
+            Self::TakeOverToRead => taken(Mode::Shared).await,
             Self::Renew => {
                 let hold = Renewal { name: name.clone(), owner: owner(ME), ttl: TTL * 2 };
                 Ok(Done::Renewed(store.renew(&[hold]).await.remove(0)))
@@ -291,6 +307,7 @@ impl Action {
 pub(crate) enum Done {
     Asked(Answer),
     Together(Together),
+    TakenOver(TakenOver),
     Renewed(Renewed),
     Released(Released),
     Kept(Released),
@@ -323,6 +340,12 @@ impl Done {
                 assert_eq!(mine.and_then(|mine| mine.token), Some(grants[0].token));
             }
             Self::Together(_) => assert_eq!(now.holders.len(), before.holders.len()),
+            Self::TakenOver(TakenOver::Granted(Grant { token, .. })) => {
+                assert_eq!(mine.map(|mine| mine.label.clone()), Some(ME_NEXT.to_string()));
+                assert_eq!(mine.and_then(|mine| mine.token), Some(*token));
+                assert!(before.holders.iter().all(|one| one.token < Some(*token)));
+            }
+            Self::TakenOver(TakenOver::NotHeld) => assert!(mine.is_none()),
             Self::Renewed(renewed) => {
                 assert_eq!(matches!(renewed, Renewed::Renewed { .. }), held);
             }

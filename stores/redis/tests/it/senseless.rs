@@ -7,7 +7,7 @@ use tenure_core::{
     Fault, FaultKind, Owner, Store, Token,
     proto::{
         Renewed,
-        queue::{Answer, Intent, Mode, Raised, Snapshot, Together},
+        queue::{Answer, Intent, Mode, Raised, Snapshot, TakenOver, Together},
     },
     store::Renewal,
 };
@@ -72,6 +72,7 @@ fn grants(done: &Done, before: &Snapshot) -> bool {
     let token = match done {
         Done::Asked(Answer::Granted { token, .. }) => *token,
         Done::Together(Together::Granted(grants)) => grants[0].token,
+        Done::TakenOver(TakenOver::Granted(grant)) => grant.token,
         _ => return false,
     };
     before.holders.iter().all(|holder| holder.token != Some(token))

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How many scripts the server has run since it was last asked to forget.
-fn scripts(server: &RedisServer) -> u64 {
+pub(crate) fn scripts(server: &RedisServer) -> u64 {
     let Reply::Text(text) = server.command(&["INFO", "commandstats"]) else { return 0 };
     let calls = |line: &str| {
         let line = line.strip_prefix("cmdstat_eval").map(|line| line.trim_start_matches("sha"))?;
