@@ -26,6 +26,7 @@ macro_rules! rules {
                 Self::LateGrantGivenBack,
                 Self::RenewalMakesNoMajority,
                 Self::DowngradeByMajority,
+                Self::TakeOverByMajority,
             ];
 
             /// The rule in one sentence.

@@ -34,6 +34,7 @@ fn simulation_of_quorums_breaks_no_promise() {
     let often = [counts.readers, counts.downgrades, counts.passes, counts.losses];
     assert!(counts.holds > seeds, "too little happened: {counts:?}");
     assert!(often.iter().all(|count| *count > seeds / 50), "too little happened: {counts:?}");
+    assert!(counts.detached > 0 && counts.attached > 0, "too little happened: {counts:?}");
     assert!(counts.in_doubt > 0 && counts.fenced_off > 0, "too little happened: {counts:?}");
 }
 
@@ -55,6 +56,8 @@ const TROUBLES: &[Kind] = &[
     Kind::AcquireDropped,
     Kind::ReleaseDropped,
     Kind::DowngradeDropped,
+    Kind::DetachDropped,
+    Kind::AttachDropped,
 ];
 
 /// Shows the seed in `TENURE_SIM_SEED` line by line, or some other.

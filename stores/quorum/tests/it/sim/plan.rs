@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub(super) quick: bool,
     /// Whether leases are so long that nothing is ever free because its lease ended.
     pub(super) long: bool,
+    /// In how many of a thousand ends a hold is detached.
+    pub(super) detaches: u32,
     pub(super) locks: Locks,
 }
 
@@ -65,8 +67,8 @@ impl Plan {
             acquire_polls: 16,
             release_polls: 6,
             runs: 0,
-            detaches: 0,
-            longest_detached: Duration::ZERO,
+            detaches: self.detaches,
+            longest_detached: Duration::from_millis(800),
             longest_stay: Duration::from_millis(1_500),
             halvings: 7,
             stalls: None,
@@ -140,6 +142,7 @@ impl Plan {
             drops: *random.choose(&[0, 100, 300]),
             quick: random.happens(200),
             long: random.happens(150),
+            detaches: *random.choose(&[0, 0, 100, 400]),
             // A writer that lets readers in asks anew, so it may bring back what was taken away.
             locks: if evictions { Locks::Mutex } else { locks },
         }

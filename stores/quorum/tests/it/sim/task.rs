@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{AcquireError, Guard, proto::queue::Mode};
 use tenure_testkit::{
     Random,
-    sim::client::{Asked, LONGEST_GRACE, Locks, Post, Terms, acquire, hold_both},
+    sim::client::{Asked, LONGEST_GRACE, Locks, Post, Terms, acquire, hold_both, take_up},
 };
 
 use super::{plan::Plan, world::World};
@@ -16,6 +16,9 @@ pub(super) async fn work(post: Arc<Post>, world: Arc<World>, index: u64, mut ran
     for _ in 0..plan.rounds {
         let longest = Duration::from_millis(if plan.quick { 4 } else { 100 });
         let Some(name) = post.next_round(longest, random).await else { return };
+        if plan.detaches > 0 && take_up(&post, random).await {
+            continue;
+        }
         let terms = draw(plan, random);
         let asked = Asked::new(&post, index, &name);
         let asking = ask(&post, &asked, &terms);
