@@ -345,12 +345,6 @@ pub fn check_together(asks: &[(LockName, Ask)]) -> Result<(), Fault> {
     Err(Fault::new(FaultKind::Misconfigured, what, cure))
 }
 
-/// What a store answers that declares no [`Capabilities::detach`], where it has no more to say.
-#[must_use]
-pub fn no_detaching() -> Fault {
-    NO_DETACHING.into()
-}
-
 /// What a store answers that declares no [`Capabilities::together`].
 #[must_use]
 pub fn not_together() -> Fault {
