@@ -1,5 +1,7 @@
 //! How the command ends: its exit codes, and the failures that lead to them.
 
+use tenure::HandleError;
+
 /// `doctor` found a promise that does not hold.
 pub(crate) const UNHEALTHY: u8 = 1;
 /// The command line or the configuration makes no sense.
@@ -29,6 +31,9 @@ pub(crate) enum Failure {
     /// The lock is somebody else's.
     #[error("{what}")]
     Busy { what: String, code: u8 },
+    /// Nothing is held by a handle any more.
+    #[error("{0}")]
+    Lost(String),
     /// A signal came before the command was started.
     #[error("interrupted while waiting for the lock")]
     Interrupted { signal: i32 },
@@ -45,10 +50,22 @@ impl Failure {
         Self::Failed(what.to_string())
     }
 
+    /// Why a handle did not do what it is for.
+    pub(crate) fn by_handle(error: &HandleError) -> Self {
+        let what = error.to_string();
+        match error {
+            HandleError::Lost(_) => Self::Lost(what),
+            HandleError::Setting(_) => Self::Usage(what),
+            HandleError::InDoubt(_) => Self::Away(what),
+            _ => Self::Failed(what),
+        }
+    }
+
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Usage(_) => USAGE,
             Self::Busy { code, .. } => *code,
+            Self::Lost(_) => LOST,
             Self::Interrupted { signal } => by_signal(*signal),
             Self::Away(_) | Self::Failed(_) => FAILED,
         }

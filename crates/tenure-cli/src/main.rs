@@ -6,11 +6,12 @@ compile_error!("the tenure command needs Unix process groups: build it for Linux
 mod args;
 mod commands;
 mod exit;
+mod handle;
 mod output;
 mod run;
 mod settings;
 
-use std::process::ExitCode;
+use std::{env, ffi::OsString, process::ExitCode};
 
 use clap::Parser;
 
@@ -19,11 +20,25 @@ fn main() -> ExitCode {
     if let Some(code) = run::play_role() {
         return code;
     }
-    let cli = args::Cli::parse();
+    let words: Vec<OsString> = env::args_os().collect();
+    let cli = match args::Cli::try_parse_from(&words) {
+        // Everybody may read the words; nobody has to read them once more in what is said of them.
+        Ok(_) if handle::words::has_one(&words) => return refuse(),
+        Err(error) if error.use_stderr() && handle::words::may_show_one(&words) => return refuse(),
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     let voice = output::Voice::new(&cli.common);
     let code = commands::dispatch(cli, &voice).unwrap_or_else(|failure| {
         voice.failure(&failure);
         failure.code()
     });
     ExitCode::from(code)
+}
+
+/// Refuses a command line with a secret on it.
+fn refuse() -> ExitCode {
+    let failure = exit::Failure::Usage(handle::words::REFUSAL.to_owned());
+    output::refuse(&failure);
+    ExitCode::from(failure.code())
 }

@@ -30,6 +30,17 @@ pub(crate) enum Patience {
     Endless,
 }
 
+impl Patience {
+    fn new(asking: &args::Asking, default: Option<Duration>) -> Self {
+        match asking.wait.or(default) {
+            _ if asking.no_wait => Self::None,
+            Some(Duration::ZERO) => Self::None,
+            Some(wait) => Self::For(wait),
+            None => Self::Endless,
+        }
+    }
+}
+
 /// What kind of lock the command runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -46,15 +57,14 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn new(run: &args::Run) -> Result<Self, Failure> {
-        let take = run.take.unwrap_or(1);
-        match run.permits {
+    fn new(sharing: &args::Sharing) -> Result<Self, Failure> {
+        let take = sharing.take.unwrap_or(1);
+        match sharing.permits {
             Some(of) if take > of => Err(Failure::Usage(format!(
                 "{take} of {of} permits can never be had; take at most {of}"
             ))),
             Some(of) => Ok(Self::Permits { take, of }),
-            None if !run.all.is_empty() => Ok(Self::All),
-            None if run.shared => Ok(Self::Reader),
+            None if sharing.shared => Ok(Self::Reader),
             None => Ok(Self::Mutex),
         }
     }
@@ -77,18 +87,42 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn to_run(run: &args::Run, config: &Config) -> Result<Self, Failure> {
+    /// To run a command under the locks called `names`.
+    pub(crate) fn to_run(
+        run: &args::Run,
+        names: &[&LockName],
+        config: &Config,
+    ) -> Result<Self, Failure> {
+        let kind = if run.all.is_empty() { Kind::new(&run.sharing)? } else { Kind::All };
         Ok(Self {
-            kind: Kind::new(run)?,
+            kind,
             hold_at_least: run.hold_at_least,
             kill_when_lost: run.on_lost == args::OnLost::Kill,
             fair: run.fair,
-            ..Self::new(run.names(), &run.hold, config)?
+            ..Self::new(names.iter().copied(), &run.hold, config)?
         })
     }
 
     pub(crate) fn to_lead(elect: &args::Elect, config: &Config) -> Result<Self, Failure> {
         Self::new([&elect.name], &elect.hold, config)
+    }
+
+    /// To take a lock that no command runs under.
+    pub(crate) fn to_lock(lock: &args::Lock, config: &Config) -> Result<Self, Failure> {
+        let defaults = config.defaults_of(&lock.name);
+        Ok(Self {
+            kind: Kind::new(&lock.sharing)?,
+            ttl: defaults.ttl.unwrap_or(DEFAULT_TTL),
+            patience: Patience::new(&lock.asking, defaults.wait),
+            max_hold: None,
+            hold_at_least: None,
+            kill_when_lost: false,
+            grace: Duration::ZERO,
+            margin: Duration::ZERO,
+            busy_exit_code: busy_exit_code(&lock.asking, config),
+            fair: lock.fair,
+            label: lock.asking.label.clone(),
+        })
     }
 
     fn new<'a>(
@@ -116,29 +150,24 @@ impl Plan {
             Some(grace) => grace,
             None => DEFAULT_GRACE.min(certain / 4),
         };
-        let wait = hold.wait.or(shortest(|of| of.wait));
         Ok(Self {
             kind: Kind::Candidate,
             ttl,
-            patience: match wait {
-                _ if hold.no_wait => Patience::None,
-                Some(Duration::ZERO) => Patience::None,
-                Some(wait) => Patience::For(wait),
-                None => Patience::Endless,
-            },
+            patience: Patience::new(&hold.asking, shortest(|of| of.wait)),
             max_hold,
             hold_at_least: None,
             kill_when_lost: true,
             grace,
             margin: kill_margin(certain),
-            busy_exit_code: hold
-                .busy_exit_code
-                .or(config.run().busy_exit_code)
-                .unwrap_or(exit::BUSY),
+            busy_exit_code: busy_exit_code(&hold.asking, config),
             fair: false,
-            label: hold.label.clone(),
+            label: hold.asking.label.clone(),
         })
     }
+}
+
+fn busy_exit_code(asking: &args::Asking, config: &Config) -> u8 {
+    asking.busy_exit_code.or(config.run().busy_exit_code).unwrap_or(exit::BUSY)
 }
 
 /// How long before the deadline SIGKILL is sent, so that the group is gone by then.
@@ -160,7 +189,10 @@ mod tests {
         let words = format!("tenure run name {args} -- true");
         match Cli::try_parse_from(words.split(' ').filter(|word| !word.is_empty())).unwrap().command
         {
-            Command::Run(run) => Plan::to_run(&run, &config),
+            Command::Run(run) => {
+                let names: Vec<_> = run.names().collect();
+                Plan::to_run(&run, &names, &config)
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -13,6 +13,7 @@ use crate::{
     output::{Event, Voice},
     run::{
         acquire::acquire,
+        detaching::AtEnd,
         held::Held,
         signals::{ENDING, Signals},
         under_lock::UnderLock,
@@ -53,11 +54,12 @@ async fn lead(
     let look = async { tenure.election(name).leader().await.map_err(Failure::failed) };
     unless_ended(signals, look).await?;
     let names = [&args.name];
-    let under_lock = UnderLock { names: &names, command: &args.hold.command, tenure, plan, voice };
+    let under_lock =
+        UnderLock { names: &names, command: &args.hold.command, tenure, plan, voice, without: &[] };
     loop {
         let asked = Instant::now();
         let held = unless_ended(signals, campaign(args, plan, tenure, voice)).await?;
-        let done = under_lock.run(held, signals, asked.elapsed()).await?;
+        let done = under_lock.run(held, signals, asked.elapsed(), AtEnd::Release).await?;
         if !done.for_the_lock {
             return Ok(done.code);
         }

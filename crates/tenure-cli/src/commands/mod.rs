@@ -1,13 +1,17 @@
 //! One file for each subcommand.
 
+mod attach;
 mod break_;
 mod completions;
 mod doctor;
 mod elect;
+mod lock;
 mod ls;
 mod man;
+mod renew;
 mod run;
 mod show;
+mod unlock;
 
 use std::{future::Future, time::Duration};
 
@@ -16,6 +20,7 @@ use tenure::{Fault, LockName, Tenure, config::Config};
 use crate::{
     args::{Cli, Command, Common},
     exit::Failure,
+    handle::read::given,
     output::Voice,
     settings,
 };
@@ -32,6 +37,18 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
         Command::Run(args) => {
             let config = settings::load(&common)?;
             block_on(run::run(args, &config, voice))
+        }
+        Command::Lock(args) => {
+            let config = settings::load(&common)?;
+            block_on(lock::lock(&args, &config, voice))
+        }
+        Command::Renew(args) => {
+            let given = given(args.from.handle.as_deref())?;
+            with_store(&common, |tenure| renew::renew(given, args.lease, tenure, voice))
+        }
+        Command::Unlock(args) => {
+            let given = given(args.from.handle.as_deref())?;
+            with_store(&common, |tenure| unlock::unlock(given, tenure, voice))
         }
         Command::Elect(args) => {
             let config = settings::load(&common)?;

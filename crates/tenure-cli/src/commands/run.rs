@@ -2,14 +2,18 @@
 
 use std::time::Instant;
 
-use tenure::{LockName, config::Config};
+use tenure::{LockName, Tenure, config::Config};
 
+use super::attach::Attaching;
 use crate::{
     args,
     exit::Failure,
+    handle::VARIABLE,
     output::{Event, Voice},
     run::{
         acquire::acquire,
+        detaching::AtEnd,
+        held::Held,
         signals::{ENDING, Signals},
         under_lock::UnderLock,
     },
@@ -17,7 +21,13 @@ use crate::{
 };
 
 pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Result<u8, Failure> {
-    let plan = Plan::to_run(&args, config)?;
+    let attaching = if args.attach { Some(Attaching::of(&args)?) } else { None };
+    let names: Vec<LockName> = match &attaching {
+        Some(attaching) => vec![attaching.handle().name().clone()],
+        None => args.names().cloned().collect(),
+    };
+    let names: Vec<&LockName> = names.iter().collect();
+    let plan = Plan::to_run(&args, &names, config)?;
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = tokio::select! {
@@ -28,13 +38,14 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
     voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
 
     let asked = Instant::now();
-    let names: Vec<&LockName> = args.names().collect();
+    // A copy of the handle is no use to the command, and a secret that leaks.
+    let without: &[&str] = if args.attach { &[VARIABLE] } else { &[] };
     let held = tokio::select! {
-        held = acquire(&tenure, &names, &plan, voice) => held,
+        held = get(&tenure, attaching, &names, &plan, voice) => held,
         signal = signals.next() => Err(Failure::Interrupted { signal: signal as i32 }),
     };
     let done = match held {
-        Ok(held) => {
+        Ok((held, at_end)) => {
             let waited = asked.elapsed();
             let under_lock = UnderLock {
                 names: &names,
@@ -42,11 +53,26 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
                 tenure: &tenure,
                 plan: &plan,
                 voice,
+                without,
             };
-            under_lock.run(held, &mut signals, waited).await.map(|done| done.code)
+            under_lock.run(held, &mut signals, waited, at_end).await.map(|done| done.code)
         }
         Err(failure) => Err(failure),
     };
     super::leave(&tenure, &done).await;
     done
+}
+
+/// What the command runs under, and what becomes of that.
+async fn get(
+    tenure: &Tenure,
+    attaching: Option<Attaching>,
+    names: &[&LockName],
+    plan: &Plan,
+    voice: &Voice,
+) -> Result<(Held, AtEnd), Failure> {
+    match attaching {
+        Some(attaching) => attaching.attach(tenure, plan).await,
+        None => Ok((acquire(tenure, names, plan, voice).await?, AtEnd::Release)),
+    }
 }

@@ -118,6 +118,12 @@ fn sentence(event: &Event<'_>) -> String {
             format!("the command under {name} was ended by signal {signal}")
         }
         Event::Released { name } => format!("released {name}"),
+        Event::Detached { name, token, left, .. } => {
+            format!("{name} stays held for {} with token {token}, by its handle", length(left))
+        }
+        Event::FileStays { name, why } => {
+            format!("{name} was released, and its handle is worth nothing, but {why}")
+        }
         Event::ReleaseFailed { name, why } => format!("{name} may stay taken for a while: {why}"),
         Event::CampaignFailed { name, why } => {
             format!("no answer to the campaign for {name}, which goes on: {why}")

@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tenure::{
-    LockName,
+    Handle, LockName, Token,
     proto::{
         LostReason,
         queue::{Contender, Kind, Mode, Snapshot, Waiting},
@@ -37,6 +37,13 @@ pub(crate) fn event(event: &Event<'_>) -> String {
             json!({ "event": "ended", "name": name, "exit_code": code, "signal": signal })
         }
         Event::Released { name } => json!({ "event": "released", "name": name }),
+        Event::Detached { name, token, lease, left } => json!({
+            "event": "detached", "name": name, "token": token.to_string(),
+            "lease_ms": millis(lease), "remaining_ms": millis(left),
+        }),
+        Event::FileStays { name, why } => {
+            json!({ "event": "file_stays", "name": name, "message": why })
+        }
         Event::ReleaseFailed { name, why } => {
             json!({ "event": "release_failed", "name": name, "message": why })
         }
@@ -52,6 +59,7 @@ pub(crate) fn failure(failure: &Failure) -> String {
         Failure::Usage(_) => "usage",
         Failure::Busy { .. } => "busy",
         Failure::Interrupted { .. } => "interrupted",
+        Failure::Lost(_) => "handle_lost",
         Failure::Away(_) | Failure::Failed(_) => "error",
     };
     json!({ "event": kind, "message": failure.to_string(), "exit_code": failure.code() })
@@ -73,6 +81,28 @@ pub(crate) fn snapshot(name: &LockName, seen: &Snapshot) -> String {
 pub(crate) fn broken(name: &LockName, evicted: &[Contender]) -> String {
     let evicted: Vec<_> = evicted.iter().map(contender).collect();
     json!({ "name": name.as_str(), "evicted": evicted }).to_string()
+}
+
+/// The answer of `lock`, with the handle if that is not in a file.
+pub(crate) fn locked(handle: &Handle, token: Token, left: Duration, shows_handle: bool) -> String {
+    let mut answer = json!({
+        "name": handle.name().as_str(), "token": token.to_string(),
+        "lease_ms": millis(handle.lease()), "remaining_ms": millis(left),
+    });
+    if shows_handle {
+        answer["handle"] = handle.expose().into();
+    }
+    answer.to_string()
+}
+
+/// The answer of `renew`.
+pub(crate) fn renewed(name: &LockName, left: Duration) -> String {
+    json!({ "name": name.as_str(), "remaining_ms": millis(left) }).to_string()
+}
+
+/// The answer of `unlock`.
+pub(crate) fn unlocked(name: &LockName) -> String {
+    json!({ "name": name.as_str(), "released": true }).to_string()
 }
 
 /// The answer of `doctor`.

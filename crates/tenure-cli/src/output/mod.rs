@@ -32,6 +32,8 @@ pub(crate) enum Event<'a> {
     Lost { name: &'a str, reason: LostReason, fate: Fate },
     Ended { name: &'a str, code: u8, signal: Option<i32> },
     Released { name: &'a str },
+    Detached { name: &'a str, token: Token, lease: Duration, left: Duration },
+    FileStays { name: &'a str, why: &'a str },
     ReleaseFailed { name: &'a str, why: &'a str },
     CampaignFailed { name: &'a str, why: &'a str },
 }
@@ -79,9 +81,18 @@ impl Voice {
 
     /// Tells what happened, if it is wanted.
     pub(crate) fn event(&self, event: &Event<'_>) {
+        self.tell(event, self.wants(event));
+    }
+
+    /// Tells what happened, also if nobody asked for it but a person watches.
+    pub(crate) fn show(&self, event: &Event<'_>) {
+        self.tell(event, self.wants(event) || self.has_terminal());
+    }
+
+    fn tell(&self, event: &Event<'_>, wanted: bool) {
         if self.json {
             say(&json::event(event));
-        } else if self.wants(event) {
+        } else if wanted {
             say(&format!("tenure: {}", human::event(event)));
         }
     }
@@ -89,14 +100,16 @@ impl Voice {
     fn wants(&self, event: &Event<'_>) -> bool {
         match event {
             Event::Lost { .. } => true,
-            Event::Stopped { .. } | Event::ReleaseFailed { .. } | Event::CampaignFailed { .. } => {
-                !self.quiet
-            }
+            Event::Stopped { .. }
+            | Event::ReleaseFailed { .. }
+            | Event::CampaignFailed { .. }
+            | Event::FileStays { .. } => !self.quiet,
             Event::Store { .. }
             | Event::Waiting { .. }
             | Event::Acquired { .. }
             | Event::Ended { .. }
-            | Event::Released { .. } => self.verbose,
+            | Event::Released { .. }
+            | Event::Detached { .. } => self.verbose,
         }
     }
 
@@ -110,6 +123,11 @@ impl Voice {
     }
 }
 
+/// Tells why a command line is not even read.
+pub(crate) fn refuse(failure: &Failure) {
+    say(&human::failure(failure));
+}
+
 fn colours() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
@@ -117,6 +135,14 @@ fn colours() -> bool {
 /// Writes a line on stderr. That nobody reads it must not end a command under a lock.
 fn say(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+/// Writes on stdout what is lost if nobody reads it.
+pub(crate) fn hand_over(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::Failed(format!("cannot write the handle: {error}")))
 }
 
 /// Writes the answer of a command on stdout.

@@ -39,6 +39,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) command: Vec<OsString>,
     /// What is added to its environment.
     pub(crate) environment: Vec<(String, String)>,
+    /// What is taken out of it.
+    pub(crate) without: &'a [&'a str],
     /// Whether it gets the terminal.
     pub(crate) foreground: bool,
     /// What keeps the hold alive in the store's eyes.
@@ -88,7 +90,11 @@ impl Child {
         // If the guardian dies first, the command's group falls to this process.
         adopt_orphans()?;
         let (ours, theirs) = UnixStream::pair()?;
-        let outer = Command::new(own_program()?)
+        let mut outer = Command::new(own_program()?);
+        launch.without.iter().for_each(|variable| {
+            outer.env_remove(variable);
+        });
+        let outer = outer
             .arg0(OUTER)
             .arg(launch.name)
             .envs(launch.environment)
@@ -228,8 +234,16 @@ mod tests {
         // Here the program that is started as a guardian is that of the tests: it finds none of
         // this name, and ends.
         let (name, command) = ("no such test", vec!["true".into()]);
-        let environment = Vec::new();
-        Launch { name, command, environment, foreground: false, liveness: None, terms, held }
+        Launch {
+            name,
+            command,
+            environment: Vec::new(),
+            without: &[],
+            foreground: false,
+            liveness: None,
+            terms,
+            held,
+        }
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::{pin::Pin, time::Duration};
 
-use tenure::{AllGuard, Guard, Lost, LostReason, ReleaseError, Timestamp, Token};
+use tenure::{AllGuard, Guard, Lost, LostReason, ReleaseError, Timestamp, Token, detached::Detach};
 
 /// The guard of one lock or of several.
 #[derive(Debug)]
@@ -57,6 +57,14 @@ impl Held {
         match self {
             Self::One(guard) => Box::pin(guard.lost()),
             Self::All(guard) => Box::pin(guard.lost()),
+        }
+    }
+
+    /// On its way to be held by no process.
+    pub(crate) fn detach(self) -> Result<Detach, String> {
+        match self {
+            Self::One(guard) => Ok(guard.detach()),
+            Self::All(_) => Err("several locks together have no handle".to_owned()),
         }
     }
 

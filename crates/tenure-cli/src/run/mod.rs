@@ -13,6 +13,7 @@ pub(crate) mod acquire;
 pub(crate) mod child;
 mod command;
 mod descriptors;
+pub(crate) mod detaching;
 pub(crate) mod ending;
 pub(crate) mod guardian;
 pub(crate) mod held;

@@ -7,6 +7,7 @@ use tenure::{Clock, LockName, SystemClock, Tenure, proto::LostReason};
 use super::{
     acquire::together,
     child::{Child, Launch, NotStarted},
+    detaching::{AtEnd, Parted},
     ending::{Cause, Ended, How, Terms},
     held::{Held, NotReleased},
     signals::{Signals, TELLING},
@@ -27,9 +28,11 @@ pub(crate) struct UnderLock<'a> {
     pub(crate) tenure: &'a Tenure,
     pub(crate) plan: &'a Plan,
     pub(crate) voice: &'a Voice,
+    /// The variables of tenure that the command does not get.
+    pub(crate) without: &'a [&'a str],
 }
 
-/// How it ended. Nothing of the command is left, and the lock was released.
+/// How it ended. Nothing of the command is left, and the lock was let go of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     /// The exit code that tells of it.
@@ -39,14 +42,15 @@ pub(crate) struct Done {
 }
 
 impl UnderLock<'_> {
-    /// Runs the command and releases the lock when nothing of it is left.
+    /// Runs the command and lets go of the lock when nothing of it is left.
     pub(crate) async fn run(
         self,
         held: Held,
         signals: &mut Signals,
         waited: Duration,
+        at_end: AtEnd,
     ) -> Result<Done, Failure> {
-        let Self { command, tenure, plan, voice, .. } = self;
+        let Self { command, tenure, plan, voice, without, .. } = self;
         let hold_end = plan.max_hold.map(|longest| {
             let end = SystemClock.now().saturating_add(longest);
             // A hold that is shorter than a lease ends then, however late this comes after its grant.
@@ -67,6 +71,7 @@ impl UnderLock<'_> {
             name,
             command: command.to_vec(),
             environment,
+            without,
             foreground: terminal.as_ref().is_some_and(Terminal::is_ours),
             liveness: tenure.store().liveness(),
             terms,
@@ -77,7 +82,7 @@ impl UnderLock<'_> {
             Err(NotStarted::Lost(loss)) => {
                 let (ended, lost) = (Ended::before_it_began(), Some(loss.reason));
                 let outcome = Outcome { ended, lost, told_to_end: false };
-                return finish(held, name, outcome, voice).await;
+                return finish(held, at_end, name, outcome, voice).await;
             }
             Err(NotStarted::System(error)) => {
                 let what = format!("cannot start the guardian of the command: {error}");
@@ -102,7 +107,7 @@ impl UnderLock<'_> {
         }
         let outcome = outcome?;
         child.dismiss().await;
-        finish(held, name, outcome, voice).await
+        finish(held, at_end, name, outcome, voice).await
     }
 
     /// The tokens for the command, in the order in which the names were given.
@@ -120,8 +125,14 @@ impl UnderLock<'_> {
     }
 }
 
-/// Releases the locks and finds the exit code.
-async fn finish(held: Held, name: &str, outcome: Outcome, voice: &Voice) -> Result<Done, Failure> {
+/// Lets go of the locks and finds the exit code.
+async fn finish(
+    held: Held,
+    at_end: AtEnd,
+    name: &str,
+    outcome: Outcome,
+    voice: &Voice,
+) -> Result<Done, Failure> {
     let Outcome { ended, lost: seen, told_to_end } = outcome;
     let signal = match ended.how {
         How::Signal(number) => Some(number),
@@ -130,10 +141,12 @@ async fn finish(held: Held, name: &str, outcome: Outcome, voice: &Voice) -> Resu
     let ran = ended.how != How::NotStarted;
     let in_time = ended.at < held.deadline().as_nanos();
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
-    let release = held.release().await;
-    let late = release.as_ref().err().and_then(|not| not.lost);
+    let detaches = matches!(at_end, AtEnd::Detach(..));
+    let parted = at_end.part(held, seen.is_some() || ended.cause != Cause::Itself).await;
+    let late = parted.as_ref().err().and_then(|not| not.lost);
     let lost = late.or(seen);
-    let is_lost = is_lost(ended, lost, in_time);
+    // Without the lock there is nothing that could stay held.
+    let is_lost = is_lost(ended, lost, in_time) || (detaches && lost.is_some());
     // What was said of one that was not started yet held for one that runs.
     if is_lost && (seen.is_none() || !ran) {
         let reason = lost.unwrap_or(LostReason::Deadline);
@@ -148,9 +161,13 @@ async fn finish(held: Held, name: &str, outcome: Outcome, voice: &Voice) -> Resu
     if ran {
         voice.event(&Event::Ended { name, code, signal });
     }
-    match release {
-        Ok(()) => released.iter().for_each(|name| voice.event(&Event::Released { name })),
+    match parted {
+        Ok(Parted::Released) => {
+            released.iter().for_each(|name| voice.event(&Event::Released { name }));
+        }
+        Ok(Parted::Detached(stays)) => voice.event(&stays.event()),
         Err(NotReleased { why, .. }) if why.is_empty() => {}
+        Err(NotReleased { why, .. }) if detaches && !is_lost => return Err(Failure::Failed(why)),
         Err(NotReleased { why, .. }) => voice.event(&Event::ReleaseFailed { name, why: &why }),
     }
     Ok(Done { code, for_the_lock: ended.cause != Cause::Itself && !told_to_end })

@@ -1,9 +1,15 @@
 //! What can be written on the command line. Declarations only.
 
-use std::{ffi::OsString, time::Duration};
+mod detached;
+mod values;
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use tenure::LockName;
+
+pub(crate) use self::detached::{Lock, Renew, Unlock};
+use self::values::{duration, lease, name};
 
 /// Run any program under a distributed lock.
 #[derive(Debug, Parser)]
@@ -45,6 +51,12 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Run a command while holding a lock
     Run(Run),
+    /// Take a lock that stays held when this command is over, and give its handle
+    Lock(Lock),
+    /// Make a lock that stays held last longer, by its handle
+    Renew(Renew),
+    /// Release a lock that stays held, by its handle
+    Unlock(Unlock),
     /// Run a command while leading, and again whenever it is elected
     Elect(Elect),
     /// List the locks in use
@@ -64,7 +76,7 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct Run {
     /// The lock's name: 1 to 512 bytes of text without control characters
-    #[arg(value_parser = name, required_unless_present = "all")]
+    #[arg(value_parser = name, required_unless_present_any = ["all", "attach"])]
     pub(crate) name: Option<LockName>,
     /// Hold all of these locks together, or none
     #[arg(
@@ -75,7 +87,39 @@ pub(crate) struct Run {
         conflicts_with_all = ["name", "shared", "permits"]
     )]
     pub(crate) all: Vec<LockName>,
-    /// Share the lock with others that say so too: a reader. Without it the command is alone
+    /// Run under the lock that a handle is of, which comes from --handle or TENURE_HANDLE
+    ///
+    /// The lock is released in the end; with --handle it stays held, and FILE gets its new handle.
+    #[arg(long, conflicts_with_all = [
+        "all", "shared", "permits", "wait", "no_wait", "busy_exit_code", "fair",
+        "hold_at_least",
+    ])]
+    pub(crate) attach: bool,
+    /// The file that has the handle, and gets the new one when the command is over
+    #[arg(long, value_name = "FILE", requires = "attach")]
+    pub(crate) handle: Option<PathBuf>,
+    /// For how long the lock stays held after the command [default: as long as the handle says]
+    #[arg(long = "for", value_name = "TIME", value_parser = lease, requires = "handle")]
+    pub(crate) lease: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) sharing: Sharing,
+    /// Keep the lock taken for at least this long, even if the command ends earlier
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) hold_at_least: Option<Duration>,
+    /// What to do when the lock is going to be lost
+    #[arg(long, value_name = "WHAT", default_value = "kill")]
+    pub(crate) on_lost: OnLost,
+    /// First come, first served, also among the waiters of one process
+    #[arg(long)]
+    pub(crate) fair: bool,
+    #[command(flatten)]
+    pub(crate) hold: Hold,
+}
+
+/// With whom a lock is held.
+#[derive(Args, Debug)]
+pub(crate) struct Sharing {
+    /// Share the lock with others that say so too: a reader. Without it the holder is alone
     #[arg(long, conflicts_with = "permits")]
     pub(crate) shared: bool,
     /// Take one of N permits instead of the lock alone
@@ -89,17 +133,6 @@ pub(crate) struct Run {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) take: Option<u32>,
-    /// Keep the lock taken for at least this long, even if the command ends earlier
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) hold_at_least: Option<Duration>,
-    /// What to do when the lock is going to be lost
-    #[arg(long, value_name = "WHAT", default_value = "kill")]
-    pub(crate) on_lost: OnLost,
-    /// First come, first served, also among the waiters of one process
-    #[arg(long)]
-    pub(crate) fair: bool,
-    #[command(flatten)]
-    pub(crate) hold: Hold,
 }
 
 #[derive(Args, Debug)]
@@ -117,27 +150,34 @@ pub(crate) struct Hold {
     /// Length of the lease, which is renewed while the command runs [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
-    /// Give up after waiting this long for the lock [default: wait for ever]
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_wait")]
-    pub(crate) wait: Option<Duration>,
-    /// Do not wait at all: give up if the lock is not free
-    #[arg(long)]
-    pub(crate) no_wait: bool,
     /// Hold the lock for this long at most: the command is ended in time, beginning a grace before
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) max_hold: Option<Duration>,
     /// Time between SIGTERM and SIGKILL, at most half the ttl [default: 5s or a quarter of the ttl]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// How a lock is asked for.
+#[derive(Args, Debug)]
+pub(crate) struct Asking {
+    /// Give up after waiting this long for the lock [default: wait for ever]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "no_wait")]
+    pub(crate) wait: Option<Duration>,
+    /// Do not wait at all: give up if the lock is not free
+    #[arg(long)]
+    pub(crate) no_wait: bool,
     /// Exit code when the lock is busy [default: 124]
     #[arg(long, value_name = "N")]
     pub(crate) busy_exit_code: Option<u8>,
     /// Who this is, for people who look at the lock [default: host/pid]
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub(crate) command: Vec<OsString>,
 }
 
 impl Run {
@@ -183,13 +223,4 @@ pub(crate) struct Break {
 pub(crate) struct Completions {
     /// For which shell
     pub(crate) shell: clap_complete::Shell,
-}
-
-fn name(text: &str) -> Result<LockName, tenure::NameError> {
-    LockName::new(text)
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|error| format!("{error}; write it like 500ms, 30s or \"1m 30s\""))
 }

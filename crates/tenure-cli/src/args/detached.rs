@@ -1,0 +1,54 @@
+//! The commands for locks that stay held between two commands.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Args;
+use tenure::LockName;
+
+use super::{
+    Asking, Sharing,
+    values::{lease, name},
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Lock {
+    /// The lock's name: 1 to 512 bytes of text without control characters
+    #[arg(value_parser = name)]
+    pub(crate) name: LockName,
+    /// For how long the lock stays held if nobody renews or attaches it: 10ms to 24h
+    #[arg(long = "for", value_name = "TIME", value_parser = lease)]
+    pub(crate) lease: Duration,
+    /// Write the handle into FILE, which nobody else can read, and not on standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) handle: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sharing: Sharing,
+    /// First come, first served, also among the waiters of one process
+    #[arg(long)]
+    pub(crate) fair: bool,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Renew {
+    #[command(flatten)]
+    pub(crate) from: From,
+    /// How long the lock is to last from now on, at least [default: as long as the handle says]
+    #[arg(long = "for", value_name = "TIME", value_parser = lease)]
+    pub(crate) lease: Option<Duration>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Unlock {
+    #[command(flatten)]
+    pub(crate) from: From,
+}
+
+/// Where the handle comes from.
+#[derive(Args, Debug)]
+pub(crate) struct From {
+    /// The file that has the handle [default: TENURE_HANDLE if it is set, else standard input]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) handle: Option<PathBuf>,
+}

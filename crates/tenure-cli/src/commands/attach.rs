@@ -1,0 +1,65 @@
+//! `tenure run --attach`: the lock that a command runs under is held already, by a handle.
+
+use std::time::Duration;
+
+use tenure::{Handle, Tenure};
+
+use crate::{
+    args,
+    exit::Failure,
+    handle::{
+        read::{Given, given_to_run},
+        replace::{Prepared, Replaces},
+    },
+    run::{detaching::AtEnd, held::Held},
+    settings::Plan,
+};
+
+/// What is attached, and where its next handle goes if it is detached again.
+#[derive(Debug)]
+pub(super) struct Attaching {
+    handle: Handle,
+    again: Option<(Duration, Prepared)>,
+}
+
+impl Attaching {
+    /// Reads the handle, and sees that the file can have the next one before any work is done.
+    pub(super) fn of(args: &args::Run) -> Result<Self, Failure> {
+        let Given { handle, file } = given_to_run(args.handle.as_deref())?;
+        if let Some(name) = args.name.as_ref().filter(|name| *name != handle.name()) {
+            return Err(Failure::Usage(format!(
+                "this handle is of the lock {:?}, and not of {name:?}; leave the name out, or give \
+                 another handle",
+                handle.name(),
+            )));
+        }
+        let lease = args.lease.unwrap_or(handle.lease());
+        let prepare = |file| {
+            Prepared::new(file, Replaces::This(Box::new(handle.clone()))).map_err(Failure::Usage)
+        };
+        let prepared = file.as_deref().map(prepare).transpose()?;
+        Ok(Self { handle, again: prepared.map(|file| (lease, file)) })
+    }
+
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// What is held from now on, and what becomes of it in the end.
+    pub(super) async fn attach(
+        self,
+        tenure: &Tenure,
+        plan: &Plan,
+    ) -> Result<(Held, AtEnd), Failure> {
+        let mut attach = tenure.attach(&self.handle).ttl(plan.ttl);
+        if let Some(longest) = plan.max_hold {
+            attach = attach.max_hold(longest);
+        }
+        if let Some(label) = &plan.label {
+            attach = attach.label(label);
+        }
+        let guard = attach.await.map_err(|error| Failure::by_handle(&error))?;
+        let at_end = self.again.map_or(AtEnd::Release, |(lease, file)| AtEnd::Detach(lease, file));
+        Ok((Held::One(guard), at_end))
+    }
+}

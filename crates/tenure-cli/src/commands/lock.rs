@@ -1,0 +1,149 @@
+//! `tenure lock`: a lock that stays held when this command is over.
+
+use std::path::Path;
+
+use tenure::{
+    DetachError, Fault, Tenure,
+    config::Config,
+    store::{Capabilities, Reason},
+};
+
+use crate::{
+    args,
+    exit::Failure,
+    handle::{
+        file,
+        replace::{Prepared, Replaces},
+    },
+    output::{Event, Voice, answer, hand_over, json},
+    run::{
+        acquire::acquire,
+        detaching::{NotDetached, Stays, detach},
+        signals::{ENDING, Signals},
+    },
+    settings::{Kind, Plan},
+};
+
+pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> Result<u8, Failure> {
+    if args.handle.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::Usage(
+            "the handle is printed without --handle; write ./- for a file of that name".to_owned(),
+        ));
+    }
+    let plan = Plan::to_lock(args, config)?;
+    let mut signals = Signals::default();
+    signals.listen(&ENDING).map_err(Failure::failed)?;
+    let tenure = tokio::select! {
+        tenure = super::open(config) => tenure?,
+        signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
+    };
+    let store = tenure.store();
+    voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
+    let held = tokio::select! {
+        held = hold(args, &plan, &tenure, voice) => held,
+        signal = signals.next() => Err(Failure::Interrupted { signal: signal as i32 }),
+    };
+    let done = match held {
+        // From here on no signal keeps the handle from whoever waits for it.
+        Ok(stays) => hand_on(args, &stays, &tenure, voice).await,
+        Err(failure) => Err(failure),
+    };
+    super::leave(&tenure, &done).await;
+    done
+}
+
+/// Takes the lock and detaches it.
+async fn hold(
+    args: &args::Lock,
+    plan: &Plan,
+    tenure: &Tenure,
+    voice: &Voice,
+) -> Result<Stays, Failure> {
+    // All that can be refused is refused before anything is taken.
+    if let Some(fault) = refusal(tenure.store().capabilities()) {
+        return Err(super::at(tenure, &args.name, &fault));
+    }
+    let replaces = match plan.kind {
+        // Whoever holds the lock alone knows that what an older handle was of is over.
+        Kind::Mutex => {
+            Replaces::OlderOf { name: args.name.clone(), store: tenure.store().kind().to_owned() }
+        }
+        _ => Replaces::None,
+    };
+    let file = args.handle.as_deref().map(|path| Prepared::new(path, replaces));
+    let file = file.transpose().map_err(Failure::Usage)?;
+    let held = acquire(tenure, &[&args.name], plan, voice).await?;
+    detach(held, args.lease, file).await.map_err(not_detached)
+}
+
+/// Why nothing stays held in a store, if that is so.
+fn refusal(can: &Capabilities) -> Option<Fault> {
+    const NO: Reason = Reason {
+        what: "in this store no lock stays held without a process",
+        cure: "run all that needs the lock under one `tenure run`, or use another store",
+    };
+    (!can.detach).then(|| can.reasons.detach.unwrap_or(NO).into())
+}
+
+fn not_detached(not: NotDetached) -> Failure {
+    match not {
+        NotDetached::Unwritten(why) => {
+            Failure::Failed(format!("{why}; the lock is being released"))
+        }
+        NotDetached::Refused(error, written) => {
+            // In doubt the file may be what a hold is released by.
+            if let Some((path, handle)) = written
+                && !matches!(error, DetachError::InDoubt(_))
+            {
+                let _ = file::remove(&path, &handle);
+            }
+            match error {
+                DetachError::Lost(_) => Failure::Lost(error.to_string()),
+                _ => Failure::failed(error),
+            }
+        }
+    }
+}
+
+/// Gives the handle to whoever asked for it, and the lock back if nobody takes it.
+async fn hand_on(
+    args: &args::Lock,
+    stays: &Stays,
+    tenure: &Tenure,
+    voice: &Voice,
+) -> Result<u8, Failure> {
+    let in_file = args.handle.is_some();
+    let answered =
+        |shows_handle| json::locked(&stays.handle, stays.token, stays.left, shows_handle);
+    let told = match (voice.is_json(), in_file) {
+        (true, true) => answer(&answered(false)),
+        (true, false) => hand_over(&answered(true)),
+        (false, true) => Ok(()),
+        (false, false) => hand_over(&stays.handle.expose()),
+    };
+    if let Err(failure) = told {
+        if !in_file {
+            let _ = tenure.release_detached(&stays.handle).await;
+        }
+        return Err(failure);
+    }
+    voice.show(&stays.event());
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure::{MemoryStore, Store};
+
+    use super::*;
+
+    #[test]
+    fn a_store_that_keeps_no_hold_says_why() {
+        let mut can = MemoryStore::new().capabilities().clone();
+        assert!(refusal(&can).is_none());
+        can.detach = false;
+        assert!(refusal(&can).unwrap().to_string().contains("without a process"));
+        can.reasons.detach = Some(Reason { what: "its own", cure: "reason" });
+        assert!(refusal(&can).unwrap().to_string().contains("its own"));
+    }
+}

@@ -1,0 +1,32 @@
+//! `tenure renew`: a detached lock is held for longer.
+
+use std::time::{Duration, SystemTime};
+
+use tenure::{Clock, SystemClock, Tenure};
+
+use crate::{
+    exit::Failure,
+    handle::read::Given,
+    output::{Voice, answer, human, json},
+};
+
+pub(super) async fn renew(
+    given: Given,
+    lease: Option<Duration>,
+    tenure: Tenure,
+    voice: &Voice,
+) -> Result<u8, Failure> {
+    let handle = given.handle;
+    let lease = lease.unwrap_or(handle.lease());
+    let until = tenure.renew_detached(&handle, lease).await;
+    let until = until.map_err(|error| Failure::by_handle(&error))?;
+    let left = until.since(SystemClock.now());
+    answer(&if voice.is_json() {
+        json::renewed(handle.name(), left)
+    } else {
+        let name = human::plain(handle.name().as_str());
+        let until = humantime::format_rfc3339_seconds(SystemTime::now() + left);
+        format!("{name} stays held for {}, until {until}", human::length(left))
+    })?;
+    Ok(0)
+}

@@ -1,0 +1,110 @@
+//! What lies where a handle is kept.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use nix::{errno::Errno, fcntl::OFlag, unistd::geteuid};
+use tenure::{BadHandle, Handle};
+
+/// More than any handle has.
+const LONGEST: u64 = 8 * 1024;
+/// What others than the owner may do with a file.
+const OTHERS: u32 = 0o077;
+
+/// What is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Nothing,
+    Empty,
+    Handle(Handle),
+}
+
+/// Looks at what is at `path`.
+///
+/// # Errors
+/// It is not what a handle may be in, or is none: in words that name the file and show nothing of it.
+pub(crate) fn look(path: &Path) -> Result<Found, String> {
+    let shown = path.display();
+    // Neither does a link lead elsewhere, nor a pipe let this wait.
+    let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let opened = OpenOptions::new().read(true).custom_flags(safely.bits()).open(path);
+    let (file, about) = match opened.and_then(|file| file.metadata().map(|about| (file, about))) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
+            return Err(format!("{shown} is a symbolic link; name the file itself"));
+        }
+        Err(error) => return Err(format!("the handle in {shown} cannot be read: {error}")),
+    };
+    if let Some(why) = unfit(about.is_file(), about.uid() == geteuid().as_raw(), about.mode()) {
+        return Err(why.replace("FILE", &shown.to_string()));
+    }
+    match read(file) {
+        Ok(Ok(handle)) => Ok(Found::Handle(handle)),
+        Ok(Err(BadHandle::Empty)) => Ok(Found::Empty),
+        Ok(Err(bad)) => Err(format!("{shown}: {bad}")),
+        Err(error) => Err(format!("the handle in {shown} cannot be read: {error}")),
+    }
+}
+
+/// Why nothing secret can be in such a file, if that is so.
+fn unfit(is_file: bool, is_ours: bool, mode: u32) -> Option<&'static str> {
+    if !is_file {
+        Some("FILE is no regular file; name another for the handle")
+    } else if !is_ours {
+        Some("FILE belongs to another user, who can read the handle; name a file of your own")
+    } else if mode & OTHERS != 0 {
+        Some("FILE is open to other users; a handle is a secret: chmod 600 FILE")
+    } else {
+        None
+    }
+}
+
+/// Reads a handle from something that may be of any length.
+pub(crate) fn read(from: impl Read) -> io::Result<Result<Handle, BadHandle>> {
+    let mut bytes = Vec::new();
+    from.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST {
+        return Ok(Err(BadHandle::NoHandle));
+    }
+    Ok(std::str::from_utf8(&bytes).map_or(Err(BadHandle::NoHandle), str::parse))
+}
+
+/// Removes the file if it holds this very handle. What else is there is somebody else's.
+pub(crate) fn remove(path: &Path, handle: &Handle) -> Result<(), String> {
+    match look(path) {
+        Ok(Found::Handle(found)) if found == *handle => fs::remove_file(path)
+            .map_err(|error| format!("{} cannot be removed: {error}", path.display())),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_in_a_file_of_ones_own_alone() {
+        assert_eq!(unfit(true, true, 0o100_600), None);
+        assert_eq!(unfit(true, true, 0o100_400), None);
+        for mode in [0o640, 0o620, 0o604, 0o602, 0o644] {
+            assert!(unfit(true, true, mode).unwrap().contains("chmod 600"), "{mode:o}");
+        }
+        assert!(unfit(false, true, 0o600).is_some());
+        assert!(unfit(true, false, 0o600).is_some());
+    }
+
+    #[test]
+    fn nothing_is_read_without_end() {
+        let handle = read(io::repeat(b'x')).unwrap();
+        assert_eq!(handle, Err(BadHandle::NoHandle));
+        // The end of what is so long was not looked at.
+        assert_eq!(read(io::repeat(b' ')).unwrap(), Err(BadHandle::NoHandle));
+        assert_eq!(read(&b" \n"[..]).unwrap(), Err(BadHandle::Empty));
+        assert_eq!(read(&b"\xff"[..]).unwrap(), Err(BadHandle::NoHandle));
+    }
+}

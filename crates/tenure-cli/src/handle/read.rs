@@ -1,0 +1,125 @@
+//! Where a handle is read from.
+
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+};
+
+use tenure::{BadHandle, Handle};
+
+use super::{
+    VARIABLE,
+    file::{self, Found, look},
+};
+use crate::exit::Failure;
+
+/// A handle, and the file that it was read from if it was one.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) handle: Handle,
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// What can be had from standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Input {
+    /// Nothing: it is for the command that is run.
+    Taken,
+    /// What somebody types, and sees.
+    Typed,
+    /// Whatever comes.
+    Open,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Source<'a> {
+    File(&'a Path),
+    Variable(OsString),
+    Input,
+}
+
+/// The handle of a command that reads nothing else.
+pub(crate) fn given(file: Option<&Path>) -> Result<Given, Failure> {
+    let input = if io::stdin().is_terminal() { Input::Typed } else { Input::Open };
+    from(file, input).map_err(Failure::Usage)
+}
+
+/// The handle for a command that is run, whose standard input is its own.
+pub(crate) fn given_to_run(file: Option<&Path>) -> Result<Given, Failure> {
+    from(file, Input::Taken).map_err(Failure::Usage)
+}
+
+fn from(file: Option<&Path>, input: Input) -> Result<Given, String> {
+    let handle = match source(file, std::env::var_os(VARIABLE), input)? {
+        Source::File(path) => {
+            let handle = match look(path)? {
+                Found::Handle(handle) => handle,
+                Found::Empty => return Err(format!("{}: {}", path.display(), BadHandle::Empty)),
+                Found::Nothing => return Err(format!("{} is not there", path.display())),
+            };
+            return Ok(Given { handle, file: Some(path.to_owned()) });
+        }
+        Source::Variable(text) => {
+            let text = text.to_str().ok_or(BadHandle::NoHandle);
+            text.and_then(str::parse).map_err(|bad| format!("{VARIABLE}: {bad}"))?
+        }
+        Source::Input => file::read(io::stdin().lock())
+            .map_err(|error| format!("standard input cannot be read: {error}"))?
+            .map_err(|bad| format!("standard input: {bad}"))?,
+    };
+    Ok(Given { handle, file: None })
+}
+
+/// Decides where to read.
+fn source(
+    file: Option<&Path>,
+    variable: Option<OsString>,
+    input: Input,
+) -> Result<Source<'_>, String> {
+    match (file.filter(|path| *path != Path::new("-")), variable, input) {
+        (None, _, Input::Taken) if file.is_some() => {
+            Err("standard input is the command's; give --handle FILE, or the handle in \
+                 TENURE_HANDLE without --handle"
+                .to_owned())
+        }
+        (Some(path), ..) => Ok(Source::File(path)),
+        (None, Some(text), _) => Ok(Source::Variable(text)),
+        (None, None, Input::Open) => Ok(Source::Input),
+        (None, None, Input::Taken) => {
+            Err("there is no handle; give --handle FILE, or set TENURE_HANDLE to it".to_owned())
+        }
+        (None, None, Input::Typed) => Err("there is no handle; give --handle FILE, set \
+             TENURE_HANDLE to it, or let it come on standard input from another command"
+            .to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_goes_before_the_variable_and_that_before_standard_input() {
+        let (path, text) = (Path::new("x"), || Some("y".into()));
+        for input in [Input::Taken, Input::Typed, Input::Open] {
+            assert_eq!(source(Some(path), text(), input), Ok(Source::File(path)));
+            assert_eq!(source(None, text(), input), Ok(Source::Variable("y".into())));
+        }
+        let dash = Some(Path::new("-"));
+        assert_eq!(source(dash, text(), Input::Open), Ok(Source::Variable("y".into())));
+        assert_eq!(source(dash, None, Input::Open), Ok(Source::Input));
+        assert_eq!(source(None, None, Input::Open), Ok(Source::Input));
+    }
+
+    #[test]
+    fn nothing_is_read_from_a_terminal_or_from_a_commands_standard_input() {
+        let dash = Some(Path::new("-"));
+        assert!(source(None, None, Input::Typed).unwrap_err().contains("TENURE_HANDLE"));
+        assert!(source(dash, None, Input::Typed).is_err());
+        assert!(source(None, None, Input::Taken).is_err());
+        assert!(
+            source(dash, Some("y".into()), Input::Taken).unwrap_err().contains("the command's")
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! Writing a handle into its file, in one step.
+
+use std::{
+    fs::{File, Permissions},
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+use tenure::{Handle, LockName};
+
+use super::file::{Found, look};
+
+/// What a new handle may replace, besides nothing and an empty file.
+#[derive(Clone, Debug)]
+pub(crate) enum Replaces {
+    /// No handle.
+    None,
+    /// One that is worth nothing when a lock of this name is held alone in a store of this kind.
+    OlderOf { name: LockName, store: String },
+    /// This one.
+    This(Box<Handle>),
+}
+
+impl Replaces {
+    /// Why what was found has to stay, if it has.
+    fn refusal(&self, found: &Found) -> Option<&'static str> {
+        let Found::Handle(found) = found else { return None };
+        match self {
+            Self::None => Some("FILE holds a handle that may still be needed; name another file"),
+            Self::OlderOf { name, store } => (found.name() != name || found.store_kind() != store)
+                .then_some("FILE holds a handle of another lock; name another file"),
+            Self::This(handle) => (found != &**handle)
+                .then_some("FILE holds another handle by now, which was not replaced"),
+        }
+    }
+}
+
+/// A file that is going to get a handle, with all that can fail beforehand done.
+///
+/// Dropping it leaves everything as it was.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    path: PathBuf,
+    replaces: Replaces,
+    /// In the same folder: only there one becomes the other in one step.
+    next: NamedTempFile,
+}
+
+impl Prepared {
+    /// Sees that `path` can have a handle.
+    pub(crate) fn new(path: &Path, replaces: Replaces) -> Result<Self, String> {
+        check(path, &replaces)?;
+        let cannot = |error| cannot(path, &error);
+        // Only its owner can do anything with it, whatever the process lets others do with new files.
+        let next = tempfile::Builder::new().prefix(".tenure-").tempfile_in(folder(path));
+        let next = next.map_err(cannot)?;
+        next.as_file().set_permissions(Permissions::from_mode(0o600)).map_err(cannot)?;
+        Ok(Self { path: path.to_owned(), replaces, next })
+    }
+
+    /// Puts the handle there. It outlives this process and the machine.
+    pub(crate) fn write(self, handle: &Handle) -> Result<PathBuf, String> {
+        let Self { path, replaces, mut next } = self;
+        // It may have been a long time.
+        check(&path, &replaces)?;
+        let text = format!("{}\n", handle.expose());
+        let written = next.write_all(text.as_bytes()).and_then(|()| next.as_file().sync_all());
+        written.map_err(|error| cannot(&path, &error))?;
+        next.persist(&path).map_err(|error| cannot(&path, &error.error))?;
+        // Some systems sync no folders. There it is as safe as it can be.
+        let _ = File::open(folder(&path)).and_then(|folder| folder.sync_all());
+        Ok(path)
+    }
+}
+
+fn check(path: &Path, replaces: &Replaces) -> Result<(), String> {
+    let shown = path.display().to_string();
+    let why = replaces.refusal(&look(path)?);
+    why.map_or(Ok(()), |why| Err(why.replace("FILE", &shown)))
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn cannot(path: &Path, error: &io::Error) -> String {
+    format!("the handle cannot be written into {}: {error}", path.display())
+}

@@ -1,0 +1,95 @@
+//! What becomes of a hold when nothing of its command is left.
+
+use std::{path::PathBuf, time::Duration};
+
+use tenure::{Clock, DetachError, Handle, SystemClock, Token, detached::Detached};
+
+use super::held::{Held, NotReleased};
+use crate::{handle::replace::Prepared, output::Event};
+
+/// What is to become of it.
+#[derive(Debug)]
+pub(crate) enum AtEnd {
+    Release,
+    /// It stays held for so long, by the handle that a file gets.
+    Detach(Duration, Prepared),
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Parted {
+    Released,
+    Detached(Stays),
+}
+
+/// A hold that stays without a process.
+#[derive(Clone, Debug)]
+pub(crate) struct Stays {
+    pub(crate) handle: Handle,
+    pub(crate) token: Token,
+    /// For how long it may be counted on.
+    pub(crate) left: Duration,
+}
+
+impl Stays {
+    /// What there is to say of it.
+    pub(crate) fn event(&self) -> Event<'_> {
+        let Self { handle, token, left } = self;
+        let name = handle.name().as_str();
+        Event::Detached { name, token: *token, lease: handle.lease(), left: *left }
+    }
+}
+
+/// Why a hold was not detached. It is being released.
+#[derive(Debug)]
+pub(crate) enum NotDetached {
+    /// Its handle could not be written down.
+    Unwritten(String),
+    /// The store was asked, and this file has a handle already.
+    Refused(DetachError, Option<(PathBuf, Handle)>),
+}
+
+impl AtEnd {
+    /// Lets go of the hold. One that was lost is not detached.
+    pub(crate) async fn part(self, held: Held, is_lost: bool) -> Result<Parted, NotReleased> {
+        match self {
+            Self::Detach(lease, file) if !is_lost => match detach(held, lease, Some(file)).await {
+                Ok(stays) => Ok(Parted::Detached(stays)),
+                Err(not) => Err(not.into()),
+            },
+            _ => held.release().await.map(|()| Parted::Released),
+        }
+    }
+}
+
+/// Detaches what is held. Its handle is written into `file` before the store is asked: so no kill of
+/// this process leaves a hold that nobody has a handle of.
+pub(crate) async fn detach(
+    held: Held,
+    lease: Duration,
+    file: Option<Prepared>,
+) -> Result<Stays, NotDetached> {
+    let detach = held.detach().map_err(NotDetached::Unwritten)?.lease(lease);
+    let handle = detach.handle().map_err(|error| NotDetached::Refused(error, None))?.clone();
+    let file = file.map(|file| file.write(&handle)).transpose().map_err(NotDetached::Unwritten)?;
+    match detach.await {
+        Ok(Detached { handle, token, deadline, .. }) => {
+            Ok(Stays { handle, token, left: deadline.since(SystemClock.now()) })
+        }
+        Err(error) => Err(NotDetached::Refused(error, file.map(|file| (file, handle)))),
+    }
+}
+
+impl From<NotDetached> for NotReleased {
+    fn from(not: NotDetached) -> Self {
+        match not {
+            NotDetached::Refused(DetachError::Lost(lost), _) => {
+                Self { lost: Some(lost.reason), why: String::new() }
+            }
+            NotDetached::Refused(error, _) => Self { lost: None, why: error.to_string() },
+            NotDetached::Unwritten(why) => {
+                Self { lost: None, why: format!("{why}; the lock is being released") }
+            }
+        }
+    }
+}
