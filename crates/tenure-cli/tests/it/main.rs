@@ -4,9 +4,12 @@
 
 mod all;
 mod counter;
+mod detached;
 mod elect;
 mod exit_codes;
 mod guardian;
+mod handle_files;
+mod handle_secrets;
 mod kinds;
 mod looking;
 mod lost_before;

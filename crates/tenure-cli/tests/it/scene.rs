@@ -44,8 +44,8 @@ impl Scene {
     pub(crate) fn tenure<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = program(env!("CARGO_BIN_EXE_tenure"));
         command.args(args).stdin(Stdio::null()).current_dir(self.dir.path());
-        for inherited in ["TENURE_CONFIG", "TENURE_NAME", "TENURE_TOKEN", "TENURE_STORE_KIND"] {
-            command.env_remove(inherited);
+        for inherited in ["CONFIG", "HANDLE", "NAME", "TOKEN", "STORE_KIND"] {
+            command.env_remove(format!("TENURE_{inherited}"));
         }
         command.env("TENURE_STORE", self.store()).env("XDG_CONFIG_HOME", self.path("config"));
         command

@@ -121,6 +121,28 @@ fn break_asks_on_a_terminal_and_takes_no_for_an_answer() {
 }
 
 #[test]
+fn a_handle_is_not_waited_for_on_a_terminal() {
+    let scene = Scene::new();
+    let mut screen = Screen::new(&scene);
+    for command in ["renew", "unlock", "unlock --handle -"] {
+        screen.types(&format!("$T {command}; echo $? > code\n"));
+        assert_eq!(scene.line("code"), "2");
+        std::fs::remove_file(scene.path("code")).unwrap();
+    }
+    assert!(screen.ends().contains("set TENURE_HANDLE"));
+}
+
+#[test]
+fn whoever_locks_on_a_terminal_is_told_for_how_long() {
+    let scene = Scene::new();
+    let mut screen = Screen::new(&scene);
+    screen.types("$T lock name --for 10m --handle h; echo $? > code\n");
+    assert_eq!(scene.line("code"), "0");
+    let seen = screen.ends();
+    assert!(seen.contains("name stays held for 9m") && !seen.contains("tenure-handle"), "{seen}");
+}
+
+#[test]
 fn break_asks_before_it_repairs_and_says_that_nobody_can_be_told() {
     let scene = Scene::new();
     assert_eq!(code(&scene.run("name", "true")), 0);
