@@ -33,12 +33,11 @@ pub enum OpenError {
         /// The URL, without its password.
         url: String,
         /// What happened, and what the user can do.
-        #[source]
         fault: Fault,
     },
     /// The thread that waits for blocking callers cannot be started.
     #[error("tenure's thread for blocking callers cannot be started: {0}")]
-    Thread(#[source] std::io::Error),
+    Thread(std::io::Error),
     /// The configuration has a mistake.
     #[cfg(feature = "config")]
     #[error(transparent)]

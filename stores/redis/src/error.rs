@@ -83,7 +83,7 @@ const IN_A_SCRIPT: [&str; 2] = ["user executing the script can't", "ACL failure 
 /// have taken effect.
 pub(crate) fn of_command(place: &str, error: RedisError) -> Fault {
     if let Some(fault) = of_code(place, &error) {
-        return fault.because(error);
+        return fault.because(said(error));
     }
     let (what, cure) = if error.is_timeout() {
         (
@@ -91,41 +91,50 @@ pub(crate) fn of_command(place: &str, error: RedisError) -> Fault {
             "see whether it is slow, or raise response_timeout in the URL",
         )
     } else if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) {
-        (format!("Redis at {place} failed in a script: {error}"), "see the server's log")
+        (format!("Redis at {place} failed in a script"), "see the server's log")
     } else {
         (
             format!("the connection to Redis at {place} broke while a call was under way"),
             "see that the server runs and can be reached",
         )
     };
-    Fault::new(FaultKind::InDoubt, what, cure).because(error)
+    Fault::new(FaultKind::InDoubt, what, cure).because(said(error))
+}
+
+/// What the server or the system said, without what it repeats of a command: that can be a password.
+fn said(error: RedisError) -> Box<dyn std::error::Error + Send + Sync> {
+    let text = error.to_string();
+    match text.split_once("with args") {
+        Some((before, _)) => before.trim_end_matches([' ', ',']).into(),
+        None => error.into(),
+    }
 }
 
 /// What an error while connecting means. Nothing was sent that could have had an effect.
 pub(crate) fn of_connecting(place: &str, error: RedisError) -> Fault {
     if let Some(fault) = of_code(place, &error) {
-        return fault.because(error);
+        return fault.because(said(error));
     }
     if let Some((what, cure)) = tls::trouble(&error) {
         let what = format!("Redis at {place} {what}");
-        return Fault::new(FaultKind::Misconfigured, what, cure).because(error);
+        return Fault::new(FaultKind::Misconfigured, what, cure).because(said(error));
     }
     let (kind, what, cure) = match error.kind() {
         ErrorKind::AuthenticationFailed => {
             let text = error.to_string();
             return match CODES.iter().find(|(code, ..)| text.contains(code)) {
-                Some(entry) => of_entry(place, entry).because(error),
+                Some(entry) => of_entry(place, entry).because(said(error)),
                 None => Fault::new(
                     FaultKind::Misconfigured,
                     format!("Redis at {place} refuses this user and password"),
                     "correct them in the URL",
                 )
-                .because(error),
+                .because(said(error)),
             };
         }
         ErrorKind::InvalidClientConfig => (
             FaultKind::Misconfigured,
-            format!("Redis at {place} cannot be connected to in this way: {error}"),
+            format!("Redis at {place} cannot be connected to in this way"),
             "correct the URL",
         ),
         ErrorKind::RESP3NotSupported => (
@@ -144,7 +153,7 @@ pub(crate) fn of_connecting(place: &str, error: RedisError) -> Fault {
             "see that the server runs and that the URL is right",
         ),
     };
-    Fault::new(kind, what, cure).because(error)
+    Fault::new(kind, what, cure).because(said(error))
 }
 
 /// An answer that belongs to somebody else, or to nobody.
@@ -218,6 +227,16 @@ mod tests {
         ] {
             let error = make_extension_error(code.to_owned(), Some(text.to_owned()));
             assert_eq!(of_command("here", error).kind(), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_repeats_of_a_command_is_not_shown() {
+        let text = "unknown command 'AUTH', with args beginning with: 'secret' ";
+        for of in [of_command, of_connecting] {
+            let error = make_extension_error("ERR".to_owned(), Some(text.to_owned()));
+            let said = of("here", error).to_string();
+            assert!(said.contains("unknown command") && !said.contains("secret"), "{said}");
         }
     }
 

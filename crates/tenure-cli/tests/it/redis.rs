@@ -158,6 +158,7 @@ fn a_redis_that_cannot_be_reached_gives_125_and_says_so() {
         assert_eq!((code(&output), text(&output.stdout)), (125, ""), "{args:?}");
         let said = text(&output.stderr);
         assert!(said.contains("cannot be reached") && said.contains("127.0.0.1"), "{said}");
+        assert_eq!(said.matches("Connection refused").count(), 1, "{said}");
     }
 }
 

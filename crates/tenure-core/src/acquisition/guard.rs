@@ -1,6 +1,6 @@
 //! A guard: the value that is a hold.
 
-use std::{future::Future, time::Duration};
+use std::{fmt, future::Future, time::Duration};
 
 use tenure_proto::{Timestamp, Token};
 
@@ -37,7 +37,6 @@ use crate::{
 /// # Ok::<(), tenure_core::AnyError>(())
 /// # }).unwrap();
 /// ```
-#[derive(Debug)]
 #[must_use = "the lock is released as soon as its guard is dropped"]
 pub struct Guard {
     held: Held,
@@ -182,5 +181,11 @@ impl Guard {
     #[must_use = "it says for how long the lock may still be counted on"]
     pub fn leave_to_expire(mut self) -> Duration {
         self.held.abandon()
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard").field("name", self.name()).field("token", &self.token()).finish()
     }
 }

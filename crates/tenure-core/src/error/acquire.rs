@@ -59,17 +59,17 @@ pub enum AcquireError {
     TimedOut(Box<TimedOut>),
     /// The store did not answer: the lock may have been acquired and is being taken back, which
     /// can last for one ttl. Count on neither.
-    #[error("{0}")]
-    InDoubt(#[source] Box<Trouble>),
+    #[error(transparent)]
+    InDoubt(Box<Trouble>),
     /// The store could not be asked; nothing was acquired.
-    #[error("{0}")]
-    Unreachable(#[source] Box<Trouble>),
+    #[error(transparent)]
+    Unreachable(Box<Trouble>),
     /// Something must be changed first; nothing was acquired.
-    #[error("{0}")]
-    Misconfigured(#[source] Box<Trouble>),
+    #[error(transparent)]
+    Misconfigured(Box<Trouble>),
     /// The store has as many waiters for this lock as it allows; nothing was acquired.
-    #[error("{0}")]
-    Full(#[source] Box<Trouble>),
+    #[error(transparent)]
+    Full(Box<Trouble>),
     /// No permits of a semaphore were asked for, or more than it has; nothing was acquired.
     #[error(
         "{place}: {take} of {of} permits can never be had; take at least one and at most as many as there are"
@@ -83,8 +83,8 @@ pub enum AcquireError {
         of: u32,
     },
     /// What the store keeps of this lock makes no sense; nothing was acquired.
-    #[error("{0}")]
-    Corrupt(#[source] Box<Trouble>),
+    #[error(transparent)]
+    Corrupt(Box<Trouble>),
     /// This process has as many holds and waiters as its [`Tenure`](crate::Tenure) allows.
     #[error(
         "{place}: {limit} holds and waiters of this process are the most; release some or raise the limit"

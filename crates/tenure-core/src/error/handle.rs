@@ -16,12 +16,12 @@ pub enum DetachError {
     #[error(transparent)]
     Setting(#[from] OutOfRange),
     /// The store did not do it: no handle works. The lock is released in the background.
-    #[error("{0}")]
-    Store(#[source] Box<Trouble>),
+    #[error(transparent)]
+    Store(Box<Trouble>),
     /// The store did not answer: the hold may be detached. It is taken back in the background, so no
     /// handle works for long.
-    #[error("{0}")]
-    InDoubt(#[source] Box<Trouble>),
+    #[error(transparent)]
+    InDoubt(Box<Trouble>),
     /// This process has no room to detach it, or was shut down. The lock is released in the background.
     #[error(transparent)]
     NoRoom(Box<AcquireError>),
@@ -40,12 +40,12 @@ pub enum HandleError {
     #[error(transparent)]
     Setting(#[from] OutOfRange),
     /// The store did not do it: what was held by the handle still is, for as long as its lease lasts.
-    #[error("{0}")]
-    Store(#[source] Box<Trouble>),
+    #[error(transparent)]
+    Store(Box<Trouble>),
     /// The store did not answer, so it may be done or not. What was attached is taken back, and then the
     /// handle is worth nothing; a renewal or a release can be tried again.
-    #[error("{0}")]
-    InDoubt(#[source] Box<Trouble>),
+    #[error(transparent)]
+    InDoubt(Box<Trouble>),
     /// This process has no room for the hold, or was shut down. The handle is as it was.
     #[error(transparent)]
     NoRoom(Box<AcquireError>),

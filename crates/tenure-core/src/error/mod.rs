@@ -41,11 +41,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl Error for Trouble {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.fault.source()
-    }
-}
+impl Error for Trouble {}
 
 /// A hold that ended before it was released. Whatever it protected may be in other hands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,8 +73,8 @@ pub enum ReleaseError {
     Lost(#[from] Lost),
     /// The store did not answer: the lock is free at the latest when its lease ends. The release
     /// is still being tried in the background.
-    #[error("{0}")]
-    InDoubt(#[source] Box<Trouble>),
+    #[error(transparent)]
+    InDoubt(Box<Trouble>),
 }
 
 /// Why a look at a name, or another call that acquires nothing, failed.
@@ -89,8 +85,8 @@ pub enum LookError {
     #[error(transparent)]
     Name(#[from] NameError),
     /// The store did not do it: what kind of fault it is says whether trying again may help.
-    #[error("{0}")]
-    Store(#[source] Box<Trouble>),
+    #[error(transparent)]
+    Store(Box<Trouble>),
 }
 
 /// Why nobody arrived at a latch, or was not let through.
@@ -152,11 +148,7 @@ impl fmt::Display for AllReleaseError {
     }
 }
 
-impl Error for AllReleaseError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.failures.first().map(|failure| failure as &(dyn Error + 'static))
-    }
-}
+impl Error for AllReleaseError {}
 
 /// What was left when the time for a shutdown was up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -184,8 +176,8 @@ pub enum AnyError {
     #[error(transparent)]
     Release(#[from] ReleaseError),
     /// A downgrade was refused, or its answer never came.
-    #[error("{0}")]
-    Downgrade(#[source] Box<Trouble>),
+    #[error(transparent)]
+    Downgrade(Box<Trouble>),
     /// Some locks of a multi-lock were not released as they should be.
     #[error(transparent)]
     ReleaseAll(#[from] AllReleaseError),

@@ -98,7 +98,6 @@ pub enum DowngradeError<W = WriteGuard, R = Guard> {
         /// The exclusive hold.
         guard: W,
         /// Why it was not done.
-        #[source]
         trouble: Box<Trouble>,
     },
     /// The store did not answer: other readers may have entered. Count on reading alone.
@@ -107,7 +106,6 @@ pub enum DowngradeError<W = WriteGuard, R = Guard> {
         /// What is certain: no writer has the lock, and this hold lasts.
         guard: R,
         /// Why it is uncertain.
-        #[source]
         trouble: Box<Trouble>,
     },
 }

@@ -22,26 +22,27 @@ pub enum FaultKind {
 
 /// A store's failure: what happened, and what the user can do about it.
 ///
-/// The texts never hold a password. The name of the lock and the store are added by who reports
-/// it.
+/// Its text tells what the system or the server said of it, too, so no error that carries a fault names
+/// that as its source again. The texts never hold a password. The name of the lock and the store are
+/// added by who reports it.
 #[derive(Debug)]
 pub struct Fault {
     kind: FaultKind,
     what: String,
     cure: String,
-    source: Option<Box<dyn Error + Send + Sync>>,
+    cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Fault {
     /// A failure of `kind`: `what` happened, and `cure` is what the user can do.
     pub fn new(kind: FaultKind, what: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { kind, what: what.into(), cure: cure.into(), source: None }
+        Self { kind, what: what.into(), cure: cure.into(), cause: None }
     }
 
     /// The same with the error that caused it.
     #[must_use]
-    pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+    pub fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.cause = Some(cause.into());
         self
     }
 
@@ -63,6 +64,12 @@ impl Fault {
         &self.what
     }
 
+    /// The error that caused it, where there was one.
+    #[must_use]
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        self.cause.as_deref()
+    }
+
     /// What the user can do.
     #[must_use]
     pub fn cure(&self) -> &str {
@@ -72,12 +79,19 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.what, self.cure)
+        f.write_str(&self.what)?;
+        let first = self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static));
+        let causes = std::iter::successors(first, |&cause| cause.source());
+        let mut said = self.what.clone();
+        for cause in causes.map(ToString::to_string) {
+            // Each says once what it knows more than the one before it.
+            if !said.contains(&cause) {
+                write!(f, ": {cause}")?;
+                said = cause;
+            }
+        }
+        write!(f, "; {}", self.cure)
     }
 }
 
-impl Error for Fault {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
-    }
-}
+impl Error for Fault {}

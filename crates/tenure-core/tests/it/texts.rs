@@ -3,8 +3,8 @@
 use std::{error::Error, io, time::Duration};
 
 use tenure_core::{
-    AcquireError, AllReleaseError, Fault, FaultKind, LockName, Lost, LostReason, ReleaseError,
-    ShutdownError, Token,
+    AcquireError, AllReleaseError, AnyError, DetachError, Fault, FaultKind, HandleError, LockName,
+    LookError, Lost, LostReason, ReleaseError, ShutdownError, Token,
     error::{Place, TimedOut, Trouble},
     proto::queue::{Contender, Mode},
 };
@@ -31,19 +31,38 @@ fn chain(error: &(dyn Error + 'static)) -> Vec<String> {
 fn a_fault_says_what_happened_and_what_helps() {
     let fault = fault();
     assert_eq!((fault.what(), fault.cure()), ("it cannot be reached", "plug it in"));
-    assert_eq!(chain(&fault), ["it cannot be reached; plug it in", "the network is unplugged"]);
-    assert!(Fault::new(FaultKind::Full, "many", "wait").source().is_none());
+    assert_eq!(fault.cause().unwrap().to_string(), "the network is unplugged");
+    assert_eq!(chain(&fault), ["it cannot be reached: the network is unplugged; plug it in"]);
+    let known = Fault::new(FaultKind::Full, "many wait", "wait").because("many");
+    assert_eq!(chain(&known), ["many wait; wait"]);
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the outer one")]
+struct Outer(#[source] io::Error);
+
+#[test]
+fn every_cause_is_said_once() {
+    let cause = Outer(io::Error::other("the inner one"));
+    let fault = Fault::new(FaultKind::Unreachable, "it failed", "try again").because(cause);
+    assert_eq!(chain(&fault), ["it failed: the outer one: the inner one; try again"]);
 }
 
 #[test]
-fn the_cause_of_a_fault_is_at_the_end_of_every_error_that_carries_it() {
-    let says = "lock \"a\" in memory: it cannot be reached; plug it in";
+fn an_error_that_carries_a_fault_says_it_once() {
+    let says = "lock \"a\" in memory: it cannot be reached: the network is unplugged; plug it in";
     let trouble = || Box::new(Trouble { place: place(), fault: fault() });
-    assert_eq!(chain(&trouble()), [says, "the network is unplugged"]);
-    let errors =
-        [chain(&AcquireError::Unreachable(trouble())), chain(&ReleaseError::InDoubt(trouble()))];
-    for chain in errors {
-        assert_eq!(chain, [says, says, "the network is unplugged"]);
+    assert_eq!(chain(&trouble()), [says]);
+    for error in [
+        AnyError::from(AcquireError::Unreachable(trouble())),
+        AcquireError::InDoubt(trouble()).into(),
+        ReleaseError::InDoubt(trouble()).into(),
+        LookError::Store(trouble()).into(),
+        HandleError::Store(trouble()).into(),
+        DetachError::InDoubt(trouble()).into(),
+        AnyError::Downgrade(trouble()),
+    ] {
+        assert_eq!(chain(&error), [says]);
     }
 }
 
@@ -99,7 +118,7 @@ fn what_was_left_is_counted() {
     let failures = vec![lost(LostReason::Taken).into(), lost(LostReason::MaxHold).into()];
     let [first, second] = [&failures[0], &failures[1]].map(ReleaseError::to_string);
     let says = format!("2 of 3 locks were not released as they should be; {first}; {second}");
-    assert_eq!(chain(&AllReleaseError { parts: 3, failures }), [says, first]);
+    assert_eq!(chain(&AllReleaseError { parts: 3, failures }), [says]);
     let left = ShutdownError { open: 1, unsettled: 2 };
     let says = "1 holds or waits and 2 releases were left at shutdown; each ends with its lease";
     assert_eq!(left.to_string(), says);

@@ -23,11 +23,11 @@ use super::{
 /// guard.release()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct All {
     home: Home,
-    handle: crate::All,
+    pub(super) handle: crate::All,
 }
 
 impl All {
@@ -57,10 +57,9 @@ impl All {
 }
 
 /// Several locks, held together: all that [`crate::AllGuard`] says, and what blocks.
-#[derive(Debug)]
 #[must_use = "the locks are released as soon as their guard is dropped"]
 pub struct AllGuard {
-    guard: Parts,
+    pub(super) guard: Parts,
     watch: Watch,
 }
 

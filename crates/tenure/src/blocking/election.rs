@@ -17,11 +17,11 @@ use super::{Leaders, guard::Guard, look::look, settings::setters, waiting::Home}
 /// leadership.resign()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a handle does nothing until somebody campaigns or looks"]
 pub struct Election {
     home: Home,
-    handle: crate::Election,
+    pub(super) handle: crate::Election,
 }
 
 impl Election {
@@ -65,9 +65,8 @@ impl Election {
 }
 
 /// One term in office: a [`Guard`], whose token is the term.
-#[derive(Debug)]
 #[must_use = "a leader resigns as soon as this is dropped"]
-pub struct Leadership(Guard);
+pub struct Leadership(pub(super) Guard);
 
 impl Leadership {
     /// The number of this term: greater than that of every term before it, so it fences.

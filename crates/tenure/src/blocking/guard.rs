@@ -26,10 +26,9 @@ use super::{
 /// guard.release()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 #[must_use = "the lock is released as soon as its guard is dropped"]
 pub struct Guard {
-    guard: crate::Guard,
+    pub(super) guard: crate::Guard,
     watch: Watch,
 }
 

@@ -17,11 +17,11 @@ use super::waiting::Home;
 /// ready.wait()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a handle does nothing until somebody arrives or waits"]
 pub struct Latch {
     home: Home,
-    handle: crate::Latch,
+    pub(super) handle: crate::Latch,
 }
 
 impl Latch {

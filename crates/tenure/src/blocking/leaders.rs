@@ -29,12 +29,11 @@ use super::waiting::Home;
 /// assert!(leaders.next_within(Duration::from_millis(50)).is_none()); // nothing new
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 #[must_use = "it looks only while it is asked for news"]
 pub struct Leaders {
     home: Home,
     /// Nothing in a forked child.
-    leaders: Option<crate::Leaders>,
+    pub(super) leaders: Option<crate::Leaders>,
 }
 
 impl Leaders {

@@ -43,6 +43,7 @@ mod reentrant;
 mod rwlock;
 mod semaphore;
 mod settings;
+mod shown;
 mod tenure;
 mod thread;
 mod waiting;

@@ -19,11 +19,11 @@ use super::{Reentrant, guard::Guard, look::look, settings::setters, waiting::Hom
 /// guard.release()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct Mutex {
     home: Home,
-    handle: crate::Mutex,
+    pub(super) handle: crate::Mutex,
 }
 
 impl Mutex {

@@ -37,11 +37,11 @@ pub fn scope<O>(work: impl FnOnce() -> O) -> O {
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct Reentrant {
     home: Home,
-    handle: kinds::Reentrant,
+    pub(super) handle: kinds::Reentrant,
 }
 
 impl Reentrant {
@@ -85,10 +85,9 @@ impl Reentrant {
 
 /// One of the guards by which a scope holds a [`Reentrant`] lock. Dropping the last of them releases
 /// the lock in the background.
-#[derive(Debug)]
 #[must_use = "the lock is released as soon as its last guard is dropped"]
 pub struct ReentrantGuard {
-    guard: kinds::ReentrantGuard,
+    pub(super) guard: kinds::ReentrantGuard,
     watch: Watch,
 }
 

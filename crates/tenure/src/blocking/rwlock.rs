@@ -17,11 +17,11 @@ use super::{WriteGuard, guard::Guard, look::look, settings::setters, waiting::Ho
 /// settings.write()?.release()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a handle does nothing until it is locked"]
 pub struct RwLock {
     home: Home,
-    handle: crate::RwLock,
+    pub(super) handle: crate::RwLock,
 }
 
 impl RwLock {

@@ -17,11 +17,11 @@ use super::{guard::Guard, look::look, settings::setters, waiting::Home};
 /// printers.acquire_many(2)?.release()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a handle does nothing until permits are acquired"]
 pub struct Semaphore {
     home: Home,
-    handle: crate::Semaphore,
+    pub(super) handle: crate::Semaphore,
 }
 
 impl Semaphore {

@@ -22,9 +22,9 @@ use crate::OpenError;
 /// guard.release()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tenure {
-    tenure: crate::Tenure,
+    pub(super) tenure: crate::Tenure,
     thread: &'static Thread,
 }
 

@@ -7,9 +7,8 @@ use tenure_core::ReleaseError;
 use super::{guard::Guard, watch::of_parent};
 
 /// One exclusive hold of an [`RwLock`](super::RwLock): a [`Guard`] that can become a reader's.
-#[derive(Debug)]
 #[must_use = "the lock is released as soon as its guard is dropped"]
-pub struct WriteGuard(Guard);
+pub struct WriteGuard(pub(super) Guard);
 
 impl WriteGuard {
     pub(super) fn new(guard: Guard) -> Self {

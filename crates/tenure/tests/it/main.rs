@@ -11,6 +11,7 @@ mod child;
 mod config;
 mod counter;
 mod dead;
+mod debug;
 mod docs;
 mod paused;
 mod permits;

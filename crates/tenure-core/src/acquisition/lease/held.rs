@@ -1,6 +1,6 @@
 //! One hold of a lease, by the task that has it.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use tenure_proto::Token;
 
@@ -8,7 +8,6 @@ use super::{Ended, Lease};
 use crate::options::Wants;
 
 /// A hold of a lease; dropping it ends the hold.
-#[derive(Debug)]
 pub(crate) struct Held {
     lease: Arc<Lease>,
     generation: u64,
@@ -63,5 +62,13 @@ impl Drop for Held {
             // Whatever is to be told the store goes to the engine when this is dropped.
             drop(self.end());
         }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the lease: it knows all others.
+        let Self { token, generation, .. } = self;
+        f.debug_struct("Held").field("token", token).field("generation", generation).finish()
     }
 }

@@ -1,6 +1,6 @@
 //! A guard of a reentrant mutex, which shares its hold with others.
 
-use std::{ops::Deref, sync::Arc};
+use std::{fmt, ops::Deref, sync::Arc};
 
 use tenure_proto::rule::{Rule, kept};
 
@@ -13,7 +13,6 @@ use crate::{acquisition::guard::Guard, error::ReleaseError};
 /// its hold. Dropping it releases the lock if it is the last of them.
 ///
 /// In a forked child a hold can be entered, but `check()` fails there as for every guard.
-#[derive(Debug)]
 #[must_use = "the lock is released as soon as its last guard is dropped"]
 pub struct ReentrantGuard {
     hold: Arc<SharedHold>,
@@ -56,5 +55,15 @@ impl Deref for ReentrantGuard {
 
     fn deref(&self) -> &Guard {
         &self.hold.guard
+    }
+}
+
+impl fmt::Debug for ReentrantGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReentrantGuard")
+            .field("name", self.name())
+            .field("token", &self.token())
+            .field("depth", &self.depth())
+            .finish()
     }
 }

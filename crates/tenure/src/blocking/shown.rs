@@ -1,0 +1,26 @@
+//! What `Debug` shows: the same as outside this module, without what blocks.
+
+use std::fmt;
+
+use super::{
+    All, AllGuard, Election, Guard, Latch, Leaders, Leadership, Mutex, Reentrant, ReentrantGuard,
+    RwLock, Semaphore, Tenure, WriteGuard,
+};
+
+macro_rules! shown_by {
+    ($($field:tt: $($type:ident),+;)+) => {$($(
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.$field.fmt(f)
+            }
+        }
+    )+)+};
+}
+
+shown_by! {
+    handle: All, Election, Latch, Mutex, Reentrant, RwLock, Semaphore;
+    guard: AllGuard, Guard, ReentrantGuard;
+    0: Leadership, WriteGuard;
+    tenure: Tenure;
+    leaders: Leaders;
+}
