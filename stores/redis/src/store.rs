@@ -265,6 +265,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         handoff: true,
         pass_bits: true,
         lease: LeaseScope::Hold,
+        longest_lease: Duration::MAX,
         longest_keep: Duration::MAX,
         late_calls: true,
         notices_death: false,

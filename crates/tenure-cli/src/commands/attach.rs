@@ -11,7 +11,10 @@ use crate::{
         read::{Given, given_to_run},
         replace::{Prepared, Replaces},
     },
-    run::{detaching::AtEnd, held::Held},
+    run::{
+        detaching::{AtEnd, too_long},
+        held::Held,
+    },
     settings::Plan,
 };
 
@@ -51,6 +54,9 @@ impl Attaching {
         tenure: &Tenure,
         plan: &Plan,
     ) -> Result<(Held, AtEnd), Failure> {
+        if let Some((lease, _)) = &self.again {
+            too_long(tenure, self.handle.name(), *lease)?;
+        }
         let mut attach = tenure.attach(&self.handle).ttl(plan.ttl);
         if let Some(longest) = plan.max_hold {
             attach = attach.max_hold(longest);

@@ -18,7 +18,7 @@ use crate::{
     output::{Event, Voice, answer, hand_over, json},
     run::{
         acquire::acquire,
-        detaching::{NotDetached, Stays, detach},
+        detaching::{NotDetached, Stays, detach, too_long},
         signals::{ENDING, Signals},
     },
     settings::{Kind, Plan},
@@ -63,6 +63,7 @@ async fn hold(
     if let Some(fault) = refusal(tenure.store().capabilities()) {
         return Err(super::at(tenure, &args.name, &fault));
     }
+    too_long(tenure, &args.name, args.lease)?;
     let replaces = match plan.kind {
         // Whoever holds the lock alone knows that what an older handle was of is over.
         Kind::Mutex => {

@@ -2,10 +2,16 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use tenure::{Clock, DetachError, Handle, SystemClock, Token, detached::Detached};
+use tenure::{
+    Clock, DetachError, Handle, LockName, SystemClock, Tenure, Token, detached::Detached,
+};
 
 use super::held::{Held, NotReleased};
-use crate::{handle::replace::Prepared, output::Event};
+use crate::{
+    exit::Failure,
+    handle::replace::Prepared,
+    output::{Event, human},
+};
 
 /// What is to become of it.
 #[derive(Debug)]
@@ -38,6 +44,20 @@ impl Stays {
         let name = handle.name().as_str();
         Event::Detached { name, token: *token, lease: handle.lease(), left: *left }
     }
+}
+
+/// Why nothing can stay held for so long in this store, if that is so: found before the work is done.
+pub(crate) fn too_long(tenure: &Tenure, name: &LockName, lease: Duration) -> Result<(), Failure> {
+    let longest = tenure.store().capabilities().longest_lease;
+    if lease <= longest {
+        return Ok(());
+    }
+    let store = tenure.store().location();
+    let (lease, longest) = (human::length(lease), human::length(longest));
+    Err(Failure::Failed(format!(
+        "lock {name:?} in {store}: this store holds no lock without a process for {lease}, but for \
+         {longest} at most; choose a shorter --for, and renew it"
+    )))
 }
 
 /// Why a hold was not detached. It is being released.

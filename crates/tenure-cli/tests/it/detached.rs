@@ -416,3 +416,24 @@ fn a_killed_tenure_leaves_its_guardian_to_end_an_attached_command() {
     ended(&scene.run("name", "true"), 0);
     assert!(!crate::process::lives(command));
 }
+
+#[test]
+fn what_a_store_holds_for_no_longer_is_refused_before_any_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let member = |number| format!("file:{}", folder.path().join(format!("m{number}")).display());
+    let store = format!("quorum:{},{},{}", member(1), member(2), member(3));
+    let scene = Scene::with_store(&store);
+    let output = scene.output(["lock", "name", "--for", "10m", "--handle", "h"]);
+    assert_eq!(code(&output), 125, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("at most"), "{}", text(&output.stderr));
+    assert!(!scene.path("h").exists());
+    let output = scene.output(["lock", "name", "--for", "20s", "--handle", "h"]);
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    let attach = ["run", "--attach", "--handle", "h", "--for", "10m", "--", "touch", "ran"];
+    let output = scene.output(attach);
+    assert_eq!(code(&output), 125, "{}", text(&output.stderr));
+    assert!(!scene.path("ran").exists(), "the work was done before it was found");
+    let output = scene.output(["renew", "--handle", "h", "--for", "10m"]);
+    assert_eq!(code(&output), 125, "{}", text(&output.stderr));
+    assert_eq!(code(&scene.output(["unlock", "--handle", "h"])), 0);
+}

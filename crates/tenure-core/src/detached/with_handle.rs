@@ -22,6 +22,10 @@ pub(crate) async fn renew(
     let failed = |fault| HandleError::store(place.clone(), fault);
     handle.check(&*context.store).map_err(failed)?;
     let ttl = Ttl::new(length)?.for_store();
+    let longest = context.store.capabilities().longest_lease;
+    if ttl > longest {
+        return Err(failed(too_long(ttl, longest)));
+    }
     let renewal = [Renewal { name: handle.name.clone(), owner: handle.owner, ttl }];
     let mut tries = Tries::new(context);
     loop {
@@ -85,6 +89,14 @@ impl Tries {
         context.clock.sleep_until(until).await;
         true
     }
+}
+
+fn too_long(ttl: Duration, longest: Duration) -> Fault {
+    Fault::new(
+        FaultKind::Misconfigured,
+        format!("a lease of {ttl:?} is longer than this store grants, which is {longest:?}"),
+        "renew it for less, and again in time",
+    )
 }
 
 fn unanswered(what: &str) -> Fault {

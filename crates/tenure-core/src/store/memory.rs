@@ -46,6 +46,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     handoff: true,
     pass_bits: true,
     lease: LeaseScope::Hold,
+    longest_lease: Duration::MAX,
     longest_keep: Duration::MAX,
     late_calls: false,
     notices_death: false,

@@ -98,6 +98,8 @@ pub struct Capabilities {
     pub pass_bits: bool,
     /// Whether leases belong to a hold or to all holds of a session together.
     pub lease: LeaseScope,
+    /// The longest lease that it grants, grace included. A longer one is refused.
+    pub longest_lease: Duration,
     /// For how long it can keep a name taken after a release, without the process; zero if it cannot.
     pub longest_keep: Duration,
     /// Whether a call can take effect after its future was dropped.

@@ -306,6 +306,17 @@ async fn a_store_that_detaches_nothing_says_why() {
 }
 
 #[tokio::test]
+async fn nothing_is_renewed_for_longer_than_the_store_grants() {
+    let store = Flawed::new(MemoryStore::new()).without(|can| can.longest_lease = TTL);
+    let tenure = Tenure::new(Arc::new(store));
+    let handle = tenure.mutex("a").ttl(TTL).lock().await.unwrap().detach().await.unwrap().handle;
+    let error = tenure.renew_detached(&handle, TTL + STEP).await.unwrap_err();
+    assert!(matches!(error, HandleError::Store(_)), "{error}");
+    assert!(error.to_string().contains("60s"), "{error}");
+    tenure.renew_detached(&handle, TTL).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_handle_of_another_store_is_refused_and_goes_on_working() {
     let (tenure, store, _) = running();
     let (handle, _) = detached(&store).await;

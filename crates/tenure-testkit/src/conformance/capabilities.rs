@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::scene::Scene;
+use tenure_core::proto::queue::{Ask, TakeOver};
+
+use super::scene::{LONG, Scene};
 
 /// A store has a kind, as its URL writes it, and a place that people can read.
 pub async fn a_store_says_what_and_where_it_is(scene: Scene) {
@@ -51,7 +53,26 @@ pub async fn lengths_declared_are_usable(scene: Scene) {
         assert_eq!(figures, (Duration::ZERO, Duration::ZERO, 0));
     }
     assert!(can.max_holders > 0);
+    assert!(can.longest_lease > LONG, "{can:?}");
     if can.handoff {
         assert!(can.claim_window >= Duration::from_millis(10), "{can:?}");
     }
+}
+
+/// Clause 13: a longer lease than it grants is refused, whoever asks for it, and changes nothing.
+pub async fn a_lease_that_is_too_long_is_refused(scene: Scene) {
+    let client = scene.client().await;
+    let Some(ttl) = client.can().longest_lease.checked_add(Duration::from_millis(1)) else {
+        return;
+    };
+    let held = client.tries();
+    let outcome = client.ask(&Ask { ttl, ..held.clone() }).await;
+    assert!(outcome.is_err(), "longer than it can: {outcome:?}");
+    let grant = client.lock(&held).await;
+    if client.can().detach {
+        let outcome =
+            client.try_take_over(&TakeOver { ttl, ..client.taking_over(&held.owner) }).await;
+        assert!(outcome.is_err(), "longer than it can: {outcome:?}");
+    }
+    assert_eq!(client.lock(&held).await.token, grant.token);
 }

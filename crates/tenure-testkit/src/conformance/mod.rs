@@ -211,6 +211,7 @@ macro_rules! conformance {
                 every_client_declares_the_same
                 lengths_declared_are_usable
                 reasons_are_for_what_is_lacking
+                a_lease_that_is_too_long_is_refused
             }
             together {
                 free_names_are_granted_together
