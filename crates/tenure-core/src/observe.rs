@@ -109,8 +109,13 @@ impl Observer {
         debug!(lock = %name, %token, "shared from now on");
     }
 
+    pub(crate) fn leaves(&self, name: &LockName, token: Token, held: Duration) {
+        self.held(held);
+        debug!(lock = %name, %token, ?held, "leaves this process");
+    }
+
     pub(crate) fn detached(&self, name: &LockName, token: Token) {
-        debug!(lock = %name, %token, "detached from this process");
+        debug!(lock = %name, %token, "detached");
     }
 
     pub(crate) fn entered(&self, name: &LockName, token: Token) {

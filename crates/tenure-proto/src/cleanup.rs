@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::Timestamp;
 
+/// How long after a failed attempt the next one is made, at the latest: a lease may be very long.
+const LONGEST_GAP: Duration = Duration::from_secs(5);
+
 /// What became of one attempt to take an acquisition back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
@@ -31,7 +34,7 @@ impl Cleanup {
     /// a call can take effect after its caller gave it up.
     #[must_use]
     pub fn new(now: Timestamp, ttl: Duration, late_calls: bool) -> Self {
-        let gap = (ttl / 32).max(Duration::from_millis(5));
+        let gap = (ttl / 32).clamp(Duration::from_millis(5), LONGEST_GAP);
         Self { until: now.saturating_add(ttl), next: now, gap, late_calls }
     }
 
@@ -47,6 +50,9 @@ impl Cleanup {
         let settled = attempt == Attempt::Gone && !self.late_calls;
         if settled || now >= self.until {
             return true;
+        }
+        if attempt == Attempt::Failed {
+            self.gap = self.gap.min(LONGEST_GAP);
         }
         self.next = now.saturating_add(self.gap).min(self.until);
         self.gap = self.gap.saturating_mul(2);

@@ -256,7 +256,7 @@ impl<'a> Asking<'a> {
             }
             // A hold that was granted before is not taken away because a repeat fails.
             Step::Outvoted if known.is_none() => Ok(Outcome::Done(self.outvoted(ask).await)),
-            _ => Ok(self.failed("granted", known).await),
+            _ => Ok(self.failed(known).await),
         }
     }
 
@@ -433,7 +433,7 @@ impl<'a> Asking<'a> {
 
     /// No majority answered. What a minority granted stays, for the next ask of this acquisition or
     /// for its release: the caller is told that it is in doubt.
-    pub(crate) async fn failed<T>(mut self, verb: &str, known: Option<Token>) -> Outcome<T> {
+    async fn failed<T>(mut self, known: Option<Token>) -> Outcome<T> {
         let (quorum, name, ttl) = (self.quorum, self.name, self.ask.ttl);
         self.hear_all().await;
         let mut in_doubt = self.may_hold_anywhere();
@@ -451,7 +451,7 @@ impl<'a> Asking<'a> {
             quorum.shared.holds.left_in_doubt(self.attempt, quorum.shared.options.now(), ttl);
         }
         let places = &quorum.shared.places;
-        let fault = no_majority(verb, Some(name), &statuses, places, in_doubt);
+        let fault = no_majority("granted", Some(name), &statuses, places, in_doubt);
         Outcome::Failed(fault, unmarked)
     }
 

@@ -32,18 +32,25 @@ pub(crate) enum Status {
 
 impl Status {
     pub(crate) fn of(fault: &Fault) -> Self {
-        let (what, cure) = (fault.what().to_owned(), fault.cure().to_owned());
+        let (what, cure) = (fault.what_and_why(), fault.cure().to_owned());
         Self::Failed { kind: fault.kind(), what, cure }
     }
 
     pub(crate) fn unseen(fault: &Fault) -> Self {
-        let (what, cure) = (fault.what().to_owned(), fault.cure().to_owned());
+        let (what, cure) = (fault.what_and_why(), fault.cure().to_owned());
         Self::Unseen { kind: fault.kind(), what, cure }
     }
 
     /// Whether the call may come to the member later.
     pub(crate) fn is_in_doubt(&self) -> bool {
         matches!(self, Self::Failed { kind: FaultKind::InDoubt, .. })
+    }
+
+    /// Whether the member certainly did nothing, and will not before somebody changes something.
+    pub(crate) fn is_refusal(&self) -> bool {
+        let passing =
+            |kind: &FaultKind| matches!(kind, FaultKind::Unreachable | FaultKind::InDoubt);
+        matches!(self, Self::Failed { kind, .. } if !passing(kind))
     }
 
     /// Whether the member said nothing of what it was asked first.

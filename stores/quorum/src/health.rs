@@ -52,7 +52,7 @@ impl QuorumStore {
                 Err(fault) => vec![finding(
                     Weight::Warning,
                     format!("{place}: reach"),
-                    fault.what().to_owned(),
+                    fault.what_and_why(),
                     fault.cure(),
                 )],
             };
@@ -66,7 +66,7 @@ impl QuorumStore {
         let mut all = vec![self.sum(counted)];
         if let Err(fault) = assembled {
             let what = "rules".to_owned();
-            all.push(finding(Weight::Bad, what, fault.what().to_owned(), fault.cure()));
+            all.push(finding(Weight::Bad, what, fault.what_and_why(), fault.cure()));
         }
         if self.members.len().is_multiple_of(2) {
             let found = format!("{} members survive no more losses than one fewer", each.len());

@@ -118,6 +118,9 @@ impl QuorumStore {
         match result {
             // Its release is under way, and has to find what is there.
             Renewed::Lost if hold.held.is_some() && !holds.is_held(hold.attempt) => {}
+            // A hold that this process does not know is not its own to take back: it may be changing hands
+            // just now.
+            Renewed::Lost if hold.held.is_none() => {}
             Renewed::Lost => {
                 let now = self.shared.options.now();
                 let late = holds.releasing(&hold.attempt.of(), Duration::ZERO, now).late;

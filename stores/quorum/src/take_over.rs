@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use tenure_core::{
-    Fault, FaultKind, LockName, Owner, Token,
+    Fault, LockName, Owner, Token,
     proto::{
         queue::{Answer, Grant, TakeOver, TakenOver},
-        quorum::{Ballot, Step},
+        quorum::{Ballot, Step, majority},
         rule::{Rule, kept},
     },
 };
@@ -22,7 +22,7 @@ use crate::{
     QuorumStore,
     acquire::{Asking, Event, Outcome},
     background::TakingBack,
-    error::Status,
+    error::{Status, no_majority},
     holds::{Held, Releasing},
     members::{Call, Told, within},
 };
@@ -154,19 +154,32 @@ impl Asking<'_> {
         }
     }
 
-    /// Too few said anything. Whoever asked repeats it, and is answered the same, or releases both
-    /// owners: so nothing is taken back yet.
+    /// Too few said anything. Whoever asked repeats it under the same attempt, and is answered the same, or
+    /// releases both owners: so nothing is taken back yet. Where a majority refused for good it still has
+    /// the hold, and what few may have given over is no use.
     async fn undecided(self, over: &TakeOver, known: Option<Token>) -> Outcome<TakenOver> {
-        let (holds, attempt) = (&self.quorum.shared.holds, self.attempt);
-        let until = self.quorum.shared.options.now().saturating_add(over.ttl);
-        let doubtful: Vec<_> = self.doubtful().collect();
-        let outcome = self.failed("gave over", known).await;
-        match &outcome {
-            Outcome::Failed(fault, _) if fault.kind() == FaultKind::InDoubt => {
-                holds.may_come_late(attempt, doubtful, until);
+        let (shared, attempt) = (self.quorum.shared.clone(), self.attempt);
+        let now = shared.options.now();
+        let refused = self.statuses.iter().filter(|status| status.is_refusal()).count();
+        let stays = known.is_none() && refused >= majority(self.statuses.len());
+        let may_hold = self.may_hold_anywhere();
+        let in_doubt = may_hold && !stays;
+        if in_doubt {
+            if known.is_none() {
+                shared.holds.left_in_doubt(attempt, now, over.ttl);
             }
-            _ => holds.stays(&over.from),
+            let until = now.saturating_add(over.ttl);
+            shared.holds.may_come_late(attempt, self.doubtful(), until);
+        } else {
+            shared.holds.stays(&over.from);
         }
-        outcome
+        let unmarked = self.statuses.iter().any(|status| matches!(status, Status::Unmarked { .. }));
+        let name = Some(self.name);
+        let fault = no_majority("gave over", name, &self.statuses, &shared.places, in_doubt);
+        if may_hold && stays && kept(Rule::PartialWinGivenBack) {
+            self.give_back().await;
+        }
+        // Another ballot under another attempt is one that nobody else would find.
+        Outcome::Failed(fault, unmarked && in_doubt)
     }
 }

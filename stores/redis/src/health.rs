@@ -133,7 +133,7 @@ async fn full_cycle(patient: &Patient<'_>) -> Finding {
         Err(fault) => Finding {
             weight: Weight::Bad,
             what: "permissions".to_owned(),
-            found: fault.what().to_owned(),
+            found: fault.what_and_why(),
             promise: Some("S9"),
             cure: Some(fault.cure().to_owned()),
         },

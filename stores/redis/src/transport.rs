@@ -158,7 +158,7 @@ impl Transport {
                 Ok(open)
             }
             Err(fault) => {
-                let told = (fault.kind(), fault.what().to_owned(), fault.cure().to_owned());
+                let told = (fault.kind(), fault.what_and_why(), fault.cure().to_owned());
                 *lock(&line.last_failure) = Some(told);
                 Err(fault)
             }

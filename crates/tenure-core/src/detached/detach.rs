@@ -121,7 +121,7 @@ impl Detach {
     /// [`DetachError::Store`] when the system gives no random numbers.
     pub fn handle(&self) -> Result<&Handle, DetachError> {
         self.handle.as_ref().map_err(|fault| {
-            let fault = Fault::new(fault.kind(), fault.what(), fault.cure());
+            let fault = Fault::new(fault.kind(), fault.what_and_why(), fault.cure());
             DetachError::store(self.guard.place(), fault)
         })
     }

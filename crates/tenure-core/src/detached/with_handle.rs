@@ -6,7 +6,11 @@ use tenure_proto::{Backoff, Grace, Renewed, Timestamp, Ttl, lease, queue::Releas
 
 use super::{Handle, take_over::too_late};
 use crate::{
-    Fault, FaultKind, context::Context, driver::before, error::HandleError, store::Renewal,
+    AcquireError, Fault, FaultKind,
+    context::Context,
+    driver::before,
+    error::{HandleError, Place},
+    store::Renewal,
 };
 
 /// How long the store is asked.
@@ -21,6 +25,7 @@ pub(crate) async fn renew(
     let place = handle.place(&*context.store);
     let failed = |fault| HandleError::store(place.clone(), fault);
     handle.check(&*context.store).map_err(failed)?;
+    not_forked(context, &place)?;
     let ttl = Ttl::new(length)?.for_store();
     let longest = context.store.capabilities().longest_lease;
     if ttl > longest {
@@ -50,6 +55,7 @@ pub(crate) async fn release(context: &Arc<Context>, handle: &Handle) -> Result<(
     let place = handle.place(&*context.store);
     let failed = |fault| HandleError::store(place.clone(), fault);
     handle.check(&*context.store).map_err(failed)?;
+    not_forked(context, &place)?;
     let (mut tries, mut doubted) = (Tries::new(context), false);
     loop {
         let call = context.store.release(&handle.name, &handle.owner, Duration::ZERO);
@@ -66,6 +72,15 @@ pub(crate) async fn release(context: &Arc<Context>, handle: &Handle) -> Result<(
             return Err(failed(if certain { fault } else { unanswered("the release") }));
         }
     }
+}
+
+/// A forked copy has no part in the locks of its parent, whose connections it would use.
+fn not_forked(context: &Context, place: &Place) -> Result<(), HandleError> {
+    if !context.forked() {
+        return Ok(());
+    }
+    let place = place.clone();
+    Err(HandleError::NoRoom(Box::new(AcquireError::ShutDown { place })))
 }
 
 /// When the store is asked again, and for how long.

@@ -64,6 +64,22 @@ impl Fault {
         &self.what
     }
 
+    /// What happened, and what the system or the server said of it.
+    #[must_use]
+    pub fn what_and_why(&self) -> String {
+        let first = self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static));
+        let causes = std::iter::successors(first, |&cause| cause.source());
+        let (mut text, mut said) = (self.what.clone(), self.what.clone());
+        for cause in causes.map(ToString::to_string) {
+            // Each says once what it knows more than the one before it.
+            if !said.contains(&cause) {
+                text = format!("{text}: {cause}");
+                said = cause;
+            }
+        }
+        text
+    }
+
     /// The error that caused it, where there was one.
     #[must_use]
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
@@ -79,18 +95,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)?;
-        let first = self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static));
-        let causes = std::iter::successors(first, |&cause| cause.source());
-        let mut said = self.what.clone();
-        for cause in causes.map(ToString::to_string) {
-            // Each says once what it knows more than the one before it.
-            if !said.contains(&cause) {
-                write!(f, ": {cause}")?;
-                said = cause;
-            }
-        }
-        write!(f, "; {}", self.cure)
+        write!(f, "{}; {}", self.what_and_why(), self.cure)
     }
 }
 

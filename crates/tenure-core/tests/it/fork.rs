@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fork::{Fork, waitpid_nohang};
 use futures_util::FutureExt;
 use tenure_core::{
-    AcquireError, DowngradeError, Entropy, LostReason, OsEntropy, ReleaseError, Store,
+    AcquireError, DowngradeError, Entropy, HandleError, LostReason, OsEntropy, ReleaseError, Store,
     proto::queue::Mode,
 };
 
@@ -83,4 +83,26 @@ fn a_forked_child_spreads_its_pauses_in_another_way() {
     let drawn = OsEntropy::default().jitter();
     let found = of_a_child(|| bits(&[OsEntropy::default().jitter() != drawn]));
     assert_eq!(found, 0b1);
+}
+
+#[test]
+fn a_forked_child_has_no_part_in_what_is_detached() {
+    let (tenure, _engine, store, _) = on_manual_clock();
+    let guard = tenure.mutex("a").lock().into_future().now_or_never().unwrap().unwrap();
+    let handle = guard.detach().into_future().now_or_never().unwrap().unwrap().handle;
+    let found = of_a_child(|| {
+        let refused = |error: Option<HandleError>| matches!(error, Some(HandleError::NoRoom(_)));
+        let attached = tenure.attach(&handle).into_future().now_or_never();
+        let lease = Duration::from_secs(1);
+        let renewed = tenure.renew_detached(&handle, lease).now_or_never();
+        let released = tenure.release_detached(&handle).now_or_never();
+        let left = store.inspect(handle.name()).now_or_never();
+        bits(&[
+            refused(attached.and_then(Result::err)),
+            refused(renewed.and_then(Result::err)),
+            refused(released.and_then(Result::err)),
+            matches!(left, Some(Ok(left)) if left.holders.len() == 1),
+        ])
+    });
+    assert_eq!(found, 0b1111, "{found:#b}");
 }

@@ -31,13 +31,21 @@ type Case = (u64, bool, &'static [Attempt], &'static [u64], bool);
 fn attempts_go_on_until_the_store_is_sure() {
     use Attempt::{Failed, Gone};
     let late = true;
-    let cases: [Case; 6] = [
+    let cases: [Case; 8] = [
         (3_200, false, &[Gone], &[0], true),
         (3_200, false, &[Failed, Gone], &[0, 100], true),
         (3_200, false, &[Failed; 7], &[0, 100, 300, 700, 1_500, 3_100, 3_200], true),
         (3_200, late, &[Gone; 7], &[0, 100, 300, 700, 1_500, 3_100, 3_200], true),
         (3_200, late, &[Gone; 6], &[0, 100, 300, 700, 1_500, 3_100], false),
         (10, late, &[Gone; 3], &[0, 5, 10], true),
+        (3_600_000, false, &[Failed; 4], &[0, 5_000, 10_000, 15_000], false),
+        (
+            3_600_000,
+            late,
+            &[Gone, Gone, Gone, Failed, Failed],
+            &[0, 5_000, 15_000, 35_000, 40_000],
+            false,
+        ),
     ];
     for (ttl, late_calls, attempts, due, done) in cases {
         let expected = (due.to_vec(), done);
@@ -61,6 +69,8 @@ proptest! {
         late_calls: bool,
         gone: bool,
     ) {
+        // While attempts fail one is made every few seconds.
+        let ttl = if gone { ttl } else { ttl.min(Duration::from_secs(160)) };
         let start = Timestamp::from_nanos(start);
         let attempt = if gone { Attempt::Gone } else { Attempt::Failed };
         let mut cleanup = Cleanup::new(start, ttl, late_calls);
@@ -69,7 +79,7 @@ proptest! {
             let now = cleanup.next_attempt();
             prop_assert!(now <= start.saturating_add(ttl));
             attempts += 1;
-            prop_assert!(attempts <= 8);
+            prop_assert!(attempts <= 40);
             if cleanup.attempted(now, attempt) {
                 break;
             }

@@ -484,3 +484,56 @@ async fn what_a_quorum_does_not_grant_it_gives_over_to_nobody() {
     assert!(fault("a", &over(1, 1)).await.contains("the owner that it has"));
     assert!(matches!(renew(&quorum, 1).await, Renewed::Renewed { .. }));
 }
+
+/// Members that hold it otherwise refuse, and will for ever.
+#[tokio::test(start_paused = true)]
+async fn what_some_refuse_for_good_is_in_doubt_until_a_majority_does() {
+    for refusing in [2, 3] {
+        let drill = Drill::new(4).await;
+        let client = drill.client();
+        lock(&client.quorum, 1).await;
+        for store in &drill.stores[4 - refusing..] {
+            store.release(&name("a"), &owner(1), Duration::ZERO).await.unwrap();
+            let otherwise = Ask { mode: Mode::Shared, ..ask(1, TTL) };
+            store.acquire(&name("a"), &otherwise).await.unwrap();
+        }
+        let fault = client.quorum.take_over(&name("a"), &over(1, 2)).await.unwrap_err();
+        drill.settle().await;
+        let heirs = holders(&drill.stores).await.into_iter().flatten();
+        let heirs = heirs.filter(|holder| holder == "owner 2").count();
+        // Whoever repeats it, or releases both owners, settles it; until then nothing is taken back.
+        let expected = match refusing {
+            2 => (FaultKind::InDoubt, 2),
+            _ => (FaultKind::Unsupported, 0),
+        };
+        assert_eq!((fault.kind(), heirs), expected, "{fault}");
+    }
+}
+
+/// Another process may ask for more time just then.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_takes_nothing_from_a_hold_that_is_changing_hands() {
+    let later = Faults { request_late: 1_000, delay: Duration::from_millis(400), ..calm() };
+    let drill = Drill::new(3).await;
+    let first = drill.client();
+    lock(&first.quorum, 1).await;
+    taken(&first.quorum, &detaching(1, 2)).await.unwrap();
+    drill.stores[2].evict(&name("a")).await.unwrap();
+    let (heir, other) = (drill.client_with_late_calls(), drill.client());
+    for client in [&heir, &other] {
+        assert_eq!(taken(&client.quorum, &over(8, 9)).await, None, "nobody has it");
+    }
+    on(&heir, &[1], later);
+    let over = over(2, 3);
+    let renewing = async {
+        while holders(&drill.stores).await[0] != ["owner 3"] {
+            drill.pass(Duration::from_millis(1)).await;
+        }
+        let seen = holders(&drill.stores).await;
+        (seen, renew(&other.quorum, 2).await)
+    };
+    let (taken, (seen, renewed)) = tokio::join!(taken(&heir.quorum, &over), renewing);
+    assert_eq!(seen[..2], [["owner 3"], ["owner 2"]], "the second member was not late");
+    assert_eq!(renewed, Renewed::Lost);
+    assert!(taken.is_some(), "a renewal released what the heir was about to get");
+}

@@ -74,8 +74,11 @@ impl Lease {
         };
         // Told of when nothing is locked: whoever hears of it may look at the lock.
         let tell = || {
-            if was_held {
-                self.context.observer.released(&self.name, token, held_for);
+            let observer = &self.context.observer;
+            match was_held {
+                true if to_others_here => observer.released(&self.name, token, held_for),
+                true => observer.leaves(&self.name, token, held_for),
+                false => {}
             }
         };
         if let Handoff::Lease(waiter, token) = handoff {
