@@ -23,7 +23,7 @@ impl Inner {
         let found = format!("{}, {}", self.layout.root.path().display(), self.place.chosen);
         match self.members.check() {
             Ok(()) => good("place", found),
-            Err(fault) => bad("place", &fault.what_and_why(), "S1", fault.cure()),
+            Err(fault) => bad("place", fault.what_and_why(), "S1", fault.cure()),
         }
     }
 
@@ -78,14 +78,14 @@ impl Inner {
                     "their names are refused until `tenure break NAME` repairs them",
                 )
             }
-            Err(fault) => bad("files", &fault.what_and_why(), "S1", fault.cure()),
+            Err(fault) => bad("files", fault.what_and_why(), "S1", fault.cure()),
         }
     }
 
     fn tokens_found(&self) -> Finding {
         let wall = self.machine.clock().wall();
         match self.clock.highest() {
-            Err(fault) => bad("tokens", &fault.what_and_why(), "S2", fault.cure()),
+            Err(fault) => bad("tokens", fault.what_and_why(), "S2", fault.cure()),
             Ok(highest) if highest > wall.saturating_add(3_600_000_000) => {
                 let hours = (highest - wall) / 3_600_000_000;
                 warning(
@@ -104,7 +104,7 @@ impl Inner {
         let short = boot.get(..8).unwrap_or_default();
         match self.moment(&|_| true) {
             Ok(_) => good("clock", format!("counts suspension; leases end with boot {short}")),
-            Err(fault) => bad("clock", &fault.what_and_why(), "S3", fault.cure()),
+            Err(fault) => bad("clock", fault.what_and_why(), "S3", fault.cure()),
         }
     }
 

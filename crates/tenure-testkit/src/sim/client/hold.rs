@@ -1,22 +1,17 @@
 //! One hold: it works, is watched, and ends in one of many ways.
 
-use std::{
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
-    Clock, DowngradeError, Guard, LockName, Lost, ReleaseError, Token, WriteGuard,
-    proto::queue::Mode,
+    Clock, DowngradeError, Guard, LockName, ReleaseError, Token, WriteGuard, proto::queue::Mode,
 };
 
-use super::{Amid, Locks, Post, Terms, detached::detach};
-use crate::{
-    Random,
-    check::{Holding, Told, Watched},
-    fault::Kind,
-    sim::Limited,
+use super::{
+    Amid, Locks, Post, Terms,
+    detached::detach,
+    told::{acquired, tell},
 };
+use crate::{Random, fault::Kind, sim::Limited};
 
 pub(in crate::sim) const STEP: Duration = Duration::from_millis(2);
 const MOST: Duration = Duration::from_secs(1);
@@ -56,29 +51,6 @@ pub async fn hold(post: &Post, guard: Guard, terms: &Terms, random: &mut Random)
     if let Ok(guard) = Arc::try_unwrap(guard) {
         leave(post, guard, (hold, valid), &terms, random).await;
     }
-}
-
-/// Tells the checker of a hold. What it calls it.
-pub(in crate::sim) async fn acquired(
-    post: &Post,
-    name: &LockName,
-    token: Token,
-    terms: &Terms,
-    guard: Weak<dyn Holding>,
-) -> usize {
-    let watched = Watched {
-        process: post.number,
-        name: name.clone(),
-        token,
-        mode: terms.mode,
-        guard,
-        clock: post.clock.clone(),
-        ttl: terms.ttl,
-        grace: terms.grace,
-        hold_at_least: terms.hold_at_least.unwrap_or_default(),
-        quiet: post.stage.habits.quiet,
-    };
-    post.stage.check.acquired(watched).await
 }
 
 /// Lets readers in. What the hold is after that, if there still is one.
@@ -156,10 +128,6 @@ async fn stay(post: &Post, guard: &Guard, hold: usize, terms: &Terms, random: &m
         let token = guard.check().ok().filter(|_| terms.mode == Mode::Exclusive);
         write(post, guard.name(), token, terms.ttl, random);
     }
-}
-
-pub(in crate::sim) fn tell(post: &Post, lost: &Lost) -> Told {
-    Told { reason: lost.reason, resumed: post.resumed(), last_trouble: post.last_trouble() }
 }
 
 /// Writes with the token, if there is one to be counted on. Some writes are long under way.

@@ -7,21 +7,25 @@ mod asking;
 mod detached;
 mod ground;
 mod habits;
+mod handles;
 mod hold;
 mod post;
 mod process;
 mod stage;
+mod take_up;
 mod terms;
+mod told;
 
 pub use asking::{Asked, acquire};
-pub use detached::take_up;
 pub use ground::{Amid, Ground};
 pub use habits::{Habits, Locks};
 pub use hold::{hold, hold_both};
 pub use post::Post;
 pub use process::Process;
 pub use stage::Stage;
+pub use take_up::take_up;
 pub use terms::{LONGEST_GRACE, Terms};
 
-pub(super) use hold::{STEP, acquired, tell, write};
+pub(super) use hold::{STEP, write};
 pub(super) use terms::with_terms;
+pub(super) use told::{acquired, tell};

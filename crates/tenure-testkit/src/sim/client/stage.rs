@@ -7,7 +7,7 @@ use std::sync::{
 
 use tenure_core::{Clock, LockName, Timestamp, Token};
 
-use super::{Habits, detached::Handles};
+use super::{Habits, handles::Handles};
 use crate::{
     check::Checker,
     fault::Tally,
