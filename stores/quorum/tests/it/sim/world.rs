@@ -130,7 +130,9 @@ impl Ground for World {
             tokio::time::sleep(self.plan.end_of_the_dead()).await;
             for name in &self.stage.names {
                 let parts = self.members.parts(name, &prefix).await;
-                let left: Vec<_> = parts.into_values().flatten().collect();
+                let mut left: Vec<_> = parts.into_values().flatten().collect();
+                // Somebody else may have made what it detached last longer.
+                left.retain(|part| !part.label.ends_with("(detached)"));
                 self.stage.check.left_behind(&who, name, &left);
             }
         });
