@@ -21,7 +21,7 @@ pub mod store;
 mod tenure;
 
 pub use acquisition::guard::Guard;
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, ManualClock, SystemClock, TokioClock};
 pub use detached::{BadHandle, Handle};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{

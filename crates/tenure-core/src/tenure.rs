@@ -285,6 +285,20 @@ impl TenureBuilder {
         tenure
     }
 
+    /// Opens it with the engine as a task of the tokio runtime that this is called in: for tests that
+    /// pause its time, with a [`TokioClock`](crate::TokioClock).
+    ///
+    /// A runtime that blocks renews nothing: not for programs that run for real.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, as [`tokio::spawn`] does.
+    #[must_use]
+    pub fn build_in_runtime(self) -> Tenure {
+        let (tenure, engine) = self.build_inline();
+        tokio::spawn(engine);
+        tenure
+    }
+
     /// Opens it and gives the engine to the caller, who must run it: for tests on a paused or
     /// simulated clock.
     ///

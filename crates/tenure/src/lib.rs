@@ -54,8 +54,8 @@ pub use tenure_core::{
     HintBoard, Latch, LatchError, Leader, Leaders, Leadership, LockName, LookError, Lost,
     LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy, Owner, ReleaseError, RwLock,
     Scope, SeededEntropy, Semaphore, ShutdownError, Snapshot, Store, SystemClock, TenureBuilder,
-    Timestamp, Token, Wakeups, WriteGuard, clock, detached, error, kinds, observe, proto, scope,
-    store,
+    Timestamp, Token, TokioClock, Wakeups, WriteGuard, clock, detached, error, kinds, observe,
+    proto, scope, store,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;

@@ -2,12 +2,15 @@
 
 mod manual;
 mod system;
+mod tokio;
 
 use std::{fmt, future::Future, pin::Pin};
 
 pub use manual::ManualClock;
 pub use system::SystemClock;
 use tenure_proto::Timestamp;
+
+pub use self::tokio::TokioClock;
 
 /// A pause that ends at a point of a clock.
 pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;

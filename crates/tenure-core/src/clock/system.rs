@@ -10,7 +10,12 @@ use super::{Clock, Sleep};
 /// No single pause of a timer is longer: timers stand still while the machine is suspended.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// How long a thread of tokio's for blocking work is kept at a time.
+const LONGEST_STAY: Duration = Duration::from_millis(20);
+
 /// The machine's clock: `CLOCK_BOOTTIME` on Linux, the continuous clock on macOS.
+///
+/// A runtime whose time is paused does not move it: [`TokioClock`](super::TokioClock) follows that.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -44,8 +49,23 @@ impl Clock for SystemClock {
                 if rest.is_zero() {
                     return;
                 }
-                tokio::time::sleep(rest.min(LONGEST_PAUSE)).await;
+                let began = clock.now();
+                let pause = rest.min(LONGEST_PAUSE);
+                tokio::time::sleep(pause).await;
+                // A runtime whose time is paused sleeps in no time. Whoever asks again and again then
+                // would keep a core busy.
+                if clock.now().since(began) < pause / 2 {
+                    in_real_time(rest).await;
+                }
             }
         })
     }
+}
+
+/// Returns after `rest`, or earlier, when as much time has passed for the machine.
+async fn in_real_time(rest: Duration) {
+    let rest = rest.min(LONGEST_STAY);
+    let slept = tokio::task::spawn_blocking(move || std::thread::sleep(rest));
+    // It fails when the runtime shuts down, and then nobody goes on.
+    let _ = slept.await;
 }
