@@ -6,7 +6,7 @@
 //!
 //! Run it with `cargo run -p tenure-examples --bin web_handler`.
 
-#![allow(clippy::print_stdout, reason = "an example shows what happens")]
+#![allow(clippy::print_stderr, clippy::print_stdout, reason = "an example shows what happens")]
 
 use std::{
     error::Error,
@@ -53,6 +53,15 @@ impl Shop {
     }
 }
 
+/// What a client is told that can do nothing but try again.
+fn refused(error: &AnyError) -> (&'static str, String) {
+    match error {
+        error if error.is_busy() => ("423 Locked", "this order is being paid".to_owned()),
+        error if error.is_transient() => ("503 Service Unavailable", "try again later".to_owned()),
+        _ => ("500 Internal Server Error", "this is our fault".to_owned()),
+    }
+}
+
 async fn answer(shop: Arc<Shop>, mut stream: TcpStream) -> Outcome<()> {
     let mut request = vec![0; 1024];
     let length = stream.read(&mut request).await?;
@@ -62,8 +71,11 @@ async fn answer(shop: Arc<Shop>, mut stream: TcpStream) -> Outcome<()> {
         None => ("404 Not Found", "no such page".to_owned()),
         Some(order) => match shop.pay(order).await {
             Ok(done) => ("200 OK", format!("order {order}: {done}")),
-            // Somebody holds the lock for longer than this request waits: the client may try again.
-            Err(error) => ("503 Service Unavailable", error.to_string()),
+            // What it says of the store and of who holds the lock is for the log.
+            Err(error) => {
+                eprintln!("order {order}: {error}");
+                refused(&error)
+            }
         },
     };
     let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n", body.len());

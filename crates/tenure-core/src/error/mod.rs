@@ -2,6 +2,7 @@
 
 mod acquire;
 mod handle;
+pub mod questions;
 
 use std::{error::Error, fmt, time::Duration};
 

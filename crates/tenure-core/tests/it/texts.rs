@@ -123,3 +123,32 @@ fn what_was_left_is_counted() {
     let says = "1 holds or waits and 2 releases were left at shutdown; each ends with its lease";
     assert_eq!(left.to_string(), says);
 }
+
+#[test]
+fn an_error_can_be_asked_what_to_do_next() {
+    let trouble = |kind| Box::new(Trouble { place: place(), fault: Fault::new(kind, "a", "b") });
+    let waited = Duration::ZERO;
+    let busy = TimedOut { place: place(), waited, holder: None, ahead: 0, here: false };
+    // Busy, lost, transient.
+    let cases: Vec<(AnyError, [bool; 3])> = vec![
+        (AcquireError::TimedOut(Box::new(busy)).into(), [true, false, true]),
+        (AcquireError::Full(trouble(FaultKind::Full)).into(), [true, false, true]),
+        (AcquireError::InDoubt(trouble(FaultKind::InDoubt)).into(), [false, false, true]),
+        (AcquireError::Unreachable(trouble(FaultKind::Unreachable)).into(), [false, false, true]),
+        (AcquireError::Corrupt(trouble(FaultKind::Corrupt)).into(), [false, false, false]),
+        (AcquireError::TooManyHolds { place: place(), limit: 1 }.into(), [false, false, true]),
+        (AcquireError::ShutDown { place: place() }.into(), [false, false, false]),
+        (lost(LostReason::Taken).into(), [false, true, true]),
+        (ReleaseError::Lost(lost(LostReason::Taken)).into(), [false, true, true]),
+        (HandleError::Lost(place()).into(), [false, true, true]),
+        (HandleError::Store(trouble(FaultKind::Misconfigured)).into(), [false, false, false]),
+        (DetachError::InDoubt(trouble(FaultKind::InDoubt)).into(), [false, false, true]),
+        (LookError::Store(trouble(FaultKind::Unreachable)).into(), [false, false, true]),
+    ];
+    for (error, says) in cases {
+        let found = [error.is_busy(), error.is_lost(), error.is_transient()];
+        assert_eq!(found, says, "{error:?}");
+    }
+    let away = AcquireError::Unreachable(trouble(FaultKind::Unreachable));
+    assert_eq!(away.fault().map(Fault::kind), Some(FaultKind::Unreachable));
+}

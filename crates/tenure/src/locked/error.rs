@@ -27,6 +27,42 @@ pub enum LockedError {
     Lost(#[from] Lost),
 }
 
+impl LockedError {
+    /// Whether somebody else has the lock, so that nothing of the function was run.
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
+        matches!(self, Self::Acquire(error) if error.is_busy())
+    }
+
+    /// Whether the lock was lost before the function was done: what it did may be half of it.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost(_))
+    }
+
+    /// Whether the same call may work later, without anybody changing anything.
+    ///
+    /// ```
+    /// use tenure::LockedError;
+    ///
+    /// /// The HTTP status that fits. The error's text names the store and the holder: it is for the log.
+    /// fn status(error: &LockedError) -> u16 {
+    ///     match error {
+    ///         error if error.is_busy() => 423,          // Locked
+    ///         error if error.is_transient() => 503,     // Service Unavailable
+    ///         _ => 500,
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::Acquire(error) => error.is_transient(),
+            Self::Lost(_) => true,
+        }
+    }
+}
+
 impl From<LockedError> for AnyError {
     fn from(error: LockedError) -> Self {
         match error {

@@ -1,0 +1,134 @@
+//! What a program asks of an error, to decide what to do next without telling all of them apart.
+//!
+//! | what was asked for | `is_busy` | `is_lost` | `is_transient` | HTTP status that fits |
+//! |---|---|---|---|---|
+//! | somebody else has the lock | yes | | yes | 423 Locked, or 409 Conflict |
+//! | the hold was lost before the work was done | | yes | yes | 503 Service Unavailable |
+//! | the store is away, or did not say | | | yes | 503 Service Unavailable |
+//! | something must be changed first | | | no | 500 Internal Server Error |
+//!
+//! The text of an error names the store and, where it is known, the holder: it belongs into a log, not
+//! into an answer to somebody outside.
+
+use super::{
+    AcquireError, AnyError, DetachError, HandleError, LatchError, LookError, ReleaseError, Trouble,
+};
+use crate::Fault;
+
+impl AcquireError {
+    /// Whether somebody else has the lock, or so many wait for it that no more may.
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
+        matches!(self, Self::TimedOut(_) | Self::Full(_))
+    }
+
+    /// Whether the same may work later, without anybody changing anything.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        let away = matches!(self, Self::InDoubt(_) | Self::Unreachable(_));
+        self.is_busy() || away || matches!(self, Self::TooManyHolds { .. })
+    }
+
+    /// The store's fault, where one was the reason.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::InDoubt(trouble)
+            | Self::Unreachable(trouble)
+            | Self::Misconfigured(trouble)
+            | Self::Full(trouble)
+            | Self::Corrupt(trouble) => Some(&trouble.fault),
+            _ => None,
+        }
+    }
+}
+
+/// Whether trying again may help where a store had this trouble.
+const fn passes(trouble: &Trouble) -> bool {
+    trouble.fault.is_passing()
+}
+
+impl LookError {
+    /// Whether the same may work later, without anybody changing anything.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Store(trouble) if passes(trouble))
+    }
+
+    /// The store's fault, where one was the reason.
+    #[must_use]
+    pub const fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Store(trouble) => Some(&trouble.fault),
+            Self::Name(_) => None,
+        }
+    }
+}
+
+impl HandleError {
+    /// Whether nothing is held by the handle any more.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost(_))
+    }
+
+    /// Whether the same may work later, without anybody changing anything.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::Store(trouble) | Self::InDoubt(trouble) => passes(trouble),
+            Self::NoRoom(error) => error.is_transient(),
+            Self::Lost(_) | Self::Setting(_) => false,
+        }
+    }
+
+    /// The store's fault, where one was the reason.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Store(trouble) | Self::InDoubt(trouble) => Some(&trouble.fault),
+            Self::NoRoom(error) => error.fault(),
+            Self::Lost(_) | Self::Setting(_) => None,
+        }
+    }
+}
+
+impl AnyError {
+    /// Whether somebody else has the lock, or not everybody arrived at a latch in time.
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
+        match self {
+            Self::Acquire(error) => error.is_busy(),
+            Self::Latch(error) => matches!(error, LatchError::TimedOut { .. }),
+            _ => false,
+        }
+    }
+
+    /// Whether a hold was lost before it was let go.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        match self {
+            Self::Lost(_)
+            | Self::Release(ReleaseError::Lost(_))
+            | Self::Detach(DetachError::Lost(_)) => true,
+            Self::Handle(error) => error.is_lost(),
+            _ => false,
+        }
+    }
+
+    /// Whether the same may work later, without anybody changing anything. What was done under a hold
+    /// that was lost may be in other hands by then.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::Acquire(error) => error.is_transient(),
+            Self::Look(error) | Self::Latch(LatchError::Look(error)) => error.is_transient(),
+            Self::Latch(LatchError::TimedOut { .. }) => true,
+            Self::Downgrade(trouble)
+            | Self::Detach(DetachError::Store(trouble) | DetachError::InDoubt(trouble))
+            | Self::Release(ReleaseError::InDoubt(trouble)) => passes(trouble),
+            Self::Handle(error) => error.is_transient() || error.is_lost(),
+            _ => self.is_lost(),
+        }
+    }
+}
