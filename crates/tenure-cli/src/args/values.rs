@@ -23,5 +23,5 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 /// How long a detached lock is held: known to be good before the work that it comes after.
 pub(super) fn lease(text: &str) -> Result<Duration, String> {
     let length = duration(text)?;
-    Ttl::new(length).map(|_| length).map_err(|error| error.to_string())
+    Ttl::new(length).map(|_| length).map_err(|_| "choose from 10ms to 24h".to_owned())
 }

@@ -37,35 +37,29 @@ impl Replaces {
     }
 }
 
-/// A file that is going to get a handle, with all that can fail beforehand done.
-///
-/// Dropping it leaves everything as it was.
+/// A file that is going to get a handle, with what can be found out beforehand found out.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     path: PathBuf,
     replaces: Replaces,
-    /// In the same folder: only there one becomes the other in one step.
-    next: NamedTempFile,
 }
 
 impl Prepared {
     /// Sees that `path` can have a handle.
     pub(crate) fn new(path: &Path, replaces: Replaces) -> Result<Self, String> {
         check(path, &replaces)?;
-        let cannot = |error| cannot(path, &error);
-        // Only its owner can do anything with it, whatever the process lets others do with new files.
-        let next = tempfile::Builder::new().prefix(".tenure-").tempfile_in(folder(path));
-        let next = next.map_err(cannot)?;
-        next.as_file().set_permissions(Permissions::from_mode(0o600)).map_err(cannot)?;
-        Ok(Self { path: path.to_owned(), replaces, next })
+        // It goes at once: a kill during the work leaves nothing in the folder.
+        drop(next_to(path).map_err(|error| cannot(path, &error))?);
+        Ok(Self { path: path.to_owned(), replaces })
     }
 
     /// Puts the handle there. It outlives this process and the machine.
     pub(crate) fn write(self, handle: &Handle) -> Result<PathBuf, String> {
-        let Self { path, replaces, mut next } = self;
+        let Self { path, replaces } = self;
         // It may have been a long time.
         check(&path, &replaces)?;
         let text = format!("{}\n", handle.expose());
+        let mut next = next_to(&path).map_err(|error| cannot(&path, &error))?;
         let written = next.write_all(text.as_bytes()).and_then(|()| next.as_file().sync_all());
         written.map_err(|error| cannot(&path, &error))?;
         next.persist(&path).map_err(|error| cannot(&path, &error.error))?;
@@ -73,6 +67,14 @@ impl Prepared {
         let _ = File::open(folder(&path)).and_then(|folder| folder.sync_all());
         Ok(path)
     }
+}
+
+/// A new file in the same folder: only there one becomes the other in one step.
+fn next_to(path: &Path) -> io::Result<NamedTempFile> {
+    let next = tempfile::Builder::new().prefix(".tenure-").tempfile_in(folder(path))?;
+    // Only its owner can do anything with it, whatever the process lets others do with new files.
+    next.as_file().set_permissions(Permissions::from_mode(0o600))?;
+    Ok(next)
 }
 
 fn check(path: &Path, replaces: &Replaces) -> Result<(), String> {
@@ -86,5 +88,8 @@ fn folder(path: &Path) -> &Path {
 }
 
 fn cannot(path: &Path, error: &io::Error) -> String {
+    // Not the name of the file in between, which says nothing to anybody.
+    let text = error.to_string();
+    let error = text.split_once(" at path ").map_or(text.as_str(), |(before, _)| before);
     format!("the handle cannot be written into {}: {error}", path.display())
 }

@@ -124,7 +124,7 @@ fn options_that_make_no_sense_with_a_handle_are_wrong_usage() {
         "--hold-at-least 1s",
         "--for 1ms",
     ] {
-        let reason = if options.starts_with("--for") { "out of range" } else { "--attach" };
+        let reason = if options.starts_with("--for") { "10ms to 24h" } else { "--attach" };
         refused(&scene.run(&format!("--attach --handle h {options}"), "echo never"), reason);
     }
     refused(&scene.run("name --handle h", "echo never"), "--attach");

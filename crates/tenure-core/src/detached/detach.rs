@@ -16,7 +16,7 @@ use tenure_proto::{
 
 use super::{
     Handle,
-    take_over::{Outcome, take_over, too_late},
+    take_over::{Outcome, lease_for, take_over, too_late},
 };
 use crate::{
     Fault, Guard, WriteGuard,
@@ -136,7 +136,8 @@ impl Detach {
         }
         let handle = handle.map_err(|fault| DetachError::store(place.clone(), fault))?;
         let of_guard = held.lease().asked().1;
-        let ttl = Ttl::new(handle.lease)?;
+        let ttl = lease_for(&*context.store, Ttl::new(handle.lease)?);
+        let ttl = ttl.map_err(|fault| DetachError::store(place.clone(), fault))?;
         let label = label.unwrap_or_else(|| format!("{of_guard} (detached)"));
         let no_room = |error| DetachError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;
@@ -155,7 +156,7 @@ impl Detach {
             owner: handle.owner,
             kind: handle.kind,
             mode: handle.mode,
-            ttl: ttl.for_store(),
+            ttl,
             label: shortened(label).to_string(),
             detached: true,
         };
@@ -163,7 +164,9 @@ impl Detach {
             Outcome::Taken { grant, sent, received } => {
                 let deadline = lease::deadline(sent, received, grant.left, Grace::NONE);
                 let late = || DetachError::store(place, too_late());
-                let deadline = deadline.ok_or_else(late)?;
+                // What was asked for the drift of clocks is nobody's to count on.
+                let asked = sent.saturating_add(handle.lease);
+                let deadline = deadline.ok_or_else(late)?.min(asked);
                 old.released();
                 if kept(Rule::DetachedIsLeftAlone) {
                     acquisition.forget();

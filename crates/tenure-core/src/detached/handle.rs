@@ -88,11 +88,7 @@ impl Handle {
             return Ok(());
         }
         let what = format!("this handle is of a store of kind {:?}", self.store);
-        Err(Fault::new(
-            FaultKind::Misconfigured,
-            what,
-            "open the store where the lock was detached",
-        ))
+        Err(Fault::new(FaultKind::Misconfigured, what, "open the store where it was made"))
     }
 
     /// Which lock, in which store, for an error.

@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
-    Backoff, Timestamp,
+    Backoff, Grace, Timestamp, Ttl, lease,
     queue::{Grant, TakeOver, TakenOver},
 };
 
 use crate::{
-    Fault, FaultKind, LockName, acquisition::Acquisition, context::Context, driver::before,
+    Fault, FaultKind, LockName, Store, acquisition::Acquisition, context::Context, driver::before,
 };
 
 /// How long one answer is waited for before the store is asked again.
@@ -65,6 +65,20 @@ pub(super) async fn take_over(
         }
         clock.sleep_until(pause).await;
     }
+}
+
+/// The lease of a detached hold that can be counted on for `length`, as far as the store grants it.
+pub(super) fn lease_for(store: &dyn Store, length: Ttl) -> Result<Duration, Fault> {
+    let longest = store.capabilities().longest_lease;
+    if length.for_store() > longest {
+        let what = format!("this store grants no lease of {:?}, but {longest:?}", length.get());
+        return Err(Fault::new(
+            FaultKind::Misconfigured,
+            what,
+            "choose a shorter one, and renew it",
+        ));
+    }
+    Ok(lease::covering(length.get(), Grace::NONE).min(longest))
 }
 
 /// What comes too late to be counted on.

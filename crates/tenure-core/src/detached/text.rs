@@ -27,12 +27,10 @@ const LONGEST: usize = 4_096;
 #[non_exhaustive]
 pub enum BadHandle {
     /// There is nothing.
-    #[error("the handle is empty; give the whole text that detaching the lock gave")]
+    #[error("the handle is empty; give its whole text")]
     Empty,
     /// It is something else.
-    #[error(
-        "this is no handle: one begins with \"{MARK}:\"; give the whole text that detaching the lock gave"
-    )]
+    #[error("this is no handle: one begins with \"{MARK}:\"")]
     NoHandle,
     /// A version of tenure wrote it that this one does not know.
     #[error(
@@ -44,9 +42,7 @@ pub enum BadHandle {
         version: String,
     },
     /// It was changed on its way.
-    #[error(
-        "this handle was cut or changed on its way; give the whole text that detaching the lock gave"
-    )]
+    #[error("this handle was cut or changed on its way; give its whole text")]
     Damaged,
 }
 

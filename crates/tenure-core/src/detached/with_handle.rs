@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{Backoff, Grace, Renewed, Timestamp, Ttl, lease, queue::Released};
 
-use super::{Handle, take_over::too_late};
+use super::{
+    Handle,
+    take_over::{lease_for, too_late},
+};
 use crate::{
     AcquireError, Fault, FaultKind,
     context::Context,
@@ -26,11 +29,7 @@ pub(crate) async fn renew(
     let failed = |fault| HandleError::store(place.clone(), fault);
     handle.check(&*context.store).map_err(failed)?;
     not_forked(context, &place)?;
-    let ttl = Ttl::new(length)?.for_store();
-    let longest = context.store.capabilities().longest_lease;
-    if ttl > longest {
-        return Err(failed(too_long(ttl, longest)));
-    }
+    let ttl = lease_for(&*context.store, Ttl::new(length)?).map_err(failed)?;
     let renewal = [Renewal { name: handle.name.clone(), owner: handle.owner, ttl }];
     let mut tries = Tries::new(context);
     loop {
@@ -104,14 +103,6 @@ impl Tries {
         context.clock.sleep_until(until).await;
         true
     }
-}
-
-fn too_long(ttl: Duration, longest: Duration) -> Fault {
-    Fault::new(
-        FaultKind::Misconfigured,
-        format!("a lease of {ttl:?} is longer than this store grants, which is {longest:?}"),
-        "renew it for less, and again in time",
-    )
 }
 
 fn unanswered(what: &str) -> Fault {

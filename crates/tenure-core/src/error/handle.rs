@@ -33,7 +33,7 @@ pub enum DetachError {
 pub enum HandleError {
     /// Nothing is held by this handle any more.
     #[error(
-        "{0}: nothing is held by this handle any more: its lease ended, or somebody attached, released or broke it; whatever it protected may be in other hands"
+        "{0}: nothing is held by this handle any more: its lease ended, or somebody attached, released or broke it, or this is not the store where it was made; whatever it protected may be in other hands"
     )]
     Lost(Place),
     /// A setting is out of range.

@@ -3,8 +3,8 @@
 use std::{future::IntoFuture, sync::Arc, time::Duration};
 
 use tenure_core::{
-    DetachError, FaultKind, Guard, Handle, HandleError, LockName, MemoryStore, Store, Tenure,
-    WriteGuard,
+    Clock, DetachError, FaultKind, Guard, Handle, HandleError, LockName, MemoryStore, Store,
+    Tenure, WriteGuard,
     proto::queue::{Kind, Mode},
 };
 
@@ -38,6 +38,7 @@ async fn a_hold_leaves_its_process_and_comes_back_to_one() {
     let (first, deadline) = (guard.token(), guard.deadline());
     let detached = guard.detach().lease(LEASE).await.unwrap();
     assert!(detached.token > first && detached.deadline > deadline);
+    assert_eq!(detached.deadline.since(clock.now()), LEASE);
     let seen = tenure.mutex("a").look().await.unwrap();
     assert_eq!(seen.holders[0].label, "first (detached)");
     assert_eq!(seen.holders[0].token, Some(detached.token));
@@ -88,7 +89,7 @@ async fn a_handle_attaches_once() {
 async fn a_handle_of_a_lease_that_ended_is_lost() {
     let (tenure, store, clock) = running();
     let (handle, token) = detached(&store).await;
-    clock.advance(LEASE);
+    clock.advance(LEASE * 102 / 100);
     let error = tenure.attach(&handle).await.unwrap_err();
     assert!(matches!(error, HandleError::Lost(_)), "{error}");
     let next = tenure.mutex("a").lock().await.unwrap();
@@ -102,6 +103,7 @@ async fn whoever_has_the_handle_renews_and_releases() {
     let (tenure, store, clock) = running();
     let (handle, _) = detached(&store).await;
     let until = tenure.renew_detached(&handle, LEASE * 2).await.unwrap();
+    assert!(until.since(clock_now(&tenure)) >= LEASE * 2, "it can be counted on for less");
     clock.advance(LEASE);
     assert!(until > clock_now(&tenure));
     assert!(!is_free(&store, "a").await);
