@@ -1,9 +1,15 @@
 //! The commands for locks that stay held between two commands.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
 use tenure::LockName;
+
+use crate::{exit::Failure, handle::words};
 
 use super::{
     Asking, Sharing,
@@ -50,5 +56,21 @@ pub(crate) struct Unlock {
 pub(crate) struct From {
     /// The file that has the handle [default: TENURE_HANDLE if it is set, else standard input]
     #[arg(long, value_name = "FILE")]
-    pub(crate) handle: Option<PathBuf>,
+    handle: Option<PathBuf>,
+    /// Not taken: for a hint to whoever gives one
+    #[arg(hide = true, value_name = "NAME")]
+    name: Option<OsString>,
+}
+
+impl From {
+    /// The file, if it was named and nothing else was.
+    pub(crate) fn file(&self) -> Result<Option<&Path>, Failure> {
+        const HINT: &str = "a handle is wanted, by --handle FILE or in TENURE_HANDLE, and no name; a lock \
+                            whose handle is gone is taken away with `tenure break NAME`";
+        match &self.name {
+            None => Ok(self.handle.as_deref()),
+            Some(word) if words::is_one(word) => Err(Failure::Usage(words::REFUSAL.to_owned())),
+            Some(_) => Err(Failure::Usage(HINT.to_owned())),
+        }
+    }
 }

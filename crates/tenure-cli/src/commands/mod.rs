@@ -43,11 +43,11 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
             block_on(lock::lock(&args, &config, voice))
         }
         Command::Renew(args) => {
-            let given = given(args.from.handle.as_deref())?;
+            let given = given(args.from.file()?)?;
             with_store(&common, |tenure| renew::renew(given, args.lease, tenure, voice))
         }
         Command::Unlock(args) => {
-            let given = given(args.from.handle.as_deref())?;
+            let given = given(args.from.file()?)?;
             with_store(&common, |tenure| unlock::unlock(given, tenure, voice))
         }
         Command::Elect(args) => {

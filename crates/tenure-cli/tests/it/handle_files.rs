@@ -180,3 +180,11 @@ fn a_file_that_its_command_took_away_is_written_anew() {
     assert_eq!(code(&scene.run("--attach --handle h", ": > h")), 0);
     assert_eq!(code(&scene.output(["unlock", "--handle", "h"])), 0);
 }
+
+#[test]
+fn a_name_in_the_stead_of_a_handle_gets_a_hint() {
+    let scene = Scene::new();
+    for command in [&["unlock", "deploy"][..], &["renew", "deploy", "--for", "1m"]] {
+        refused(&scene.output(command.iter().copied()), "tenure break NAME");
+    }
+}
