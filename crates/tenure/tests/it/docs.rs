@@ -58,6 +58,11 @@ fn every_link_from_one_page_to_another_leads_somewhere() {
     for dir in ["../..", "../../docs", "../../docs/stores"] {
         pages(&here(dir), &mut all);
     }
+    for dir in ["../../crates", "../../stores"] {
+        for package in fs::read_dir(here(dir)).unwrap() {
+            pages(&package.unwrap().path(), &mut all);
+        }
+    }
     for page in all {
         let text = fs::read_to_string(&page).unwrap();
         let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
