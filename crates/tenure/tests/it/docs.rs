@@ -52,18 +52,30 @@ fn pages(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn every_link_from_one_page_to_another_leads_somewhere() {
+/// The folders of the crates that are published.
+fn packages() -> Vec<PathBuf> {
+    let of = |dir| fs::read_dir(here(dir)).unwrap().map(|entry| entry.unwrap().path());
+    ["../../crates", "../../stores"].into_iter().flat_map(of).collect()
+}
+
+fn all_pages() -> Vec<PathBuf> {
     let mut all = Vec::new();
     for dir in ["../..", "../../docs", "../../docs/stores"] {
         pages(&here(dir), &mut all);
     }
-    for dir in ["../../crates", "../../stores"] {
-        for package in fs::read_dir(here(dir)).unwrap() {
-            pages(&package.unwrap().path(), &mut all);
-        }
+    for package in packages() {
+        pages(&package, &mut all);
     }
-    for page in all {
+    all
+}
+
+fn manifests() -> Vec<PathBuf> {
+    packages().iter().map(|package| package.join("Cargo.toml")).collect()
+}
+
+#[test]
+fn every_link_from_one_page_to_another_leads_somewhere() {
+    for page in all_pages() {
         let text = fs::read_to_string(&page).unwrap();
         let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
         for (target, _) in targets.filter(|(target, _)| !target.contains("://")) {
@@ -71,6 +83,27 @@ fn every_link_from_one_page_to_another_leads_somewhere() {
             let leads_to = page.parent().unwrap().join(file);
             assert!(leads_to.exists(), "{} links to {target}", page.display());
         }
+    }
+}
+
+/// The addresses of this project that a text sends its reader to.
+fn own_addresses(text: &str) -> Vec<&str> {
+    let end_of_word = |c: char| c.is_whitespace() || "()<>\"`'".contains(c);
+    let words = text.split(end_of_word).map(|word| word.trim_end_matches(['.', ',', ';', ':']));
+    let home = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://");
+    let own = |word: &&str| {
+        let web = word.starts_with("http://") || word.starts_with("https://");
+        (web && word.contains("tenure")) || word.contains(home)
+    };
+    words.filter(own).collect()
+}
+
+/// There is nothing at it yet. The one place that has it is the workspace's `repository`.
+#[test]
+fn no_page_sends_its_reader_to_an_address_of_this_project() {
+    for page in [all_pages(), manifests()].concat() {
+        let text = fs::read_to_string(&page).unwrap();
+        assert_eq!(own_addresses(&text), Vec::<&str>::new(), "{}", page.display());
     }
 }
 
