@@ -52,3 +52,8 @@ pub mod sim;
 
 pub use random::Random;
 pub use tenure_core::proto;
+
+/// Its page breaks a rule, which only this crate can.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+struct Contributing;

@@ -107,6 +107,28 @@ fn no_page_sends_its_reader_to_an_address_of_this_project() {
     }
 }
 
+/// A test of the ladder holds its code to the programs that break.
+const HELD_TO_CODE: &str = "docs/wrong-locks.md";
+
+#[test]
+fn code_on_a_page_is_compiled_or_shows_that_it_is_a_part() {
+    let doctests = ["src/lib.rs", "../tenure-testkit/src/lib.rs"];
+    let doctests = doctests.map(|source| fs::read_to_string(here(source)).unwrap()).concat();
+    let root = here("../..").canonicalize().unwrap();
+    for page in all_pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let page = page.canonicalize().unwrap();
+        let page = page.strip_prefix(&root).unwrap().to_str().unwrap();
+        let blocks = text.split("\n```rust").skip(1).filter_map(|rest| rest.split_once("\n```"));
+        for (block, _) in blocks.filter(|_| page != HELD_TO_CODE) {
+            let compiled = doctests.contains(&format!("include_str!(\"../../../{page}\")"));
+            let part = block.starts_with(",ignore") && block.contains('…');
+            let whole = compiled && !block.starts_with(",ignore");
+            assert!(part || whole, "{page} shows what nobody compiles:{block}");
+        }
+    }
+}
+
 #[test]
 fn every_test_that_the_documentation_names_exists() {
     let mut code = Vec::new();
@@ -128,6 +150,7 @@ fn every_test_that_the_documentation_names_exists() {
 fn the_rights_that_the_page_on_redis_gives_are_those_that_are_tested() {
     let page = fs::read_to_string(here("../../docs/stores/redis.md")).unwrap();
     let tested = fs::read_to_string(here("../../docs/stores/redis.acl")).unwrap();
-    let shown = page.split("```\n").find(|block| block.starts_with("ACL SETUSER"));
-    assert_eq!(shown, Some(tested.as_str()));
+    let shown = page.split("```text\n").find(|block| block.starts_with("ACL SETUSER"));
+    let shown = shown.and_then(|block| block.split_once("```"));
+    assert_eq!(shown.map(|(rights, _)| rights), Some(tested.as_str()));
 }
