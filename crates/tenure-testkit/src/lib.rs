@@ -1,6 +1,8 @@
 //! What proves a store and a client of tenure: the conformance suite that every store mounts,
 //! seeded faults, and a simulation.
 //!
+//! It is public for the tests of a store; a release may add cases, which the store then has to pass.
+//!
 //! A store's tests mount the suite with one line, which makes one test of each case:
 //!
 //! ```

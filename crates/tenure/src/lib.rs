@@ -1,5 +1,7 @@
 //! **tenure**: the distributed lock that engineers can trust with money.
 //!
+//! This is the crate that programs add: all that is documented here is public.
+//!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! # let url = "memory:";
