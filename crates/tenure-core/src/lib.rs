@@ -1,7 +1,8 @@
 //! What users of tenure and its stores share: the store contract, the engine that renews and
 //! cleans up, guards, and the kinds of lock.
 //!
-//! Users add the crate `tenure`, which re-exports this one and chooses stores.
+//! It is public for those who write a store. Programs add the crate `tenure`, which re-exports this one
+//! and chooses stores.
 
 mod acquire;
 mod acquisition;

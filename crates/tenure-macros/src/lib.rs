@@ -1,4 +1,5 @@
-//! The attribute `#[locked]` of tenure. Users reach it as `tenure::locked`.
+//! The attribute `#[locked]` of tenure. This crate is internal: users reach it as `tenure::locked`, and
+//! what it writes fits the `tenure` of the same version alone.
 
 mod args;
 mod expand;

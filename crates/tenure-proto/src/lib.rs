@@ -1,5 +1,7 @@
 //! The decisions of tenure, without anything that carries them out.
 //!
+//! It is public for those who write a store, as `tenure_core::proto`; the feature `broken-rules` is not.
+//!
 //! Nothing here does I/O, reads a clock or draws a random number: the time and every answer of a
 //! store are arguments. That is what makes each rule testable by itself, and the same code
 //! usable in a simulation.

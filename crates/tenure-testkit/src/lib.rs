@@ -1,6 +1,8 @@
 //! What proves a store and a client of tenure: the conformance suite that every store mounts,
 //! seeded faults, and a simulation.
 //!
+//! It is public for the tests of a store; a release may add cases, which the store then has to pass.
+//!
 //! A store's tests mount the suite with one line, which makes one test of each case:
 //!
 //! ```
@@ -52,3 +54,8 @@ pub mod sim;
 
 pub use random::Random;
 pub use tenure_core::proto;
+
+/// Its page breaks a rule, which only this crate can.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+struct Contributing;

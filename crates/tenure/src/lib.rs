@@ -1,5 +1,7 @@
 //! **tenure**: the distributed lock that engineers can trust with money.
 //!
+//! This is the crate that programs add: all that is documented here is public.
+//!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! # let url = "memory:";
@@ -60,7 +62,23 @@ pub use tenure_core::{
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;
 
-/// The README's program is compiled with the tests.
+/// What the pages show is compiled with the tests. `tests/it/readme.rs` runs the README's programs.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages {
+    #[cfg(feature = "macros")]
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/handles.md")]
+    struct Handles;
+
+    #[doc = include_str!("../../../docs/kinds.md")]
+    struct Kinds;
+
+    #[cfg(feature = "quorum")]
+    #[doc = include_str!("../../../docs/stores/quorum.md")]
+    struct Quorum;
+
+    #[doc = include_str!("../../../docs/stores/redis.md")]
+    struct Redis;
+}

@@ -1,6 +1,9 @@
 //! The embedded store of tenure: locks between the processes of one machine, kept in files, with
 //! no server.
 //!
+//! Programs reach it through the crate `tenure`. It is public for those who make the store by hand; its
+//! files are not.
+//!
 //! Each name has one small file that holds its
 //! [`NameState`](tenure_core::proto::queue::NameState). A process that asks something takes the
 //! file's kernel lock for about a microsecond, reads the state, decides, and writes it back.

@@ -1,7 +1,8 @@
 //! The store of tenure on one Redis or Valkey server, 7.0 or later.
 //!
-//! Users choose it by a URL: `tenure::Tenure::open("redis://localhost")`. What it keeps where, and
-//! what it promises under which configuration, stands in `docs/stores/redis.md`.
+//! Users choose it by a URL: `tenure::Tenure::open("redis://localhost")`. This crate is public for those
+//! who make the store by hand; its keys are not. What it keeps where, and what it promises under which
+//! configuration, stands in `docs/stores/redis.md`.
 //!
 //! A lock that one holder has alone is one key; acquiring and releasing it are one command each.
 //! A release hands the lock to the next waiter inside the server. Fencing tokens come from the

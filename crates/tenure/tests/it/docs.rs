@@ -52,19 +52,79 @@ fn pages(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn every_link_from_one_page_to_another_leads_somewhere() {
+/// The folders of the crates that are published.
+fn packages() -> Vec<PathBuf> {
+    let of = |dir| fs::read_dir(here(dir)).unwrap().map(|entry| entry.unwrap().path());
+    ["../../crates", "../../stores"].into_iter().flat_map(of).collect()
+}
+
+fn all_pages() -> Vec<PathBuf> {
     let mut all = Vec::new();
     for dir in ["../..", "../../docs", "../../docs/stores"] {
         pages(&here(dir), &mut all);
     }
-    for page in all {
+    for package in packages() {
+        pages(&package, &mut all);
+    }
+    all
+}
+
+fn manifests() -> Vec<PathBuf> {
+    packages().iter().map(|package| package.join("Cargo.toml")).collect()
+}
+
+#[test]
+fn every_link_from_one_page_to_another_leads_somewhere() {
+    for page in all_pages() {
         let text = fs::read_to_string(&page).unwrap();
         let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
         for (target, _) in targets.filter(|(target, _)| !target.contains("://")) {
             let file = target.split('#').next().unwrap_or_default();
             let leads_to = page.parent().unwrap().join(file);
             assert!(leads_to.exists(), "{} links to {target}", page.display());
+        }
+    }
+}
+
+/// The addresses of this project that a text sends its reader to.
+fn own_addresses(text: &str) -> Vec<&str> {
+    let end_of_word = |c: char| c.is_whitespace() || "()<>\"`'".contains(c);
+    let words = text.split(end_of_word).map(|word| word.trim_end_matches(['.', ',', ';', ':']));
+    let home = env!("CARGO_PKG_REPOSITORY").trim_start_matches("https://");
+    let own = |word: &&str| {
+        let web = word.starts_with("http://") || word.starts_with("https://");
+        (web && word.contains("tenure")) || word.contains(home)
+    };
+    words.filter(own).collect()
+}
+
+/// There is nothing at it yet. The one place that has it is the workspace's `repository`.
+#[test]
+fn no_page_sends_its_reader_to_an_address_of_this_project() {
+    for page in [all_pages(), manifests()].concat() {
+        let text = fs::read_to_string(&page).unwrap();
+        assert_eq!(own_addresses(&text), Vec::<&str>::new(), "{}", page.display());
+    }
+}
+
+/// A test of the ladder holds its code to the programs that break.
+const HELD_TO_CODE: &str = "docs/wrong-locks.md";
+
+#[test]
+fn code_on_a_page_is_compiled_or_shows_that_it_is_a_part() {
+    let doctests = ["src/lib.rs", "../tenure-testkit/src/lib.rs"];
+    let doctests = doctests.map(|source| fs::read_to_string(here(source)).unwrap()).concat();
+    let root = here("../..").canonicalize().unwrap();
+    for page in all_pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let page = page.canonicalize().unwrap();
+        let page = page.strip_prefix(&root).unwrap().to_str().unwrap();
+        let blocks = text.split("\n```rust").skip(1).filter_map(|rest| rest.split_once("\n```"));
+        for (block, _) in blocks.filter(|_| page != HELD_TO_CODE) {
+            let compiled = doctests.contains(&format!("include_str!(\"../../../{page}\")"));
+            let part = block.starts_with(",ignore") && block.contains('…');
+            let whole = compiled && !block.starts_with(",ignore");
+            assert!(part || whole, "{page} shows what nobody compiles:{block}");
         }
     }
 }
@@ -90,6 +150,7 @@ fn every_test_that_the_documentation_names_exists() {
 fn the_rights_that_the_page_on_redis_gives_are_those_that_are_tested() {
     let page = fs::read_to_string(here("../../docs/stores/redis.md")).unwrap();
     let tested = fs::read_to_string(here("../../docs/stores/redis.acl")).unwrap();
-    let shown = page.split("```\n").find(|block| block.starts_with("ACL SETUSER"));
-    assert_eq!(shown, Some(tested.as_str()));
+    let shown = page.split("```text\n").find(|block| block.starts_with("ACL SETUSER"));
+    let shown = shown.and_then(|block| block.split_once("```"));
+    assert_eq!(shown.map(|(rights, _)| rights), Some(tested.as_str()));
 }

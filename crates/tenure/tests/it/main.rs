@@ -18,4 +18,5 @@ mod permits;
 #[cfg(feature = "quorum")]
 mod quorum;
 mod readers;
+mod readme;
 mod stores;
