@@ -13,6 +13,7 @@ use super::{
     ending::{Cause, Ended, How},
     guardian::vigil::overdue,
     held::Held,
+    interrupt::KEYS,
     protocol::{Order, Report},
     signals::{FINAL, Signals},
     terminal::{Terminal, stop_here},
@@ -43,6 +44,8 @@ pub(crate) struct Supervision<'a> {
     pub(crate) hold_end: Option<Timestamp>,
     /// Whether tenure was told to end the command.
     pub(crate) told_to_end: bool,
+    /// What was sent to tenure of that which can be typed.
+    pub(crate) sent: Option<Signal>,
 }
 
 /// What came of it.
@@ -53,6 +56,8 @@ pub(crate) struct Outcome {
     pub(crate) lost: Option<LostReason>,
     /// Whether tenure was told to end the command.
     pub(crate) told_to_end: bool,
+    /// What was sent to tenure of that which can be typed.
+    pub(crate) sent: Option<Signal>,
 }
 
 impl Supervision<'_> {
@@ -116,12 +121,15 @@ impl Supervision<'_> {
     }
 
     fn outcome(&self, ended: Ended, lost: Option<LostReason>) -> Outcome {
-        Outcome { ended, lost, told_to_end: self.told_to_end }
+        Outcome { ended, lost, told_to_end: self.told_to_end, sent: self.sent }
     }
 
     /// Passes a signal on to the command.
     async fn pass_on(&mut self, signal: Signal) -> Result<(), Failure> {
         self.told_to_end |= FINAL.contains(&signal);
+        if KEYS.contains(&signal) {
+            self.sent = Some(signal);
+        }
         if signal == Signal::SIGCONT {
             return self.go_on().await;
         }

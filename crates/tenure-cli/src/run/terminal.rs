@@ -22,11 +22,6 @@ impl Terminal {
         tcgetpgrp(&self.0) == Ok(getpgrp())
     }
 
-    /// Whether `group` has it.
-    pub(crate) fn belongs_to(&self, group: Pid) -> bool {
-        tcgetpgrp(&self.0) == Ok(group)
-    }
-
     /// Gives it to `group`. If that fails the group finds out when it reads.
     pub(crate) fn give(&self, group: Pid) {
         // Whoever does not have the terminal is stopped for giving it away, unless it is deaf.
@@ -39,11 +34,13 @@ impl Terminal {
         let _ = before.thread_set_mask();
     }
 
-    /// Takes it back from `group`, if that has it.
-    pub(crate) fn take_back_from(&self, group: Pid) {
-        if self.belongs_to(group) {
+    /// Takes it back from `group`, if that has it, and says whether it had.
+    pub(crate) fn take_back_from(&self, group: Pid) -> bool {
+        let has = tcgetpgrp(&self.0) == Ok(group);
+        if has {
             self.give(getpgrp());
         }
+        has
     }
 }
 
