@@ -88,7 +88,7 @@ impl Supervision<'_> {
             tokio::select! {
                 report = self.child.report() => match report {
                     Some(Report::Started(_)) => {}
-                    Some(Report::Stopped(_)) => self.stopped().await?,
+                    Some(Report::Stopped(number)) => self.stopped(number).await?,
                     Some(Report::NotStarted(error)) => return Err(Failure::Failed(format!(
                         "cannot start a process for the command: {error}"
                     ))),
@@ -138,13 +138,13 @@ impl Supervision<'_> {
 
     /// The command was stopped. On a terminal tenure stops too, so that the shell sees it; without
     /// one there is nobody to continue it, and it goes on holding the lock.
-    async fn stopped(&mut self) -> Result<(), Failure> {
+    async fn stopped(&mut self, number: i32) -> Result<(), Failure> {
         let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) else {
             return Ok(());
         };
-        terminal.take_back_from(group);
+        let had_terminal = terminal.take_back_from(group);
         self.voice.event(&Event::Stopped { name: self.name, left: self.held.remaining() });
-        stop_here();
+        stop_here(had_terminal && number == Signal::SIGTSTP as i32);
         self.go_on().await
     }
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use nix::{
-    sys::signal::{SigSet, Signal, raise},
+    sys::signal::{SigSet, Signal, killpg, raise},
     unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp},
 };
 
@@ -44,8 +44,9 @@ impl Terminal {
     }
 }
 
-/// Stops this process as Ctrl-Z would, so that the shell sees it. Returns when it goes on; at once
-/// where no shell could continue it.
-pub(crate) fn stop_here() {
-    let _ = raise(Signal::SIGTSTP);
+/// Stops this process as Ctrl-Z would, so that the shell sees it. What was `typed` would have stopped
+/// all of its group: the script around it, and the rest of a pipeline. Returns when it goes on; at
+/// once where no shell could continue it.
+pub(crate) fn stop_here(typed: bool) {
+    let _ = if typed { killpg(getpgrp(), Signal::SIGTSTP) } else { raise(Signal::SIGTSTP) };
 }

@@ -5,8 +5,8 @@ use std::{env, fs, io::Read};
 use nix::sys::signal::Signal;
 
 use crate::{
-    process::{code, lives, send},
-    scene::Scene,
+    process::{code, is_stopped, lives, send},
+    scene::{Scene, eventually},
     screen::Screen,
 };
 
@@ -86,6 +86,31 @@ fn control_c_stops_the_script_around_a_command_under_two_locks() {
 #[test]
 fn control_c_stops_the_script_around_a_leader() {
     control_c_stops(&format!("$T elect name -- {BARE}"));
+}
+
+#[test]
+fn control_z_stops_the_script_too_and_fg_continues_all_until_control_c() {
+    for shell in shells() {
+        let scene = Scene::new();
+        let mut screen = Screen::new(&scene);
+        let line = "true | $T run name -- sh -c 'exec < /dev/tty; echo > ready
+            while read word; do echo $word > got; done' | cat";
+        screen.starts_script(&scene, shell, line);
+        scene.line("ready");
+        let script = scene.pids("shell")[0];
+        screen.types("\x1a");
+        eventually("the script is stopped", || is_stopped(script));
+        screen.types("echo $? > prompt\n");
+        assert_eq!(scene.line("prompt"), "148", "{shell}");
+        screen.types("fg\n");
+        eventually("the script goes on", || !is_stopped(script));
+        screen.types("word\n");
+        assert_eq!(scene.line("got"), "word", "{shell}");
+        screen.types(CONTROL_C);
+        assert_eq!(screen.code_of_script(&scene), "130", "{shell}");
+        assert!(!scene.path("next").exists(), "{shell}");
+        screen.ends();
+    }
 }
 
 #[test]
