@@ -31,6 +31,11 @@ fn main() -> ExitCode {
     let voice = output::Voice::new(&cli.common);
     let code = commands::dispatch(cli, &voice).unwrap_or_else(|failure| {
         voice.failure(&failure);
+        if let exit::Failure::Interrupted { signal } = failure
+            && let Some(interrupt) = run::interrupt::Interrupt::of_wait(signal)
+        {
+            interrupt.die();
+        }
         failure.code()
     });
     ExitCode::from(code)

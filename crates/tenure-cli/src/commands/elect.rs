@@ -16,7 +16,7 @@ use crate::{
         detaching::AtEnd,
         held::Held,
         signals::{ENDING, Signals},
-        under_lock::UnderLock,
+        under_lock::{Done, UnderLock},
     },
     settings::{Patience, Plan},
 };
@@ -38,7 +38,7 @@ pub(super) async fn elect(
 
     let done = lead(&args, &plan, &tenure, &mut signals, voice).await;
     super::leave(&tenure, &done).await;
-    done
+    Ok(done?.end(&mut signals).await)
 }
 
 /// Campaigns and runs the command, until it ends for another reason than the lead.
@@ -48,7 +48,7 @@ async fn lead(
     tenure: &Tenure,
     signals: &mut Signals,
     voice: &Voice,
-) -> Result<u8, Failure> {
+) -> Result<Done, Failure> {
     let name = args.name.as_str();
     // A store that was never there is a mistake, one that went away comes back.
     let look = async { tenure.election(name).leader().await.map_err(Failure::failed) };
@@ -61,7 +61,7 @@ async fn lead(
         let held = unless_ended(signals, campaign(args, plan, tenure, voice)).await?;
         let done = under_lock.run(held, signals, asked.elapsed(), AtEnd::Release).await?;
         if !done.for_the_lock {
-            return Ok(done.code);
+            return Ok(done);
         }
     }
 }

@@ -90,7 +90,7 @@ fn with_store<F: Future<Output = Result<u8, Failure>>>(
 
 /// Ends the store's use in order, so that the process leaves nothing behind in it. What was begun
 /// by something that failed is taken back before the process is gone, not one ttl later.
-async fn leave(tenure: &Tenure, done: &Result<u8, Failure>) {
+async fn leave<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
     let within = if done.is_ok() { SETTLED } else { LEAVE };
     let _ = tenure.shutdown(within).await;
 }

@@ -55,12 +55,12 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
                 voice,
                 without,
             };
-            under_lock.run(held, &mut signals, waited, at_end).await.map(|done| done.code)
+            under_lock.run(held, &mut signals, waited, at_end).await
         }
         Err(failure) => Err(failure),
     };
     super::leave(&tenure, &done).await;
-    done
+    Ok(done?.end(&mut signals).await)
 }
 
 /// What the command runs under, and what becomes of that.

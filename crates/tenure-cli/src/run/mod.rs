@@ -17,6 +17,7 @@ pub(crate) mod detaching;
 pub(crate) mod ending;
 pub(crate) mod guardian;
 pub(crate) mod held;
+pub(crate) mod interrupt;
 pub(crate) mod protocol;
 pub(crate) mod signals;
 pub(crate) mod supervise;
@@ -34,6 +35,8 @@ const GUARDIAN: &str = "lock-guardian";
 const STANDBY: &str = "lock-standby";
 /// What the step before the command is called.
 const COMMAND: &str = "lock-command";
+/// What tenure is called while it dies of a signal.
+const INTERRUPTED: &str = "lock-interrupted";
 
 #[cfg(target_os = "linux")]
 fn own_program() -> std::io::Result<std::path::PathBuf> {
@@ -46,8 +49,8 @@ fn own_program() -> std::io::Result<std::path::PathBuf> {
     env::current_exe()
 }
 
-/// Does the work of a guardian, of its standby or of the step before the command if this process was
-/// started as one.
+/// Does the work of a guardian, of its standby, of the step before the command or of the last one if
+/// this process was started as one.
 pub(crate) fn play_role() -> Option<ExitCode> {
     let mut args = env::args_os();
     match args.next()?.to_str()? {
@@ -55,6 +58,7 @@ pub(crate) fn play_role() -> Option<ExitCode> {
         #[cfg(target_os = "linux")]
         STANDBY => Some(guardian::standby::main(args)),
         COMMAND => Some(command::main(args)),
+        INTERRUPTED => Some(interrupt::main(args)),
         _ => None,
     }
 }

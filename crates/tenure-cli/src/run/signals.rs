@@ -52,6 +52,20 @@ impl Signals {
         }
     }
 
+    /// Those that came by now.
+    pub(crate) async fn pending(&mut self) -> Vec<Signal> {
+        // The runtime looks for signals meanwhile.
+        tokio::task::yield_now().await;
+        std::future::poll_fn(|cx| {
+            let mut pending = Vec::new();
+            while let Poll::Ready(signal) = self.poll(cx) {
+                pending.push(signal);
+            }
+            Poll::Ready(pending)
+        })
+        .await
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Signal> {
         for (signal, stream) in &mut self.0 {
             if Pin::new(stream).poll_recv(cx) == Poll::Ready(Some(())) {

@@ -13,6 +13,7 @@ use super::{
     ending::{Cause, Ended, How},
     guardian::vigil::overdue,
     held::Held,
+    interrupt::KEYS,
     protocol::{Order, Report},
     signals::{FINAL, Signals},
     terminal::{Terminal, stop_here},
@@ -43,6 +44,8 @@ pub(crate) struct Supervision<'a> {
     pub(crate) hold_end: Option<Timestamp>,
     /// Whether tenure was told to end the command.
     pub(crate) told_to_end: bool,
+    /// What was sent to tenure of that which can be typed.
+    pub(crate) sent: Option<Signal>,
 }
 
 /// What came of it.
@@ -53,6 +56,8 @@ pub(crate) struct Outcome {
     pub(crate) lost: Option<LostReason>,
     /// Whether tenure was told to end the command.
     pub(crate) told_to_end: bool,
+    /// What was sent to tenure of that which can be typed.
+    pub(crate) sent: Option<Signal>,
 }
 
 impl Supervision<'_> {
@@ -83,7 +88,7 @@ impl Supervision<'_> {
             tokio::select! {
                 report = self.child.report() => match report {
                     Some(Report::Started(_)) => {}
-                    Some(Report::Stopped(_)) => self.stopped().await?,
+                    Some(Report::Stopped(number)) => self.stopped(number).await?,
                     Some(Report::NotStarted(error)) => return Err(Failure::Failed(format!(
                         "cannot start a process for the command: {error}"
                     ))),
@@ -116,12 +121,15 @@ impl Supervision<'_> {
     }
 
     fn outcome(&self, ended: Ended, lost: Option<LostReason>) -> Outcome {
-        Outcome { ended, lost, told_to_end: self.told_to_end }
+        Outcome { ended, lost, told_to_end: self.told_to_end, sent: self.sent }
     }
 
     /// Passes a signal on to the command.
     async fn pass_on(&mut self, signal: Signal) -> Result<(), Failure> {
         self.told_to_end |= FINAL.contains(&signal);
+        if KEYS.contains(&signal) {
+            self.sent = Some(signal);
+        }
         if signal == Signal::SIGCONT {
             return self.go_on().await;
         }
@@ -130,13 +138,13 @@ impl Supervision<'_> {
 
     /// The command was stopped. On a terminal tenure stops too, so that the shell sees it; without
     /// one there is nobody to continue it, and it goes on holding the lock.
-    async fn stopped(&mut self) -> Result<(), Failure> {
+    async fn stopped(&mut self, number: i32) -> Result<(), Failure> {
         let (Some(terminal), Some(group)) = (self.terminal, self.child.group()) else {
             return Ok(());
         };
-        terminal.take_back_from(group);
+        let had_terminal = terminal.take_back_from(group);
         self.voice.event(&Event::Stopped { name: self.name, left: self.held.remaining() });
-        stop_here();
+        stop_here(had_terminal && number == Signal::SIGTSTP as i32);
         self.go_on().await
     }
 

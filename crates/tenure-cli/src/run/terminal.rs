@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use nix::{
-    sys::signal::{SigSet, Signal, raise},
+    sys::signal::{SigSet, Signal, killpg, raise},
     unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp},
 };
 
@@ -22,11 +22,6 @@ impl Terminal {
         tcgetpgrp(&self.0) == Ok(getpgrp())
     }
 
-    /// Whether `group` has it.
-    pub(crate) fn belongs_to(&self, group: Pid) -> bool {
-        tcgetpgrp(&self.0) == Ok(group)
-    }
-
     /// Gives it to `group`. If that fails the group finds out when it reads.
     pub(crate) fn give(&self, group: Pid) {
         // Whoever does not have the terminal is stopped for giving it away, unless it is deaf.
@@ -39,16 +34,19 @@ impl Terminal {
         let _ = before.thread_set_mask();
     }
 
-    /// Takes it back from `group`, if that has it.
-    pub(crate) fn take_back_from(&self, group: Pid) {
-        if self.belongs_to(group) {
+    /// Takes it back from `group`, if that has it, and says whether it had.
+    pub(crate) fn take_back_from(&self, group: Pid) -> bool {
+        let has = tcgetpgrp(&self.0) == Ok(group);
+        if has {
             self.give(getpgrp());
         }
+        has
     }
 }
 
-/// Stops this process as Ctrl-Z would, so that the shell sees it. Returns when it goes on; at once
-/// where no shell could continue it.
-pub(crate) fn stop_here() {
-    let _ = raise(Signal::SIGTSTP);
+/// Stops this process as Ctrl-Z would, so that the shell sees it. What was `typed` would have stopped
+/// all of its group: the script around it, and the rest of a pipeline. Returns when it goes on; at
+/// once where no shell could continue it.
+pub(crate) fn stop_here(typed: bool) {
+    let _ = if typed { killpg(getpgrp(), Signal::SIGTSTP) } else { raise(Signal::SIGTSTP) };
 }

@@ -10,6 +10,7 @@ use super::{
     detaching::{AtEnd, Parted},
     ending::{Cause, Ended, How, Terms},
     held::{Held, NotReleased},
+    interrupt::Interrupt,
     signals::{Signals, TELLING},
     supervise::{Outcome, Supervision},
     terminal::Terminal,
@@ -39,6 +40,24 @@ pub(crate) struct Done {
     pub(crate) code: u8,
     /// Whether the command was ended for the sake of the lock alone.
     pub(crate) for_the_lock: bool,
+    /// Whether the code says that the lock was lost.
+    is_lost: bool,
+    /// What tenure is to die of instead of giving the code.
+    interrupt: Option<Interrupt>,
+}
+
+impl Done {
+    /// Ends tenure as the keyboard wants it to, when nothing else is left to be done; else gives the
+    /// exit code.
+    pub(crate) async fn end(self, signals: &mut Signals) -> u8 {
+        // Whoever counts on the lock has to learn that it was lost.
+        if !self.is_lost
+            && let Some(interrupt) = self.interrupt.or(Interrupt::late(signals).await)
+        {
+            interrupt.die();
+        }
+        self.code
+    }
 }
 
 impl UnderLock<'_> {
@@ -81,8 +100,8 @@ impl UnderLock<'_> {
             Ok(child) => child,
             Err(NotStarted::Lost(loss)) => {
                 let (ended, lost) = (Ended::before_it_began(), Some(loss.reason));
-                let outcome = Outcome { ended, lost, told_to_end: false };
-                return finish(held, at_end, name, outcome, voice).await;
+                let outcome = Outcome { ended, lost, told_to_end: false, sent: None };
+                return finish(held, at_end, name, outcome, false, voice).await;
             }
             Err(NotStarted::System(error)) => {
                 let what = format!("cannot start the guardian of the command: {error}");
@@ -100,14 +119,16 @@ impl UnderLock<'_> {
             voice,
             hold_end,
             told_to_end: false,
+            sent: None,
         };
         let outcome = supervision.run().await;
-        if let (Some(terminal), Some(group)) = (terminal, child.group()) {
-            terminal.take_back_from(group);
-        }
+        let had_terminal = match (terminal, child.group()) {
+            (Some(terminal), Some(group)) => terminal.take_back_from(group),
+            _ => false,
+        };
         let outcome = outcome?;
         child.dismiss().await;
-        finish(held, at_end, name, outcome, voice).await
+        finish(held, at_end, name, outcome, had_terminal, voice).await
     }
 
     /// The tokens for the command, in the order in which the names were given.
@@ -131,9 +152,10 @@ async fn finish(
     at_end: AtEnd,
     name: &str,
     outcome: Outcome,
+    had_terminal: bool,
     voice: &Voice,
 ) -> Result<Done, Failure> {
-    let Outcome { ended, lost: seen, told_to_end } = outcome;
+    let Outcome { ended, lost: seen, told_to_end, sent } = outcome;
     let signal = match ended.how {
         How::Signal(number) => Some(number),
         How::Code(_) | How::NotStarted => None,
@@ -170,7 +192,9 @@ async fn finish(
         Err(NotReleased { why, .. }) if detaches && !is_lost => return Err(Failure::Failed(why)),
         Err(NotReleased { why, .. }) => voice.event(&Event::ReleaseFailed { name, why: &why }),
     }
-    Ok(Done { code, for_the_lock: ended.cause != Cause::Itself && !told_to_end })
+    let for_the_lock = ended.cause != Cause::Itself && !told_to_end;
+    let interrupt = Interrupt::of_command(ended.how, had_terminal, sent);
+    Ok(Done { code, for_the_lock, is_lost, interrupt })
 }
 
 /// Whether the command may have run for a time without the lock, or was ended for its sake.

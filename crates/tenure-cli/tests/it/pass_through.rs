@@ -92,7 +92,7 @@ fn what_the_caller_ignores_stays_ignored_whatever_the_program_is_called() {
     let script = "echo > ready; until [ -e end ]; do sleep 0.01; done; echo through";
     let plain = scene.run_command("name", script);
     let mut command = program(renamed.to_str().unwrap());
-    command.args(plain.get_args().skip(2)).current_dir(scene.path(""));
+    command.args(plain.get_args().skip(3)).current_dir(scene.path(""));
     command.env("TENURE_STORE", scene.store());
     let run = Running::start(ignoring("HUP", &command).stdout(Stdio::piped()));
     scene.line("ready");
@@ -125,8 +125,9 @@ fn what_the_caller_ignores_ends_no_wait_and_does_not_reach_the_command() {
 /// The same command, started by a shell that ignores these signals, as for a job in the background.
 fn ignoring(signals: &str, command: &Command) -> Command {
     let mut shell = program("sh");
-    // What stands before the program restores the signals, which is not wanted here.
-    let words: Vec<_> = command.get_args().skip(1).collect();
+    // What stands before the program restores the signals, which is not wanted here. The shell has a
+    // session of its own by now.
+    let words: Vec<_> = command.get_args().skip(2).collect();
     shell.arg("-c").arg(format!("trap '' {signals}; exec \"$@\"")).arg("sh").args(words);
     for (name, value) in command.get_envs() {
         match value {

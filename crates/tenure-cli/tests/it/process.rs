@@ -13,10 +13,11 @@ use nix::{
 use crate::scene::eventually;
 
 /// A program with the signals as a terminal starts it: a shell that runs the tests in the background
-/// ignores some, and what is ignored is inherited.
+/// ignores some, and what is ignored is inherited. In a session of its own, as it would share the
+/// terminal of whoever runs the tests, and send on to them what its command dies of.
 pub(crate) fn program(program: &str) -> Command {
     let mut command = Command::new("env");
-    command.arg("--default-signal").arg(program);
+    command.args(["--default-signal", "setsid", program]);
     command
 }
 

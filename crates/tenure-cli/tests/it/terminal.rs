@@ -1,37 +1,12 @@
-//! On a terminal that `script` makes, which is part of every Debian.
+//! On a terminal.
 
-use std::{io::Write, process::Stdio};
+use std::{fs, process::Stdio};
 
 use crate::{
     process::{Running, code, is_stopped, lives, program},
     scene::{Scene, eventually},
+    screen::Screen,
 };
-
-/// A shell with job control on a terminal of its own, driven by what is typed.
-struct Screen {
-    shell: std::process::Child,
-}
-
-impl Screen {
-    fn new(scene: &Scene) -> Self {
-        let mut command = program("script");
-        command.args(["-qfec", "bash --norc --noprofile -i", "/dev/null"]);
-        command.env("TENURE_STORE", scene.store()).env("PS1", "").env("TERM", "xterm");
-        command.env("T", env!("CARGO_BIN_EXE_tenure")).current_dir(scene.path(""));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        Self { shell: command.spawn().unwrap() }
-    }
-
-    fn types(&mut self, keys: &str) {
-        self.shell.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
-    }
-
-    fn ends(mut self) -> String {
-        self.types("exit\n");
-        let output = self.shell.wait_with_output().unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-}
 
 #[test]
 fn control_c_reaches_the_command_and_its_exit_code_comes_back() {
@@ -68,7 +43,7 @@ fn control_z_stops_command_and_tenure_and_fg_continues_both() {
     eventually("the command is stopped", || is_stopped(command));
     // The shell has the terminal again, or it could not say so.
     assert_eq!(scene.line("code"), "148");
-    std::fs::remove_file(scene.path("code")).unwrap();
+    fs::remove_file(scene.path("code")).unwrap();
     screen.types("fg; echo $? > code\n");
     eventually("the command goes on", || lives(command) && !is_stopped(command));
     screen.types("after\n");
@@ -91,11 +66,11 @@ fn a_waiter_on_a_terminal_shows_who_holds_the_lock_and_how_many_are_ahead() {
     command.args(["-qfec", &line]).arg(&screen).env("TENURE_STORE", scene.store());
     command.env("TERM", "xterm").stdin(Stdio::null()).stdout(Stdio::null());
     let waiter = Running::start(&mut command);
-    let seen = || std::fs::read_to_string(&screen).unwrap_or_default();
+    let seen = || fs::read_to_string(&screen).unwrap_or_default();
     eventually("the line tells who is ahead", || {
         seen().contains("waiting for name: held by web-7 for") && seen().contains("1 ahead")
     });
-    std::fs::write(scene.path("go"), "").unwrap();
+    fs::write(scene.path("go"), "").unwrap();
     assert_eq!(code(&holder.wait()), 0);
     assert_eq!(code(&ahead.wait()), 0);
     waiter.wait();
@@ -112,7 +87,7 @@ fn break_asks_on_a_terminal_and_takes_no_for_an_answer() {
     screen.types("n\n");
     assert_eq!(scene.line("code"), "125");
     assert_eq!(scene.show("name")["holders"][0]["label"], "web-7");
-    std::fs::remove_file(scene.path("code")).unwrap();
+    fs::remove_file(scene.path("code")).unwrap();
     screen.types("$T break name; echo $? > code\n");
     screen.types("y\n");
     assert_eq!(scene.line("code"), "0");
@@ -127,7 +102,7 @@ fn a_handle_is_not_waited_for_on_a_terminal() {
     for command in ["renew", "unlock", "unlock --handle -"] {
         screen.types(&format!("$T {command}; echo $? > code\n"));
         assert_eq!(scene.line("code"), "2");
-        std::fs::remove_file(scene.path("code")).unwrap();
+        fs::remove_file(scene.path("code")).unwrap();
     }
     assert!(screen.ends().contains("set TENURE_HANDLE"));
 }
@@ -152,7 +127,7 @@ fn break_asks_before_it_repairs_and_says_that_nobody_can_be_told() {
         screen.types("$T break name; echo $? > code\n");
         screen.types(&format!("{answer}\n"));
         assert_eq!(scene.line("code"), expected);
-        std::fs::remove_file(scene.path("code")).unwrap();
+        fs::remove_file(scene.path("code")).unwrap();
         assert_eq!(code(&scene.run("name --no-wait", "true")), then);
     }
     let seen = screen.ends();

@@ -1,0 +1,49 @@
+//! A terminal that `script` makes, which is part of every Debian.
+
+use std::{fs, io::Write, process::Stdio};
+
+use crate::{
+    process::{lives, program},
+    scene::{Scene, eventually},
+};
+
+/// A shell with job control on a terminal of its own, driven by what is typed.
+pub(crate) struct Screen {
+    shell: std::process::Child,
+}
+
+impl Screen {
+    pub(crate) fn new(scene: &Scene) -> Self {
+        let mut command = program("script");
+        command.args(["-qfec", "bash --norc --noprofile -i", "/dev/null"]);
+        command.env("TENURE_STORE", scene.store()).env("PS1", "").env("TERM", "xterm");
+        command.env("T", env!("CARGO_BIN_EXE_tenure")).current_dir(scene.path(""));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        Self { shell: command.spawn().unwrap() }
+    }
+
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.shell.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Starts a script that says `next` if it goes on behind `line`.
+    pub(crate) fn starts_script(&mut self, scene: &Scene, shell: &str, line: &str) {
+        fs::write(scene.path("script"), format!("echo $$ > shell\n{line}\necho > next\n")).unwrap();
+        self.types(&format!("{shell} ./script\n"));
+    }
+
+    /// The exit code of that script, when it is gone.
+    pub(crate) fn code_of_script(&mut self, scene: &Scene) -> String {
+        let shell = scene.pids("shell")[0];
+        eventually("the script ends", || !lives(shell));
+        // Of its own line: the shell forgets the rest of one that was interrupted.
+        self.types("echo $? > code\n");
+        scene.line("code")
+    }
+
+    pub(crate) fn ends(mut self) -> String {
+        self.types("exit\n");
+        let output = self.shell.wait_with_output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
