@@ -10,6 +10,7 @@ mod handle;
 mod output;
 mod run;
 mod settings;
+mod store;
 
 use std::{env, ffi::OsString, process::ExitCode};
 

@@ -19,6 +19,7 @@ use crate::{
         under_lock::UnderLock,
     },
     settings::{Patience, Plan},
+    store::open,
 };
 
 /// Between a campaign that found no answer and the next: each has tried for a whole ttl.
@@ -32,7 +33,7 @@ pub(super) async fn elect(
     let plan = Plan::to_lead(&args, config)?;
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let tenure = unless_ended(&mut signals, super::open(config)).await?;
+    let tenure = unless_ended(&mut signals, open(config)).await?;
     let store = tenure.store();
     voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
 

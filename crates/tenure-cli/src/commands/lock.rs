@@ -22,6 +22,7 @@ use crate::{
         signals::{ENDING, Signals},
     },
     settings::{Kind, Plan},
+    store::open,
 };
 
 pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> Result<u8, Failure> {
@@ -34,7 +35,7 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = tokio::select! {
-        tenure = super::open(config) => tenure?,
+        tenure = open(config) => tenure?,
         signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
     };
     let store = tenure.store();

@@ -15,7 +15,7 @@ mod unlock;
 
 use std::{future::Future, time::Duration};
 
-use tenure::{Fault, LockName, Tenure, config::Config};
+use tenure::{Fault, LockName, Tenure};
 
 use crate::{
     args::{Cli, Command, Common},
@@ -23,6 +23,7 @@ use crate::{
     handle::read::given,
     output::Voice,
     settings,
+    store::open,
 };
 
 /// How long an interrupted wait may take to leave the queue.
@@ -61,13 +62,6 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
         Command::Completions(args) => completions::completions(args),
         Command::Man => man::man(),
     }
-}
-
-/// Opens the store that flags, environment and file agree on.
-async fn open(config: &Config) -> Result<Tenure, Failure> {
-    // A name that no store has is wrong usage; a store that cannot be opened is not.
-    config.store().map_err(|error| Failure::Usage(error.to_string()))?;
-    Tenure::from_config(config).await.map_err(Failure::failed)
 }
 
 /// A store's fault with the lock and the store it is about.

@@ -18,6 +18,7 @@ use crate::{
         under_lock::UnderLock,
     },
     settings::Plan,
+    store::open,
 };
 
 pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Result<u8, Failure> {
@@ -31,7 +32,7 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = tokio::select! {
-        tenure = super::open(config) => tenure?,
+        tenure = open(config) => tenure?,
         signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
     };
     let store = tenure.store();

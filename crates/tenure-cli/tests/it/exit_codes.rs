@@ -78,9 +78,9 @@ fn wrong_usage_gives_2_and_a_reason() {
 #[test]
 fn a_store_that_cannot_be_used_gives_125() {
     let scene = Scene::new();
-    let output = scene.output(["run", "name", "--store", "floppy:/a", "--", "true"]);
+    let output = scene.output(["run", "name", "--store", "redis://127.0.0.1:1", "--", "true"]);
     assert_eq!(code(&output), 125);
-    assert!(text(&output.stderr).contains("floppy"));
+    assert!(text(&output.stderr).contains("127.0.0.1:1"));
 }
 
 #[test]

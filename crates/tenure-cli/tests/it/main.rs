@@ -23,6 +23,7 @@ mod scene;
 mod settings;
 mod shell_help;
 mod signals;
+mod stores;
 mod terminal;
 mod two_faults;
 mod waiting;
