@@ -19,6 +19,15 @@ pub(crate) async fn open(config: &Config) -> Result<Tenure, Failure> {
     })
 }
 
+/// What chose the store, for people.
+pub(crate) fn chosen_by(config: &Config) -> String {
+    match (config.store_chosen_by(), config.store()) {
+        (Some(chooser), _) => chooser,
+        (None, Ok("")) => "nothing, so it is the default".to_owned(),
+        (None, _) => "--store".to_owned(),
+    }
+}
+
 /// Locks in the memory of this command are seen by no other, so they lock nothing.
 fn refuse_own_memory(url: &str) -> Result<(), Failure> {
     let is_memory = |url: &str| url.trim().split(':').next() == Some("memory");

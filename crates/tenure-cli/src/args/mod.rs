@@ -207,6 +207,9 @@ pub(crate) struct Show {
     /// The lock's name
     #[arg(value_parser = name)]
     pub(crate) name: LockName,
+    /// Exit with 1 if somebody holds it, and with 0 if nobody does
+    #[arg(long)]
+    pub(crate) exit_code: bool,
 }
 
 #[derive(Args, Debug)]

@@ -19,6 +19,7 @@ use crate::{
     run::{
         acquire::acquire,
         detaching::{NotDetached, Stays, detach, too_long},
+        patience::Wait,
         signals::{ENDING, Signals},
     },
     settings::{Kind, Plan},
@@ -32,16 +33,17 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
         ));
     }
     let plan = Plan::to_lock(args, config)?;
+    let wait = Wait::begin(plan.patience);
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = tokio::select! {
-        tenure = open(config) => tenure?,
+        tenure = wait.open(open(config)) => tenure?,
         signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
     };
     let store = tenure.store();
     voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
     let held = tokio::select! {
-        held = hold(args, &plan, &tenure, voice) => held,
+        held = hold(args, &plan, &wait, &tenure, voice) => held,
         signal = signals.next() => Err(Failure::Interrupted { signal: signal as i32 }),
     };
     let done = match held {
@@ -57,6 +59,7 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
 async fn hold(
     args: &args::Lock,
     plan: &Plan,
+    wait: &Wait,
     tenure: &Tenure,
     voice: &Voice,
 ) -> Result<Stays, Failure> {
@@ -74,7 +77,7 @@ async fn hold(
     };
     let file = args.handle.as_deref().map(|path| Prepared::new(path, replaces));
     let file = file.transpose().map_err(Failure::Usage)?;
-    let held = acquire(tenure, &[&args.name], plan, voice).await?;
+    let held = acquire(tenure, &[&args.name], plan, wait, voice).await?;
     detach(held, args.lease, file).await.map_err(not_detached)
 }
 

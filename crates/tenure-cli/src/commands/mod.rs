@@ -28,6 +28,8 @@ use crate::{
 
 /// How long an interrupted wait may take to leave the queue.
 const LEAVE: Duration = Duration::from_secs(2);
+/// The same where the store did not answer, and most likely does not now.
+const AWAY: Duration = Duration::from_millis(500);
 /// How long the end may take where nothing is left to be done.
 const SETTLED: Duration = Duration::from_millis(100);
 
@@ -85,7 +87,11 @@ fn with_store<F: Future<Output = Result<u8, Failure>>>(
 /// Ends the store's use in order, so that the process leaves nothing behind in it. What was begun
 /// by something that failed is taken back before the process is gone, not one ttl later.
 async fn leave(tenure: &Tenure, done: &Result<u8, Failure>) {
-    let within = if done.is_ok() { SETTLED } else { LEAVE };
+    let within = match done {
+        Ok(_) => SETTLED,
+        Err(failure) if failure.is_away() => AWAY,
+        Err(_) => LEAVE,
+    };
     let _ = tenure.shutdown(within).await;
 }
 

@@ -89,6 +89,9 @@ fn sentence(event: &Event<'_>) -> String {
             let who = who.map_or("nobody holds it yet".into(), |who| holder(who, now()));
             format!("waiting for {name}: {who}{}", ahead(others))
         }
+        Event::StoreAway { name, why } => {
+            format!("waiting for {name}, also while the store is away: {why}")
+        }
         Event::Acquired { name, token, waited } => {
             format!("holding {name} with token {token} after waiting {}", length(waited))
         }
@@ -132,6 +135,9 @@ fn sentence(event: &Event<'_>) -> String {
 }
 
 pub(crate) fn failure(failure: &Failure) -> String {
+    if let Failure::Declined(what) = failure {
+        return format!("tenure: {}", plain(what));
+    }
     format!("tenure: {BAD}error{BAD:#}: {}", plain(&failure.to_string()))
 }
 

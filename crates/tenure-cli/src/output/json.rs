@@ -24,6 +24,9 @@ pub(crate) fn event(event: &Event<'_>) -> String {
         Event::Waiting { name, holder, ahead } => json!({
             "event": "waiting", "name": name, "holder": holder.map(contender), "ahead": ahead,
         }),
+        Event::StoreAway { name, why } => {
+            json!({ "event": "store_away", "name": name, "message": why })
+        }
         Event::Acquired { name, token, waited } => json!({
             "event": "acquired", "name": name, "token": token.to_string(), "waited_ms": millis(waited),
         }),
@@ -58,6 +61,7 @@ pub(crate) fn failure(failure: &Failure) -> String {
     let kind = match failure {
         Failure::Usage(_) => "usage",
         Failure::Busy { .. } => "busy",
+        Failure::Declined(_) => "declined",
         Failure::Interrupted { .. } => "interrupted",
         Failure::Lost(_) => "handle_lost",
         Failure::Away(_) | Failure::Failed(_) => "error",

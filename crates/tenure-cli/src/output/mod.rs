@@ -27,6 +27,7 @@ pub(crate) struct Voice {
 pub(crate) enum Event<'a> {
     Store { kind: &'a str, location: &'a str },
     Waiting { name: &'a str, holder: Option<&'a Contender>, ahead: u32 },
+    StoreAway { name: &'a str, why: &'a str },
     Acquired { name: &'a str, token: Token, waited: Duration },
     Stopped { name: &'a str, left: Duration },
     Lost { name: &'a str, reason: LostReason, fate: Fate },
@@ -106,6 +107,7 @@ impl Voice {
             | Event::FileStays { .. } => !self.quiet,
             Event::Store { .. }
             | Event::Waiting { .. }
+            | Event::StoreAway { .. }
             | Event::Acquired { .. }
             | Event::Ended { .. }
             | Event::Released { .. }
@@ -115,11 +117,22 @@ impl Voice {
 
     /// Tells why tenure ends without having done what it was asked.
     pub(crate) fn failure(&self, failure: &Failure) {
+        let wanted = match failure {
+            // Whoever tries once looks at the exit code, as in a crontab, where each word is a mail.
+            Failure::Busy { tried: true, .. } => self.hears_of_busy(),
+            Failure::Busy { .. } | Failure::Declined(_) => !self.quiet,
+            _ => true,
+        };
         if self.json {
             say(&json::failure(failure));
-        } else if !matches!(failure, Failure::Busy { .. }) || !self.quiet {
+        } else if wanted {
             say(&human::failure(failure));
         }
+    }
+
+    /// Whether anybody wants to know who has a lock that was only tried.
+    pub(crate) fn hears_of_busy(&self) -> bool {
+        self.json || self.verbose || self.has_terminal()
     }
 }
 
