@@ -2,7 +2,10 @@
 
 use tenure::{OpenError, Tenure, config::Config};
 
-use crate::exit::Failure;
+use crate::{
+    exit::Failure,
+    output::{Event, Voice},
+};
 
 /// Opens the store that flags, environment and file agree on.
 ///
@@ -19,13 +22,18 @@ pub(crate) async fn open(config: &Config) -> Result<Tenure, Failure> {
     })
 }
 
-/// What chose the store, for people.
-pub(crate) fn chosen_by(config: &Config) -> String {
-    match (config.store_chosen_by(), config.store()) {
-        (Some(chooser), _) => chooser,
-        (None, Ok("")) => "nothing, so it is the default".to_owned(),
-        (None, _) => "--store".to_owned(),
-    }
+/// What chose the store, for people; nothing for the embedded one in its default place.
+pub(crate) fn chosen_by(config: &Config) -> Option<String> {
+    let flag = || config.store().is_ok_and(|url| !url.is_empty()).then(|| "--store".to_owned());
+    config.store_chosen_by().or_else(flag)
+}
+
+/// Says where the locks are kept, and why there.
+pub(crate) fn tell(tenure: &Tenure, config: &Config, voice: &Voice) {
+    let store = tenure.store();
+    let (location, chosen_by) = (store.location(), chosen_by(config));
+    let chosen_by = chosen_by.as_deref();
+    voice.event(&Event::Store { kind: store.kind(), location: &location, chosen_by });
 }
 
 /// Locks in the memory of this command are seen by no other, so they lock nothing.

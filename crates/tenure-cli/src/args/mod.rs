@@ -1,6 +1,7 @@
 //! What can be written on the command line. Declarations only.
 
 mod detached;
+pub(crate) mod hints;
 mod values;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -9,7 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use tenure::LockName;
 
 pub(crate) use self::detached::{Lock, Renew, Unlock};
-use self::values::{duration, lease, name};
+use self::values::{duration, lease, name, one_of_several};
 
 /// Run any program under a distributed lock.
 #[derive(Debug, Parser)]
@@ -83,7 +84,7 @@ pub(crate) struct Run {
         long,
         value_name = "A,B,…",
         value_delimiter = ',',
-        value_parser = name,
+        value_parser = one_of_several,
         conflicts_with_all = ["name", "shared", "permits"]
     )]
     pub(crate) all: Vec<LockName>,

@@ -20,7 +20,7 @@ use crate::{
         under_lock::UnderLock,
     },
     settings::Plan,
-    store::open,
+    store::{self, open},
 };
 
 /// Between a campaign that found no answer and the next: each has tried for a whole ttl.
@@ -36,8 +36,7 @@ pub(super) async fn elect(
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = unless_ended(&mut signals, wait.open(open(config))).await?;
-    let store = tenure.store();
-    voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
+    store::tell(&tenure, config, voice);
 
     let done = lead(&args, &plan, wait, &tenure, &mut signals, voice).await;
     super::leave(&tenure, &done).await;

@@ -15,7 +15,7 @@ use crate::{
         file,
         replace::{Prepared, Replaces},
     },
-    output::{Event, Voice, answer, hand_over, json},
+    output::{Voice, answer, hand_over, json},
     run::{
         acquire::acquire,
         detaching::{NotDetached, Stays, detach, too_long},
@@ -23,7 +23,7 @@ use crate::{
         signals::{ENDING, Signals},
     },
     settings::{Kind, Plan},
-    store::open,
+    store::{self, open},
 };
 
 pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> Result<u8, Failure> {
@@ -40,8 +40,7 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
         tenure = wait.open(open(config)) => tenure?,
         signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
     };
-    let store = tenure.store();
-    voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
+    store::tell(&tenure, config, voice);
     let held = tokio::select! {
         held = hold(args, &plan, &wait, &tenure, voice) => held,
         signal = signals.next() => Err(Failure::Interrupted { signal: signal as i32 }),

@@ -21,9 +21,9 @@ use crate::{
     args::{Cli, Command, Common},
     exit::Failure,
     handle::read::given,
-    output::Voice,
+    output::{Event, Voice},
     settings,
-    store::open,
+    store::{self, open},
 };
 
 /// How long an interrupted wait may take to leave the queue.
@@ -36,6 +36,11 @@ const SETTLED: Duration = Duration::from_millis(100);
 /// Does what was asked and answers with the exit code.
 pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
+    if voice.is_verbose() {
+        for name in settings::unknown_variables() {
+            voice.event(&Event::UnknownVariable { name: &name });
+        }
+    }
     match command {
         Command::Run(args) => {
             let config = settings::load(&common)?;
@@ -60,7 +65,11 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
         Command::Ls(args) => with_store(&common, |tenure| ls::ls(args, tenure, voice)),
         Command::Show(args) => with_store(&common, |tenure| show::show(args, tenure, voice)),
         Command::Break(args) => with_store(&common, |tenure| break_::break_(args, tenure, voice)),
-        Command::Doctor => with_store(&common, |tenure| doctor::doctor(tenure, voice)),
+        Command::Doctor => {
+            let config = settings::load(&common)?;
+            let chosen_by = store::chosen_by(&config);
+            with_store(&common, |tenure| doctor::doctor(tenure, chosen_by.as_deref(), voice))
+        }
         Command::Completions(args) => completions::completions(args),
         Command::Man => man::man(),
     }

@@ -9,7 +9,7 @@ use crate::{
     args,
     exit::Failure,
     handle::VARIABLE,
-    output::{Event, Voice},
+    output::Voice,
     run::{
         acquire::acquire,
         detaching::AtEnd,
@@ -19,7 +19,7 @@ use crate::{
         under_lock::UnderLock,
     },
     settings::Plan,
-    store::open,
+    store::{self, open},
 };
 
 pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Result<u8, Failure> {
@@ -37,8 +37,7 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
         tenure = wait.open(open(config)) => tenure?,
         signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
     };
-    let store = tenure.store();
-    voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
+    store::tell(&tenure, config, voice);
 
     let asked = Instant::now();
     // A copy of the handle is no use to the command, and a secret that leaks.

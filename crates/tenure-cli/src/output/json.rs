@@ -18,9 +18,10 @@ use crate::exit::Failure;
 
 pub(crate) fn event(event: &Event<'_>) -> String {
     let value = match *event {
-        Event::Store { kind, location } => {
-            json!({ "event": "store", "kind": kind, "location": location })
-        }
+        Event::Store { kind, location, chosen_by } => json!({
+            "event": "store", "kind": kind, "location": location, "chosen_by": chosen_by,
+        }),
+        Event::UnknownVariable { name } => json!({ "event": "unknown_variable", "name": name }),
         Event::Waiting { name, holder, ahead } => json!({
             "event": "waiting", "name": name, "holder": holder.map(contender), "ahead": ahead,
         }),
@@ -110,7 +111,12 @@ pub(crate) fn unlocked(name: &LockName) -> String {
 }
 
 /// The answer of `doctor`.
-pub(crate) fn findings(kind: &str, location: &str, findings: &[Finding]) -> String {
+pub(crate) fn findings(
+    kind: &str,
+    location: &str,
+    chosen_by: Option<&str>,
+    findings: &[Finding],
+) -> String {
     let findings: Vec<_> = findings
         .iter()
         .map(|finding| {
@@ -125,7 +131,8 @@ pub(crate) fn findings(kind: &str, location: &str, findings: &[Finding]) -> Stri
             })
         })
         .collect();
-    json!({ "kind": kind, "location": location, "findings": findings }).to_string()
+    json!({ "kind": kind, "location": location, "chosen_by": chosen_by, "findings": findings })
+        .to_string()
 }
 
 fn named(name: &LockName, seen: &Snapshot) -> Value {

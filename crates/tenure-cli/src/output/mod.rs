@@ -10,7 +10,9 @@ use std::{
 };
 
 use tenure::proto::{LostReason, Token, queue::Contender};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{
+    EnvFilter, filter::filter_fn, layer::SubscriberExt, util::SubscriberInitExt,
+};
 
 use crate::{args::Common, exit::Failure};
 
@@ -25,7 +27,8 @@ pub(crate) struct Voice {
 /// Something that happened while a command was run.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
-    Store { kind: &'a str, location: &'a str },
+    Store { kind: &'a str, location: &'a str, chosen_by: Option<&'a str> },
+    UnknownVariable { name: &'a str },
     Waiting { name: &'a str, holder: Option<&'a Contender>, ahead: u32 },
     StoreAway { name: &'a str, why: &'a str },
     Acquired { name: &'a str, token: Token, waited: Duration },
@@ -64,10 +67,17 @@ impl Voice {
         if let Some(level) = level {
             let filter = EnvFilter::new(format!("off,tenure={level},tenure_core={level}"));
             let log = tracing_subscriber::fmt().with_env_filter(filter);
+            let log = log.with_writer(io::stderr).with_ansi(colours()).finish();
+            let all = common.verbose > 1;
             // A second subscriber cannot come up: this is the only place that sets one.
-            let _ = log.with_writer(io::stderr).with_ansi(colours()).try_init();
+            let _ = log.with(filter_fn(move |event| all || !told_anyway(event))).try_init();
         }
         Self { json: common.json, quiet: common.quiet, verbose: common.verbose > 0 }
+    }
+
+    /// Whether somebody wants to hear more.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
     }
 
     /// Whether answers are JSON.
@@ -106,6 +116,7 @@ impl Voice {
             | Event::CampaignFailed { .. }
             | Event::FileStays { .. } => !self.quiet,
             Event::Store { .. }
+            | Event::UnknownVariable { .. }
             | Event::Waiting { .. }
             | Event::StoreAway { .. }
             | Event::Acquired { .. }
@@ -136,9 +147,14 @@ impl Voice {
     }
 }
 
-/// Tells why a command line is not even read.
+/// Tells why a command line is not even read, or a command not started.
 pub(crate) fn refuse(failure: &Failure) {
     say(&human::failure(failure));
+}
+
+/// Whether the command itself tells of it: why a lock was not acquired, and that it was lost.
+fn told_anyway(event: &tracing::Metadata<'_>) -> bool {
+    ["error", "reason"].iter().any(|field| event.fields().field(field).is_some())
 }
 
 fn colours() -> bool {

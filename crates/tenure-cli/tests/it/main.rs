@@ -28,3 +28,4 @@ mod stores;
 mod terminal;
 mod two_faults;
 mod waiting;
+mod words;
