@@ -86,7 +86,8 @@ async fn campaign(
             }
             outcome => return outcome,
         }
-        tokio::time::sleep(PAUSE).await;
+        let pause = wait.left().map_or(PAUSE, |left| left.min(PAUSE));
+        tokio::time::sleep(pause).await;
     }
 }
 
