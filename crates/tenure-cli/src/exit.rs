@@ -4,6 +4,10 @@ use tenure::HandleError;
 
 /// `doctor` found a promise that does not hold.
 pub(crate) const UNHEALTHY: u8 = 1;
+/// `show --exit-code` found somebody who holds the lock.
+pub(crate) const HELD: u8 = 1;
+/// Whoever was asked said no.
+pub(crate) const DECLINED: u8 = 1;
 /// The command line or the configuration makes no sense.
 pub(crate) const USAGE: u8 = 2;
 /// The lock was lost while the command ran.
@@ -30,7 +34,17 @@ pub(crate) enum Failure {
     Usage(String),
     /// The lock is somebody else's.
     #[error("{what}")]
-    Busy { what: String, code: u8 },
+    Busy {
+        what: String,
+        code: u8,
+        /// Whether it was asked for once, without waiting.
+        tried: bool,
+        /// Whether the store did not answer at last.
+        away: bool,
+    },
+    /// The user was asked and said no.
+    #[error("{0}")]
+    Declined(String),
     /// Nothing is held by a handle any more.
     #[error("{0}")]
     Lost(String),
@@ -61,9 +75,15 @@ impl Failure {
         }
     }
 
+    /// Whether the store did not answer at last.
+    pub(crate) fn is_away(&self) -> bool {
+        matches!(self, Self::Away(_) | Self::Busy { away: true, .. })
+    }
+
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Usage(_) => USAGE,
+            Self::Declined(_) => DECLINED,
             Self::Busy { code, .. } => *code,
             Self::Lost(_) => LOST,
             Self::Interrupted { signal } => by_signal(*signal),

@@ -10,6 +10,7 @@ mod handle;
 mod output;
 mod run;
 mod settings;
+mod store;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
@@ -26,6 +27,10 @@ fn main() -> ExitCode {
         Ok(_) if handle::words::has_one(&words) => return refuse(),
         Err(error) if error.use_stderr() && handle::words::may_show_one(&words) => return refuse(),
         Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            args::hints::explain(error, &words);
+            return ExitCode::from(exit::USAGE);
+        }
         Err(error) => error.exit(),
     };
     let voice = output::Voice::new(&cli.common);

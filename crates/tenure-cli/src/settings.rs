@@ -19,6 +19,36 @@ pub(crate) fn load(common: &args::Common) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// The variables of the environment that look like tenure's own and are none.
+pub(crate) fn unknown_variables() -> Vec<String> {
+    const KNOWN: [&str; 13] = [
+        "CONFIG",
+        "STORE",
+        "TTL",
+        "WAIT",
+        "MAX_HOLD",
+        "HOLD_AT_LEAST",
+        "GRACE",
+        "LABEL",
+        "FAIR",
+        "HANDLE",
+        "NAME",
+        "TOKEN",
+        "STORE_KIND",
+    ];
+    let is_known = |name: &str| {
+        // What a command finds is no mistake of whoever runs tenure in it.
+        let number = name.strip_prefix("TOKEN_");
+        KNOWN.contains(&name) || number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut unknown: Vec<_> = names
+        .filter(|name| name.strip_prefix("TENURE_").is_some_and(|name| !is_known(name)))
+        .collect();
+    unknown.sort();
+    unknown
+}
+
 /// How long to wait for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {

@@ -28,6 +28,9 @@ impl Tenure {
             OpenError::UnknownScheme { scheme, known } => config
                 .unknown_store(&scheme, &known)
                 .map_or(OpenError::UnknownScheme { scheme, known }, OpenError::Config),
+            OpenError::Url { url, fault } => config
+                .misspelt_store(&fault)
+                .map_or(OpenError::Url { url, fault }, OpenError::Config),
             other => other,
         })?;
         let config = config.clone();

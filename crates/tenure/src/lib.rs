@@ -44,6 +44,7 @@ pub mod locked;
 mod open;
 #[cfg(feature = "quorum")]
 mod quorum;
+mod spelling;
 mod stores;
 mod url;
 

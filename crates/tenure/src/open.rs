@@ -5,7 +5,8 @@ use std::{ops::Deref, sync::Arc};
 use tenure_core::{Fault, MemoryStore, Store, TenureBuilder};
 
 use crate::{
-    stores::{embedded, redis},
+    spelling::mistake,
+    stores::{embedded, known, redis},
     url::shown,
 };
 
@@ -26,6 +27,14 @@ pub enum OpenError {
         scheme: String,
         /// The schemes that this build knows.
         known: String,
+    },
+    /// The URL is not written as it should be. Nothing was opened.
+    #[error("the store {url:?} cannot be used: {fault}")]
+    Url {
+        /// The URL, without its password.
+        url: String,
+        /// What is wrong with it, and what to write.
+        fault: Fault,
     },
     /// The store could not be opened.
     #[error("the store {url:?} cannot be opened: {fault}")]
@@ -50,7 +59,7 @@ impl Tenure {
     /// | URL | store |
     /// |---|---|
     /// | empty, or `file:` | embedded, in its default place on this machine |
-    /// | `file:/dir` | embedded, in `/dir` |
+    /// | `file:/dir` | embedded, in `/dir`: the whole path, so that all callers mean the same |
     /// | `redis://host`, `rediss://`, `unix:` | one Redis or Valkey server: feature `redis` |
     /// | `quorum:URL,URL,URL` | a majority of several independent stores: feature `quorum` |
     /// | `memory:` | this process alone, for tests |
@@ -62,6 +71,9 @@ impl Tenure {
     /// Cancel-safe: nothing is held by opening a store.
     pub async fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
         let url = url.as_ref();
+        if let Some(fault) = mistake(url) {
+            return Err(OpenError::Url { url: shown(url), fault });
+        }
         let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
         let store = match scheme {
             "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
@@ -69,9 +81,8 @@ impl Tenure {
             "redis" | "rediss" | "unix" => redis(url).await,
             "quorum" => quorum(rest).await,
             _ => {
-                let known = "file:, redis:, rediss:, unix:, quorum:, memory:".to_owned();
                 let scheme = scheme.to_owned();
-                return Err(OpenError::UnknownScheme { scheme, known });
+                return Err(OpenError::UnknownScheme { scheme, known: known() });
             }
         };
         let store = store.map_err(|fault| OpenError::Store { url: shown(url), fault })?;

@@ -10,20 +10,48 @@ use crate::{
     url::shown_member,
 };
 
+/// What is wrong with the way `list` is written, if anything is.
+pub(crate) fn mistake(list: &str) -> Option<Fault> {
+    let mut options = QuorumOptions::new();
+    for part in parts(list) {
+        match setting(part, options.clone()) {
+            Ok(Some(with)) => options = with,
+            Ok(None) => {
+                let found = known(part).err();
+                let found = found.or_else(|| crate::spelling::mistake(&part.replace("%2C", ",")));
+                if found.is_some() {
+                    return found;
+                }
+            }
+            Err(fault) => return Some(fault),
+        }
+    }
+    None
+}
+
+fn parts(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// `options` with the setting in `part`; nothing if that is a member.
+fn setting(part: &str, options: QuorumOptions) -> Result<Option<QuorumOptions>, Fault> {
+    Ok(Some(match part.split_once('=') {
+        Some(("longest_lease", length)) => options.longest_lease(parse(length)?)?,
+        Some(("member_limit", length)) => options.member_limit(parse(length)?)?,
+        Some(("durable_members", answer)) => options.durable_members(yes(answer)?),
+        _ => return Ok(None),
+    }))
+}
+
 /// Opens the quorum whose members and settings stand in `list`, separated by commas.
 pub(crate) async fn open(list: &str) -> Result<Arc<dyn Store>, Fault> {
     let mut options = QuorumOptions::new();
     let mut members = Vec::new();
-    for part in list.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        options = match part.split_once('=') {
-            Some(("longest_lease", length)) => options.longest_lease(parse(length)?)?,
-            Some(("member_limit", length)) => options.member_limit(parse(length)?)?,
-            Some(("durable_members", answer)) => options.durable_members(yes(answer)?),
-            _ => {
-                members.push(member(part)?);
-                options
-            }
-        };
+    for part in parts(list) {
+        match setting(part, options.clone())? {
+            Some(with) => options = with,
+            None => members.push(member(part)?),
+        }
     }
     Ok(Arc::new(QuorumStore::open(members, options).await?))
 }
@@ -34,13 +62,23 @@ fn member(url: &str) -> Result<Arc<dyn Store>, Fault> {
         "memory" => Ok(Arc::new(tenure_core::MemoryStore::new())),
         "file" => embedded(&url.trim_start_matches("file:").replace("%2C", ",")),
         "redis" | "rediss" | "unix" => redis_member(url),
-        _ => {
-            let what = format!("{:?} cannot be a member of a quorum", shown_member(url));
-            let cure = "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a \
-                        URL as %2C";
-            Err(Fault::new(FaultKind::Misconfigured, what, cure))
-        }
+        _ => Err(unknown(url)),
     }
+}
+
+/// Whether there may be such a member.
+fn known(url: &str) -> Result<(), Fault> {
+    match url.split(':').next().unwrap_or_default() {
+        "memory" | "file" | "redis" | "rediss" | "unix" => Ok(()),
+        _ => Err(unknown(url)),
+    }
+}
+
+fn unknown(url: &str) -> Fault {
+    let what = format!("{:?} cannot be a member of a quorum", shown_member(url));
+    let cure =
+        "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a URL as %2C";
+    Fault::new(FaultKind::Misconfigured, what, cure)
 }
 
 fn parse(text: &str) -> Result<Duration, Fault> {

@@ -4,6 +4,19 @@ use std::sync::Arc;
 
 use tenure_core::{Fault, Store};
 
+/// The schemes of this build that more than one process can use.
+pub(crate) fn known() -> String {
+    let schemes = [
+        ("file:", cfg!(feature = "embedded")),
+        ("redis:", cfg!(feature = "redis")),
+        ("rediss:", cfg!(feature = "redis-tls")),
+        ("unix:", cfg!(feature = "redis")),
+        ("quorum:", cfg!(feature = "quorum")),
+    ];
+    let known: Vec<_> = schemes.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
+    known.join(", ")
+}
+
 #[cfg(feature = "embedded")]
 pub(crate) fn embedded(dir: &str) -> Result<Arc<dyn Store>, Fault> {
     use tenure_embedded::EmbeddedStore;
@@ -21,7 +34,9 @@ pub(crate) fn embedded(_dir: &str) -> Result<Arc<dyn Store>, Fault> {
 /// A server that answers now.
 #[cfg(feature = "redis")]
 pub(crate) async fn redis(url: &str) -> Result<Arc<dyn Store>, Fault> {
-    Ok(Arc::new(tenure_redis::RedisStore::open(url).await?))
+    let store = tenure_redis::RedisStore::open(url).await;
+    let store = store.map_err(|fault| crate::spelling::hinted(url, fault))?;
+    Ok(Arc::new(store))
 }
 
 #[cfg(not(feature = "redis"))]

@@ -6,6 +6,10 @@ pub(crate) fn shown(url: &str) -> String {
         let members: Vec<_> = members.split(',').map(shown_member).collect();
         return format!("quorum:{}", members.join(","));
     }
+    // A path, which holds no password.
+    if url.starts_with("file:") {
+        return url.to_owned();
+    }
     if !url.contains('@') && !url.contains("password") {
         return url.to_owned();
     }
@@ -51,7 +55,7 @@ mod tests {
             assert!(!shown(url).contains("s3ntinel"), "{}", shown(url));
         }
         let plain = "quorum:redis://a:6379/0,redis://b,file:/c,longest_lease=90s";
-        for url in ["file:/var/lib/tenure", plain] {
+        for url in ["file:/var/lib/tenure", "file:/home/me@work", plain] {
             assert_eq!(shown(url), url);
         }
     }

@@ -66,7 +66,12 @@ impl Inner {
     fn files_found(&self) -> Finding {
         match self.survey() {
             Ok(survey) if survey.damaged.is_empty() => {
-                good("files", format!("{} of names, all in order", survey.names.len()))
+                let found = match survey.names.len() {
+                    0 => "none yet".to_owned(),
+                    1 => "of one name, in order".to_owned(),
+                    many => format!("of {many} names, all in order"),
+                };
+                good("files", found)
             }
             Ok(survey) => {
                 let paths: Vec<_> =

@@ -64,6 +64,10 @@ impl RedisOptions {
                     }
                     options
                 }
+                // What is not encoded may make a piece of a password look like a setting.
+                _ if url.contains('@') || url.contains("password=") => {
+                    return Err(wrong(&format!("it has a setting that {scheme}: does not know")));
+                }
                 _ => return Err(wrong(&format!("{key:?} is no setting of {scheme}:"))),
             };
         }

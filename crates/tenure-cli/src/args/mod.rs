@@ -1,6 +1,7 @@
 //! What can be written on the command line. Declarations only.
 
 mod detached;
+pub(crate) mod hints;
 mod values;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -9,7 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use tenure::LockName;
 
 pub(crate) use self::detached::{Lock, Renew, Unlock};
-use self::values::{duration, lease, name};
+use self::values::{duration, lease, name, one_of_several};
 
 /// Run any program under a distributed lock.
 #[derive(Debug, Parser)]
@@ -83,7 +84,7 @@ pub(crate) struct Run {
         long,
         value_name = "A,B,…",
         value_delimiter = ',',
-        value_parser = name,
+        value_parser = one_of_several,
         conflicts_with_all = ["name", "shared", "permits"]
     )]
     pub(crate) all: Vec<LockName>,
@@ -207,6 +208,9 @@ pub(crate) struct Show {
     /// The lock's name
     #[arg(value_parser = name)]
     pub(crate) name: LockName,
+    /// Exit with 1 if somebody holds it, and with 0 if nobody does
+    #[arg(long)]
+    pub(crate) exit_code: bool,
 }
 
 #[derive(Args, Debug)]

@@ -14,10 +14,28 @@ pub(super) fn name(text: &str) -> Result<LockName, String> {
     LockName::new(text).map_err(|error| error.to_string())
 }
 
+/// One of several names with commas between them: a space beside a comma is hardly meant as a part of it.
+pub(super) fn one_of_several(text: &str) -> Result<LockName, String> {
+    let trimmed = text.trim();
+    if trimmed.len() != text.len() && !trimmed.is_empty() {
+        return Err(format!(
+            "the name {text:?} begins or ends with a space; write no space beside the commas: {trimmed:?}"
+        ));
+    }
+    name(text)
+}
+
 /// A length of time.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|error| format!("{error}; write it like 500ms, 30s or \"1m 30s\""))
+    humantime::parse_duration(text).map_err(|error| {
+        let number = text.trim();
+        if number.parse::<f64>().is_ok() {
+            return format!(
+                "{number} has no unit; write {number}s for seconds or {number}ms for milliseconds"
+            );
+        }
+        format!("{error}; write it like 500ms, 30s or \"1m 30s\"")
+    })
 }
 
 /// How long a detached lock is held: known to be good before the work that it comes after.

@@ -28,7 +28,7 @@ pub(super) async fn break_(
     };
     let is_free = seen.as_ref().is_some_and(|seen| seen.holders.is_empty());
     if !args.yes && !is_free && !confirmed(&args.name, seen.as_ref())? {
-        return Err(Failure::Failed(format!("{} was left as it is", args.name)));
+        return Err(Failure::Declined(format!("{} was left as it is", args.name)));
     }
     let evicted = store.evict(&args.name).await.map_err(|fault| at(&tenure, &args.name, &fault))?;
     answer(&if voice.is_json() {

@@ -15,10 +15,12 @@ use crate::{
         acquire::acquire,
         detaching::AtEnd,
         held::Held,
+        patience::Wait,
         signals::{ENDING, Signals},
         under_lock::{Done, UnderLock},
     },
-    settings::{Patience, Plan},
+    settings::Plan,
+    store::{self, open},
 };
 
 /// Between a campaign that found no answer and the next: each has tried for a whole ttl.
@@ -30,13 +32,13 @@ pub(super) async fn elect(
     voice: &Voice,
 ) -> Result<u8, Failure> {
     let plan = Plan::to_lead(&args, config)?;
+    let wait = Wait::begin(plan.patience);
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let tenure = unless_ended(&mut signals, super::open(config)).await?;
-    let store = tenure.store();
-    voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
+    let tenure = unless_ended(&mut signals, wait.open(open(config))).await?;
+    store::tell(&tenure, config, voice);
 
-    let done = lead(&args, &plan, &tenure, &mut signals, voice).await;
+    let done = lead(&args, &plan, wait, &tenure, &mut signals, voice).await;
     super::leave(&tenure, &done).await;
     Ok(done?.end(&mut signals).await)
 }
@@ -45,6 +47,7 @@ pub(super) async fn elect(
 async fn lead(
     args: &args::Elect,
     plan: &Plan,
+    mut wait: Wait,
     tenure: &Tenure,
     signals: &mut Signals,
     voice: &Voice,
@@ -52,17 +55,19 @@ async fn lead(
     let name = args.name.as_str();
     // A store that was never there is a mistake, one that went away comes back.
     let look = async { tenure.election(name).leader().await.map_err(Failure::failed) };
-    unless_ended(signals, look).await?;
+    unless_ended(signals, wait.open(look)).await?;
     let names = [&args.name];
     let under_lock =
         UnderLock { names: &names, command: &args.hold.command, tenure, plan, voice, without: &[] };
     loop {
         let asked = Instant::now();
-        let held = unless_ended(signals, campaign(args, plan, tenure, voice)).await?;
+        let held = unless_ended(signals, campaign(args, plan, &wait, tenure, voice)).await?;
         let done = under_lock.run(held, signals, asked.elapsed(), AtEnd::Release).await?;
         if !done.for_the_lock {
             return Ok(done);
         }
+        // Each campaign has a wait of its own.
+        wait = Wait::begin(plan.patience);
     }
 }
 
@@ -70,17 +75,19 @@ async fn lead(
 async fn campaign(
     args: &args::Elect,
     plan: &Plan,
+    wait: &Wait,
     tenure: &Tenure,
     voice: &Voice,
 ) -> Result<Held, Failure> {
     loop {
-        match acquire(tenure, &[&args.name], plan, voice).await {
-            Err(Failure::Away(why)) if plan.patience != Patience::None => {
+        match acquire(tenure, &[&args.name], plan, wait, voice).await {
+            Err(Failure::Away(why)) if !wait.is_none() && !wait.is_over() => {
                 voice.event(&Event::CampaignFailed { name: args.name.as_str(), why: &why });
             }
             outcome => return outcome,
         }
-        tokio::time::sleep(PAUSE).await;
+        let pause = wait.left().map_or(PAUSE, |left| left.min(PAUSE));
+        tokio::time::sleep(pause).await;
     }
 }
 

@@ -15,13 +15,15 @@ use crate::{
         file,
         replace::{Prepared, Replaces},
     },
-    output::{Event, Voice, answer, hand_over, json},
+    output::{Voice, answer, hand_over, json},
     run::{
         acquire::acquire,
         detaching::{NotDetached, Stays, detach, too_long},
+        patience::Wait,
         signals::{ENDING, Signals},
     },
     settings::{Kind, Plan},
+    store::{self, open},
 };
 
 pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> Result<u8, Failure> {
@@ -31,16 +33,16 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
         ));
     }
     let plan = Plan::to_lock(args, config)?;
+    let wait = Wait::begin(plan.patience);
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = tokio::select! {
-        tenure = super::open(config) => tenure?,
+        tenure = wait.open(open(config)) => tenure?,
         signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
     };
-    let store = tenure.store();
-    voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
+    store::tell(&tenure, config, voice);
     let held = tokio::select! {
-        held = hold(args, &plan, &tenure, voice) => held,
+        held = hold(args, &plan, &wait, &tenure, voice) => held,
         signal = signals.next() => Err(Failure::Interrupted { signal: signal as i32 }),
     };
     let done = match held {
@@ -56,6 +58,7 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
 async fn hold(
     args: &args::Lock,
     plan: &Plan,
+    wait: &Wait,
     tenure: &Tenure,
     voice: &Voice,
 ) -> Result<Stays, Failure> {
@@ -73,7 +76,7 @@ async fn hold(
     };
     let file = args.handle.as_deref().map(|path| Prepared::new(path, replaces));
     let file = file.transpose().map_err(Failure::Usage)?;
-    let held = acquire(tenure, &[&args.name], plan, voice).await?;
+    let held = acquire(tenure, &[&args.name], plan, wait, voice).await?;
     detach(held, args.lease, file).await.map_err(not_detached)
 }
 

@@ -15,24 +15,32 @@ mod unlock;
 
 use std::{future::Future, time::Duration};
 
-use tenure::{Fault, LockName, Tenure, config::Config};
+use tenure::{Fault, LockName, Tenure};
 
 use crate::{
     args::{Cli, Command, Common},
     exit::Failure,
     handle::read::given,
-    output::Voice,
+    output::{Event, Voice},
     settings,
+    store::{self, open},
 };
 
 /// How long an interrupted wait may take to leave the queue.
 const LEAVE: Duration = Duration::from_secs(2);
+/// The same where the store did not answer, and most likely does not now.
+const AWAY: Duration = Duration::from_millis(500);
 /// How long the end may take where nothing is left to be done.
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// Does what was asked and answers with the exit code.
 pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
+    if voice.is_verbose() {
+        for name in settings::unknown_variables() {
+            voice.event(&Event::UnknownVariable { name: &name });
+        }
+    }
     match command {
         Command::Run(args) => {
             let config = settings::load(&common)?;
@@ -57,17 +65,14 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
         Command::Ls(args) => with_store(&common, |tenure| ls::ls(args, tenure, voice)),
         Command::Show(args) => with_store(&common, |tenure| show::show(args, tenure, voice)),
         Command::Break(args) => with_store(&common, |tenure| break_::break_(args, tenure, voice)),
-        Command::Doctor => with_store(&common, |tenure| doctor::doctor(tenure, voice)),
+        Command::Doctor => {
+            let config = settings::load(&common)?;
+            let chosen_by = store::chosen_by(&config);
+            with_store(&common, |tenure| doctor::doctor(tenure, chosen_by.as_deref(), voice))
+        }
         Command::Completions(args) => completions::completions(args),
         Command::Man => man::man(),
     }
-}
-
-/// Opens the store that flags, environment and file agree on.
-async fn open(config: &Config) -> Result<Tenure, Failure> {
-    // A name that no store has is wrong usage; a store that cannot be opened is not.
-    config.store().map_err(|error| Failure::Usage(error.to_string()))?;
-    Tenure::from_config(config).await.map_err(Failure::failed)
 }
 
 /// A store's fault with the lock and the store it is about.
@@ -91,7 +96,11 @@ fn with_store<F: Future<Output = Result<u8, Failure>>>(
 /// Ends the store's use in order, so that the process leaves nothing behind in it. What was begun
 /// by something that failed is taken back before the process is gone, not one ttl later.
 async fn leave<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
-    let within = if done.is_ok() { SETTLED } else { LEAVE };
+    let within = match done {
+        Ok(_) => SETTLED,
+        Err(failure) if failure.is_away() => AWAY,
+        Err(_) => LEAVE,
+    };
     let _ = tenure.shutdown(within).await;
 }
 

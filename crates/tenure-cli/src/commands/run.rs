@@ -9,15 +9,17 @@ use crate::{
     args,
     exit::Failure,
     handle::VARIABLE,
-    output::{Event, Voice},
+    output::Voice,
     run::{
         acquire::acquire,
         detaching::AtEnd,
         held::Held,
+        patience::Wait,
         signals::{ENDING, Signals},
         under_lock::UnderLock,
     },
     settings::Plan,
+    store::{self, open},
 };
 
 pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Result<u8, Failure> {
@@ -28,20 +30,20 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
     };
     let names: Vec<&LockName> = names.iter().collect();
     let plan = Plan::to_run(&args, &names, config)?;
+    let wait = Wait::begin(plan.patience);
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = tokio::select! {
-        tenure = super::open(config) => tenure?,
+        tenure = wait.open(open(config)) => tenure?,
         signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
     };
-    let store = tenure.store();
-    voice.event(&Event::Store { kind: store.kind(), location: &store.location() });
+    store::tell(&tenure, config, voice);
 
     let asked = Instant::now();
     // A copy of the handle is no use to the command, and a secret that leaks.
     let without: &[&str] = if args.attach { &[VARIABLE] } else { &[] };
     let held = tokio::select! {
-        held = get(&tenure, attaching, &names, &plan, voice) => held,
+        held = get(&tenure, attaching, &names, &plan, &wait, voice) => held,
         signal = signals.next() => Err(Failure::Interrupted { signal: signal as i32 }),
     };
     let done = match held {
@@ -69,10 +71,11 @@ async fn get(
     attaching: Option<Attaching>,
     names: &[&LockName],
     plan: &Plan,
+    wait: &Wait,
     voice: &Voice,
 ) -> Result<(Held, AtEnd), Failure> {
     match attaching {
         Some(attaching) => attaching.attach(tenure, plan).await,
-        None => Ok((acquire(tenure, names, plan, voice).await?, AtEnd::Release)),
+        None => Ok((acquire(tenure, names, plan, wait, voice).await?, AtEnd::Release)),
     }
 }

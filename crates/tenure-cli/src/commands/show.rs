@@ -5,7 +5,7 @@ use tenure::Tenure;
 use super::at;
 use crate::{
     args,
-    exit::Failure,
+    exit::{self, Failure},
     output::{Voice, answer, json, tables},
 };
 
@@ -17,5 +17,5 @@ pub(super) async fn show(args: args::Show, tenure: Tenure, voice: &Voice) -> Res
     } else {
         tables::snapshot(&args.name, &seen)
     })?;
-    Ok(0)
+    Ok(if args.exit_code && !seen.holders.is_empty() { exit::HELD } else { 0 })
 }

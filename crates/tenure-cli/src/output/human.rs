@@ -61,11 +61,12 @@ pub(crate) fn who(label: &str) -> String {
 /// Who holds a lock, as part of a sentence.
 pub(crate) fn holder(holder: &Contender, now: u64) -> String {
     let label = who(&holder.label);
+    if holder.lingering {
+        let rest = holder.left.map(|left| format!(" for another {}", length(left)));
+        return format!("released by {label}, but kept taken{}", rest.unwrap_or_default());
+    }
     let time = holder.since.map(|since| format!(" for {}", ago(Some(since), now)));
     let time = time.unwrap_or_default();
-    if holder.lingering {
-        return format!("released by {label}, but kept taken{time}");
-    }
     format!("held by {label}{time}")
 }
 
@@ -84,10 +85,21 @@ pub(crate) fn event(event: &Event<'_>) -> String {
 
 fn sentence(event: &Event<'_>) -> String {
     match *event {
-        Event::Store { location, .. } => format!("locks are kept in {location}"),
+        Event::Store { location, chosen_by: Some(by), .. } => {
+            format!("locks are kept in {location}, chosen by {by}")
+        }
+        Event::Store { location, chosen_by: None, .. } => {
+            format!("locks are kept in {location}, as nothing chooses another place")
+        }
+        Event::UnknownVariable { name } => {
+            format!("the variable {name} is set, but tenure knows none of that name")
+        }
         Event::Waiting { name, holder: who, ahead: others } => {
             let who = who.map_or("nobody holds it yet".into(), |who| holder(who, now()));
             format!("waiting for {name}: {who}{}", ahead(others))
+        }
+        Event::StoreAway { name, why } => {
+            format!("waiting for {name}, also while the store is away: {why}")
         }
         Event::Acquired { name, token, waited } => {
             format!("holding {name} with token {token} after waiting {}", length(waited))
@@ -132,6 +144,9 @@ fn sentence(event: &Event<'_>) -> String {
 }
 
 pub(crate) fn failure(failure: &Failure) -> String {
+    if let Failure::Declined(what) = failure {
+        return format!("tenure: {}", plain(what));
+    }
     format!("tenure: {BAD}error{BAD:#}: {}", plain(&failure.to_string()))
 }
 

@@ -18,12 +18,16 @@ use crate::exit::Failure;
 
 pub(crate) fn event(event: &Event<'_>) -> String {
     let value = match *event {
-        Event::Store { kind, location } => {
-            json!({ "event": "store", "kind": kind, "location": location })
-        }
+        Event::Store { kind, location, chosen_by } => json!({
+            "event": "store", "kind": kind, "location": location, "chosen_by": chosen_by,
+        }),
+        Event::UnknownVariable { name } => json!({ "event": "unknown_variable", "name": name }),
         Event::Waiting { name, holder, ahead } => json!({
             "event": "waiting", "name": name, "holder": holder.map(contender), "ahead": ahead,
         }),
+        Event::StoreAway { name, why } => {
+            json!({ "event": "store_away", "name": name, "message": why })
+        }
         Event::Acquired { name, token, waited } => json!({
             "event": "acquired", "name": name, "token": token.to_string(), "waited_ms": millis(waited),
         }),
@@ -58,6 +62,7 @@ pub(crate) fn failure(failure: &Failure) -> String {
     let kind = match failure {
         Failure::Usage(_) => "usage",
         Failure::Busy { .. } => "busy",
+        Failure::Declined(_) => "declined",
         Failure::Interrupted { .. } => "interrupted",
         Failure::Lost(_) => "handle_lost",
         Failure::Away(_) | Failure::Failed(_) => "error",
@@ -106,7 +111,12 @@ pub(crate) fn unlocked(name: &LockName) -> String {
 }
 
 /// The answer of `doctor`.
-pub(crate) fn findings(kind: &str, location: &str, findings: &[Finding]) -> String {
+pub(crate) fn findings(
+    kind: &str,
+    location: &str,
+    chosen_by: Option<&str>,
+    findings: &[Finding],
+) -> String {
     let findings: Vec<_> = findings
         .iter()
         .map(|finding| {
@@ -121,7 +131,8 @@ pub(crate) fn findings(kind: &str, location: &str, findings: &[Finding]) -> Stri
             })
         })
         .collect();
-    json!({ "kind": kind, "location": location, "findings": findings }).to_string()
+    json!({ "kind": kind, "location": location, "chosen_by": chosen_by, "findings": findings })
+        .to_string()
 }
 
 fn named(name: &LockName, seen: &Snapshot) -> Value {

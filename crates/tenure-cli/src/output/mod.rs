@@ -10,7 +10,9 @@ use std::{
 };
 
 use tenure::proto::{LostReason, Token, queue::Contender};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{
+    EnvFilter, filter::filter_fn, layer::SubscriberExt, util::SubscriberInitExt,
+};
 
 use crate::{args::Common, exit::Failure};
 
@@ -25,8 +27,10 @@ pub(crate) struct Voice {
 /// Something that happened while a command was run.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
-    Store { kind: &'a str, location: &'a str },
+    Store { kind: &'a str, location: &'a str, chosen_by: Option<&'a str> },
+    UnknownVariable { name: &'a str },
     Waiting { name: &'a str, holder: Option<&'a Contender>, ahead: u32 },
+    StoreAway { name: &'a str, why: &'a str },
     Acquired { name: &'a str, token: Token, waited: Duration },
     Stopped { name: &'a str, left: Duration },
     Lost { name: &'a str, reason: LostReason, fate: Fate },
@@ -63,10 +67,17 @@ impl Voice {
         if let Some(level) = level {
             let filter = EnvFilter::new(format!("off,tenure={level},tenure_core={level}"));
             let log = tracing_subscriber::fmt().with_env_filter(filter);
+            let log = log.with_writer(io::stderr).with_ansi(colours()).finish();
+            let all = common.verbose > 1;
             // A second subscriber cannot come up: this is the only place that sets one.
-            let _ = log.with_writer(io::stderr).with_ansi(colours()).try_init();
+            let _ = log.with(filter_fn(move |event| all || !told_anyway(event))).try_init();
         }
         Self { json: common.json, quiet: common.quiet, verbose: common.verbose > 0 }
+    }
+
+    /// Whether somebody wants to hear more.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
     }
 
     /// Whether answers are JSON.
@@ -105,7 +116,9 @@ impl Voice {
             | Event::CampaignFailed { .. }
             | Event::FileStays { .. } => !self.quiet,
             Event::Store { .. }
+            | Event::UnknownVariable { .. }
             | Event::Waiting { .. }
+            | Event::StoreAway { .. }
             | Event::Acquired { .. }
             | Event::Ended { .. }
             | Event::Released { .. }
@@ -115,17 +128,33 @@ impl Voice {
 
     /// Tells why tenure ends without having done what it was asked.
     pub(crate) fn failure(&self, failure: &Failure) {
+        let wanted = match failure {
+            // Whoever tries once looks at the exit code, as in a crontab, where each word is a mail.
+            Failure::Busy { tried: true, .. } => self.hears_of_busy(),
+            Failure::Busy { .. } | Failure::Declined(_) => !self.quiet,
+            _ => true,
+        };
         if self.json {
             say(&json::failure(failure));
-        } else if !matches!(failure, Failure::Busy { .. }) || !self.quiet {
+        } else if wanted {
             say(&human::failure(failure));
         }
     }
+
+    /// Whether anybody wants to know who has a lock that was only tried.
+    pub(crate) fn hears_of_busy(&self) -> bool {
+        self.json || self.verbose || self.has_terminal()
+    }
 }
 
-/// Tells why a command line is not even read.
+/// Tells why a command line is not even read, or a command not started.
 pub(crate) fn refuse(failure: &Failure) {
     say(&human::failure(failure));
+}
+
+/// Whether the command itself tells of it: why a lock was not acquired, and that it was lost.
+fn told_anyway(event: &tracing::Metadata<'_>) -> bool {
+    ["error", "reason"].iter().any(|field| event.fields().field(field).is_some())
 }
 
 fn colours() -> bool {

@@ -1,6 +1,6 @@
 //! Tables for people.
 
-use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
 use tenure::{
     LockName,
     proto::queue::{Contender, Kind, Mode, Snapshot},
@@ -8,6 +8,9 @@ use tenure::{
 };
 
 use super::human::{UNKNOWN, ago, length, now, plain, token, who};
+
+/// What a table is not fitted into any more.
+const NARROWEST: u16 = 40;
 
 /// The answer of `ls`.
 pub(crate) fn listing(listing: &Listing) -> String {
@@ -141,6 +144,16 @@ fn table(titles: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(titles);
+    // A terminal that does not know its width says 0, and one letter below the other is no column.
+    if table.width().is_some_and(|width| width < NARROWEST) {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+    }
+    for (column, title) in table.column_iter_mut().zip(titles) {
+        // What is copied, a token above all, stays in one piece; only sentences are broken.
+        if !["NAME", "HOLDER", "WHO", "FOUND", "CURE"].contains(title) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
     table
 }
 

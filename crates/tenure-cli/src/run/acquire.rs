@@ -1,14 +1,14 @@
 //! Acquiring the lock that a command runs under.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use tenure::{AcquireError, Guard, LockName, Tenure};
+use tenure::{AcquireError, Fault, FaultKind, Guard, LockName, Tenure};
 
-use super::{held::Held, waiting::Waiting};
+use super::{held::Held, patience::Wait, waiting::Waiting};
 use crate::{
     exit::Failure,
     output::{Voice, human},
-    settings::{Kind, Patience, Plan},
+    settings::{Kind, Plan},
 };
 
 /// An acquisition with what was asked for besides its kind and its wait.
@@ -33,104 +33,135 @@ pub(crate) async fn acquire(
     tenure: &Tenure,
     names: &[&LockName],
     plan: &Plan,
+    wait: &Wait,
     voice: &Voice,
 ) -> Result<Held, Failure> {
-    let busy = |what| Failure::Busy { what, code: plan.busy_exit_code };
+    let waiting = Arc::new(Waiting::new(voice, &together(names.iter().copied())));
+    let asking = Asking { tenure, plan, wait, waiting: &waiting };
     let held = match (plan.kind, names) {
-        (Kind::All, _) => all(tenure, names, plan, voice).await,
-        (Kind::Candidate, [name]) => candidate(tenure, name, plan, voice).await,
-        (_, [name]) => one(tenure, name, plan, voice).await,
+        (Kind::All, _) => asking.all(names).await,
+        (Kind::Candidate, [name]) => asking.candidate(name).await,
+        (_, [name]) => asking.one(name).await,
         _ => return Err(Failure::Usage("one name is needed".to_owned())),
     };
-    match held.map_err(|error| refused(error, busy))? {
-        Some(held) => Ok(held),
-        None => Err(busy(who_has_one(tenure, names).await)),
+    match held {
+        Ok(Some(held)) => Ok(held),
+        Ok(None) => {
+            let what = if voice.hears_of_busy() {
+                who_has_one(tenure, names).await
+            } else {
+                "busy".to_owned()
+            };
+            Err(Failure::Busy { what, code: plan.busy_exit_code, tried: true, away: false })
+        }
+        Err(error) => Err(asking.refused(error)),
     }
 }
 
-/// One lock; nothing if it is busy and not waited for.
-async fn one(
-    tenure: &Tenure,
-    name: &LockName,
-    plan: &Plan,
-    voice: &Voice,
-) -> Result<Option<Held>, AcquireError> {
-    let name = name.as_str();
-    let (mutex, rwlock) = (tenure.mutex(name), tenure.rwlock(name));
-    if plan.patience == Patience::None {
-        let trying = match plan.kind {
-            Kind::Mutex | Kind::All | Kind::Candidate => mutex.try_lock(),
-            Kind::Reader => rwlock.try_read(),
-            Kind::Permits { take, of } => tenure.semaphore(name, of).try_acquire_many(take),
+/// One acquisition, of any kind.
+#[derive(Clone, Copy)]
+struct Asking<'a> {
+    tenure: &'a Tenure,
+    plan: &'a Plan,
+    wait: &'a Wait,
+    waiting: &'a Arc<Waiting>,
+}
+
+/// An acquisition that waits, for so long and with somebody who tells of it.
+macro_rules! patiently {
+    ($acquisition:expr, $asking:expr) => {{
+        let (busy, away) = ($asking.waiting.clone(), $asking.waiting.clone());
+        let lock = $acquisition;
+        let lock = lock.on_busy(move |seen| busy.busy(seen)).on_away(move |fault| away.away(fault));
+        if let Some(left) = $asking.wait.left() { lock.wait(left) } else { lock }
+    }};
+}
+
+impl Asking<'_> {
+    /// One lock; nothing if it is busy and not waited for.
+    async fn one(self, name: &LockName) -> Result<Option<Held>, AcquireError> {
+        let Self { tenure, plan, .. } = self;
+        let name = name.as_str();
+        let (mutex, rwlock) = (tenure.mutex(name), tenure.rwlock(name));
+        if self.wait.is_none() {
+            let trying = match plan.kind {
+                Kind::Mutex | Kind::All | Kind::Candidate => mutex.try_lock(),
+                Kind::Reader => rwlock.try_read(),
+                Kind::Permits { take, of } => tenure.semaphore(name, of).try_acquire_many(take),
+            };
+            return Ok(as_planned!(trying, plan).await?.map(Held::One));
+        }
+        let locking = match plan.kind {
+            Kind::Mutex | Kind::All | Kind::Candidate => mutex.lock(),
+            Kind::Reader => rwlock.read(),
+            Kind::Permits { take, of } => tenure.semaphore(name, of).acquire_many(take),
         };
-        return Ok(as_planned!(trying, plan).await?.map(Held::One));
+        let guard = patiently!(as_planned!(locking, plan), self).await?;
+        Ok(Some(Held::One(guard)))
     }
-    let locking = match plan.kind {
-        Kind::Mutex | Kind::All | Kind::Candidate => mutex.lock(),
-        Kind::Reader => rwlock.read(),
-        Kind::Permits { take, of } => tenure.semaphore(name, of).acquire_many(take),
-    };
-    let waiting = Waiting::new(voice, name);
-    let mut lock = as_planned!(locking, plan).on_busy(move |seen| waiting.busy(seen));
-    if let Patience::For(wait) = plan.patience {
-        lock = lock.wait(wait);
-    }
-    lock.await.map(|guard| Some(Held::One(guard)))
-}
 
-/// All locks together; nothing if one is busy and not waited for.
-async fn all(
-    tenure: &Tenure,
-    names: &[&LockName],
-    plan: &Plan,
-    voice: &Voice,
-) -> Result<Option<Held>, AcquireError> {
-    let all = tenure.all(names.iter().map(|name| name.as_str()));
-    if plan.patience == Patience::None {
-        return Ok(as_planned!(all.try_lock(), plan).await?.map(Held::All));
+    /// All locks together; nothing if one is busy and not waited for.
+    async fn all(self, names: &[&LockName]) -> Result<Option<Held>, AcquireError> {
+        let all = self.tenure.all(names.iter().map(|name| name.as_str()));
+        if self.wait.is_none() {
+            return Ok(as_planned!(all.try_lock(), self.plan).await?.map(Held::All));
+        }
+        let guard = patiently!(as_planned!(all.lock(), self.plan), self).await?;
+        Ok(Some(Held::All(guard)))
     }
-    let waiting = Waiting::new(voice, &together(names.iter().copied()));
-    let mut lock = as_planned!(all.lock(), plan).on_busy(move |seen| waiting.busy(seen));
-    if let Patience::For(wait) = plan.patience {
-        lock = lock.wait(wait);
-    }
-    lock.await.map(|guard| Some(Held::All(guard)))
-}
 
-/// The lead of an election; nothing if somebody else has it and it is not waited for.
-async fn candidate(
-    tenure: &Tenure,
-    name: &LockName,
-    plan: &Plan,
-    voice: &Voice,
-) -> Result<Option<Held>, AcquireError> {
-    let election = as_planned!(tenure.election(name.as_str()), plan);
-    if plan.patience == Patience::None {
-        let lead = election.try_campaign().await?;
-        return Ok(lead.map(|lead| Held::One(Guard::from(lead))));
+    /// The lead of an election; nothing if somebody else has it and it is not waited for.
+    async fn candidate(self, name: &LockName) -> Result<Option<Held>, AcquireError> {
+        let election = as_planned!(self.tenure.election(name.as_str()), self.plan);
+        if self.wait.is_none() {
+            let lead = election.try_campaign().await?;
+            return Ok(lead.map(|lead| Held::One(Guard::from(lead))));
+        }
+        let lead = patiently!(election.campaign(), self).await?;
+        Ok(Some(Held::One(Guard::from(lead))))
     }
-    let waiting = Waiting::new(voice, name.as_str());
-    let mut campaign = election.campaign().on_busy(move |seen| waiting.busy(seen));
-    if let Patience::For(wait) = plan.patience {
-        campaign = campaign.wait(wait);
+
+    fn refused(self, error: AcquireError) -> Failure {
+        let code = self.plan.busy_exit_code;
+        let busy = |what, away| Failure::Busy { what, code, tried: false, away };
+        match error {
+            AcquireError::TimedOut(mut end) => {
+                // The wait began before the store was open.
+                end.waited = self.wait.elapsed();
+                busy(end.to_string(), false)
+            }
+            AcquireError::Setting(_) | AcquireError::Name(_) | AcquireError::Names { .. } => {
+                Failure::Usage(error.to_string())
+            }
+            AcquireError::InDoubt(_) | AcquireError::Unreachable(_) => {
+                // Others had the lock, and the wait for them is over: whatever became of the store.
+                if self.wait.is_over() && self.waiting.was_busy() {
+                    let waited = human::length(self.wait.elapsed());
+                    busy(
+                        format!("not free within {waited}, and the store away at last: {error}"),
+                        true,
+                    )
+                } else {
+                    Failure::Away(error.to_string())
+                }
+            }
+            AcquireError::Misconfigured(trouble) if self.asks_too_much(&trouble.fault) => {
+                Failure::Usage(trouble.to_string())
+            }
+            _ => Failure::failed(error),
+        }
     }
-    Ok(Some(Held::One(Guard::from(campaign.await?))))
+
+    /// Whether something was asked for that this kind of store never has.
+    fn asks_too_much(self, fault: &Fault) -> bool {
+        let can = self.tenure.store().capabilities();
+        fault.kind() == FaultKind::Unsupported && !(can.fifo && can.shared && can.permits)
+    }
 }
 
 /// What several locks are called where one name is expected.
 pub(crate) fn together<'a>(names: impl Iterator<Item = &'a LockName>) -> String {
     names.map(LockName::as_str).collect::<Vec<_>>().join(",")
-}
-
-fn refused(error: AcquireError, busy: impl FnOnce(String) -> Failure) -> Failure {
-    match error {
-        AcquireError::TimedOut(_) => busy(error.to_string()),
-        AcquireError::Setting(_) | AcquireError::Name(_) | AcquireError::Names { .. } => {
-            Failure::Usage(error.to_string())
-        }
-        AcquireError::InDoubt(_) | AcquireError::Unreachable(_) => Failure::Away(error.to_string()),
-        _ => Failure::failed(error),
-    }
 }
 
 /// How long giving back may take before somebody is named.
@@ -144,7 +175,8 @@ async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> String {
     }
     let location = tenure.store().location();
     for name in names {
-        let seen = tenure.store().inspect(name).await.unwrap_or_default();
+        let seen = tokio::time::timeout(GIVEN_BACK, tenure.store().inspect(name)).await;
+        let seen = seen.ok().and_then(Result::ok).unwrap_or_default();
         if let Some(holder) = seen.holders.first() {
             let who = human::holder(holder, human::now());
             return format!("lock {name:?} in {location} is busy: {who}");

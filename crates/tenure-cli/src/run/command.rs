@@ -10,7 +10,10 @@ use std::{
 };
 
 use super::{COMMAND, own_program, signals, terminal::Terminal};
-use crate::exit;
+use crate::{
+    exit::{self, Failure},
+    output::refuse,
+};
 
 /// The command line of this step, run by the guardian `parent`.
 pub(crate) fn step(parent: u32, foreground: bool, command: &[OsString]) -> io::Result<Command> {
@@ -50,9 +53,12 @@ fn end_with(parent: u32) -> io::Result<()> {
 fn explain(program: &OsStr, error: &io::Error) -> u8 {
     let program = program.display();
     if error.kind() == io::ErrorKind::NotFound {
-        anstream::eprintln!("tenure: cannot run {program}: no such command; check its spelling");
+        let what = format!("cannot run {program}: no such command; check its spelling");
+        refuse(&Failure::Failed(what));
         return exit::NOT_FOUND;
     }
-    anstream::eprintln!("tenure: cannot run {program}: {error}; is it an executable program?");
+    refuse(&Failure::Failed(format!(
+        "cannot run {program}: {error}; is it an executable program?"
+    )));
     exit::NOT_EXECUTABLE
 }

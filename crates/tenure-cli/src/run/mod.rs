@@ -18,6 +18,7 @@ pub(crate) mod ending;
 pub(crate) mod guardian;
 pub(crate) mod held;
 pub(crate) mod interrupt;
+pub(crate) mod patience;
 pub(crate) mod protocol;
 pub(crate) mod signals;
 pub(crate) mod supervise;

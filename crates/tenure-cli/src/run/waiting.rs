@@ -6,7 +6,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use tenure::{Busy, Token};
+use tenure::{Busy, Fault, Token};
 
 use crate::output::{Event, Voice, human};
 
@@ -25,6 +25,8 @@ struct Shown {
     bar: Option<ProgressBar>,
     /// The holder's token and how many come first, as said last.
     said: Option<(Option<Token>, u32)>,
+    /// Whether the store ever answered that others come first.
+    was_busy: bool,
 }
 
 impl Waiting {
@@ -40,17 +42,42 @@ impl Waiting {
             return;
         }
         shown.said = Some(seen);
+        shown.was_busy = true;
         if self.voice.has_terminal() {
-            let bar = shown.bar.get_or_insert_with(|| {
-                let bar = ProgressBar::new_spinner();
-                bar.enable_steady_tick(TICK);
-                bar
-            });
-            bar.set_style(line(&self.name, busy));
+            shown.bar().set_style(line(&self.name, busy));
         } else {
             let holder = busy.holder.as_ref();
             self.voice.event(&Event::Waiting { name: &self.name, holder, ahead: busy.ahead });
         }
+    }
+
+    /// The store failed, and is asked again.
+    pub(crate) fn away(&self, fault: &Fault) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who is in the way then is told once more when it answers.
+        shown.said = None;
+        let why = fault.what_and_why();
+        if self.voice.has_terminal() {
+            let text = format!("waiting for {}: the store is away: {why}", self.name);
+            shown.bar().set_style(text_line(human::plain(&text)));
+        } else {
+            self.voice.event(&Event::StoreAway { name: &self.name, why: &why });
+        }
+    }
+
+    /// Whether the store ever answered that others come first.
+    pub(crate) fn was_busy(&self) -> bool {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).was_busy
+    }
+}
+
+impl Shown {
+    fn bar(&mut self) -> &ProgressBar {
+        self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.enable_steady_tick(TICK);
+            bar
+        })
     }
 }
 
@@ -67,15 +94,25 @@ fn line(name: &str, busy: &Busy) -> ProgressStyle {
     let before = format!("waiting for {}: ", human::plain(name));
     let holder = busy.holder.clone();
     let ahead = human::ahead(busy.ahead);
+    spinner(move |to| {
+        let _ = match &holder {
+            Some(holder) => write!(to, "{before}{}{ahead}", human::holder(holder, human::now())),
+            None => write!(to, "{before}free, but others come first{ahead}"),
+        };
+    })
+}
+
+fn text_line(text: String) -> ProgressStyle {
+    spinner(move |to| {
+        let _ = to.write_str(&text);
+    })
+}
+
+fn spinner(
+    tell: impl Fn(&mut dyn std::fmt::Write) + Clone + Send + Sync + 'static,
+) -> ProgressStyle {
     ProgressStyle::default_spinner()
         .template("{spinner} {who}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner())
-        .with_key("who", move |_: &ProgressState, to: &mut dyn std::fmt::Write| {
-            let _ = match &holder {
-                Some(holder) => {
-                    write!(to, "{before}{}{ahead}", human::holder(holder, human::now()))
-                }
-                None => write!(to, "{before}free, but others come first{ahead}"),
-            };
-        })
+        .with_key("who", move |_: &ProgressState, to: &mut dyn std::fmt::Write| tell(to))
 }

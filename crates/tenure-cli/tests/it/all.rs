@@ -26,7 +26,7 @@ fn several_locks_are_held_together_with_a_token_each() {
     }
     // Also where another one was free, and had to be given back.
     for names in ["c,b", "0,b", "0,b", "0,b", "0,b", "0,b"] {
-        let refused = scene.run(&format!("--all {names} --no-wait"), "true");
+        let refused = scene.run(&format!("--all {names} --no-wait -v"), "true");
         assert_eq!(code(&refused), 124);
         assert!(text(&refused.stderr).contains("lock \"b\""), "{}", text(&refused.stderr));
     }

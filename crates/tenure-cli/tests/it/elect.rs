@@ -110,7 +110,7 @@ fn a_candidate_that_does_not_wait_says_who_leads() {
     let scene = Scene::new();
     let leader = elect(&scene, "chief --label 10.0.0.7:9000", "first");
     until_led(&scene, &["first"]);
-    let output = scene.start_as("elect", "chief --no-wait", "true").wait();
+    let output = scene.start_as("elect", "chief --no-wait -v", "true").wait();
     assert_eq!(code(&output), 124);
     assert!(text(&output.stderr).contains("10.0.0.7:9000"), "{}", text(&output.stderr));
     let output = scene.start_as("elect", "chief --wait 50ms", "true").wait();

@@ -23,7 +23,7 @@ fn a_busy_lock_gives_124_or_what_was_asked_for() {
     let scene = Scene::new();
     let holder = scene.start("name --label somebody", "echo > held; sleep 1000");
     scene.line("held");
-    let refused = scene.run("name --no-wait", "echo never");
+    let refused = scene.run("name --no-wait -v", "echo never");
     assert_eq!(code(&refused), 124);
     assert_eq!(text(&refused.stdout), "");
     assert!(text(&refused.stderr).contains("held by somebody"), "{}", text(&refused.stderr));
@@ -78,9 +78,9 @@ fn wrong_usage_gives_2_and_a_reason() {
 #[test]
 fn a_store_that_cannot_be_used_gives_125() {
     let scene = Scene::new();
-    let output = scene.output(["run", "name", "--store", "floppy:/a", "--", "true"]);
+    let output = scene.output(["run", "name", "--store", "redis://127.0.0.1:1", "--", "true"]);
     assert_eq!(code(&output), 125);
-    assert!(text(&output.stderr).contains("floppy"));
+    assert!(text(&output.stderr).contains("127.0.0.1:1"));
 }
 
 #[test]
@@ -124,4 +124,55 @@ fn with_a_warning_alone_the_command_of_a_lost_lock_runs_to_its_end_and_123_tells
     assert_eq!(text(&output.stdout), "done\n");
     assert_eq!(code(&output), 123);
     assert!(events(&output.stderr).iter().any(|event| event["event"] == "lost"));
+}
+
+#[test]
+fn who_tries_once_hears_nothing_but_the_exit_code() {
+    let scene = Scene::new();
+    let _holder = scene.start("name --label somebody", "echo > held; exec sleep 1000");
+    scene.line("held");
+    let quiet = ["name --no-wait", "name --wait 0s", "name --no-wait --hold-at-least 10m"];
+    for options in quiet.into_iter().chain(["name --no-wait --shared", "--all a,name --no-wait"]) {
+        let refused = scene.run(options, "echo never");
+        let said = (text(&refused.stdout), text(&refused.stderr));
+        assert_eq!((code(&refused), said), (124, ("", "")), "{options}");
+    }
+    let locked = scene.output(["lock", "name", "--for", "1m", "--no-wait"]);
+    assert_eq!((code(&locked), text(&locked.stderr)), (124, ""));
+    let variable = scene.run_command("name", "true").env("TENURE_WAIT", "0s").output().unwrap();
+    assert_eq!((code(&variable), text(&variable.stderr)), (124, ""));
+
+    let loud = scene.run("name --no-wait -v", "true");
+    assert!(text(&loud.stderr).contains("held by somebody"), "{}", text(&loud.stderr));
+    let json = events(&scene.run("name --no-wait --json", "true").stderr);
+    assert_eq!(json.last().unwrap()["event"], "busy");
+    let waited = scene.run("name --wait 20ms", "true");
+    assert!(text(&waited.stderr).contains("not free within"), "{}", text(&waited.stderr));
+}
+
+#[test]
+fn show_tells_by_its_exit_code_whether_a_lock_is_held_if_it_is_asked_to() {
+    let scene = Scene::new();
+    let asked = |more: &[&str]| {
+        let words = ["show", "name"].into_iter().chain(more.iter().copied());
+        code(&scene.output(words))
+    };
+    assert_eq!((asked(&[]), asked(&["--exit-code"])), (0, 0));
+    let holder = scene.start("name --shared", "echo > held; exec sleep 1000");
+    scene.line("held");
+    assert_eq!((asked(&[]), asked(&["--exit-code"]), asked(&["--exit-code", "--json"])), (0, 1, 1));
+    drop(holder);
+    assert_eq!(code(&scene.output(["show", "--exit-code", "a\nb"])), 2);
+}
+
+#[test]
+fn what_a_kind_of_store_never_has_is_wrong_usage() {
+    let scene = Scene::new();
+    let member = |at: u32| format!("file:{}", scene.path(&at.to_string()).display());
+    let quorum = Scene::with_store(&format!("quorum:{},{},{}", member(1), member(2), member(3)));
+    for options in ["name --fair", "--all a,b --fair"] {
+        let refused = quorum.run(options, "echo never");
+        assert_eq!((code(&refused), text(&refused.stdout)), (2, ""), "{options}");
+        assert!(text(&refused.stderr).contains("no queue"), "{}", text(&refused.stderr));
+    }
 }

@@ -1,6 +1,6 @@
 //! What is typed to end a command, and the script around it.
 
-use std::{env, fs, io::Read};
+use std::{fs, io::Read};
 
 use nix::sys::signal::Signal;
 
@@ -15,14 +15,8 @@ const CONTROL_BACKSLASH: &str = "\x1c";
 /// A command that says when it runs, and does not care about signals.
 const BARE: &str = "sh -c 'echo > ready; exec sleep 1000'";
 
-/// The shells of this machine that run scripts.
-fn shells() -> impl Iterator<Item = &'static str> {
-    let is_here = |shell: &&str| {
-        let name = shell.split(' ').next().unwrap();
-        env::split_paths(&env::var_os("PATH").unwrap()).any(|dir| dir.join(name).exists())
-    };
-    ["bash", "dash", "zsh -f"].into_iter().filter(is_here)
-}
+/// The shells that run scripts.
+const SHELLS: [&str; 3] = ["bash", "dash", "zsh -f"];
 
 /// What a script made of a key: its exit code, and whether it went on behind the command.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,7 +49,7 @@ fn made_of_when(scene: &Scene, shell: &str, line: &str, key: &str, ready: impl F
 
 /// Asserts that Ctrl-C ends a script of `line` in every shell, and that no lock stays taken.
 fn control_c_stops(line: &str) {
-    for shell in shells() {
+    for shell in SHELLS {
         let scene = Scene::new();
         let made = made_of(&scene, shell, line, CONTROL_C);
         assert_eq!(made, Made::stopped_by(Signal::SIGINT), "{shell}: {line}");
@@ -90,7 +84,7 @@ fn control_c_stops_the_script_around_a_leader() {
 
 #[test]
 fn control_z_stops_the_script_too_and_fg_continues_all_until_control_c() {
-    for shell in shells() {
+    for shell in SHELLS {
         let scene = Scene::new();
         let mut screen = Screen::new(&scene);
         let line = "true | $T run name -- sh -c 'exec < /dev/tty; echo > ready
@@ -118,7 +112,7 @@ fn control_c_stops_the_script_of_a_handle_and_the_lock_stays_held() {
     let line = format!(
         "$T lock name --for 10m --handle handle; $T run --attach --handle handle -- {BARE}"
     );
-    for shell in shells() {
+    for shell in SHELLS {
         let scene = Scene::new();
         let made = made_of(&scene, shell, &line, CONTROL_C);
         assert_eq!(made, Made::stopped_by(Signal::SIGINT), "{shell}");
@@ -142,7 +136,7 @@ fn control_c_stops_what_was_typed_behind_the_command() {
 /// bash and zsh let no script be stopped by it.
 #[test]
 fn control_backslash_does_to_a_script_what_it_does_without_tenure() {
-    for shell in shells() {
+    for shell in SHELLS {
         let without = made_of(&Scene::new(), shell, BARE, CONTROL_BACKSLASH);
         let line = format!("$T run name -- {BARE}");
         assert_eq!(made_of(&Scene::new(), shell, &line, CONTROL_BACKSLASH), without, "{shell}");
@@ -156,7 +150,7 @@ fn control_backslash_does_to_a_script_what_it_does_without_tenure() {
 fn a_key_does_to_the_script_of_a_waiter_what_it_does_without_tenure() {
     let run = &format!("$T run name -- {BARE}");
     let elect = &format!("$T elect name -- {BARE}");
-    for shell in shells() {
+    for shell in SHELLS {
         for waiter in [run, elect, "$T lock name --for 10m"] {
             for key in [CONTROL_C, CONTROL_BACKSLASH] {
                 let without = made_of(&Scene::new(), shell, BARE, key);
@@ -176,7 +170,7 @@ fn a_key_does_to_the_script_of_a_waiter_what_it_does_without_tenure() {
 
 #[test]
 fn control_c_stops_the_script_also_between_the_ends_of_command_and_tenure() {
-    for shell in shells() {
+    for shell in SHELLS {
         let scene = Scene::new();
         let mut screen = Screen::new(&scene);
         // tenure cannot say that the command ended: nobody listens, and the pipe is full.
@@ -201,7 +195,7 @@ fn control_c_stops_the_script_also_between_the_ends_of_command_and_tenure() {
 
 #[test]
 fn the_script_goes_on_when_the_command_handles_the_key_itself() {
-    for shell in shells() {
+    for shell in SHELLS {
         let scene = Scene::new();
         let mut screen = Screen::new(&scene);
         let command = "sh -c 'trap \"exit 9\" INT; echo > ready; while :; do sleep 0.02; done'";
@@ -221,7 +215,7 @@ fn the_script_goes_on_when_the_command_handles_the_key_itself() {
 
 #[test]
 fn a_command_that_ignores_control_c_keeps_the_lock_until_it_ends() {
-    for shell in shells() {
+    for shell in SHELLS {
         let scene = Scene::new();
         let mut screen = Screen::new(&scene);
         let command = "sh -c 'trap \"\" INT; echo $$ > pid
@@ -244,7 +238,7 @@ fn a_command_that_ignores_control_c_keeps_the_lock_until_it_ends() {
 
 #[test]
 fn what_was_sent_to_tenure_and_not_typed_does_not_stop_the_script() {
-    for shell in shells() {
+    for shell in SHELLS {
         let scene = Scene::new();
         let mut screen = Screen::new(&scene);
         let line = "sh -c 'echo $$ > tenure
@@ -261,7 +255,7 @@ fn what_was_sent_to_tenure_and_not_typed_does_not_stop_the_script() {
 
 #[test]
 fn a_script_is_told_of_a_lost_lock_also_if_the_command_dies_of_a_key() {
-    for shell in shells() {
+    for shell in SHELLS {
         let scene = Scene::new();
         let mut screen = Screen::new(&scene);
         // It is sent SIGTERM as the hold is over.

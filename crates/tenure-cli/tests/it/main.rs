@@ -3,6 +3,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
 mod all;
+mod away;
 mod counter;
 mod detached;
 mod elect;
@@ -25,6 +26,8 @@ mod screen;
 mod settings;
 mod shell_help;
 mod signals;
+mod stores;
 mod terminal;
 mod two_faults;
 mod waiting;
+mod words;

@@ -14,7 +14,8 @@ const SENTINEL: &str = "s3ntinel-passw0rd";
 fn is_shown(scene: &Scene, shown: &str) {
     let told = scene.run("name -v", "true");
     let said = text(&told.stderr);
-    assert!(said.contains(&format!("locks are kept in {shown}\n")), "{said}");
+    let by = "chosen by the variable TENURE_STORE";
+    assert!(said.contains(&format!("locks are kept in {shown}, {by}\n")), "{said}");
     let told = events(&scene.run("name --json", "true").stderr);
     assert_eq!((&told[0]["event"], &told[0]["location"]), (&"store".into(), &shown.into()));
     let doctor = scene.output(["doctor"]);
@@ -25,7 +26,7 @@ fn is_shown(scene: &Scene, shown: &str) {
     let _holder = scene.start("name", "echo > held; exec sleep 1000");
     scene.line("held");
     for wait in ["--no-wait", "--wait 20ms"] {
-        let refused = scene.run(&format!("name {wait}"), "true");
+        let refused = scene.run(&format!("name {wait} -v"), "true");
         assert_eq!(code(&refused), 124);
         let said = text(&refused.stderr);
         assert!(said.contains(&format!("lock \"name\" in {shown}")), "{said}");

@@ -64,7 +64,7 @@ fn a_lock_that_is_busy_on_redis_gives_124_and_leaves_nothing_in_the_queue() {
     let (_server, scene) = scene();
     let _holder = scene.start("name --label somebody", "echo > held; exec sleep 1000");
     scene.line("held");
-    let refused = scene.run("name --no-wait", "echo never");
+    let refused = scene.run("name --no-wait -v", "echo never");
     assert_eq!((code(&refused), text(&refused.stdout)), (124, ""));
     assert!(text(&refused.stderr).contains("held by somebody"), "{}", text(&refused.stderr));
     assert_eq!(code(&scene.run("name --no-wait --busy-exit-code 75", "")), 75);

@@ -85,7 +85,7 @@ fn break_asks_on_a_terminal_and_takes_no_for_an_answer() {
     let mut screen = Screen::new(&scene);
     screen.types("$T break name; echo $? > code\n");
     screen.types("n\n");
-    assert_eq!(scene.line("code"), "125");
+    assert_eq!(scene.line("code"), "1");
     assert_eq!(scene.show("name")["holders"][0]["label"], "web-7");
     fs::remove_file(scene.path("code")).unwrap();
     screen.types("$T break name; echo $? > code\n");
@@ -93,6 +93,7 @@ fn break_asks_on_a_terminal_and_takes_no_for_an_answer() {
     assert_eq!(scene.line("code"), "0");
     let seen = screen.ends();
     assert!(seen.contains("Take name away? [y/N]"), "{seen}");
+    assert!(seen.contains("tenure: name was left as it is"), "no error: {seen}");
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn break_asks_before_it_repairs_and_says_that_nobody_can_be_told() {
     assert_eq!(code(&scene.run("name", "true")), 0);
     scene.damage_the_only_state();
     let mut screen = Screen::new(&scene);
-    for (answer, expected, then) in [("n", "125", 125), ("y", "0", 0)] {
+    for (answer, expected, then) in [("n", "1", 125), ("y", "0", 0)] {
         screen.types("$T break name; echo $? > code\n");
         screen.types(&format!("{answer}\n"));
         assert_eq!(scene.line("code"), expected);
@@ -132,4 +133,16 @@ fn break_asks_before_it_repairs_and_says_that_nobody_can_be_told() {
     }
     let seen = screen.ends();
     assert!(seen.contains("nobody can be told who holds it"), "{seen}");
+}
+
+#[test]
+fn who_tries_once_on_a_terminal_is_told_who_holds_the_lock() {
+    let scene = Scene::new();
+    let _holder = scene.start("name --label web-7", "echo > held; exec sleep 1000");
+    scene.line("held");
+    let mut screen = Screen::new(&scene);
+    screen.types("$T run name --no-wait -- true; echo $? > code\n");
+    assert_eq!(scene.line("code"), "124");
+    let seen = screen.ends();
+    assert!(seen.contains("held by web-7"), "{seen}");
 }

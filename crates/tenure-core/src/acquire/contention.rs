@@ -209,6 +209,7 @@ impl<'a> Contention<'a> {
         {
             acquisition.had_no_effect();
         }
+        let answered_before = self.faults_since.is_none();
         let since = *self.faults_since.get_or_insert(sent);
         let patience = self.settings.terms.ttl.get();
         let over = tries || received.since(since) >= patience || received >= self.give_up;
@@ -221,6 +222,9 @@ impl<'a> Contention<'a> {
             let error = AcquireError::store(self.context.place(self.name), fault);
             self.context.observer.failed(self.name, &error);
             return Err(error);
+        }
+        if answered_before && let Some(on_away) = &self.settings.on_away {
+            on_away(&fault);
         }
         let gap = self.backoff.next(self.context.entropy.jitter());
         Ok(Step::AskAgain { at: received.saturating_add(gap) })

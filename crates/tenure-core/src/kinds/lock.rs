@@ -12,7 +12,7 @@ use tenure_proto::queue::Mode;
 
 use super::target::Target;
 use crate::{
-    AcquireError, Busy,
+    AcquireError, Busy, Fault,
     acquisition::guard::Guard,
     options::{Options, setters},
 };
@@ -37,6 +37,13 @@ impl<G> Lock<G> {
     /// this process are in the way, and each time the store answers that it is busy.
     pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
         self.options.on_busy = Some(Arc::new(tell));
+        self
+    }
+
+    /// Calls `tell` with what is wrong when the store fails and the wait goes on all the same: once
+    /// until the store answers again.
+    pub fn on_away(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
+        self.options.on_away = Some(Arc::new(tell));
         self
     }
 }

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 pub use self::defaults::Defaults;
 pub(crate) use self::defaults::DefaultsOf;
-use crate::{LockName, names::NameUse};
+use crate::{Fault, LockName, names::NameUse};
 use tenure_proto::{
     Grace, OutOfRange, Terms, Ttl,
     queue::{Ask, Contender, Kind, Mode},
@@ -31,6 +31,9 @@ pub struct Busy {
 /// A callback for [`Busy`] answers.
 pub(crate) type OnBusy = Arc<dyn Fn(&Busy) + Send + Sync>;
 
+/// A callback for a store that fails while it is waited for.
+pub(crate) type OnAway = Arc<dyn Fn(&Fault) + Send + Sync>;
+
 /// Settings as the caller gave them.
 #[derive(Clone, Default)]
 pub(crate) struct Options {
@@ -45,6 +48,7 @@ pub(crate) struct Options {
     /// one of the store's.
     pub(crate) apart: bool,
     pub(crate) on_busy: Option<OnBusy>,
+    pub(crate) on_away: Option<OnAway>,
 }
 
 /// Settings that hold together.
@@ -60,6 +64,7 @@ pub(crate) struct Settings {
     /// Whether the tasks of this process pass it on among themselves.
     pub(crate) hand_over: bool,
     pub(crate) on_busy: Option<OnBusy>,
+    pub(crate) on_away: Option<OnAway>,
 }
 
 /// What a task of this process wants that is passed a lease.
@@ -96,6 +101,7 @@ impl Options {
             label: over.label.or(self.label),
             fair: over.fair || self.fair,
             on_busy: over.on_busy,
+            on_away: over.on_away,
             ..self
         }
     }
@@ -118,6 +124,7 @@ impl Options {
             fair: self.fair,
             hand_over: !self.fair && !self.apart && mode == Mode::Exclusive,
             on_busy: self.on_busy,
+            on_away: self.on_away,
         })
     }
 }

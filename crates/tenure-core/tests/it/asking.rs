@@ -1,10 +1,16 @@
 //! What is asked of the store, and for how long, until it grants or the wait is over.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use tenure_core::{
-    AcquireError, LockName, ManualClock, Store, Tenure,
+    AcquireError, Fault, FaultKind, LockName, ManualClock, Store, Tenure,
     proto::queue::{Ask, Intent, Place},
 };
 
@@ -109,6 +115,35 @@ async fn a_store_that_answers_in_between_is_asked_for_another_ttl() {
     store.refuse_asks(true);
     assert!(!ends_within(TTL - STEP * 4, &asking, &clock).await);
     assert!(ends_within(STEP * 30, &asking, &clock).await);
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_is_told_once_until_it_answers_again() {
+    for together in [false, true] {
+        let (tenure, store, other, clock) = two_processes();
+        let _theirs = other.mutex("a").ttl(TTL * 9).lock().await.unwrap();
+        store.refuse_asks(true);
+        let told = Arc::new(AtomicU32::new(0));
+        let tell = told.clone();
+        let tell = move |fault: &Fault| {
+            assert_eq!(fault.kind(), FaultKind::Unreachable);
+            tell.fetch_add(1, Ordering::Relaxed);
+        };
+        let asking = if together {
+            let asking = tenure.all(["a"]).ttl(TTL).lock().on_away(tell).into_future();
+            tokio::spawn(async { asking.await.map(drop).unwrap_err() })
+        } else {
+            let asking = tenure.mutex("a").ttl(TTL).lock().on_away(tell).into_future();
+            tokio::spawn(async { asking.await.map(drop).unwrap_err() })
+        };
+        assert!(!ends_within(TTL / 2, &asking, &clock).await);
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+        store.refuse_asks(false);
+        assert!(!ends_within(STEP * 4, &asking, &clock).await);
+        store.refuse_asks(true);
+        assert!(ends_within(TTL * 2, &asking, &clock).await);
+        assert_eq!(told.load(Ordering::Relaxed), 2, "and not of what ends the wait");
+    }
 }
 
 #[tokio::test]

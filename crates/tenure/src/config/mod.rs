@@ -32,8 +32,10 @@ pub use file::Run;
 use nearest::nearest;
 use pattern::Pattern;
 use table::Source;
-use tenure_core::{Defaults, LockName};
+use tenure_core::{Defaults, Fault, LockName};
 use variables::Variables;
+
+use crate::spelling::{absolute, is_path};
 
 /// A configuration without mistakes.
 ///
@@ -66,6 +68,7 @@ pub struct Config {
     defaults: Defaults,
     locks: Vec<(Pattern, Defaults)>,
     run: Run,
+    chosen_by: Option<Origin>,
 }
 
 impl Config {
@@ -100,10 +103,13 @@ impl Config {
             defaults,
             locks,
             run,
+            chosen_by: None,
         };
         if let Some(chosen) = variables(variables::STORE) {
+            config.chosen_by = Some(Origin::Variable(variables::STORE));
             config.store = config.find(chosen, Origin::Variable(variables::STORE), &variables);
         } else if let Some((chosen, origin)) = store {
+            config.chosen_by = Some(origin.clone());
             let chosen = secrets::expand(&chosen, &variables).map_err(|wrong| origin.error(wrong));
             config.store = chosen.and_then(|chosen| config.find(chosen, origin, &variables));
         }
@@ -114,6 +120,14 @@ impl Config {
     /// their users choose.
     pub fn use_store(&mut self, chosen: &str) {
         self.store = self.find(chosen.to_owned(), Origin::Program, &set);
+        self.chosen_by = Some(Origin::Program);
+    }
+
+    /// What chose the store, for people: the variable, or the file with the line; `None` if nothing
+    /// did, or the program by [`Config::use_store`].
+    #[must_use]
+    pub fn store_chosen_by(&self) -> Option<String> {
+        self.chosen_by.as_ref().filter(|by| **by != Origin::Program).map(ToString::to_string)
     }
 
     /// The URL of the store to use, which may hold a password; the empty one means the embedded
@@ -131,6 +145,13 @@ impl Config {
         let (_, origin) = self.store.as_ref().ok()?;
         let what = format!("no store is called {scheme:?}");
         Some(origin.as_ref()?.error(Wrong::new(what, format!("use one of {known}"))))
+    }
+
+    /// Why its store cannot be opened, where its URL is not written as it should be; nothing if it was
+    /// not chosen here.
+    pub(crate) fn misspelt_store(&self, fault: &Fault) -> Option<ConfigError> {
+        let (_, origin) = self.store.as_ref().ok()?;
+        Some(origin.as_ref()?.error(Wrong::new(fault.what_and_why(), fault.cure())))
     }
 
     /// What the lock called `name` uses where code says nothing: what the variables say, then the
@@ -164,11 +185,20 @@ impl Config {
             let url = secrets::expand(url, variables).map_err(|wrong| origin.error(wrong))?;
             return Ok((url, Some(origin.clone())));
         }
-        let cure = match nearest(&chosen, self.stores.keys().map(String::as_str)) {
+        if is_path(&chosen) {
+            let what = format!("{chosen:?} is a path and no URL");
+            return Err(origin.error(Wrong::new(what, format!("write file:{}", absolute(&chosen)))));
+        }
+        let names: Vec<_> = self.stores.keys().map(String::as_str).collect();
+        let cure = match nearest(&chosen, names.iter().copied()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => "write a URL like \"redis://host\", or name it under [stores]".into(),
         };
-        Err(origin.error(Wrong::new(format!("no store is called {chosen:?}"), cure)))
+        let mut what = format!("no store is called {chosen:?}");
+        if !names.is_empty() {
+            what += &format!(" (there are {})", names.join(", "));
+        }
+        Err(origin.error(Wrong::new(what, cure)))
     }
 }
 

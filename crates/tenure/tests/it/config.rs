@@ -61,6 +61,13 @@ const MISTAKES: &[(&str, usize, &str, &str)] = &[
     ),
     ("store = 'prod'", 1, "no store is called \"prod\"", "write a URL like \"redis://host\""),
     ("store = 'prdo'\n[stores]\nprod = 'file:/p'", 1, "no store is called \"prdo\"", "prod?"),
+    (
+        "store = 'x'\n[stores]\nprod = 'file:/p'\ntest = 'file:/t'",
+        1,
+        "\"x\" (there are prod, test)",
+        "write a URL",
+    ),
+    ("store = '/srv/locks'", 1, "is a path and no URL", "write file:/srv/locks"),
     ("[stores]\nprod = 7", 2, "prod is a number and no text", "write text in quotes"),
     ("store = 'redis://${PW@h'", 1, "a ${ without its }", "write ${NAME}"),
     ("\nstore = 'redis://:${PW}@h'", 2, "the variable PW is not set", "set it"),
@@ -161,7 +168,10 @@ fn a_store_can_be_called_by_its_name() {
     assert_eq!(config.store().unwrap(), "file:/x");
     config.use_store("mian");
     let said = config.store().unwrap_err().to_string();
-    assert!(said.ends_with("no store is called \"mian\"; did you mean main?"), "{said}");
+    assert!(
+        said.ends_with("no store is called \"mian\" (there are main, other); did you mean main?"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -205,4 +215,27 @@ fn the_example_of_the_page_is_a_configuration() {
     let everything = config.defaults_of(&LockName::new("anything").unwrap());
     let debug = format!("{everything:?}");
     assert!(!debug.contains("None"), "a key is missing in the example: {debug}");
+}
+
+#[tokio::test]
+async fn a_url_that_is_written_wrong_is_refused_before_anything_is_opened() {
+    for (url, says) in [
+        ("file:locks", "depends on where the program is started; write file:/"),
+        ("file:./locks", "depends on where the program is started"),
+        ("file:~/locks", "no shell replaces the ~"),
+        ("/srv/locks", "write file:/srv/locks"),
+        ("file://srv/locks", "write file:/srv/locks"),
+    ] {
+        let refused = Tenure::open(url).await.unwrap_err();
+        assert!(matches!(refused, OpenError::Url { .. }), "{url}: {refused:?}");
+        assert!(refused.to_string().contains(says), "{url}: {refused}");
+        let text = format!("# ours\nstore = '{url}'");
+        let refused = match parse(&text) {
+            Ok(config) => Tenure::from_config(&config).await.unwrap_err().to_string(),
+            Err(mistake) => mistake.to_string(),
+        };
+        assert!(refused.starts_with(&format!("{FILE}, line 2: ")), "{refused}");
+        assert!(refused.contains(says), "{refused}");
+    }
+    assert!(!Path::new("locks").exists() && !Path::new("~").exists());
 }

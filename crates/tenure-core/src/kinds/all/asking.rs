@@ -18,7 +18,7 @@ use tenure_proto::{
 
 use super::{group::groups, guard::AllGuard, part::Part};
 use crate::{
-    AcquireError, Busy, LockName,
+    AcquireError, Busy, Fault, LockName,
     acquisition::guard::Guard,
     context::Context,
     driver::{Either, any, first},
@@ -201,6 +201,13 @@ impl AllLock {
     /// busy.
     pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
         self.asking.options.on_busy = Some(Arc::new(tell));
+        self
+    }
+
+    /// Calls `tell` with what is wrong when the store fails and the wait goes on all the same: once
+    /// until the store answers again.
+    pub fn on_away(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
+        self.asking.options.on_away = Some(Arc::new(tell));
         self
     }
 }

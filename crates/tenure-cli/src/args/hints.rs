@@ -1,0 +1,43 @@
+//! What is said of a command line that cannot be read, besides what clap says.
+
+use std::ffi::OsString;
+
+use clap::{
+    builder::StyledStr,
+    error::{ContextKind, ContextValue, Error, ErrorKind},
+};
+
+/// Options of other tools, and what stands for them here.
+const ELSEWHERE: [(&str, &str); 3] = [
+    (
+        "--timeout",
+        "write --wait TIME to give up waiting for the lock, --max-hold TIME to end the command",
+    ),
+    ("--nonblock", "write --no-wait to give up at once if the lock is not free"),
+    ("--conflict-exit-code", "write --busy-exit-code N for the exit code when the lock is busy"),
+];
+
+/// Prints why the words cannot be read, and what may have been meant.
+pub(crate) fn explain(mut error: Error, words: &[OsString]) {
+    if let Some(hint) = hint(&error, words) {
+        let hint = ContextValue::StyledStrs(vec![StyledStr::from(hint)]);
+        error.insert(ContextKind::Suggested, hint);
+    }
+    // The prefix of all that tenure says of itself, as the command writes to the same place.
+    anstream::eprint!("tenure: {}", error.render().ansi());
+}
+
+fn hint(error: &Error, words: &[OsString]) -> Option<&'static str> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    if let Some((_, hint)) = ELSEWHERE.iter().find(|(option, _)| unknown == option) {
+        return Some(hint);
+    }
+    let runs = words.iter().any(|word| word == "run" || word == "elect");
+    (runs && !words.iter().any(|word| word == "--"))
+        .then_some("write -- before the command: tenure run NAME -- CMD ARGS…")
+}

@@ -1,0 +1,54 @@
+//! The store that the command works on.
+
+use tenure::{OpenError, Tenure, config::Config};
+
+use crate::{
+    exit::Failure,
+    output::{Event, Voice},
+};
+
+/// Opens the store that flags, environment and file agree on.
+///
+/// A name that no store has, and a URL that is written wrong, are wrong usage; a store that cannot be
+/// opened is not.
+pub(crate) async fn open(config: &Config) -> Result<Tenure, Failure> {
+    let url = config.store().map_err(|error| Failure::Usage(error.to_string()))?;
+    refuse_own_memory(url)?;
+    Tenure::from_config(config).await.map_err(|error| match error {
+        OpenError::UnknownScheme { .. } | OpenError::Url { .. } | OpenError::Config(_) => {
+            Failure::Usage(error.to_string())
+        }
+        _ => Failure::failed(error),
+    })
+}
+
+/// What chose the store, for people; nothing for the embedded one in its default place.
+pub(crate) fn chosen_by(config: &Config) -> Option<String> {
+    let flag = || config.store().is_ok_and(|url| !url.is_empty()).then(|| "--store".to_owned());
+    config.store_chosen_by().or_else(flag)
+}
+
+/// Says where the locks are kept, and why there.
+pub(crate) fn tell(tenure: &Tenure, config: &Config, voice: &Voice) {
+    let store = tenure.store();
+    let (location, chosen_by) = (store.location(), chosen_by(config));
+    let chosen_by = chosen_by.as_deref();
+    voice.event(&Event::Store { kind: store.kind(), location: &location, chosen_by });
+}
+
+/// Locks in the memory of this command are seen by no other, so they lock nothing.
+fn refuse_own_memory(url: &str) -> Result<(), Failure> {
+    let is_memory = |url: &str| url.trim().split(':').next() == Some("memory");
+    let refused = match url.strip_prefix("quorum:") {
+        Some(members) => members.split(',').any(is_memory),
+        None => is_memory(url),
+    };
+    if !refused {
+        return Ok(());
+    }
+    Err(Failure::Usage(
+        "memory: is the memory of this one command: no other sees a lock in it, so it locks nothing; \
+         use file:/dir, or name no store for the embedded one in its default place"
+            .to_owned(),
+    ))
+}

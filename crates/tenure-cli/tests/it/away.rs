@@ -1,0 +1,99 @@
+//! Waiting for a lock while the store goes away.
+
+use nix::sys::signal::Signal;
+use tenure_testkit::server::RedisServer;
+
+use crate::{
+    process::{Running, code, lives, send},
+    scene::{Scene, events, eventually, text},
+};
+
+/// A server with a lock that is held, and one that waits for it as `options` say.
+struct Away {
+    server: RedisServer,
+    scene: Scene,
+    _holder: Running,
+    waiter: Running,
+}
+
+impl Away {
+    fn new(subcommand: &str, options: &str) -> Self {
+        let server = RedisServer::start();
+        let scene = Scene::with_store(&server.url());
+        let holder = scene.start("name --label web-7", "echo > held; exec sleep 1000");
+        scene.line("held");
+        let waiter = scene.start_as(subcommand, &format!("name {options}"), "echo never");
+        scene.until_waiting("name", 1);
+        Self { server, scene, _holder: holder, waiter }
+    }
+
+    fn stop(&self) {
+        send(i32::try_from(self.server.pid().unwrap()).unwrap(), Signal::SIGSTOP);
+    }
+
+    fn ends(self) -> std::process::Output {
+        let pid = self.waiter.pid();
+        eventually("the wait is over", || !lives(pid));
+        self.waiter.wait()
+    }
+}
+
+#[test]
+fn a_wait_that_saw_the_lock_busy_gives_124_although_the_store_went_away() {
+    for subcommand in ["run", "elect"] {
+        let mut away = Away::new(subcommand, "--wait 4s --json");
+        away.server.kill();
+        let output = away.ends();
+        let said = events(&output.stderr);
+        assert_eq!((code(&output), text(&output.stdout)), (124, ""), "{said:?}");
+        let gone = said.iter().find(|event| event["event"] == "store_away").unwrap();
+        assert!(gone["message"].as_str().unwrap().contains("cannot be reached"), "{gone}");
+        let last = said.last().unwrap();
+        assert_eq!((&last["event"], &last["exit_code"]), (&"busy".into(), &124.into()), "{last}");
+        assert!(last["message"].as_str().unwrap().contains("not free within 4s"), "{last}");
+    }
+}
+
+#[test]
+fn a_wait_ends_with_a_store_that_stands_still_too() {
+    let away = Away::new("run", "--wait 6s --busy-exit-code 75 -v");
+    away.stop();
+    let output = away.ends();
+    assert_eq!(code(&output), 75, "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_waiter_says_with_v_once_that_the_store_is_away() {
+    let mut away = Away::new("run", "--wait 60s -v --ttl 60s");
+    let said = away.scene.path("said");
+    let mut command = away.scene.run_command("name -v --ttl 60s", "echo never");
+    command.stderr(std::fs::File::create(&said).unwrap());
+    let second = Running::start(&mut command);
+    let said = || std::fs::read_to_string(&said).unwrap();
+    eventually("it waits", || said().contains("held by web-7"));
+    let address = away.server.address().to_string();
+    away.server.kill();
+    eventually("it says that the store is away", || {
+        said().contains("while the store is away") && said().contains(&address)
+    });
+    assert_eq!(said().matches("while the store is away").count(), 1, "once: {}", said());
+    drop(second);
+}
+
+#[test]
+fn a_store_that_never_answered_gives_125_when_the_wait_is_over() {
+    let server = RedisServer::start();
+    let scene = Scene::with_store(&server.url());
+    let pid = i32::try_from(server.pid().unwrap()).unwrap();
+    send(pid, Signal::SIGSTOP);
+    for (subcommand, more) in [("run", ""), ("elect", ""), ("lock", " --for 1m")] {
+        let args = format!("{subcommand} name --wait 200ms{more}");
+        let words = args.split(' ');
+        let command: &[&str] = if subcommand == "lock" { &[] } else { &["--", "true"] };
+        let output = scene.output(words.chain(command.iter().copied()));
+        let said = text(&output.stderr);
+        assert_eq!(code(&output), 125, "{args}: {said}");
+        assert!(said.contains("did not answer within the wait"), "{args}: {said}");
+    }
+    send(pid, Signal::SIGCONT);
+}

@@ -1,0 +1,136 @@
+//! URLs that are written wrong, found before anything is opened, and how to write them.
+
+#[cfg(feature = "embedded")]
+use std::path::Path;
+
+use tenure_core::{Fault, FaultKind};
+
+/// What is wrong with the way `url` is written, if anything is.
+pub(crate) fn mistake(url: &str) -> Option<Fault> {
+    match url.split(':').next().unwrap_or_default() {
+        #[cfg(feature = "embedded")]
+        "" | "file" => misplaced(behind_scheme(url)),
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" | "unix" => {
+            tenure_redis::RedisOptions::from_url(url).err().map(|fault| hinted(url, fault))
+        }
+        #[cfg(feature = "quorum")]
+        "quorum" => crate::quorum::mistake(behind_scheme(url)),
+        _ => bare_path(url),
+    }
+}
+
+#[cfg(any(feature = "embedded", feature = "quorum"))]
+fn behind_scheme(url: &str) -> &str {
+    url.split_once(':').map_or("", |(_, behind)| behind)
+}
+
+/// A path without a scheme.
+fn bare_path(url: &str) -> Option<Fault> {
+    is_path(url).then(|| {
+        let what = format!("{url:?} is a path and no URL");
+        wrong(what, format!("write file:{}", absolute(url)))
+    })
+}
+
+/// Whether `text` can only be meant as a path.
+pub(crate) fn is_path(text: &str) -> bool {
+    text.starts_with(['/', '.', '~'])
+}
+
+/// A directory that is another one for each caller: those that use different ones do not exclude
+/// each other.
+#[cfg(feature = "embedded")]
+fn misplaced(dir: &str) -> Option<Fault> {
+    if let Some(below) = dir.strip_prefix("//").filter(|below| !below.starts_with('/')) {
+        let what = format!("the directory in file:{dir} begins where a URL has its host");
+        return Some(wrong(what, format!("write file:{}", absolute(&format!("/{below}")))));
+    }
+    if dir.is_empty() || Path::new(dir).is_absolute() {
+        return None;
+    }
+    let what = if dir.starts_with('~') {
+        format!("no shell replaces the ~ in file:{dir}")
+    } else {
+        format!("the directory in file:{dir} depends on where the program is started")
+    };
+    Some(wrong(what, format!("write file:{}", absolute(dir))))
+}
+
+/// What the writer of a path may have meant, seen from here.
+pub(crate) fn absolute(path: &str) -> String {
+    let home = std::env::var("HOME").ok().filter(|home| home.starts_with('/'));
+    match (path.strip_prefix('~'), home) {
+        (Some(below), Some(home)) if below.is_empty() || below.starts_with('/') => home + below,
+        (Some(_), _) => "/… with the whole path of that home".to_owned(),
+        (None, _) => std::path::absolute(path).map_or_else(
+            |_| "/… with the whole path".to_owned(),
+            |path| path.display().to_string(),
+        ),
+    }
+}
+
+/// `fault`, which a server's `url` led to, with what may be the reason: a password that is not
+/// encoded.
+#[cfg(feature = "redis")]
+pub(crate) fn hinted(url: &str, fault: Fault) -> Fault {
+    if !has_bare_password(url) {
+        return fault;
+    }
+    let cure = format!(
+        "{}; in a user and a password write what is special percent-encoded: %40 for @, %2F for /, \
+         %3A for :, %3F for ?, %23 for #, %26 for &, %25 for %",
+        fault.cure()
+    );
+    Fault::new(fault.kind(), fault.what_and_why(), cure)
+}
+
+/// Whether something in the user or the password may have cut the URL in pieces.
+#[cfg(feature = "redis")]
+fn has_bare_password(url: &str) -> bool {
+    let encoded = |text: &str| {
+        let mut escapes = text.split('%').skip(1);
+        escapes.all(|behind| {
+            behind.get(..2).is_some_and(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        })
+    };
+    if let Some((_, password)) = url.split_once("password=") {
+        return password.contains(['/', '@', '?', '#', ':', '&']) || !encoded(password);
+    }
+    let Some((before, _)) = url.rsplit_once('@') else { return false };
+    let before = before.split_once("//").map_or(before, |(_, user)| user);
+    let colons = before.matches(':').count();
+    before.contains(['/', '@', '?', '#']) || colons > 1 || !encoded(before)
+}
+
+fn wrong(what: String, cure: String) -> Fault {
+    Fault::new(FaultKind::Misconfigured, what, cure)
+}
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_that_is_not_encoded_is_noticed() {
+        for url in [
+            "redis://:p@ss@host",
+            "redis://:p/ss@host",
+            "redis://:p?ss@host",
+            "redis://:p#ss@host",
+            "redis://:p%ss@host",
+            "redis://me:p:ss@host",
+            "unix:/run/redis.sock?password=p&ss",
+        ] {
+            assert!(has_bare_password(url), "{url}");
+        }
+        for url in [
+            "redis://host/1?prefix=a",
+            "redis://me:p%40ss@host/1",
+            "redis://:p-ss@[::1]:6379",
+            "unix:/run/redis.sock?user=me&password=p%26ss",
+        ] {
+            assert!(!has_bare_password(url), "{url}");
+        }
+    }
+}
