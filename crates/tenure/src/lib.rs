@@ -42,6 +42,8 @@ mod from_config;
 #[doc(hidden)]
 pub mod locked;
 mod open;
+#[cfg(feature = "redis")]
+mod password;
 #[cfg(feature = "quorum")]
 mod quorum;
 mod spelling;

@@ -10,15 +10,15 @@ use crate::{
     url::shown_member,
 };
 
-/// What is wrong with the way `list` is written, if anything is.
-pub(crate) fn mistake(list: &str) -> Option<Fault> {
+/// What is wrong with the way `list` is written, if anything is; `of_member` says it of a member's URL.
+pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> Option<Fault> {
     let mut options = QuorumOptions::new();
     for part in parts(list) {
         match setting(part, options.clone()) {
             Ok(Some(with)) => options = with,
             Ok(None) => {
                 let found = known(part).err();
-                let found = found.or_else(|| crate::spelling::mistake(&part.replace("%2C", ",")));
+                let found = found.or_else(|| of_member(&part.replace("%2C", ",")));
                 if found.is_some() {
                     return found;
                 }

@@ -11,11 +11,11 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
         #[cfg(feature = "embedded")]
         "" | "file" => misplaced(behind_scheme(url)),
         #[cfg(feature = "redis")]
-        "redis" | "rediss" | "unix" => {
-            tenure_redis::RedisOptions::from_url(url).err().map(|fault| hinted(url, fault))
-        }
+        "redis" | "rediss" | "unix" => tenure_redis::RedisOptions::from_url(url)
+            .err()
+            .map(|fault| crate::password::hinted(url, fault)),
         #[cfg(feature = "quorum")]
-        "quorum" => crate::quorum::mistake(behind_scheme(url)),
+        "quorum" => crate::quorum::mistake(behind_scheme(url), mistake),
         _ => bare_path(url),
     }
 }
@@ -70,67 +70,6 @@ pub(crate) fn absolute(path: &str) -> String {
     }
 }
 
-/// `fault`, which a server's `url` led to, with what may be the reason: a password that is not
-/// encoded.
-#[cfg(feature = "redis")]
-pub(crate) fn hinted(url: &str, fault: Fault) -> Fault {
-    if !has_bare_password(url) {
-        return fault;
-    }
-    let cure = format!(
-        "{}; in a user and a password write what is special percent-encoded: %40 for @, %2F for /, \
-         %3A for :, %3F for ?, %23 for #, %26 for &, %25 for %",
-        fault.cure()
-    );
-    Fault::new(fault.kind(), fault.what_and_why(), cure)
-}
-
-/// Whether something in the user or the password may have cut the URL in pieces.
-#[cfg(feature = "redis")]
-fn has_bare_password(url: &str) -> bool {
-    let encoded = |text: &str| {
-        let mut escapes = text.split('%').skip(1);
-        escapes.all(|behind| {
-            behind.get(..2).is_some_and(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()))
-        })
-    };
-    if let Some((_, password)) = url.split_once("password=") {
-        return password.contains(['/', '@', '?', '#', ':', '&']) || !encoded(password);
-    }
-    let Some((before, _)) = url.rsplit_once('@') else { return false };
-    let before = before.split_once("//").map_or(before, |(_, user)| user);
-    let colons = before.matches(':').count();
-    before.contains(['/', '@', '?', '#']) || colons > 1 || !encoded(before)
-}
-
 fn wrong(what: String, cure: String) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, cure)
-}
-
-#[cfg(all(test, feature = "redis"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_that_is_not_encoded_is_noticed() {
-        for url in [
-            "redis://:p@ss@host",
-            "redis://:p/ss@host",
-            "redis://:p?ss@host",
-            "redis://:p#ss@host",
-            "redis://:p%ss@host",
-            "redis://me:p:ss@host",
-            "unix:/run/redis.sock?password=p&ss",
-        ] {
-            assert!(has_bare_password(url), "{url}");
-        }
-        for url in [
-            "redis://host/1?prefix=a",
-            "redis://me:p%40ss@host/1",
-            "redis://:p-ss@[::1]:6379",
-            "unix:/run/redis.sock?user=me&password=p%26ss",
-        ] {
-            assert!(!has_bare_password(url), "{url}");
-        }
-    }
 }

@@ -35,7 +35,7 @@ pub(crate) fn embedded(_dir: &str) -> Result<Arc<dyn Store>, Fault> {
 #[cfg(feature = "redis")]
 pub(crate) async fn redis(url: &str) -> Result<Arc<dyn Store>, Fault> {
     let store = tenure_redis::RedisStore::open(url).await;
-    let store = store.map_err(|fault| crate::spelling::hinted(url, fault))?;
+    let store = store.map_err(|fault| crate::password::hinted(url, fault))?;
     Ok(Arc::new(store))
 }
 
