@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     io::{self, BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -202,8 +203,9 @@ impl RedisServer {
             {
                 return false;
             }
-            // A server that asks for a password, or still loads, answers too.
-            if command(self.address(), &["PING"]).is_ok_and(
+            // On its own socket: on the port another server may answer that was faster, until this one
+            // finds it taken. One that asks for a password, or still loads, answers too.
+            if self.pings().is_ok_and(
                 |reply| !matches!(&reply, Reply::Error(error) if error.starts_with("LOADING")),
             ) {
                 return true;
@@ -211,6 +213,12 @@ impl RedisServer {
             thread::sleep(Duration::from_millis(5));
         }
         false
+    }
+
+    fn pings(&self) -> io::Result<Reply> {
+        let stream = UnixStream::connect(self.socket())?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        send(stream, &["PING"])
     }
 }
 
@@ -226,8 +234,12 @@ fn free_port() -> u16 {
 }
 
 fn command<S: AsRef<str>>(address: SocketAddr, words: &[S]) -> io::Result<Reply> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
+    send(stream, words)
+}
+
+fn send<S: AsRef<str>>(mut stream: impl Read + Write, words: &[S]) -> io::Result<Reply> {
     let mut request = format!("*{}\r\n", words.len());
     for word in words {
         let word = word.as_ref();
@@ -237,7 +249,7 @@ fn command<S: AsRef<str>>(address: SocketAddr, words: &[S]) -> io::Result<Reply>
     read(&mut BufReader::new(stream))
 }
 
-fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Reply> {
+fn read(stream: &mut BufReader<impl Read>) -> io::Result<Reply> {
     let mut line = String::new();
     stream.read_line(&mut line)?;
     let line = line.trim_end();
