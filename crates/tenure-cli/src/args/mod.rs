@@ -97,6 +97,9 @@ pub(crate) struct Run {
     ])]
     pub(crate) attach: bool,
     /// The file that has the handle, and gets the new one when the command is over
+    ///
+    /// Without it the handle comes from TENURE_HANDLE, and the lock is released when the command is
+    /// over: several steps need a file.
     #[arg(long, value_name = "FILE", requires = "attach")]
     pub(crate) handle: Option<PathBuf>,
     /// For how long the lock stays held after the command [default: as long as the handle says]
