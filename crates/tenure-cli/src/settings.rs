@@ -3,9 +3,12 @@
 
 use std::time::Duration;
 
-use tenure::{Defaults, LockName, config::Config};
+use tenure::{
+    Defaults, LockName,
+    config::{Config, VARIABLES},
+};
 
-use crate::{args, exit, exit::Failure};
+use crate::{args, exit, exit::Failure, handle};
 
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
@@ -21,30 +24,16 @@ pub(crate) fn load(common: &args::Common) -> Result<Config, Failure> {
 
 /// The variables of the environment that look like tenure's own and are none.
 pub(crate) fn unknown_variables() -> Vec<String> {
-    const KNOWN: [&str; 13] = [
-        "CONFIG",
-        "STORE",
-        "TTL",
-        "WAIT",
-        "MAX_HOLD",
-        "HOLD_AT_LEAST",
-        "GRACE",
-        "LABEL",
-        "FAIR",
-        "HANDLE",
-        "NAME",
-        "TOKEN",
-        "STORE_KIND",
-    ];
+    // What a command finds is no mistake of whoever runs tenure in it.
+    const FOUND: [&str; 3] = ["TENURE_NAME", "TENURE_TOKEN", "TENURE_STORE_KIND"];
     let is_known = |name: &str| {
-        // What a command finds is no mistake of whoever runs tenure in it.
-        let number = name.strip_prefix("TOKEN_");
-        KNOWN.contains(&name) || number.is_some_and(|number| number.parse::<u32>().is_ok())
+        let number = name.strip_prefix("TENURE_TOKEN_");
+        let listed = VARIABLES.contains(&name) || FOUND.contains(&name) || name == handle::VARIABLE;
+        listed || number.is_some_and(|number| number.parse::<u32>().is_ok())
     };
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let mut unknown: Vec<_> = names
-        .filter(|name| name.strip_prefix("TENURE_").is_some_and(|name| !is_known(name)))
-        .collect();
+    let mut unknown: Vec<_> =
+        names.filter(|name| name.starts_with("TENURE_") && !is_known(name)).collect();
     unknown.sort();
     unknown
 }

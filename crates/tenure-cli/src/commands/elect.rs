@@ -1,9 +1,6 @@
 //! `tenure elect`: a command that runs wherever this candidate leads.
 
-use std::{
-    future::Future,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use tenure::{Tenure, config::Config};
 
@@ -35,7 +32,7 @@ pub(super) async fn elect(
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let tenure = unless_ended(&mut signals, wait.open(open(config))).await?;
+    let tenure = signals.unless_ended(wait.open(open(config))).await?;
     store::tell(&tenure, config, voice);
 
     let done = lead(&args, &plan, wait, &tenure, &mut signals, voice).await;
@@ -55,13 +52,13 @@ async fn lead(
     let name = args.name.as_str();
     // A store that was never there is a mistake, one that went away comes back.
     let look = async { tenure.election(name).leader().await.map_err(Failure::failed) };
-    unless_ended(signals, wait.open(look)).await?;
+    signals.unless_ended(wait.open(look)).await?;
     let names = [&args.name];
     let under_lock =
         UnderLock { names: &names, command: &args.hold.command, tenure, plan, voice, without: &[] };
     loop {
         let asked = Instant::now();
-        let held = unless_ended(signals, campaign(args, plan, &wait, tenure, voice)).await?;
+        let held = signals.unless_ended(campaign(args, plan, &wait, tenure, voice)).await?;
         let done = under_lock.run(held, signals, asked.elapsed(), AtEnd::Release).await?;
         if !done.for_the_lock {
             return Ok(done);
@@ -88,16 +85,5 @@ async fn campaign(
         }
         let pause = wait.left().map_or(PAUSE, |left| left.min(PAUSE));
         tokio::time::sleep(pause).await;
-    }
-}
-
-/// What `work` gives, unless a signal that ends tenure comes first.
-async fn unless_ended<T>(
-    signals: &mut Signals,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    tokio::select! {
-        done = work => done,
-        signal = signals.next_ending() => Err(Failure::Interrupted { signal: signal as i32 }),
     }
 }

@@ -36,15 +36,9 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let tenure = tokio::select! {
-        tenure = wait.open(open(config)) => tenure?,
-        signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
-    };
+    let tenure = signals.unless_ended(wait.open(open(config))).await?;
     store::tell(&tenure, config, voice);
-    let held = tokio::select! {
-        held = hold(args, &plan, &wait, &tenure, voice) => held,
-        signal = signals.next() => Err(Failure::Interrupted { signal: signal as i32 }),
-    };
+    let held = signals.unless_ended(hold(args, &plan, &wait, &tenure, voice)).await;
     let done = match held {
         // From here on no signal keeps the handle from whoever waits for it.
         Ok(stays) => hand_on(args, &stays, &tenure, voice).await,

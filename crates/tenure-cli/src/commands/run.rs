@@ -33,19 +33,13 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let tenure = tokio::select! {
-        tenure = wait.open(open(config)) => tenure?,
-        signal = signals.next() => return Err(Failure::Interrupted { signal: signal as i32 }),
-    };
+    let tenure = signals.unless_ended(wait.open(open(config))).await?;
     store::tell(&tenure, config, voice);
 
     let asked = Instant::now();
     // A copy of the handle is no use to the command, and a secret that leaks.
     let without: &[&str] = if args.attach { &[VARIABLE] } else { &[] };
-    let held = tokio::select! {
-        held = get(&tenure, attaching, &names, &plan, &wait, voice) => held,
-        signal = signals.next() => Err(Failure::Interrupted { signal: signal as i32 }),
-    };
+    let held = signals.unless_ended(get(&tenure, attaching, &names, &plan, &wait, voice)).await;
     let done = match held {
         Ok((held, at_end)) => {
             let waited = asked.elapsed();

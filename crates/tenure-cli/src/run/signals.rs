@@ -9,6 +9,8 @@ use std::{
 use nix::sys::signal::{SigSet, Signal};
 use tokio::signal::unix::{self, SignalKind};
 
+use crate::exit::Failure;
+
 /// What ends a program that does not care about it, and is asked for by people.
 pub(crate) const ENDING: [Signal; 4] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
@@ -49,6 +51,17 @@ impl Signals {
             if ENDING.contains(&signal) {
                 return signal;
             }
+        }
+    }
+
+    /// What `work` gives, unless a signal that ends tenure comes first.
+    pub(crate) async fn unless_ended<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            done = work => done,
+            signal = self.next_ending() => Err(Failure::Interrupted { signal: signal as i32 }),
         }
     }
 

@@ -73,12 +73,10 @@ impl Clock for TokioClock {
 
     fn sleep_until(&self, until: Timestamp) -> Sleep {
         let clock = *self;
+        // The timer is made when it is awaited: it belongs to the runtime that polls it.
         Box::pin(async move {
-            loop {
-                let rest = until.since(clock.now());
-                if rest.is_zero() {
-                    return;
-                }
+            let rest = until.since(clock.now());
+            if !rest.is_zero() {
                 tokio::time::sleep(rest).await;
             }
         })

@@ -4,10 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{Backoff, Grace, Renewed, Timestamp, Ttl, lease, queue::Released};
 
-use super::{
-    Handle,
-    take_over::{lease_for, too_late},
-};
+use super::{Handle, take_over::lease_for};
 use crate::{
     AcquireError, Fault, FaultKind,
     context::Context,
@@ -38,7 +35,7 @@ pub(crate) async fn renew(
         match answer.unwrap_or_default().first() {
             Some(Renewed::Renewed { left, .. }) => {
                 let deadline = lease::deadline(sent, context.now(), *left, Grace::NONE);
-                return deadline.ok_or_else(|| failed(too_late()));
+                return deadline.ok_or_else(|| failed(renewed_too_late()));
             }
             Some(Renewed::Lost) => return Err(HandleError::Lost(place)),
             Some(Renewed::Unknown) | None => {}
@@ -103,6 +100,15 @@ impl Tries {
         context.clock.sleep_until(until).await;
         true
     }
+}
+
+/// What was renewed for so little that it is over by now.
+fn renewed_too_late() -> Fault {
+    Fault::new(
+        FaultKind::InDoubt,
+        "the store renewed it and answered so late that the lease was as good as over",
+        "renew it for longer, or see why the store is slow",
+    )
 }
 
 fn unanswered(what: &str) -> Fault {

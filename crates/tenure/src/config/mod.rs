@@ -33,6 +33,7 @@ use nearest::nearest;
 use pattern::Pattern;
 use table::Source;
 use tenure_core::{Defaults, Fault, LockName};
+pub use variables::VARIABLES;
 use variables::Variables;
 
 use crate::spelling::{absolute, is_path};

@@ -11,6 +11,24 @@ use super::{
 /// Gives a variable of the environment, if it is set to something.
 pub(super) type Variables<'v> = &'v dyn Fn(&str) -> Option<String>;
 
+/// The variables of the environment that a configuration is read from: whoever looks for spelling
+/// mistakes in an environment compares with these.
+///
+/// ```
+/// assert!(tenure::config::VARIABLES.contains(&"TENURE_STORE"));
+/// ```
+pub const VARIABLES: &[&str] = &[
+    "TENURE_CONFIG",
+    STORE,
+    "TENURE_TTL",
+    "TENURE_WAIT",
+    "TENURE_MAX_HOLD",
+    "TENURE_HOLD_AT_LEAST",
+    "TENURE_GRACE",
+    "TENURE_LABEL",
+    "TENURE_FAIR",
+];
+
 /// The variable that names a store.
 pub(super) const STORE: &str = "TENURE_STORE";
 

@@ -1,11 +1,11 @@
 //! The configuration: what goes before what, and each mistake with file, line and cure.
 
-use std::{fs, path::Path, time::Duration};
+use std::{cell::RefCell, collections::BTreeSet, fs, path::Path, time::Duration};
 
 use tempfile::tempdir;
 use tenure::{
     LockName, OpenError, Tenure,
-    config::{Config, ConfigError},
+    config::{Config, ConfigError, VARIABLES},
 };
 
 const FILE: &str = "/etc/tenure/config.toml";
@@ -118,6 +118,18 @@ async fn a_scheme_that_no_store_has_is_named_with_its_line() {
     };
     let said = mistake.to_string();
     assert!(said.contains(", line 2: no store is called \"reddis\"; use one of file:"), "{said}");
+}
+
+#[test]
+fn every_variable_that_is_read_is_listed() {
+    let asked = RefCell::new(BTreeSet::from(["TENURE_CONFIG".to_owned()]));
+    let note = |name: &str| {
+        asked.borrow_mut().insert(name.to_owned());
+        None
+    };
+    Config::parse(None, note).unwrap();
+    let listed: BTreeSet<_> = VARIABLES.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(*asked.borrow(), listed);
 }
 
 #[test]

@@ -7,11 +7,12 @@ use std::{
 
 use tenure_core::{DetachError, Guard, detached::Detached};
 
-use super::{Post, Terms, handles::Parked, told::acquired};
+use super::{Post, Terms, handles::DetachedHold, told::acquired};
 use crate::{Random, check::Holding, fault::Kind, sim::Limited};
 
 /// The lengths of their leases: short beside the time in which all must be free again.
 pub(super) const LEASES: &[u64] = &[60, 200, 500, 1_000, 2_000];
+
 /// Detaches `guard`, which was `valid`, and leaves the handle for whoever finds it.
 pub(super) async fn detach(
     post: &Post,
@@ -34,15 +35,15 @@ pub(super) async fn detach(
             let terms = Terms { ttl: lease, grace: Duration::ZERO, max_hold: None, ..*terms };
             let clock = post.clock.clone();
             let (hold, touches) = (OnceLock::new(), AtomicU64::new(0));
-            let parked = Parked { handle, terms, token, deadline, clock, hold, touches };
-            let parked = Arc::new(parked);
-            let weak = Arc::downgrade(&parked);
+            let left = DetachedHold { handle, terms, token, deadline, clock, hold, touches };
+            let left = Arc::new(left);
+            let weak = Arc::downgrade(&left);
             // The answer may have come so late that it is over.
-            if parked.is_held() {
+            if left.is_held() {
                 stage.check.detached();
                 let hold = acquired(post, &name, token, &terms, weak).await;
-                let _ = parked.hold.set(hold);
-                stage.handles.leave(parked);
+                let _ = left.hold.set(hold);
+                stage.handles.leave(left);
             }
         }
         Some(Err(DetachError::Lost(_))) => {

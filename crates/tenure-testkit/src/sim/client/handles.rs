@@ -12,11 +12,11 @@ const MOST: usize = 8;
 
 /// The handles that lie about, for whoever comes by.
 #[derive(Debug, Default)]
-pub(super) struct Handles(Mutex<Vec<Arc<Parked>>>);
+pub(super) struct Handles(Mutex<Vec<Arc<DetachedHold>>>);
 
 /// A detached hold, of which nobody hears anything.
 #[derive(Debug)]
-pub(super) struct Parked {
+pub(super) struct DetachedHold {
     pub(super) handle: Handle,
     pub(super) terms: Terms,
     pub(super) token: Token,
@@ -28,7 +28,7 @@ pub(super) struct Parked {
     pub(super) touches: AtomicU64,
 }
 
-impl Holding for Parked {
+impl Holding for DetachedHold {
     fn is_held(&self) -> bool {
         self.clock.now() < self.deadline
     }
@@ -39,16 +39,16 @@ impl Holding for Parked {
 }
 
 impl Handles {
-    pub(super) fn leave(&self, parked: Arc<Parked>) {
+    pub(super) fn leave(&self, detached: Arc<DetachedHold>) {
         let mut handles = self.lock();
         if handles.len() == MOST {
             handles.remove(0);
         }
-        handles.push(parked);
+        handles.push(detached);
     }
 
     /// One of them. It may stay for others to find.
-    pub(super) fn find(&self, random: &mut Random) -> Option<Arc<Parked>> {
+    pub(super) fn find(&self, random: &mut Random) -> Option<Arc<DetachedHold>> {
         let mut handles = self.lock();
         let index = usize::try_from(random.below(handles.len().max(1) as u64)).unwrap_or(0);
         let found = handles.get(index)?.clone();
@@ -58,7 +58,7 @@ impl Handles {
         Some(found)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Parked>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<DetachedHold>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

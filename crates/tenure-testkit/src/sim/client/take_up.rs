@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use tenure_core::{HandleError, Timestamp};
 
-use super::{Post, detached::LEASES, handles::Parked, hold};
+use super::{Post, detached::LEASES, handles::DetachedHold, hold};
 use crate::{Random, fault::Kind, sim::Limited};
 
 /// Does something with a handle that lies about, if there is one and this task looks for one. Whether
@@ -14,43 +14,43 @@ pub async fn take_up(post: &Post, random: &mut Random) -> bool {
     if !random.happens(250) {
         return false;
     }
-    let Some(parked) = stage.handles.find(random) else { return false };
+    let Some(detached) = stage.handles.find(random) else { return false };
     match random.below(10) {
-        0..=1 => renew(post, &parked, random).await,
-        2 => release(post, &parked, random).await,
-        _ => attach(post, &parked, random).await,
+        0..=1 => renew(post, &detached, random).await,
+        2 => release(post, &detached, random).await,
+        _ => attach(post, &detached, random).await,
     }
     true
 }
 
-async fn renew(post: &Post, parked: &Parked, random: &mut Random) {
+async fn renew(post: &Post, detached: &DetachedHold, random: &mut Random) {
     let lease = Duration::from_millis(*random.choose(LEASES));
     let lease = lease.min(post.stage.habits.longest_detached);
-    post.note(&format!("renews the detached {}", parked.token));
-    let renewed = post.tenure.renew_detached(&parked.handle, lease).await;
+    post.note(&format!("renews the detached {}", detached.token));
+    let renewed = post.tenure.renew_detached(&detached.handle, lease).await;
     if matches!(renewed, Err(HandleError::Lost(_))) {
-        lost(post, parked, 0, Timestamp::NEVER);
+        lost(post, detached, 0, Timestamp::NEVER);
     }
 }
 
-async fn release(post: &Post, parked: &Parked, random: &mut Random) {
+async fn release(post: &Post, detached: &DetachedHold, random: &mut Random) {
     let polls = post.stage.habits.release_polls;
-    touch(post, parked);
-    post.note(&format!("releases the detached {}", parked.token));
+    touch(post, detached);
+    post.note(&format!("releases the detached {}", detached.token));
     let cut = random.happens(post.stage.habits.drops).then(|| random.below(polls));
-    let releasing = Box::pin(post.tenure.release_detached(&parked.handle));
+    let releasing = Box::pin(post.tenure.release_detached(&detached.handle));
     if let Some(Err(HandleError::Lost(_))) = Limited::new(releasing, cut).await {
-        lost(post, parked, 1, Timestamp::NEVER);
+        lost(post, detached, 1, Timestamp::NEVER);
     }
 }
 
-async fn attach(post: &Post, parked: &Parked, random: &mut Random) {
+async fn attach(post: &Post, detached: &DetachedHold, random: &mut Random) {
     let (stage, habits) = (&post.stage, &post.stage.habits);
-    let mut terms = parked.terms;
-    touch(post, parked);
+    let mut terms = detached.terms;
+    touch(post, detached);
     terms.max_hold = random.happens(100).then(|| Duration::from_millis(150));
-    post.note(&format!("attaches the detached {}", parked.token));
-    let attaching = post.tenure.attach(&parked.handle).ttl(terms.ttl).label(post.label());
+    post.note(&format!("attaches the detached {}", detached.token));
+    let attaching = post.tenure.attach(&detached.handle).ttl(terms.ttl).label(post.label());
     let attaching = match terms.max_hold {
         Some(longest) => attaching.max_hold(longest),
         None => attaching,
@@ -62,29 +62,29 @@ async fn attach(post: &Post, parked: &Parked, random: &mut Random) {
     match Limited::new(attaching, cut).await {
         None => stage.tally.count(Kind::AttachDropped),
         Some(Ok(guard)) => {
-            stage.check.attached(parked.token, guard.token());
+            stage.check.attached(detached.token, guard.token());
             Box::pin(hold(post, guard, &terms, random)).await;
         }
-        Some(Err(HandleError::Lost(_))) => lost(post, parked, 1, until),
+        Some(Err(HandleError::Lost(_))) => lost(post, detached, 1, until),
         Some(Err(_)) => post.note("is in doubt about what it attaches"),
     }
 }
 
 /// From now on the detached hold may be in other hands.
-fn touch(post: &Post, parked: &Parked) {
-    if let Some(hold) = parked.hold.get() {
+fn touch(post: &Post, detached: &DetachedHold) {
+    if let Some(hold) = detached.hold.get() {
         post.stage.check.ended(*hold);
     }
-    parked.touches.fetch_add(1, Ordering::Relaxed);
+    detached.touches.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Somebody was told that a detached hold is lost. That is wrong if nobody has touched it but the one
 /// who is told, `own` times, and it is over neither by itself nor by what may have become of its touch,
 /// at `until`.
-fn lost(post: &Post, parked: &Parked, own: u64, until: Timestamp) {
+fn lost(post: &Post, detached: &DetachedHold, own: u64, until: Timestamp) {
     post.note("is told that it is lost");
-    if parked.touches.load(Ordering::Relaxed) == own && !post.stage.habits.unseen_losses {
-        let deadline = parked.clock.true_at(parked.deadline);
-        post.stage.check.release_lost(parked.token, deadline.min(until));
+    if detached.touches.load(Ordering::Relaxed) == own && !post.stage.habits.unseen_losses {
+        let deadline = detached.clock.true_at(detached.deadline);
+        post.stage.check.release_lost(detached.token, deadline.min(until));
     }
 }
