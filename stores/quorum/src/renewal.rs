@@ -118,9 +118,9 @@ impl QuorumStore {
         match result {
             // Its release is under way, and has to find what is there.
             Renewed::Lost if hold.held.is_some() && !holds.is_held(hold.attempt) => {}
-            // A hold that this process does not know is not its own to take back: it may be changing hands
-            // just now.
-            Renewed::Lost if hold.held.is_none() => {}
+            // A detached hold, or one that this process does not know, is not its own to take back: it may be
+            // changing hands just now. Its lease ends what is left of it.
+            Renewed::Lost if hold.held.as_ref().is_none_or(|held| held.detached) => {}
             Renewed::Lost => {
                 let now = self.shared.options.now();
                 let late = holds.releasing(&hold.attempt.of(), Duration::ZERO, now).late;

@@ -510,30 +510,33 @@ async fn what_some_refuse_for_good_is_in_doubt_until_a_majority_does() {
     }
 }
 
-/// Another process may ask for more time just then.
+/// Another process may ask for more time just then, also the one that the hold comes from.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_takes_nothing_from_a_hold_that_is_changing_hands() {
-    let later = Faults { request_late: 1_000, delay: Duration::from_millis(400), ..calm() };
-    let drill = Drill::new(3).await;
-    let first = drill.client();
-    lock(&first.quorum, 1).await;
-    taken(&first.quorum, &detaching(1, 2)).await.unwrap();
-    drill.stores[2].evict(&name("a")).await.unwrap();
-    let (heir, other) = (drill.client_with_late_calls(), drill.client());
-    for client in [&heir, &other] {
-        assert_eq!(taken(&client.quorum, &over(8, 9)).await, None, "nobody has it");
-    }
-    on(&heir, &[1], later);
-    let over = over(2, 3);
-    let renewing = async {
-        while holders(&drill.stores).await[0] != ["owner 3"] {
-            drill.pass(Duration::from_millis(1)).await;
+    for whose in ["the first", "another"] {
+        let later = Faults { request_late: 1_000, delay: Duration::from_millis(400), ..calm() };
+        let drill = Drill::new(3).await;
+        let first = drill.client();
+        lock(&first.quorum, 1).await;
+        taken(&first.quorum, &detaching(1, 2)).await.unwrap();
+        drill.stores[2].evict(&name("a")).await.unwrap();
+        let (heir, other) = (drill.client_with_late_calls(), drill.client());
+        for client in [&heir, &other] {
+            assert_eq!(taken(&client.quorum, &over(8, 9)).await, None, "nobody has it");
         }
-        let seen = holders(&drill.stores).await;
-        (seen, renew(&other.quorum, 2).await)
-    };
-    let (taken, (seen, renewed)) = tokio::join!(taken(&heir.quorum, &over), renewing);
-    assert_eq!(seen[..2], [["owner 3"], ["owner 2"]], "the second member was not late");
-    assert_eq!(renewed, Renewed::Lost);
-    assert!(taken.is_some(), "a renewal released what the heir was about to get");
+        on(&heir, &[1], later);
+        let over = over(2, 3);
+        let renews = if whose == "another" { &other } else { &first };
+        let renewing = async {
+            while holders(&drill.stores).await[0] != ["owner 3"] {
+                drill.pass(Duration::from_millis(1)).await;
+            }
+            let seen = holders(&drill.stores).await;
+            (seen, renew(&renews.quorum, 2).await)
+        };
+        let (taken, (seen, renewed)) = tokio::join!(taken(&heir.quorum, &over), renewing);
+        assert_eq!(seen[..2], [["owner 3"], ["owner 2"]], "the second member was not late");
+        assert_eq!(renewed, Renewed::Lost);
+        assert!(taken.is_some(), "a renewal by {whose} released what the heir was about to get");
+    }
 }
