@@ -1,4 +1,5 @@
-//! Waiting for whichever comes first. The only place that chooses between futures.
+//! Waiting for whichever comes first. The only place that chooses between futures, and each call to a
+//! store goes through it.
 
 use std::future::Future;
 
@@ -8,7 +9,7 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use crate::{Clock, Wakeups};
+use crate::{Clock, Wakeups, within_runtime};
 
 /// What `future` gives if it does so before `until`.
 pub(crate) async fn before<F>(clock: &dyn Clock, until: Timestamp, future: F) -> Option<F::Output>
@@ -17,11 +18,11 @@ where
     F::Output: Send,
 {
     if until == Timestamp::NEVER {
-        return Some(future.await);
+        return Some(within_runtime(future).await);
     }
     tokio::select! {
         biased;
-        output = future => Some(output),
+        output = within_runtime(future) => Some(output),
         // Most futures are ready at once, and then no timer is made.
         () = async { clock.sleep_until(until).await } => None,
     }
@@ -40,7 +41,7 @@ where
 {
     tokio::select! {
         biased;
-        output = future => Some(output),
+        output = within_runtime(future) => Some(output),
         () = async {
             waits();
             clock.sleep_until(until).await;

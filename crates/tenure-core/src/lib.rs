@@ -18,6 +18,7 @@ mod local;
 mod names;
 pub mod observe;
 mod options;
+mod runtime;
 pub mod store;
 mod tenure;
 
@@ -35,6 +36,7 @@ pub use kinds::{
 };
 pub use names::{LockName, NameError};
 pub use options::{Busy, Defaults};
+pub use runtime::within_runtime;
 pub use store::{
     Store,
     evictions::{Eviction, Evictions},

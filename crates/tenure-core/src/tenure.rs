@@ -10,12 +10,13 @@ use crate::{
     context::Context,
     detached::{self, Attach},
     driver::before,
-    engine::{self, Agenda, Engine, Slots},
+    engine::{Agenda, Engine, Slots},
     error::{HandleError, ShutdownError},
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     local::Queues,
     observe::Observer,
     options::{Defaults, DefaultsOf},
+    runtime,
 };
 use tenure_proto::Timestamp;
 
@@ -278,7 +279,7 @@ impl TenureBuilder {
             engine.await;
             drop(running);
         };
-        if let Err(error) = engine::spawn(engine) {
+        if let Err(error) = runtime::spawn(engine) {
             tracing::error!(%error, "tenure's own thread cannot be started; nothing is acquired");
             tenure.acquirer.context.slots.close();
         }

@@ -22,6 +22,13 @@
 //!
 //! Programs without `async` use [`blocking`].
 //!
+//! # Runtime
+//!
+//! Locks work on any executor. On tokio they use the runtime that they are asked in, which has to have
+//! timers and I/O (`enable_all`, as `#[tokio::main]` has). Elsewhere a thread of tenure's own keeps the time
+//! and the connections. That thread renews what is held in either case. A program needs the crate tokio
+//! only if it is written for it.
+//!
 //! # Features
 //!
 //! | feature | default | what it adds |

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use tenure_core::{Fault, MemoryStore, Store, TenureBuilder};
+use tenure_core::{Fault, MemoryStore, Store, TenureBuilder, within_runtime};
 
 use crate::{
     spelling::mistake,
@@ -78,8 +78,8 @@ impl Tenure {
         let store = match scheme {
             "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
             "" | "file" => embedded(rest),
-            "redis" | "rediss" | "unix" => redis(url).await,
-            "quorum" => quorum(rest).await,
+            "redis" | "rediss" | "unix" => within_runtime(redis(url)).await,
+            "quorum" => within_runtime(quorum(rest)).await,
             _ => {
                 let scheme = scheme.to_owned();
                 return Err(OpenError::UnknownScheme { scheme, known: known() });

@@ -6,6 +6,7 @@ use nix::time::{ClockId, clock_gettime};
 use tenure_proto::Timestamp;
 
 use super::{Clock, Sleep};
+use crate::within_runtime;
 
 /// No single pause of a timer is longer: timers stand still while the machine is suspended.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -43,7 +44,7 @@ impl Clock for SystemClock {
 
     fn sleep_until(&self, until: Timestamp) -> Sleep {
         let clock = *self;
-        Box::pin(async move {
+        Box::pin(within_runtime(async move {
             loop {
                 let rest = until.since(clock.now());
                 if rest.is_zero() {
@@ -58,7 +59,7 @@ impl Clock for SystemClock {
                     in_real_time(rest).await;
                 }
             }
-        })
+        }))
     }
 }
 

@@ -7,7 +7,6 @@
 mod agenda;
 mod slots;
 mod take_back;
-mod thread;
 
 use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -16,7 +15,6 @@ use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
 pub(crate) use take_back::TakeBack;
 use tenure_proto::{Renewed, Timestamp, hold::HINT_GAP};
-pub(crate) use thread::spawn;
 use tokio::sync::Notify;
 
 use crate::{

@@ -3,6 +3,7 @@
 #![cfg(all(unix, feature = "config", feature = "embedded"))]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
+mod any_executor;
 mod blocking;
 mod blocking_kinds;
 mod blocking_losses;
