@@ -1,6 +1,6 @@
 //! What can go wrong between tenure and a store.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, sync::Arc};
 
 /// Whether a failed call may have taken effect, and whether it helps to try again (promise S9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +25,12 @@ pub enum FaultKind {
 /// Its text tells what the system or the server said of it, too, so no error that carries a fault names
 /// that as its source again. The texts never hold a password. The name of the lock and the store are
 /// added by who reports it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fault {
     kind: FaultKind,
     what: String,
     cure: String,
-    cause: Option<Box<dyn Error + Send + Sync>>,
+    cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl Fault {
@@ -42,7 +42,7 @@ impl Fault {
     /// The same with the error that caused it.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        self.cause = Some(cause.into());
+        self.cause = Some(Arc::from(cause.into()));
         self
     }
 

@@ -1,14 +1,69 @@
 //! News on its way from a future to the thread that waits for it.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex, MutexGuard, PoisonError,
     mpsc::{Receiver, SyncSender, sync_channel},
 };
 
-use tenure_core::Busy;
+use tenure_core::{Busy, Fault};
 
-/// Where an acquisition leaves that the lock is busy.
-pub(super) type Post = Box<dyn Fn(&Busy) + Send + Sync>;
+/// Who wants to know what a wait is for.
+#[derive(Clone, Default)]
+pub(super) struct Listener {
+    /// That the lock is busy.
+    pub(super) on_busy: Option<Arc<dyn Fn(&Busy) + Send + Sync>>,
+    /// That the store is away.
+    pub(super) on_away: Option<Arc<dyn Fn(&Fault) + Send + Sync>>,
+}
+
+impl Listener {
+    pub(super) fn is_somebody(&self) -> bool {
+        self.on_busy.is_some() || self.on_away.is_some()
+    }
+
+    fn hear(&self, news: News) {
+        if let (Some(busy), Some(tell)) = (news.busy, &self.on_busy) {
+            tell(&busy);
+        }
+        if let (Some(fault), Some(tell)) = (news.away, &self.on_away) {
+            tell(&fault);
+        }
+    }
+}
+
+/// What was not heard yet.
+#[derive(Default)]
+struct News {
+    busy: Option<Busy>,
+    away: Option<Fault>,
+}
+
+/// Where an acquisition leaves news.
+#[derive(Clone)]
+pub(super) struct Post {
+    unheard: Arc<Mutex<News>>,
+    ring: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Post {
+    pub(super) fn busy(&self, busy: &Busy) {
+        self.leave(|unheard| unheard.busy = Some(busy.clone()));
+    }
+
+    pub(super) fn away(&self, fault: &Fault) {
+        self.leave(|unheard| unheard.away = Some(fault.clone()));
+    }
+
+    fn leave(&self, news: impl FnOnce(&mut News)) {
+        let mut unheard = lock(&self.unheard);
+        let rung = unheard.busy.is_some() || unheard.away.is_some();
+        news(&mut unheard);
+        drop(unheard);
+        if !rung {
+            (self.ring)();
+        }
+    }
+}
 
 /// What reaches the caller's thread.
 pub(super) enum Message<T> {
@@ -20,7 +75,7 @@ pub(super) enum Message<T> {
 
 /// The caller's end: the latest news, and at last the outcome.
 pub(super) struct Inbox<T> {
-    latest: Arc<Mutex<Option<Busy>>>,
+    unheard: Arc<Mutex<News>>,
     messages: Receiver<Message<T>>,
 }
 
@@ -28,30 +83,29 @@ pub(super) struct Inbox<T> {
 /// message at most says that there is news, and one that all is over.
 pub(super) fn channel<T: Send + 'static>() -> (Post, SyncSender<Message<T>>, Inbox<T>) {
     let (sender, messages) = sync_channel(2);
-    let latest = Arc::new(Mutex::new(None));
-    let (place, ring) = (latest.clone(), sender.clone());
-    let post = move |busy: &Busy| {
-        let unheard = place.lock().unwrap_or_else(PoisonError::into_inner).replace(busy.clone());
-        if unheard.is_none() {
-            // A caller that waits no longer does not want it.
-            let _ = ring.try_send(Message::News);
-        }
-    };
-    (Box::new(post), sender, Inbox { latest, messages })
+    let unheard = Arc::new(Mutex::default());
+    let ring = sender.clone();
+    // A caller that waits no longer does not want it.
+    let ring = Arc::new(move || drop(ring.try_send(Message::News)));
+    (Post { unheard: unheard.clone(), ring }, sender, Inbox { unheard, messages })
 }
 
 impl<T> Inbox<T> {
     /// Blocks until the outcome is there, and tells all news until then; nothing if neither will
     /// come.
-    pub(super) fn receive(&self, tell: &dyn Fn(&Busy)) -> Option<T> {
+    pub(super) fn receive(&self, listener: &Listener) -> Option<T> {
         loop {
             match self.messages.recv().ok()? {
                 Message::Outcome(outcome) => return Some(outcome),
                 Message::News => {
-                    let news = self.latest.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    news.iter().for_each(tell);
+                    let news = std::mem::take(&mut *lock(&self.unheard));
+                    listener.hear(news);
                 }
             }
         }
     }
+}
+
+fn lock(news: &Mutex<News>) -> MutexGuard<'_, News> {
+    news.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,6 +6,7 @@ use tenure_core::{ShutdownError, Store};
 
 use super::{
     All, Election, Latch, Mutex, RwLock, Semaphore,
+    news::Listener,
     thread::{Thread, forked},
     waiting::Home,
 };
@@ -163,6 +164,6 @@ impl Tenure {
 
     fn home(&self, name: &str) -> Home {
         let tenure = self.tenure.clone();
-        Home { tenure, thread: self.thread, name: name.into(), on_busy: None }
+        Home { tenure, thread: self.thread, name: name.into(), listener: Listener::default() }
     }
 }

@@ -18,13 +18,12 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use tenure_core::Busy;
 use tokio::{
     runtime::{Builder, Handle, RuntimeFlavor, worker_index},
     task::{AbortHandle, block_in_place},
 };
 
-use super::news::{Message, Post, channel};
+use super::news::{Listener, Message, Post, channel};
 
 static THREAD: OnceLock<Thread> = OnceLock::new();
 
@@ -87,11 +86,11 @@ impl Thread {
         self.finish(future, done, || receive(&outcome, limit))
     }
 
-    /// As [`Thread::wait_for`], and calls `tell` in the caller with what the future leaves in the
+    /// As [`Thread::wait_for`], and tells `listener` in the caller what the future leaves in the
     /// `Post` that it is made with.
     pub(super) fn wait_telling<F>(
         &self,
-        tell: &dyn Fn(&Busy),
+        listener: &Listener,
         asking: impl FnOnce(Post) -> F,
     ) -> Option<F::Output>
     where
@@ -107,7 +106,7 @@ impl Thread {
             return Some(output);
         }
         let done = move |outcome| drop(sender.send(Message::Outcome(outcome)));
-        self.finish(future, done, || inbox.receive(tell))
+        self.finish(future, done, || inbox.receive(listener))
     }
 
     /// Lets our thread finish `future`, and the caller wait for that in `receive`. However the

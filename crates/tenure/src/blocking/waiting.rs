@@ -7,12 +7,16 @@ use std::{
 };
 
 use tenure_core::{
-    AcquireError, Busy, Fault, FaultKind, LockName, LookError, NameError,
+    AcquireError, Fault, FaultKind, LockName, LookError, NameError,
     error::{Place, Trouble},
     kinds::{AllLock, Lock, ReentrantLock},
 };
 
-use super::{guard::Guard, news::Post, thread::Thread};
+use super::{
+    guard::Guard,
+    news::{Listener, Post},
+    thread::Thread,
+};
 
 /// Where a handle comes from: what it needs to block, and to say so if it cannot.
 #[derive(Clone)]
@@ -20,12 +24,8 @@ pub(super) struct Home {
     pub(super) tenure: crate::Tenure,
     pub(super) thread: &'static Thread,
     pub(super) name: Arc<str>,
-    /// Who wants to know that the lock is busy.
-    pub(super) on_busy: Option<OnBusy>,
+    pub(super) listener: Listener,
 }
-
-/// A callback for [`Busy`] answers.
-pub(super) type OnBusy = Arc<dyn Fn(&Busy) + Send + Sync>;
 
 impl Home {
     /// Blocks until the lock is acquired.
@@ -38,16 +38,18 @@ impl Home {
         Ok(Guard::new(self.lock(lock)?.into(), self.thread))
     }
 
-    /// Blocks until what is asked for is acquired, and tells meanwhile that it is busy.
+    /// Blocks until what is asked for is acquired, and tells meanwhile what it waits for.
     pub(super) fn lock<L, T>(&self, lock: L) -> Result<T, AcquireError>
     where
         L: Telling<Output = Result<T, AcquireError>>,
         L::IntoFuture: Send + 'static,
         T: Send,
     {
-        let Some(tell) = &self.on_busy else { return self.wait(lock.into_future()) };
+        if !self.listener.is_somebody() {
+            return self.wait(lock.into_future());
+        }
         let telling = |post: Post| lock.telling(post).into_future();
-        self.acquired(self.thread.wait_telling(&**tell, telling))
+        self.acquired(self.thread.wait_telling(&self.listener, telling))
     }
 
     /// Blocks until it is known whether the lock is acquired.
@@ -111,19 +113,22 @@ where
     Self: IntoFuture,
 {
     fn telling(self, post: Post) -> Self {
-        self.on_busy(post)
+        let away = post.clone();
+        self.on_busy(move |busy| post.busy(busy)).on_away(move |fault| away.away(fault))
     }
 }
 
 impl Telling for AllLock {
     fn telling(self, post: Post) -> Self {
-        self.on_busy(post)
+        let away = post.clone();
+        self.on_busy(move |busy| post.busy(busy)).on_away(move |fault| away.away(fault))
     }
 }
 
 impl Telling for ReentrantLock {
     fn telling(self, post: Post) -> Self {
-        self.on_busy(post)
+        let away = post.clone();
+        self.on_busy(move |busy| post.busy(busy)).on_away(move |fault| away.away(fault))
     }
 }
 

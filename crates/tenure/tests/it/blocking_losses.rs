@@ -70,7 +70,7 @@ fn readers_share_and_a_writer_becomes_one_of_them() {
 }
 
 /// Nothing goes wrong.
-const GOOD: Faults = Faults {
+pub(crate) const GOOD: Faults = Faults {
     refused: 0,
     request_lost: 0,
     reply_lost: 0,
@@ -83,7 +83,7 @@ const GOOD: Faults = Faults {
 };
 
 /// A store whose answers can be made to stay away, and the same without that.
-fn unreliable() -> (Tenure, Unreliable, MemoryStore) {
+pub(crate) fn unreliable() -> (Tenure, Unreliable, MemoryStore) {
     let memory = MemoryStore::new();
     let store = Unreliable::new(
         Arc::new(memory.clone()),

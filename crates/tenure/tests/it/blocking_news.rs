@@ -12,11 +12,16 @@ use std::{
 };
 
 use tenure::{
-    AcquireError, Leader, LookError, MemoryStore, Store,
+    AcquireError, Fault, FaultKind, Leader, LookError, MemoryStore, Store,
     blocking::{Guard, Tenure, scope},
 };
+use tenure_testkit::fault::Faults;
 
-use crate::{blocking::assert_all_released, child::PATIENCE};
+use crate::{
+    blocking::assert_all_released,
+    blocking_losses::{GOOD, unreliable},
+    child::PATIENCE,
+};
 
 /// Two clients of one store, of which the first holds `name`.
 fn held_by_another(name: &str) -> (Guard, Tenure, MemoryStore) {
@@ -54,6 +59,29 @@ fn whoever_waits_is_told_who_is_in_the_way_whatever_it_waits_for() {
     is_told(|tenure, tell| tenure.all(["a", "b"]).wait(PATIENCE).on_busy(tell).lock().map(drop));
     is_told(|tenure, tell| {
         let lock = tenure.mutex("a").wait(PATIENCE).on_busy(tell).reentrant();
+        scope(|| lock.lock().map(drop))
+    });
+}
+
+#[test]
+fn whoever_waits_is_told_on_its_own_thread_that_the_store_is_away() {
+    type Tell = Box<dyn Fn(&Fault) + Send + Sync>;
+    let is_told = |take: fn(&Tenure, Tell) -> Result<(), AcquireError>| {
+        let (tenure, store, _) = unreliable();
+        store.set_faults(Faults { refused: 1000, ..GOOD });
+        let caller = thread::current().id();
+        let tell = move |fault: &Fault| {
+            assert_eq!(fault.kind(), FaultKind::Unreachable);
+            assert_eq!(thread::current().id(), caller);
+            store.set_faults(GOOD);
+        };
+        take(&tenure, Box::new(tell)).unwrap();
+        assert_all_released(&tenure);
+    };
+    is_told(|tenure, tell| tenure.mutex("a").wait(PATIENCE).on_away(tell).lock().map(drop));
+    is_told(|tenure, tell| tenure.all(["a", "b"]).wait(PATIENCE).on_away(tell).lock().map(drop));
+    is_told(|tenure, tell| {
+        let lock = tenure.mutex("a").wait(PATIENCE).on_away(tell).reentrant();
         scope(|| lock.lock().map(drop))
     });
 }

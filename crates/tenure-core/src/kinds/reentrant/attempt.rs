@@ -19,7 +19,7 @@ use super::{
     scope::{Key, Scope, SharedHold, Stay},
 };
 use crate::{
-    AcquireError, Busy, NameError,
+    AcquireError, Busy, Fault, NameError,
     acquire::timed_out,
     driver::before,
     kinds::target::Target,
@@ -156,6 +156,13 @@ impl ReentrantLock {
     /// this process are in the way, and each time the store answers that it is busy.
     pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
         self.attempt.options().on_busy = Some(Arc::new(tell));
+        self
+    }
+
+    /// Calls `tell` with what is wrong when the store fails and the wait goes on all the same: once
+    /// until the store answers again.
+    pub fn on_away(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
+        self.attempt.options().on_away = Some(Arc::new(tell));
         self
     }
 }
