@@ -13,7 +13,7 @@ use crate::{
     engine::{Agenda, Refusal, Slot, Slots},
     error::{Lost, Place},
     observe::Observer,
-    options::{DefaultsOf, Options, Settings, shortened},
+    options::{Defaults, DefaultsOf, Options, Settings, shortened},
 };
 
 /// The claim window inside the process where the store has none.
@@ -59,6 +59,11 @@ impl Context {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// What an acquisition of `name` uses where it says nothing.
+    pub(crate) fn defaults_of(&self, name: &LockName) -> Defaults {
+        self.defaults.of(name).unwrap_or_default()
     }
 
     /// What an acquisition of `name` works with: `options`, and defaults where they say nothing.

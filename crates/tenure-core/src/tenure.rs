@@ -129,6 +129,12 @@ impl Tenure {
         Attach::new(&self.acquirer.context, handle)
     }
 
+    /// What locks called `name` use where nothing else is said: see [`TenureBuilder::defaults`].
+    #[must_use]
+    pub fn defaults_of(&self, name: &LockName) -> Defaults {
+        self.acquirer.context.defaults_of(name)
+    }
+
     /// Sees that the detached hold of `handle` lasts for `lease` from now on, at least: 10 ms to 24 h.
     /// Never shortens it. Says until when it may be counted on, on the clock of this [`Tenure`].
     ///

@@ -79,6 +79,10 @@ impl Args {
             "name" => self.name = Some(fixed_name(text(argument, input)?)?),
             "key" => self.key = Some(text(argument, input)?),
             "kind" => self.kind = kind(argument, input)?,
+            "wait" if is_endless(input) => {
+                let _forever: Ident = value(argument, input)?;
+                self.setters.extend(quote!(.wait(::core::time::Duration::MAX)));
+            }
             "ttl" | "wait" | "max_hold" | "hold_at_least" | "grace" => {
                 let length = length::parse(&word, &text(argument, input)?)?;
                 self.setters.extend(quote!(.#argument(#length)));
@@ -102,6 +106,11 @@ impl Args {
         }
         Ok(())
     }
+}
+
+fn is_endless(input: ParseStream<'_>) -> bool {
+    let given = input.fork();
+    given.parse::<Token![=]>().is_ok() && given.parse::<Ident>().is_ok_and(|word| word == "forever")
 }
 
 fn value<T: Parse>(argument: &Ident, input: ParseStream<'_>) -> Result<T> {

@@ -10,7 +10,7 @@ use syn::{
 use crate::{
     args::{Args, Kind},
     function::{Form, Function, output_span},
-    key,
+    hold, key,
 };
 
 /// Locks `function` as `args` say.
@@ -23,7 +23,6 @@ pub(crate) fn expand(args: &Args, mut function: Function) -> Result<TokenStream>
     let named = nameable(output.clone());
     // What the function gives back is where most errors about it belong.
     let span = Span::mixed_site().located_at(output_span(&function));
-    let plan = plan(args, &function.parameters())?;
     let blocking = matches!(function.form, Form::Blocking);
     let runner = match (args.skips, blocking) {
         (false, false) => quote_spanned!(span=> or_fail),
@@ -31,18 +30,21 @@ pub(crate) fn expand(args: &Args, mut function: Function) -> Result<TokenStream>
         (true, false) => quote_spanned!(span=> or_skip),
         (true, true) => quote_spanned!(span=> or_skip_blocking),
     };
+    let hold = hold::take(&mut function.item)?;
+    let plan = plan(args, &function.parameters())?;
     let work = function.work()?;
     let body = std::mem::take(&mut work.stmts);
     // Of mixed site, so that the body does not see it.
     let never = syn::Ident::new("never", Span::mixed_site());
     let work_done = if blocking {
-        quote_spanned!(span=> move || -> #named { #(#body)* })
+        quote_spanned!(span=> move || -> #named { #hold #(#body)* })
     } else {
         // The type is said, for `?` and `return` to know it.
         quote_spanned!(span=> async move {
             if let ::core::option::Option::Some(#never) = ::core::option::Option::None::<#named> {
                 return #never;
             }
+            #hold
             #(#body)*
         })
     };

@@ -4,6 +4,7 @@
 mod args;
 mod expand;
 mod function;
+mod hold;
 mod key;
 mod length;
 
@@ -23,7 +24,7 @@ pub fn locked(args: TokenStream, item: TokenStream) -> TokenStream {
     expanded
         .unwrap_or_else(|error| {
             // With the function, so that there is one error for one mistake.
-            let error = error.into_compile_error();
+            let (error, item) = (error.into_compile_error(), hold::unmarked(item));
             quote!(#error #item)
         })
         .into()

@@ -55,10 +55,14 @@ impl DefaultsOf {
         Self(Some(Arc::new(find)))
     }
 
+    /// Those of the lock called `name`, if anybody chose some.
+    pub(crate) fn of(&self, name: &LockName) -> Option<Defaults> {
+        self.0.as_ref().map(|find| find(name))
+    }
+
     /// `options`, and the defaults of `name` for what they leave open.
     pub(crate) fn complete(&self, name: &LockName, mut options: Options) -> Options {
-        let Some(find) = &self.0 else { return options };
-        let defaults = find(name);
+        let Some(defaults) = self.of(name) else { return options };
         options.ttl = options.ttl.or(defaults.ttl);
         options.wait = options.wait.or(defaults.wait);
         options.max_hold = options.max_hold.or(defaults.max_hold);

@@ -5,6 +5,7 @@
 mod async_fn;
 mod blocking_fn;
 mod busy;
+mod holds;
 mod keys;
 mod kinds;
 mod leaving;
@@ -14,3 +15,4 @@ mod nesting;
 mod scene;
 mod shapes;
 mod stores;
+mod waiting;

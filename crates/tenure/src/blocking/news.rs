@@ -7,13 +7,16 @@ use std::sync::{
 
 use tenure_core::{Busy, Fault};
 
+/// Is told of something while its caller waits.
+type Tell<T> = Arc<dyn Fn(&T) + Send + Sync>;
+
 /// Who wants to know what a wait is for.
 #[derive(Clone, Default)]
 pub(super) struct Listener {
     /// That the lock is busy.
-    pub(super) on_busy: Option<Arc<dyn Fn(&Busy) + Send + Sync>>,
+    pub(super) on_busy: Option<Tell<Busy>>,
     /// That the store is away.
-    pub(super) on_away: Option<Arc<dyn Fn(&Fault) + Send + Sync>>,
+    pub(super) on_away: Option<Tell<Fault>>,
 }
 
 impl Listener {

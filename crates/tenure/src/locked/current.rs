@@ -15,15 +15,20 @@ tokio::task_local! {
 }
 
 /// The hold of the innermost [`#[locked]`](crate::locked) function that the caller runs in; `None`
-/// outside of one, and in a task that it spawned.
+/// outside of one, and in a task that it spawned. The function itself can have it as a parameter,
+/// `#[hold] hold: &tenure::Current`.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// # let store = tenure::Tenure::open("memory:").await?;
 /// #[tenure::locked(key = "order:{order}", store = store)]
 /// async fn pay(store: &tenure::Tenure, order: u64) -> Result<(), tenure::AnyError> {
+///     write_off(order)
+/// }
+///
+/// fn write_off(order: u64) -> Result<(), tenure::AnyError> {
 ///     if let Some(hold) = tenure::current() {
-///         println!("paying under token {}", hold.check()?);
+///         println!("writing off {order} under token {}", hold.check()?);
 ///     }
 ///     Ok(())
 /// }
@@ -35,6 +40,12 @@ tokio::task_local! {
 #[must_use]
 pub fn current() -> Option<Current> {
     CURRENT.try_with(Current::clone).ok()
+}
+
+/// The hold of the function that `#[locked]` writes this into: it is always inside of one.
+#[must_use]
+pub fn hold() -> Current {
+    CURRENT.with(Current::clone)
 }
 
 /// The hold of a locked function, for the function itself to see. It does not prolong the hold.

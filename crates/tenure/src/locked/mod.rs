@@ -7,7 +7,7 @@ mod outcome;
 mod plan;
 mod run;
 
-pub use current::{Current, current};
+pub use current::{Current, current, hold};
 pub use default::{DefaultIsSet, set_default};
 pub use error::LockedError;
 pub use outcome::{CanFail, CanSkip, FromLocked};

@@ -10,6 +10,10 @@ use tenure_core::{
 
 use super::{current::Hold, default};
 
+/// How long a locked function waits where neither it nor the configuration says so. Callers of a handler
+/// would pile up behind one that hangs.
+const WAIT: Duration = Duration::from_secs(30);
+
 /// Which kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -108,7 +112,7 @@ impl Plan {
         self
     }
 
-    /// See [`Mutex::wait`](crate::Mutex::wait).
+    /// See [`Mutex::wait`](crate::Mutex::wait). [`Duration::MAX`] has no end.
     pub const fn wait(mut self, wait: Duration) -> Self {
         self.settings.wait = Some(wait);
         self
@@ -145,16 +149,21 @@ impl Plan {
     }
 
     /// Acquires the lock for `scope`, waiting for it.
-    pub(super) async fn lock(self, scope: Scope) -> Result<Acquired, AcquireError> {
-        let tenure = self.tenure()?;
-        let hold = match self.handle(tenure, &scope) {
+    pub(super) async fn lock(mut self, scope: Scope) -> Result<Acquired, AcquireError> {
+        let tenure = self.tenure()?.clone();
+        let waits = self.settings.wait.or_else(|| {
+            let name = LockName::new(&self.name).ok()?;
+            tenure.defaults_of(&name).wait
+        });
+        self.settings.wait = Some(waits.unwrap_or(WAIT));
+        let hold = match self.handle(&tenure, &scope) {
             Handle::Reentrant(mutex) => Hold::Reentrant(mutex.lock().await?),
             Handle::Mutex(mutex) => Hold::Plain(mutex.lock().await?),
             Handle::Read(lock) => Hold::Plain(lock.read().await?),
             Handle::Write(lock) => Hold::Plain(lock.write().await?.into()),
             Handle::Semaphore(semaphore) => Hold::Plain(semaphore.acquire().await?),
         };
-        Ok(Acquired { hold, tenure: tenure.clone(), scope })
+        Ok(Acquired { hold, tenure, scope })
     }
 
     /// Acquires the lock for `scope`, unless it is busy for as long as the plan waits: without a

@@ -1,4 +1,4 @@
-use tenure::{AnyError, Tenure};
+use tenure::{AnyError, Current, Tenure};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -8,8 +8,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[tenure::locked(key = "order:pay:{order}", ttl = "15s", wait = "5s")]
-async fn pay(order: u64) -> Result<(), AnyError> {
-    let hold = tenure::current().expect("inside of #[locked]");
+async fn pay(order: u64, #[hold] hold: &Current) -> Result<(), AnyError> {
     println!("pay order {order}, unless you have seen a later token than {}", hold.token());
     Ok(())
 }

@@ -1,0 +1,8 @@
+use tenure::{Current, LockedError, locked};
+
+#[locked(key = "order:{hold}")]
+async fn pay(order: u64, #[hold] hold: &Current) -> Result<(), LockedError> {
+    Ok(drop((order, hold.clone())))
+}
+
+fn main() {}

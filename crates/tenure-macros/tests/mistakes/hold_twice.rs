@@ -1,0 +1,8 @@
+use tenure::{Current, LockedError, locked};
+
+#[locked(name = "pay")]
+async fn pay(#[hold] one: &Current, #[hold] other: &Current) -> Result<(), LockedError> {
+    Ok(drop((one.clone(), other.clone())))
+}
+
+fn main() {}
