@@ -117,7 +117,7 @@ impl Context {
     }
 
     pub(crate) fn lost(&self, name: &LockName, token: Token, reason: LostReason) -> Lost {
-        Lost { place: self.place(name), token, reason }
+        Lost::new(self.place(name), token, reason)
     }
 }
 

@@ -25,7 +25,7 @@ use metrics::{Key, Label, Metadata, counter, with_recorder};
 use tenure_proto::{LostReason, Renewed, Token};
 use tracing::{Span, debug, debug_span, warn};
 
-use crate::{LockName, error::Lost};
+use crate::{Fault, LockName, error::Lost};
 
 /// The observer of one store.
 #[derive(Clone, Debug)]
@@ -122,15 +122,15 @@ impl Observer {
         debug!(lock = %name, %token, "entered again");
     }
 
-    pub(crate) fn renewed(&self, name: &LockName, answer: Renewed) {
+    pub(crate) fn renewed(&self, name: &LockName, answer: &Result<Renewed, Fault>) {
         let outcome = match answer {
-            Renewed::Renewed { .. } => "renewed",
-            Renewed::Lost => "lost",
-            Renewed::Unknown => "unknown",
+            Ok(Renewed::Renewed { .. }) => "renewed",
+            Ok(Renewed::Lost) => "lost",
+            Ok(Renewed::Unknown) | Err(_) => "unknown",
         };
         counter!("tenure_renewals_total", "store" => self.store, "outcome" => outcome).increment(1);
-        if answer == Renewed::Unknown {
-            warn!(lock = %name, "a renewal was not answered; it is tried again");
+        if let Err(fault) = answer {
+            warn!(lock = %name, %fault, "a hold was not renewed; it is tried again");
         }
     }
 

@@ -16,7 +16,7 @@ pub enum Renewed {
     },
     /// The lease has ended or belongs to another owner.
     Lost,
-    /// The store did not say. The old deadline goes on running.
+    /// The store did not say: what a failed renewal comes to. The old deadline goes on running.
     Unknown,
 }
 

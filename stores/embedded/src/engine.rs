@@ -93,11 +93,11 @@ impl Store for EngineView {
         Err(not_together())
     }
 
-    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         let count = holds.len();
         let holds = holds.to_vec();
         let renewed = self.job(move |inner, given_up| Ok(inner.renew(&holds, given_up)));
-        renewed.await.unwrap_or_else(|_| vec![Renewed::Unknown; count])
+        renewed.await.unwrap_or_else(|fault| vec![Err(fault); count])
     }
 
     async fn release(

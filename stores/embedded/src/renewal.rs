@@ -13,6 +13,7 @@ use tenure_core::{
 
 use crate::{
     decide::{Decision, GivenUp, Outcome},
+    error,
     inner::Inner,
     patience::Patience,
 };
@@ -23,10 +24,14 @@ const PATIENCE: Duration = Duration::from_millis(50);
 impl Inner {
     /// Renews each hold by itself. A file that stays locked is left for last, and makes its own
     /// hold unknown.
-    pub(crate) fn renew(&self, holds: &[Renewal], given_up: &GivenUp) -> Vec<Renewed> {
+    pub(crate) fn renew(
+        &self,
+        holds: &[Renewal],
+        given_up: &GivenUp,
+    ) -> Vec<Result<Renewed, Fault>> {
         // Others look for the store where it was: holds in one that was moved must end.
         if !self.layout.root.dir.is_in_place() {
-            return vec![Renewed::Unknown; holds.len()];
+            return vec![Err(error::removed(self.layout.root.path())); holds.len()];
         }
         let mut locked = Vec::new();
         let mut answers = Vec::with_capacity(holds.len());
@@ -35,13 +40,13 @@ impl Inner {
             if answer.as_ref().is_err_and(|fault| fault.kind() == FaultKind::Unreachable) {
                 locked.push((index, hold));
             }
-            answers.push(self.known(hold, answer));
+            answers.push(answer);
         }
         let mut patience = Patience::of(PATIENCE);
         for (index, hold) in locked {
             let answer = self.renew_one(hold, &mut patience, given_up);
             if let Some(place) = answers.get_mut(index) {
-                *place = self.known(hold, answer);
+                *place = answer;
             }
         }
         answers
@@ -54,15 +59,6 @@ impl Inner {
         given_up: &GivenUp,
     ) -> Result<Renewed, Fault> {
         self.decide_within(patience, &hold.name, &renew(hold), given_up)
-    }
-
-    /// A renewal that failed is unknown; why it failed is for the log.
-    fn known(&self, hold: &Renewal, answer: Result<Renewed, Fault>) -> Renewed {
-        answer.unwrap_or_else(|fault| {
-            let dir = self.layout.root.path().display();
-            tracing::debug!(name = %hold.name, %dir, %fault, "a renewal failed");
-            Renewed::Unknown
-        })
     }
 }
 

@@ -114,7 +114,7 @@ impl Store for EmbeddedStore {
         Err(not_together())
     }
 
-    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         EngineView(self.0.clone()).renew(holds).await
     }
 

@@ -69,7 +69,7 @@ impl QuorumStore {
 async fn sign_at(store: &Member, gate: &LockName, signature: &Ask) -> Result<(), Fault> {
     let renewal = Renewal { name: gate.clone(), owner: signature.owner, ttl: gate::SIGNATURE };
     match store.renew(&[renewal]).await.first() {
-        Some(Renewed::Lost) => store.acquire(gate, signature).await.map(drop),
+        Some(Ok(Renewed::Lost)) => store.acquire(gate, signature).await.map(drop),
         _ => Ok(()),
     }
 }

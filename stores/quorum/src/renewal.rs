@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use tenure_core::{
+    Fault,
     proto::{
         Renewed,
         queue::{Answer, Ask, Intent, Order},
@@ -16,6 +17,7 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     background::TakingBack,
+    error::{Status, no_majority},
     holds::{Attempt, Held},
     members::{Call, Calls, Member, within},
     standing::look,
@@ -24,7 +26,7 @@ use crate::{
 /// What one member answered for all holds, and whether it is counted.
 struct Report {
     member: usize,
-    answers: Vec<Renewed>,
+    answers: Vec<Result<Renewed, Fault>>,
     standing: Option<Standing>,
 }
 
@@ -40,11 +42,11 @@ struct Hold {
     attempt: Attempt,
     held: Option<Held>,
     tally: RenewalTally,
-    answers: Vec<(usize, Renewed)>,
+    answers: Vec<(usize, Result<Renewed, Fault>)>,
 }
 
 impl QuorumStore {
-    pub(crate) async fn renew_by_majority(&self, holds: &[Renewal]) -> Vec<Renewed> {
+    pub(crate) async fn renew_by_majority(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         let Some(shortest) = holds.iter().map(|hold| hold.ttl).min() else { return Vec::new() };
         let now = self.shared.options.now();
         let longest = self.shared.charter.longest;
@@ -106,10 +108,11 @@ impl QuorumStore {
         each.collect()
     }
 
-    fn conclude(&self, hold: Hold) -> Renewed {
+    fn conclude(&self, hold: Hold) -> Result<Renewed, Fault> {
         let result = hold.tally.result();
         let stores = |which: fn(&Renewed) -> bool| -> Vec<(usize, Member)> {
-            let members = hold.answers.iter().filter(|(_, answer)| which(answer));
+            let answers = hold.answers.iter();
+            let members = answers.filter(|(_, answer)| answer.as_ref().is_ok_and(which));
             members
                 .filter_map(|(member, _)| Some((*member, self.members.get(*member)?.clone())))
                 .collect()
@@ -143,7 +146,25 @@ impl QuorumStore {
                 }
             }
         }
-        result
+        match result {
+            Renewed::Unknown => Err(self.not_renewed(&hold)),
+            said => Ok(said),
+        }
+    }
+
+    fn not_renewed(&self, hold: &Hold) -> Fault {
+        let mut statuses = vec![Status::Silent; self.members.len()];
+        for (member, answer) in &hold.answers {
+            if let Some(status) = statuses.get_mut(*member) {
+                *status = match answer {
+                    Ok(Renewed::Renewed { .. }) => Status::Did,
+                    Ok(Renewed::Lost) => Status::NotHeld,
+                    Ok(Renewed::Unknown) => Status::Silent,
+                    Err(fault) => Status::of(fault),
+                };
+            }
+        }
+        no_majority("renewed", Some(&hold.renewal.name), &statuses, &self.shared.places, true)
     }
 
     /// Members that lost the hold are asked to take it back. They repair a majority that renewed,
@@ -206,7 +227,7 @@ fn note(holds: &mut [Hold], report: Report) -> bool {
     let Report { member, answers, standing } = report;
     let counted = standing == Some(Standing::Counted);
     for (hold, answer) in holds.iter_mut().zip(answers) {
-        hold.tally.answered(answer, counted);
+        hold.tally.answered(*answer.as_ref().unwrap_or(&Renewed::Unknown), counted);
         hold.answers.push((member, answer));
     }
     needs_mark

@@ -289,7 +289,7 @@ impl Store for QuorumStore {
         Err(not_together())
     }
 
-    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         self.renew_by_majority(holds).await
     }
 

@@ -165,7 +165,7 @@ async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
         store.acquire(&name, &ask(waiter, Intent::Wait { place: None })).await?;
         let renewal = Renewal { name: name.clone(), owner: holder, ttl };
         let renewed = store.renew(&[renewal]).await;
-        if !matches!(renewed.first(), Some(tenure_core::proto::Renewed::Renewed { .. })) {
+        if !matches!(renewed.first(), Some(Ok(tenure_core::proto::Renewed::Renewed { .. }))) {
             return Err(unusual("could not be renewed"));
         }
         store.inspect(&name).await?;

@@ -232,22 +232,15 @@ impl RedisStore {
         Ok(answer)
     }
 
-    async fn renew_one(&self, hold: &Renewal) -> Renewed {
+    async fn renew_one(&self, hold: &Renewal) -> Result<Renewed, Fault> {
         let owner = wire::owner(&hold.owner);
         let mut call = self.call(&hold.name, &keys::ALL);
         call.argument(&[&owner]).number(ceil_millis(hold.ttl));
         call.argument(&[self.shared.limits.as_bytes()]);
-        match self.run(&script::RENEW, &owner, call).await {
-            Ok(reply) => {
-                // The runtime in which it listened may have ended.
-                self.listen();
-                reply.renewed().unwrap_or(Renewed::Unknown)
-            }
-            Err(fault) => {
-                tracing::debug!(store = "redis", lock = %hold.name, %fault, "not renewed");
-                Renewed::Unknown
-            }
-        }
+        let reply = self.run(&script::RENEW, &owner, call).await?;
+        // The runtime in which it listened may have ended.
+        self.listen();
+        reply.renewed().map_err(|refused| self.refused(refused))
     }
 }
 
@@ -324,7 +317,7 @@ impl Store for RedisStore {
         self.ask_together(asks).await
     }
 
-    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         // The connection makes one write of them all, and each has an answer of its own.
         futures_util::future::join_all(holds.iter().map(|hold| self.renew_one(hold))).await
     }

@@ -8,6 +8,7 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
+use super::failing::Failing;
 use crate::{
     AcquireError, Fault, FaultKind, LockName, Store,
     acquisition::{
@@ -44,7 +45,7 @@ pub(crate) struct Contention<'a> {
     head: Option<Head<Lease>>,
     acquisition: Option<Box<Acquisition>>,
     backoff: Backoff,
-    faults_since: Option<Timestamp>,
+    failing: Option<Failing>,
     seen: Busy,
     contended: bool,
 }
@@ -74,7 +75,7 @@ impl<'a> Contention<'a> {
             give_up,
             head,
             backoff: Backoff::new(Duration::from_millis(5), Duration::from_secs(1)),
-            faults_since: None,
+            failing: None,
             seen: Busy { name: name.clone(), holder: None, ahead: 0, here: false },
             contended: false,
         }
@@ -165,7 +166,7 @@ impl<'a> Contention<'a> {
             }
             Some(Ok(Answer::Busy { retry_after, ahead, holder, place })) => {
                 self.let_go_done();
-                self.faults_since = None;
+                self.failing = None;
                 self.backoff.reset();
                 if !self.contended {
                     self.contended = true;
@@ -209,36 +210,42 @@ impl<'a> Contention<'a> {
         {
             acquisition.had_no_effect();
         }
-        let answered_before = self.faults_since.is_none();
-        let since = *self.faults_since.get_or_insert(sent);
+        let first = self.failing.is_none();
+        let failing = match self.failing.take() {
+            Some(failing) => failing.again(fault),
+            None => Failing::new(sent, fault),
+        };
         let patience = self.settings.terms.ttl.get();
-        let over = tries || received.since(since) >= patience || received >= self.give_up;
-        if over || !fault.is_passing() {
+        let over = tries || received.since(failing.since) >= patience || received >= self.give_up;
+        if over || !failing.last().is_passing() {
             if let Some(acquisition) = &mut self.acquisition
                 && !kept(Rule::DoubtfulGrantTakenBack)
             {
                 acquisition.forget();
             }
-            let error = AcquireError::store(self.context.place(self.name), fault);
-            self.context.observer.failed(self.name, &error);
-            return Err(error);
+            return Err(self.failed(&failing));
         }
-        if answered_before && let Some(on_away) = &self.settings.on_away {
-            on_away(&fault);
+        if first && let Some(on_away) = &self.settings.on_away {
+            on_away(failing.last());
         }
+        self.failing = Some(failing);
         let gap = self.backoff.next(self.context.entropy.jitter());
         Ok(Step::AskAgain { at: received.saturating_add(gap) })
     }
 
-    /// The wait is over. If the last ask found no answer the lock may be ours all the same, so
-    /// that is what is said.
+    /// The wait is over. If the last asks failed, what became of them is what is said: the lock may be
+    /// ours all the same.
     fn gave_up(&self) -> Result<Outcome, AcquireError> {
-        if self.faults_since.is_some() {
-            let error = AcquireError::store(self.context.place(self.name), unanswered());
-            self.context.observer.failed(self.name, &error);
-            return Err(error);
+        match &self.failing {
+            Some(failing) => Err(self.failed(failing)),
+            None => Ok(Outcome::Busy(self.seen.clone())),
         }
-        Ok(Outcome::Busy(self.seen.clone()))
+    }
+
+    fn failed(&self, failing: &Failing) -> AcquireError {
+        let error = AcquireError::store(self.context.place(self.name), failing.verdict());
+        self.context.observer.failed(self.name, &error);
+        error
     }
 
     /// The store answered a turn: it has let the earlier lease go.

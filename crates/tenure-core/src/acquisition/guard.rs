@@ -83,9 +83,7 @@ impl Guard {
     /// `Ok` again after that.
     pub fn check(&self) -> Result<Token, Lost> {
         let lease = self.held.lease();
-        lease
-            .check(self.held.generation())
-            .map_err(|reason| lease.context().lost(lease.name(), self.token(), reason))
+        lease.check(self.held.generation()).map_err(|reason| lease.loss(self.token(), reason))
     }
 
     /// Whether the hold may be counted on at this very moment, in the process that acquired it.

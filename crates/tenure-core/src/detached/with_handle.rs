@@ -32,16 +32,17 @@ pub(crate) async fn renew(
     loop {
         let sent = context.now();
         let answer = before(&*context.clock, tries.give_up, context.store.renew(&renewal)).await;
-        match answer.unwrap_or_default().first() {
-            Some(Renewed::Renewed { left, .. }) => {
-                let deadline = lease::deadline(sent, context.now(), *left, Grace::NONE);
+        let fault = match answer.unwrap_or_default().pop() {
+            Some(Ok(Renewed::Renewed { left, .. })) => {
+                let deadline = lease::deadline(sent, context.now(), left, Grace::NONE);
                 return deadline.ok_or_else(|| failed(renewed_too_late()));
             }
-            Some(Renewed::Lost) => return Err(HandleError::Lost(place)),
-            Some(Renewed::Unknown) | None => {}
-        }
-        if !tries.pause(context).await {
-            return Err(failed(unanswered("the renewal")));
+            Some(Ok(Renewed::Lost)) => return Err(HandleError::Lost(place)),
+            Some(Err(fault)) => fault,
+            Some(Ok(Renewed::Unknown)) | None => Fault::unanswered("the renewal"),
+        };
+        if !fault.is_passing() || !tries.pause(context).await {
+            return Err(failed(fault));
         }
     }
 }
@@ -60,12 +61,12 @@ pub(crate) async fn release(context: &Arc<Context>, handle: &Handle) -> Result<(
             Some(Ok(Released::NotHeld)) if !doubted => return Err(HandleError::Lost(place)),
             Some(Ok(Released::Released | Released::NotHeld)) => return Ok(()),
             Some(Err(fault)) => fault,
-            None => unanswered("the release"),
+            None => Fault::unanswered("the release"),
         };
         doubted |= fault.kind() == FaultKind::InDoubt;
         if !fault.is_passing() || !tries.pause(context).await {
             let certain = !doubted || fault.kind() == FaultKind::InDoubt;
-            return Err(failed(if certain { fault } else { unanswered("the release") }));
+            return Err(failed(if certain { fault } else { Fault::unanswered("the release") }));
         }
     }
 }
@@ -108,13 +109,5 @@ fn renewed_too_late() -> Fault {
         FaultKind::InDoubt,
         "the store renewed it and answered so late that the lease was as good as over",
         "renew it for longer, or see why the store is slow",
-    )
-}
-
-fn unanswered(what: &str) -> Fault {
-    Fault::new(
-        FaultKind::InDoubt,
-        format!("the store did not answer {what}"),
-        "see that it can be reached, and try again",
     )
 }

@@ -10,7 +10,7 @@ use tenure_proto::{Renewed, Timestamp};
 use tokio::sync::Notify;
 
 use super::TakeBack;
-use crate::{LockName, names::NameUse, store::Renewal};
+use crate::{Fault, LockName, names::NameUse, store::Renewal};
 
 /// Where an entry of the agenda stands.
 pub(crate) type Key = (Timestamp, u64);
@@ -27,7 +27,12 @@ pub(crate) trait Watched: fmt::Debug + Send + Sync {
     fn hinted(self: Arc<Self>, now: Timestamp, due: Timestamp);
 
     /// The answer to a renewal came, or none in time.
-    fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed);
+    fn renewal_answered(
+        self: Arc<Self>,
+        sent: Timestamp,
+        received: Timestamp,
+        answer: Result<Renewed, Fault>,
+    );
 }
 
 /// Queues of a process, as the engine sees them.

@@ -14,11 +14,11 @@ pub(crate) use agenda::{Agenda, Job, Key, OnTime, WakesEngine, Watched};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
 pub(crate) use take_back::TakeBack;
-use tenure_proto::{Renewed, Timestamp, hold::HINT_GAP};
+use tenure_proto::{Timestamp, hold::HINT_GAP};
 use tokio::sync::Notify;
 
 use crate::{
-    Clock, Eviction, Evictions, Store,
+    Clock, Eviction, Evictions, Fault, Store,
     driver::{Either, before, first},
     observe::Observer,
     store::Renewal,
@@ -151,9 +151,8 @@ impl Engine {
         let received = self.clock.now();
         let mut answers = answers.unwrap_or_default().into_iter();
         for lease in leases {
-            // A store that answers for fewer holds than it was asked for did not say.
-            let answer = answers.next().unwrap_or(Renewed::Unknown);
-            self.observer.renewed(lease.name(), answer);
+            let answer = answers.next().unwrap_or_else(|| Err(Fault::unanswered("the renewal")));
+            self.observer.renewed(lease.name(), &answer);
             lease.renewal_answered(sent, received, answer);
         }
     }

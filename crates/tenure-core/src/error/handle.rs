@@ -59,7 +59,7 @@ impl DetachError {
     }
 
     pub(crate) fn lost(place: Place, token: Token) -> Self {
-        Self::Lost(Lost { place, token, reason: tenure_proto::LostReason::Taken })
+        Self::Lost(Lost::new(place, token, tenure_proto::LostReason::Taken))
     }
 }
 

@@ -4,7 +4,7 @@ mod acquire;
 mod handle;
 pub mod questions;
 
-use std::{error::Error, fmt, time::Duration};
+use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 pub use acquire::{AcquireError, TimedOut};
 pub use handle::{DetachError, HandleError};
@@ -45,8 +45,9 @@ impl fmt::Display for Trouble {
 impl Error for Trouble {}
 
 /// A hold that ended before it was released. Whatever it protected may be in other hands.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: the hold with token {token} was lost: {why}; stop the work it protected", why = why(*reason))]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{place}: the hold with token {token} was lost: {}; stop the work it protected", self.why())]
+#[non_exhaustive]
 pub struct Lost {
     /// Which lock, in which store.
     pub place: Place,
@@ -54,16 +55,48 @@ pub struct Lost {
     pub token: Token,
     /// Why it ended.
     pub reason: LostReason,
+    fault: Option<Arc<Fault>>,
 }
 
-const fn why(reason: LostReason) -> &'static str {
-    match reason {
-        LostReason::Taken => "the store says that the lease ended or was taken",
-        LostReason::MaxHold => "it reached the longest hold that was asked for",
-        // Whatever else ends a hold shows as a deadline that passed.
-        _ => "no renewal was answered before its deadline",
+impl Lost {
+    /// The hold with this token ended for this reason.
+    #[must_use]
+    pub fn new(place: Place, token: Token, reason: LostReason) -> Self {
+        Self { place, token, reason, fault: None }
+    }
+
+    pub(crate) fn because(self, fault: Arc<Fault>) -> Self {
+        Self { fault: Some(fault), ..self }
+    }
+
+    /// Why the last renewal failed, where the deadline passed without one: which store was away, say,
+    /// and what the system said of it.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        self.fault.as_deref()
+    }
+
+    fn why(&self) -> String {
+        match (self.reason, &self.fault) {
+            (LostReason::Taken, _) => "the store says that the lease ended or was taken".to_owned(),
+            (LostReason::MaxHold, _) => "it reached the longest hold that was asked for".to_owned(),
+            // Whatever else ends a hold shows as a deadline that passed.
+            (_, None) => "no renewal was answered before its deadline".to_owned(),
+            (_, Some(fault)) => {
+                format!("it was not renewed before its deadline, as {}", fault.what_and_why())
+            }
+        }
     }
 }
+
+/// Two losses are equal if they are the same hold's, for the same reason.
+impl PartialEq for Lost {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.place, self.token, self.reason) == (&other.place, other.token, other.reason)
+    }
+}
+
+impl Eq for Lost {}
 
 /// Why a release did not go as it should. The guard is gone all the same, and nothing renews it.
 #[derive(Debug, thiserror::Error)]

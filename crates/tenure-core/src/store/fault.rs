@@ -39,6 +39,15 @@ impl Fault {
         Self { kind, what: what.into(), cure: cure.into(), cause: None }
     }
 
+    /// No answer came to `what`.
+    pub(crate) fn unanswered(what: &str) -> Self {
+        Self::new(
+            FaultKind::InDoubt,
+            format!("the store did not answer {what}"),
+            "see that it can be reached, and try again",
+        )
+    }
+
     /// The same with the error that caused it.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {

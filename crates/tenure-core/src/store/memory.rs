@@ -337,13 +337,13 @@ impl Store for MemoryStore {
         Ok(answer)
     }
 
-    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         holds
             .iter()
             .map(|hold| {
-                self.decide(&hold.name, |state, at| {
+                Ok(self.decide(&hold.name, |state, at| {
                     (state.renew(&hold.owner, hold.ttl, at), Vec::new())
-                })
+                }))
             })
             .collect()
     }

@@ -288,8 +288,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// owner of its own. Whether an ask waits is not heeded.
     async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault>;
 
-    /// Renews holds and answers for each of them, in their order and as many (clause 5).
-    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed>;
+    /// Renews holds and answers for each of them, in their order and as many (clause 5). A failure leaves
+    /// it unknown whether the hold was renewed, so never is [`Renewed::Unknown`] an answer.
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>>;
 
     /// Gives up a hold or a place in the queue (clauses 4, 6).
     async fn release(

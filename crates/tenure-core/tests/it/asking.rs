@@ -148,13 +148,25 @@ async fn a_store_that_is_away_is_told_once_until_it_answers_again() {
 
 #[tokio::test]
 async fn a_store_that_fails_until_the_wait_is_over_is_what_the_caller_hears_of() {
-    let (tenure, store, _, clock) = two_processes();
-    store.refuse_asks(true);
-    let asking = tenure.mutex("a").ttl(TTL).wait(STEP * 6).lock().into_future();
-    let asking = tokio::spawn(async { asking.await.unwrap_err() });
-    assert!(!ends_within(STEP * 5, &asking, &clock).await);
-    assert!(ends_within(STEP, &asking, &clock).await);
-    assert!(matches!(asking.await.unwrap(), AcquireError::InDoubt(_)));
+    for doubted in [false, true] {
+        let (tenure, store, _, clock) = two_processes();
+        if doubted {
+            store.lose_next_answer();
+        } else {
+            store.refuse_asks(true);
+        }
+        let asking = tenure.mutex("a").ttl(TTL).wait(STEP * 6).lock().into_future();
+        let asking = tokio::spawn(async { asking.await.unwrap_err() });
+        settle().await;
+        store.refuse_asks(true);
+        assert!(!ends_within(STEP * 5, &asking, &clock).await);
+        assert!(ends_within(STEP, &asking, &clock).await);
+        let error = asking.await.unwrap();
+        // What was refused had no effect; what was not answered before may have had one.
+        assert_eq!(matches!(error, AcquireError::InDoubt(_)), doubted, "{error}");
+        assert_eq!(matches!(error, AcquireError::Unreachable(_)), !doubted, "{error}");
+        assert!(error.to_string().contains("it cannot be reached"), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{ManualClock, Store, Tenure};
+use tenure_core::{FaultKind, LostReason, ManualClock, Store, Tenure};
 
 use crate::{
     flawed::{Flaw, on_flawed},
@@ -46,6 +46,40 @@ async fn a_renewal_that_is_never_answered_is_tried_again_before_the_lease_ends()
     store.flaws(|flaws| flaws.renew = None);
     after(TTL * 3, &clock).await;
     guard.check().unwrap();
+}
+
+#[tokio::test]
+async fn a_holder_is_told_why_its_hold_was_not_renewed() {
+    let (tenure, store, clock) = on_flawed();
+    let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    for kind in [FaultKind::Misconfigured, FaultKind::Unreachable] {
+        store.flaws(|flaws| flaws.renew = Some(Flaw::Fails(kind)));
+        after(TTL / 2, &clock).await;
+        guard.check().unwrap();
+        store.flaws(|flaws| flaws.renew = None);
+        after(TTL / 2, &clock).await;
+    }
+    store.flaws(|flaws| flaws.renew = Some(Flaw::Fails(FaultKind::Full)));
+    let (lost, ()) = tokio::join!(guard.lost(), after(TTL * 2, &clock));
+    for lost in [lost, guard.check().unwrap_err()] {
+        let fault = lost.fault().unwrap();
+        assert_eq!((lost.reason, fault.kind()), (LostReason::Deadline, FaultKind::Full));
+        assert!(lost.to_string().contains(fault.what()), "{lost}");
+    }
+}
+
+#[tokio::test]
+async fn what_failed_before_is_not_why_a_hold_is_lost_later() {
+    let (tenure, store, clock) = on_flawed();
+    let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    store.flaws(|flaws| flaws.renew = Some(Flaw::Fails(FaultKind::Unreachable)));
+    after(TTL / 2, &clock).await;
+    store.flaws(|flaws| flaws.renew = None);
+    after(TTL * 2, &clock).await;
+    // Nothing failed this time: the process stood still.
+    clock.advance(TTL * 2);
+    let lost = guard.check().unwrap_err();
+    assert_eq!((lost.reason, lost.fault().is_none()), (LostReason::Deadline, true));
 }
 
 #[tokio::test]

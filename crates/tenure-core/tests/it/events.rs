@@ -88,9 +88,9 @@ fn a_writer_that_reads_on_and_a_lock_that_is_entered_again_are_told_of() {
 }
 
 #[test]
-fn a_renewal_that_was_not_answered_is_warned_of_and_no_other() {
+fn a_renewal_that_failed_is_warned_of_and_no_other() {
     heard(async |listener| {
-        let warned = "warn: a: a renewal was not answered; it is tried again";
+        let warned = "warn: a: a hold was not renewed; it is tried again";
         let (tenure, store, clock) = on_flawed();
         let _guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
         settle().await;

@@ -306,12 +306,12 @@ impl Store for Flawed {
         self.answer(answer)
     }
 
-    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         self.renewals.fetch_add(1, Ordering::Relaxed);
-        if self.hinder(|flaws| &flaws.renew).await.is_err() {
-            return Vec::new();
+        match self.hinder(|flaws| &flaws.renew).await {
+            Ok(()) => self.store.renew(holds).await,
+            Err(fault) => vec![Err(fault); holds.len()],
         }
-        self.store.renew(holds).await
     }
 
     async fn release(

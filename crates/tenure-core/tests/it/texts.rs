@@ -19,7 +19,7 @@ fn fault() -> Fault {
 }
 
 fn lost(reason: LostReason) -> Lost {
-    Lost { place: place(), token: Token::from_raw(7).unwrap(), reason }
+    Lost::new(place(), Token::from_raw(7).unwrap(), reason)
 }
 
 /// The texts of an error and of all that caused it.

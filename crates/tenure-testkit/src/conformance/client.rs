@@ -192,7 +192,12 @@ impl Client {
     pub async fn renew_all(&self, holds: &[Renewal]) -> Vec<Renewed> {
         for _ in 0..ATTEMPTS {
             let answers = self.scene.call(self.store.renew(holds)).await;
-            if !answers.contains(&Renewed::Unknown) {
+            let said: Result<Vec<_>, _> = answers.into_iter().collect();
+            if let Ok(answers) = said {
+                assert!(
+                    !answers.contains(&Renewed::Unknown),
+                    "what fails is an error: {answers:?}"
+                );
                 return answers;
             }
         }

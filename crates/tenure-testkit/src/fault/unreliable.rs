@@ -169,7 +169,7 @@ impl Store for Unreliable {
         .await
     }
 
-    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         let sent = holds.to_vec();
         let answer = self
             .carry(move |store| {
@@ -177,7 +177,7 @@ impl Store for Unreliable {
                 Box::pin(async move { Ok(store.renew(&holds).await) })
             })
             .await;
-        answer.unwrap_or_else(|_| vec![Renewed::Unknown; holds.len()])
+        answer.unwrap_or_else(|fault| vec![Err(fault); holds.len()])
     }
 
     async fn release(

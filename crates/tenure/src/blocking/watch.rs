@@ -61,7 +61,7 @@ impl Drop for Watch {
 /// What a forked child is told of a hold, which was never its own.
 pub(super) fn of_parent(name: LockName, token: Token) -> Lost {
     let place = Place { name, store: "the parent process".to_owned() };
-    Lost { place, token, reason: LostReason::Taken }
+    Lost::new(place, token, LostReason::Taken)
 }
 
 /// The questions to a loss that every guard answers, whatever it holds.

@@ -85,7 +85,7 @@ impl Current {
             None => {
                 let place =
                     Place { name: self.name.clone(), store: self.tenure.store().location() };
-                Err(Lost { place, token: self.token, reason: LostReason::Taken })
+                Err(Lost::new(place, self.token, LostReason::Taken))
             }
         }
     }

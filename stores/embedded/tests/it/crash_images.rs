@@ -251,7 +251,7 @@ async fn a_process_killed_in_any_write_leaves_all_locks_whole() {
             assert!(matches!(answer, Answer::Busy { .. }), "{stop:?}: {lock} has two holders");
             let renewal = Renewal { name: name(lock), owner: *owner, ttl: LONG };
             let renewed = steady.renew(&[renewal]).await;
-            assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{stop:?}: {renewed:?}");
+            assert!(matches!(renewed[..], [Ok(Renewed::Renewed { .. })]), "{stop:?}: {renewed:?}");
             let repeated = steady.acquire(&name(lock), &once(*owner)).await.unwrap();
             assert!(
                 matches!(repeated, Answer::Granted { token: same, .. } if same.get() == *token),

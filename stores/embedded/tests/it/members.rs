@@ -53,7 +53,7 @@ async fn a_living_holder_whose_file_is_gone_keeps_its_lease_and_no_longer() {
     assert!(!is_free(&other, &name("a")).await, "nobody has found it dead");
     machine.clock.advance(TTL / 2);
     let renewal = Renewal { name: name("a"), owner: mine, ttl: TTL };
-    assert!(matches!(holder.renew(&[renewal]).await[..], [Renewed::Renewed { .. }]));
+    assert!(matches!(holder.renew(&[renewal]).await[..], [Ok(Renewed::Renewed { .. })]));
     machine.clock.advance(TTL - Duration::from_secs(1));
     assert!(!is_free(&other, &name("a")).await, "it was renewed");
     machine.clock.advance(Duration::from_secs(1));
@@ -231,7 +231,7 @@ async fn the_files_a_store_stands_on_are_kept_fresh() {
     let (mine, _) = take(&store, &name("a")).await;
     let renewal = Renewal { name: name("a"), owner: mine, ttl: 400 * TTL };
     let renew = async || store.renew(std::slice::from_ref(&renewal)).await;
-    assert!(matches!(renew().await[..], [Renewed::Renewed { .. }]));
+    assert!(matches!(renew().await[..], [Ok(Renewed::Renewed { .. })]));
     let long_ago = SystemTime::now() - Duration::from_secs(10 * 24 * 3600);
     let mut old = member_files(dir.path());
     old.extend(
@@ -244,7 +244,7 @@ async fn the_files_a_store_stands_on_are_kept_fresh() {
         File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
     }
     machine.clock.advance(Duration::from_secs(3600));
-    assert!(matches!(renew().await[..], [Renewed::Renewed { .. }]));
+    assert!(matches!(renew().await[..], [Ok(Renewed::Renewed { .. })]));
     for path in &old {
         let touched = path.metadata().unwrap().modified().unwrap();
         assert!(touched > long_ago + Duration::from_secs(3600), "{}", path.display());

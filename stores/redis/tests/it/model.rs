@@ -158,7 +158,7 @@ impl Both<'_> {
                 self.offers();
                 let hold = Renewal { name, owner: who, ttl: TTL };
                 let store = store.renew(&[hold]).await.remove(0);
-                self.both(Ok(renewed(rules)), Ok(renewed(store)));
+                self.both(Ok(renewed(rules)), store.map(renewed).map_err(said));
             }
             78..84 => {
                 let held = self.rules.holders.iter().find(|holder| holder.owner == who);

@@ -103,7 +103,6 @@ impl Table {
             self.ok(permit);
         }
         let refused = match &answer {
-            Ok(done) if done.says_nothing() => true,
             Ok(_) => false,
             Err(fault) => {
                 assert_ne!(fault.kind(), FaultKind::InDoubt, "it was known: {fault:?}");

@@ -242,7 +242,10 @@ impl Stage<'_> {
                 let number = holder.label.parse().unwrap();
                 let hold = Renewal { name: self.name.clone(), owner: owner(number), ttl: TTL };
                 let renewed = self.store.renew(&[hold]).await;
-                assert!(matches!(renewed[0], Renewed::Renewed { .. }), "{holder:?}: {renewed:?}");
+                assert!(
+                    matches!(renewed[0], Ok(Renewed::Renewed { .. })),
+                    "{holder:?}: {renewed:?}"
+                );
             }
         }
         for waiter in before.waiters.iter().filter(|waiter| !is_me(&waiter.label)) {
@@ -286,7 +289,7 @@ impl Action {
             Self::TakeOverToRead => taken(Mode::Shared).await,
             Self::Renew => {
                 let hold = Renewal { name: name.clone(), owner: owner(ME), ttl: TTL * 2 };
-                Ok(Done::Renewed(store.renew(&[hold]).await.remove(0)))
+                store.renew(&[hold]).await.remove(0).map(Done::Renewed)
             }
             Self::Release => {
                 store.release(name, &owner(ME), Duration::ZERO).await.map(Done::Released)
@@ -317,11 +320,6 @@ pub(crate) enum Done {
 }
 
 impl Done {
-    /// Whether nothing was learned about what happened.
-    pub(crate) fn says_nothing(&self) -> bool {
-        matches!(self, Self::Renewed(Renewed::Unknown))
-    }
-
     /// Fails unless what was answered is so.
     pub(crate) fn is_true(&self, before: &Snapshot, now: &Snapshot) {
         let mine = now.holders.iter().find(|holder| is_me(&holder.label));

@@ -39,7 +39,7 @@ impl Lock {
 
     async fn renews(&self, owner: Owner) -> Renewed {
         let hold = Renewal { name: self.name.clone(), owner, ttl: TTL };
-        self.store.renew(&[hold]).await.remove(0)
+        self.store.renew(&[hold]).await.remove(0).unwrap()
     }
 
     async fn clear(&self) {

@@ -57,14 +57,14 @@ impl Lease {
                     self.context.observer.downgraded(&self.name, token);
                     return match self.check(generation) {
                         Ok(_) => Downgraded::Shared,
-                        Err(reason) => Downgraded::Lost(self.lost_for(token, reason)),
+                        Err(reason) => Downgraded::Lost(self.loss(token, reason)),
                     };
                 }
                 // Somebody else has the name, or had it: what is granted now is another lease, which
                 // the end of this one takes back.
                 Some(Ok(_)) => {
                     self.lose(self.lock(), self.context.now(), LostReason::Taken);
-                    return Downgraded::Lost(self.lost_for(token, LostReason::Taken));
+                    return Downgraded::Lost(self.loss(token, LostReason::Taken));
                 }
                 Some(Err(fault)) => fault,
                 None => unanswered(),
@@ -77,7 +77,7 @@ impl Lease {
             let pause = now.saturating_add(backoff.next(self.context.entropy.jitter()));
             if !fault.is_passing() || pause >= give_up {
                 return match self.check(generation) {
-                    Err(reason) => Downgraded::Lost(self.lost_for(token, reason)),
+                    Err(reason) => Downgraded::Lost(self.loss(token, reason)),
                     Ok(_) if doubted => Downgraded::InDoubt(fault),
                     Ok(_) => {
                         self.lock().mode = Mode::Exclusive;
@@ -131,10 +131,10 @@ impl Lease {
         let over = state.hold.generation() != generation;
         // A forked copy must not open the lease of its parent to readers.
         if over || self.context.forked() {
-            return Err(self.lost_for(state.token, LostReason::Taken));
+            return Err(self.loss(state.token, LostReason::Taken));
         }
         match state.hold.next_action(now) {
-            Action::TellLost(reason) => Err(self.lost_for(state.token, reason)),
+            Action::TellLost(reason) => Err(self.loss(state.token, reason)),
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
         }
     }
@@ -154,10 +154,6 @@ impl Lease {
 
     fn untaint(&self, until: Timestamp) {
         self.lock().taint(until);
-    }
-
-    fn lost_for(&self, token: Token, reason: LostReason) -> Lost {
-        self.context.lost(&self.name, token, reason)
     }
 }
 

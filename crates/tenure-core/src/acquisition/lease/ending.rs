@@ -163,7 +163,7 @@ impl Lease {
     }
 
     fn is_lost(&self, token: Token, reason: LostReason) -> Ended {
-        Ended::Lost(self.context.lost(&self.name, token, reason))
+        Ended::Lost(self.loss(token, reason))
     }
 
     fn leave(&self, state: &mut State, keep_until: Timestamp) -> Option<Box<Acquisition>> {

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 
 use super::Acquisition;
 use crate::{
-    LockName,
+    Fault, LockName,
     context::Context,
     driver::before,
     engine::Key,
@@ -51,6 +51,8 @@ pub(crate) struct Lease {
     /// The head of the queue of its process; none for a fair lock.
     head: Option<Head<Self>>,
     state: Mutex<State>,
+    /// Why the last renewal failed, if it did.
+    trouble: Mutex<Option<Arc<Fault>>>,
     news: Notify,
 }
 
@@ -115,6 +117,7 @@ impl Lease {
                 label: wants.label.clone(),
                 told_lost: false,
             }),
+            trouble: Mutex::default(),
             news: Notify::new(),
         });
         if let Some(head) = &lease.head {
@@ -215,6 +218,19 @@ impl Lease {
         }
     }
 
+    /// The hold with this token is lost, as the holder is told.
+    pub(crate) fn loss(&self, token: Token, reason: LostReason) -> Lost {
+        let lost = self.context.lost(&self.name, token, reason);
+        match &*self.trouble() {
+            Some(fault) if reason == LostReason::Deadline => lost.because(fault.clone()),
+            _ => lost,
+        }
+    }
+
+    fn trouble(&self) -> MutexGuard<'_, Option<Arc<Fault>>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns when the hold of `generation` is lost; never if it is released or passed on.
     pub(crate) async fn lost(&self, generation: u64, token: Token) -> Lost {
         loop {
@@ -223,7 +239,7 @@ impl Lease {
             news.as_mut().enable();
             match self.outlook(generation) {
                 Outlook::Lost(reason) if kept(Rule::LossIsTold) => {
-                    return self.context.lost(&self.name, token, reason);
+                    return self.loss(token, reason);
                 }
                 Outlook::Lost(_) | Outlook::Over => std::future::pending().await,
                 // The engine tells; the caller's own timer is there should the engine be starved.

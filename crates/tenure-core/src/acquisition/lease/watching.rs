@@ -6,7 +6,7 @@ use tenure_proto::{LostReason, Renewed, Timestamp, hold::Action};
 
 use super::{Lease, State};
 use crate::{
-    LockName,
+    Fault, LockName,
     engine::{Job, WakesEngine, Watched},
     store::Renewal,
 };
@@ -55,7 +55,17 @@ impl Watched for Lease {
         }
     }
 
-    fn renewal_answered(self: Arc<Self>, sent: Timestamp, received: Timestamp, answer: Renewed) {
+    fn renewal_answered(
+        self: Arc<Self>,
+        sent: Timestamp,
+        received: Timestamp,
+        answer: Result<Renewed, Fault>,
+    ) {
+        let (answer, fault) = match answer {
+            Ok(answer) => (answer, None),
+            Err(fault) => (Renewed::Unknown, Some(Arc::new(fault))),
+        };
+        *self.trouble() = fault;
         let mut state = self.lock();
         // A holder may have been told of its loss while the answer was on its way here.
         let received = received.max(self.context.now());
@@ -93,7 +103,7 @@ impl Lease {
         let token = state.token;
         drop(state);
         self.news.notify_waiters();
-        self.context.observer.lost(&self.context.lost(&self.name, token, reason), held);
+        self.context.observer.lost(&self.loss(token, reason), held);
         drop(acquisition);
         // Whoever is next in this process need not wait for a guard that is worth nothing.
         self.leave_queue();

@@ -122,7 +122,7 @@ impl Store for Noted {
         self.store.acquire_together(asks).await
     }
 
-    async fn renew(&self, holds: &[Renewal]) -> Vec<Renewed> {
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         self.store.renew(holds).await
     }
 
