@@ -20,3 +20,4 @@ mod quorum;
 mod readers;
 mod readme;
 mod stores;
+mod testing;
