@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Where tests live, seen from this crate.
-const TESTS: [&str; 9] = [
+const TESTS: [&str; 11] = [
     "tests",
     "../tenure-proto/tests",
     "../tenure-core/tests",
@@ -16,6 +16,9 @@ const TESTS: [&str; 9] = [
     "../tenure-cli/tests",
     "../../stores/embedded/tests",
     "../../stores/redis/tests",
+    "../../stores/quorum/tests",
+    // Pages name functions of the kinds in the same way.
+    "../tenure-core/src",
     "../../ladder/tests",
 ];
 
@@ -181,7 +184,7 @@ fn every_test_that_the_documentation_names_exists() {
         sources(&here(dir), &mut code);
     }
     let code = code.concat();
-    for page in ["guarantees.md", "fencing.md", "wrong-locks.md", "stores/redis.md"] {
+    for page in ["guarantees.md", "fencing.md", "handles.md", "wrong-locks.md", "stores/redis.md"] {
         let page = fs::read_to_string(here("../../docs").join(page)).unwrap();
         let named = tests_named_in(&page);
         assert!(!named.is_empty());
