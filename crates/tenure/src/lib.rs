@@ -72,7 +72,8 @@ pub use tenure_core::{
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;
 
-/// What the pages show is compiled with the tests. `tests/it/readme.rs` runs the README's programs.
+/// What the pages show is compiled with the tests. `tests/it/readme.rs` runs the README's programs,
+/// `tests/it/testing.rs` what the page on testing shows.
 #[cfg(doctest)]
 mod pages {
     #[cfg(feature = "macros")]
@@ -91,4 +92,8 @@ mod pages {
 
     #[doc = include_str!("../../../docs/stores/redis.md")]
     struct Redis;
+
+    #[cfg(all(feature = "macros", feature = "redis"))]
+    #[doc = include_str!("../../../docs/testing.md")]
+    struct Testing;
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Where tests live, seen from this crate.
-const TESTS: [&str; 9] = [
+const TESTS: [&str; 11] = [
     "tests",
     "../tenure-proto/tests",
     "../tenure-core/tests",
@@ -16,6 +16,9 @@ const TESTS: [&str; 9] = [
     "../tenure-cli/tests",
     "../../stores/embedded/tests",
     "../../stores/redis/tests",
+    "../../stores/quorum/tests",
+    // Pages name functions of the kinds in the same way.
+    "../tenure-core/src",
     "../../ladder/tests",
 ];
 
@@ -73,16 +76,61 @@ fn manifests() -> Vec<PathBuf> {
     packages().iter().map(|package| package.join("Cargo.toml")).collect()
 }
 
+/// The text of a page without its blocks of code.
+fn prose(page: &str) -> String {
+    let mut in_code = false;
+    let mut lines = Vec::new();
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        } else if !in_code {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
+}
+
+/// How the web shows a heading's address: small letters and digits, with a hyphen for each space.
+fn address_of(heading: &str) -> String {
+    let shown = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    shown.map(|c| if c == ' ' { '-' } else { c }).flat_map(char::to_lowercase).collect()
+}
+
+/// Where a link can lead to within a page.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let page = prose(page);
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    let headings = headings.map(|line| address_of(line.trim_start_matches('#').trim()));
+    let named = page.split("<a id=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+    headings.chain(named.map(|(id, _)| id.to_owned())).collect()
+}
+
 #[test]
 fn every_link_from_one_page_to_another_leads_somewhere() {
     for page in all_pages() {
         let text = fs::read_to_string(&page).unwrap();
+        let text = prose(&text);
         let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
         for (target, _) in targets.filter(|(target, _)| !target.contains("://")) {
-            let file = target.split('#').next().unwrap_or_default();
-            let leads_to = page.parent().unwrap().join(file);
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = page.parent().unwrap().join(file);
+            let leads_to = if target.starts_with('#') { page.clone() } else { file };
             assert!(leads_to.exists(), "{} links to {target}", page.display());
+            let there = || anchors(&fs::read_to_string(&leads_to).unwrap()).contains(anchor);
+            assert!(anchor.is_empty() || there(), "{} links to {target}", page.display());
         }
+    }
+}
+
+/// A page that no other names is found by nobody.
+#[test]
+fn the_readme_links_to_every_page() {
+    let readme = fs::read_to_string(here("../../README.md")).unwrap();
+    let mut all = Vec::new();
+    pages(&here("../../docs"), &mut all);
+    for page in all {
+        let link = format!("](docs/{})", page.file_name().unwrap().to_str().unwrap());
+        assert!(readme.contains(&link), "{}", page.display());
     }
 }
 
@@ -136,7 +184,7 @@ fn every_test_that_the_documentation_names_exists() {
         sources(&here(dir), &mut code);
     }
     let code = code.concat();
-    for page in ["guarantees.md", "fencing.md", "wrong-locks.md", "stores/redis.md"] {
+    for page in ["guarantees.md", "fencing.md", "handles.md", "wrong-locks.md", "stores/redis.md"] {
         let page = fs::read_to_string(here("../../docs").join(page)).unwrap();
         let named = tests_named_in(&page);
         assert!(!named.is_empty());

@@ -14,6 +14,7 @@ mod counter;
 mod dead;
 mod debug;
 mod docs;
+mod messages;
 mod paused;
 mod permits;
 #[cfg(feature = "quorum")]
@@ -21,3 +22,4 @@ mod quorum;
 mod readers;
 mod readme;
 mod stores;
+mod testing;

@@ -1,0 +1,102 @@
+//! Pages quote what tenure says. Who searches them has those words before their eyes, so a message that
+//! changes has to change there too.
+
+use std::{fs, path::Path};
+
+const PAGES: [&str; 2] = ["../../docs/troubleshooting.md", "../../docs/containers.md"];
+/// Shorter pieces would be found anywhere.
+const SHORTEST: usize = 6;
+
+fn here(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// What the crates say: their code without comments, and texts that go over several lines as one.
+fn spoken(dir: &Path, into: &mut String) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            spoken(&path, into);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let code = fs::read_to_string(&path).unwrap();
+            let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+            for line in lines {
+                match line.strip_suffix('\\') {
+                    Some(goes_on) => into.push_str(goes_on),
+                    None => into.extend([line, "\n"]),
+                }
+            }
+        }
+    }
+}
+
+fn all_spoken() -> String {
+    let mut code = String::new();
+    for dir in ["../../crates", "../../stores"] {
+        for package in fs::read_dir(here(dir)).unwrap() {
+            spoken(&package.unwrap().path().join("src"), &mut code);
+        }
+    }
+    code.replace("\\\"", "\"")
+}
+
+/// The messages in a page's blocks of text, each in one line.
+fn quoted(page: &str) -> Vec<String> {
+    let blocks = page.split("\n```text\n").skip(1).filter_map(|rest| rest.split_once("\n```"));
+    let lines = |block: &str| block.replace("\n  ", " ").lines().map(str::to_owned).collect();
+    blocks.flat_map(|(block, _)| -> Vec<_> { lines(block) }).collect()
+}
+
+/// What stands in one place of the code: a message is put together from a place, a fault and its cure.
+fn pieces(message: &str) -> impl Iterator<Item = &str> {
+    let message = message.trim_start_matches("tenure: ").trim_start_matches("error: ");
+    let parts =
+        message.split('…').flat_map(|part| part.split("; ")).flat_map(|part| part.split(": "));
+    let parts =
+        parts.map(|part| part.trim_matches(|c: char| c.is_whitespace() || ":;,.()`\"".contains(c)));
+    parts.filter(|part| part.len() >= SHORTEST)
+}
+
+/// What the code puts together of two texts, with a bar where they meet.
+const OF_TWO: [&str; 6] = [
+    "members | granted",
+    "but kept taken | for another",
+    "cannot | create the directory",
+    "cannot | look at the directory",
+    "cannot | open",
+    "that | is not known to keep locks between processes",
+];
+
+fn says(code: &str, piece: &str) -> bool {
+    let of_two = OF_TWO.iter().find(|of_two| of_two.replace("| ", "") == piece);
+    of_two.map_or_else(
+        || code.contains(piece),
+        |of_two| of_two.split(" | ").all(|half| code.contains(half)),
+    )
+}
+
+/// What the system says in the middle of a message.
+const OF_THE_SYSTEM: [&str; 4] = [
+    "Connection refused",
+    "failed to lookup address information",
+    "Permission denied",
+    "timed out",
+];
+/// What Redis says.
+const OF_REDIS: [&str; 1] = ["this user has no permissions to access one of the keys"];
+
+#[test]
+fn every_message_that_a_page_quotes_is_one_of_tenures() {
+    let code = all_spoken();
+    let pages = PAGES.map(|page| fs::read_to_string(here(page)).unwrap());
+    let quoted: Vec<_> = pages.iter().flat_map(|page| quoted(page)).collect();
+    assert!(quoted.len() > 50, "{} messages", quoted.len());
+    let others = |piece: &&str| !OF_THE_SYSTEM.contains(piece) && !OF_REDIS.contains(piece);
+    let unknown: Vec<_> = quoted
+        .iter()
+        .flat_map(|message| pieces(message))
+        .filter(others)
+        .filter(|piece| !says(&code, piece))
+        .collect();
+    assert_eq!(unknown, Vec::<&str>::new(), "nothing of tenure says this");
+}
