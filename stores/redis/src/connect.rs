@@ -1,9 +1,10 @@
 //! Opening connections.
 
-use redis::{Cmd, ErrorKind, RedisError};
 use tenure_core::Fault;
 
-use crate::{RedisOptions, connection::Connection, error, format, pipeline::Hear, stream};
+use crate::{
+    RedisOptions, connection::Connection, error, failure::Failure, format, pipeline::Hear, stream,
+};
 
 /// Opens a connection in the runtime of the caller. What the server says of its own accord goes to
 /// `hear`, which is dropped when the connection ends.
@@ -20,29 +21,23 @@ pub(crate) async fn connect(
     };
     match tokio::time::timeout(options.connect_timeout, opened).await {
         Ok(opened) => opened,
-        Err(_) => Err(failed(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut)))),
+        Err(_) => Err(failed(std::io::ErrorKind::TimedOut.into())),
     }
 }
 
-async fn greet(options: &RedisOptions, hear: Option<Hear>) -> Result<Connection, RedisError> {
+async fn greet(options: &RedisOptions, hear: Option<Hear>) -> Result<Connection, Failure> {
     let (reader, writer) = stream::open(&options.address, &options.certificates).await?;
     let connection = Connection::start(reader, writer, options.response_timeout, hear);
-    let call =
-        async |command: &Cmd| connection.call(|out| out.extend(command.get_packed_command())).await;
-    let mut hello = redis::cmd("HELLO");
-    hello.arg(3);
+    let mut hello = vec!["HELLO", "3"];
     if let Some(password) = &options.password {
-        let user = options.user.as_deref().unwrap_or("default");
-        hello.arg("AUTH").arg(user).arg(&password.0);
+        hello.extend(["AUTH", options.user.as_deref().unwrap_or("default"), &password.0]);
     }
-    call(&hello).await.map_err(|error| match error.detail() {
-        Some(detail) if detail.starts_with("unknown command") => {
-            (ErrorKind::RESP3NotSupported, "it does not know HELLO").into()
-        }
+    connection.send(&hello).await.map_err(|error| match error.detail() {
+        Some(detail) if detail.starts_with("unknown command") => Failure::TooOld,
         _ => error,
     })?;
     if options.database != 0 {
-        call(redis::cmd("SELECT").arg(options.database)).await?;
+        connection.send(&["SELECT", &options.database.to_string()]).await?;
     }
     Ok(connection)
 }

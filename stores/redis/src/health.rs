@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use redis::Value;
 use tenure_core::{
     Fault, FaultKind, LockName, Owner, Store,
     proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
@@ -11,6 +10,7 @@ use tenure_core::{
 
 use crate::{
     info::{field, text},
+    protocol::Value,
     transport::Transport,
 };
 
@@ -107,7 +107,7 @@ fn replicas(info: Option<&str>) -> Finding {
 
 async fn clock(transport: &Transport) -> Result<Finding, Fault> {
     let before = SystemTime::now();
-    let value = transport.send(&redis::cmd("TIME")).await?;
+    let value = transport.send(&["TIME"]).await?;
     let here = before.duration_since(UNIX_EPOCH).unwrap_or_default();
     let there = match &value {
         Value::Array(parts) => parts.first().and_then(text).and_then(|text| text.parse().ok()),
@@ -170,9 +170,7 @@ async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
         }
         store.inspect(&name).await?;
         store.release(&name, &holder, Duration::ZERO).await?;
-        let mut publish = redis::cmd("PUBLISH");
-        publish.arg(channel).arg("");
-        transport.send(&publish).await?;
+        transport.send(&["PUBLISH", channel, ""]).await?;
         Ok(())
     };
     let outcome = cycle.await;
@@ -186,7 +184,7 @@ async fn latency(transport: &Transport) -> Result<Finding, Fault> {
     let mut took = Vec::new();
     for _ in 0..10 {
         let start = Instant::now();
-        transport.send(&redis::cmd("PING")).await?;
+        transport.send(&["PING"]).await?;
         took.push(start.elapsed());
     }
     took.sort_unstable();
@@ -211,13 +209,11 @@ fn owner() -> Result<Owner, Fault> {
 }
 
 async fn info(transport: &Transport) -> Option<String> {
-    text(&transport.send(&redis::cmd("INFO")).await.ok()?)
+    text(&transport.send(&["INFO"]).await.ok()?)
 }
 
 async fn setting(transport: &Transport, name: &str) -> Option<String> {
-    let mut get = redis::cmd("CONFIG");
-    get.arg("GET").arg(name);
-    match transport.send(&get).await.ok()? {
+    match transport.send(&["CONFIG", "GET", name]).await.ok()? {
         Value::Map(pairs) => pairs.first().and_then(|(_, value)| text(value)),
         _ => None,
     }

@@ -8,10 +8,12 @@
 //! A release hands the lock to the next waiter inside the server. Fencing tokens come from the
 //! server's clock, so they rise even when the server has lost its data.
 
+mod call;
 mod connect;
 mod connection;
 mod driver;
 mod error;
+mod failure;
 mod few;
 mod fields;
 mod format;

@@ -6,7 +6,6 @@ use std::{
     task::{Context, Poll},
 };
 
-use redis::RedisError;
 #[cfg(unix)]
 use tokio::net::{UnixStream, unix};
 use tokio::{
@@ -16,6 +15,7 @@ use tokio::{
 
 use crate::{
     Address,
+    failure::Failure,
     tls::{self, Certificates},
 };
 
@@ -70,7 +70,7 @@ impl Writer {
 pub(crate) async fn open(
     address: &Address,
     certificates: &Certificates,
-) -> Result<(Reader, Writer), RedisError> {
+) -> Result<(Reader, Writer), Failure> {
     match address {
         Address::Tcp { host, port } => {
             let (reader, writer) = tcp(host, *port).await?.into_split();
