@@ -2,7 +2,7 @@
 
 use tenure_core::{Fault, FaultKind};
 
-use crate::{failure::Failure, tls};
+use crate::{failure::Failure, journal::Step, tls};
 
 /// How an error code bears on a call: its kind, what happened, and the cure.
 const CODES: &[(&str, FaultKind, &str, &str)] = &[
@@ -107,6 +107,36 @@ fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
         Some((before, _)) => before.trim_end_matches([' ', ',']).into(),
         None => error.into(),
     }
+}
+
+/// What it means that a step of connecting failed. Nothing was sent that could have had an effect.
+pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
+    let silent = error.is_timeout();
+    let gone = silent || matches!(error, Failure::Io(_) | Failure::Nonsense);
+    let (what, cure) = match step {
+        Step::Name if gone => (
+            format!("the host of {place} has a name that leads to no address"),
+            "correct the host in the URL, or see that this machine's name service knows it",
+        ),
+        Step::Connection if silent => (
+            format!("Redis at {place} cannot be reached: nothing answers there"),
+            "see that the server runs, that the URL is right, and that no firewall is between",
+        ),
+        Step::Tls if silent => (
+            format!("what listens at {place} does not answer in TLS"),
+            "write redis:// if the port speaks no TLS, or raise connect_timeout in the URL",
+        ),
+        Step::Login if silent => (
+            format!("what listens at {place} takes the connection and says nothing"),
+            "see that it is a Redis server and not stuck, or raise connect_timeout in the URL",
+        ),
+        Step::Login if gone => (
+            format!("what listens at {place} does not answer as Redis does"),
+            "see that it is a Redis server; write rediss:// if the port wants TLS",
+        ),
+        _ => return of_connecting(place, error),
+    };
+    Fault::new(FaultKind::Unreachable, what, cure).because(said(error))
 }
 
 /// What an error while connecting means. Nothing was sent that could have had an effect.

@@ -12,29 +12,35 @@ const FORMAT: &str = "1";
 /// The longest piece of a foreign value that is shown.
 const SHOWN: usize = 20;
 
+/// What is found where none is told.
+const NONE_TOLD: &str = "the server does not tell; its records are looked at one by one";
+
 /// How a server says that this user, or this node, has nothing to do with the key.
 const NOT_TOLD: [&str; 3] = ["NOPERM", "MOVED", "ASK"];
 
-/// Refuses locks that another format was written for.
+/// Refuses locks that another format was written for, and says which was found.
 ///
 /// A server that takes no writes now is asked all the same. One that tells nothing for good, as it is not
 /// permitted or the key belongs to another node, is taken at its records: what makes no sense there is
 /// refused as well. One that cannot tell now cannot be used now.
-pub(crate) async fn check(connection: &Connection, options: &RedisOptions) -> Result<(), Fault> {
+pub(crate) async fn check(
+    connection: &Connection,
+    options: &RedisOptions,
+) -> Result<String, Fault> {
     let key = key(&options.prefix);
     let (claim, look) = (["SET", &key, FORMAT, "NX", "GET"], ["GET", &key]);
     for (command, writes) in [(&claim[..], true), (&look[..], false)] {
         match connection.send(command).await {
-            Ok(Value::Nil) => return Ok(()),
-            Ok(Value::Bytes(found)) if found == FORMAT.as_bytes() => return Ok(()),
+            Ok(Value::Nil) => return Ok(format!("{FORMAT}, from now on")),
+            Ok(Value::Bytes(found)) if found == FORMAT.as_bytes() => return Ok(FORMAT.to_owned()),
             Ok(Value::Bytes(found)) => return Err(unknown(options, &found)),
-            Ok(_) => return Ok(()),
+            Ok(_) => return Ok(NONE_TOLD.to_owned()),
             Err(error) if error.code() == Some("WRONGTYPE") => return Err(not_ours(options)),
             Err(error) if error.is_an_answer() && (writes || is_for_good(&error)) => {}
             Err(error) => return Err(error::of_connecting(&options.location(), error)),
         }
     }
-    Ok(())
+    Ok(NONE_TOLD.to_owned())
 }
 
 /// The key that has the number.

@@ -20,6 +20,7 @@ mod format;
 mod health;
 mod incarnation;
 mod info;
+mod journal;
 mod keys;
 mod listing;
 mod options;

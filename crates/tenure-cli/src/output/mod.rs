@@ -1,5 +1,6 @@
 //! What tenure says, to people and to programs.
 
+pub(crate) mod findings;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod tables;
