@@ -112,7 +112,9 @@ fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
 /// What it means that a step of connecting failed. Nothing was sent that could have had an effect.
 pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
     let silent = error.is_timeout();
-    let gone = silent || matches!(error, Failure::Io(_) | Failure::Nonsense);
+    // A server may refuse a client's certificate only after the handshake.
+    let told = tls::trouble(&error).is_some();
+    let gone = !told && matches!(error, Failure::Io(_) | Failure::Nonsense);
     let (what, cure) = match step {
         Step::Name if gone => (
             format!("the host of {place} has a name that leads to no address"),
@@ -132,7 +134,11 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
         ),
         Step::Login if gone => (
             format!("what listens at {place} does not answer as Redis does"),
-            "see that it is a Redis server; write rediss:// if the port wants TLS",
+            if place.starts_with("rediss:") {
+                "see that it is a Redis server, and what its log says"
+            } else {
+                "see that it is a Redis server; write rediss:// if the port wants TLS"
+            },
         ),
         _ => return of_connecting(place, error),
     };
