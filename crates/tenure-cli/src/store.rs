@@ -1,6 +1,6 @@
 //! The store that the command works on.
 
-use tenure::{OpenError, Tenure, config::Config};
+use tenure::{Examination, OpenError, Tenure, config::Config};
 
 use crate::{
     exit::Failure,
@@ -12,14 +12,23 @@ use crate::{
 /// A name that no store has, and a URL that is written wrong, are wrong usage; a store that cannot be
 /// opened is not.
 pub(crate) async fn open(config: &Config) -> Result<Tenure, Failure> {
-    let url = config.store().map_err(|error| Failure::Usage(error.to_string()))?;
-    refuse_own_memory(url)?;
-    Tenure::from_config(config).await.map_err(|error| match error {
+    refuse_own_memory(config)?;
+    Tenure::from_config(config).await.map_err(not_opened)
+}
+
+/// Looks at the store that they agree on, which need not open.
+pub(crate) async fn examine(config: &Config) -> Result<Examination, Failure> {
+    refuse_own_memory(config)?;
+    Tenure::examine_config(config).await.map_err(not_opened)
+}
+
+fn not_opened(error: OpenError) -> Failure {
+    match error {
         OpenError::UnknownScheme { .. } | OpenError::Url { .. } | OpenError::Config(_) => {
             Failure::Usage(error.to_string())
         }
         _ => Failure::failed(error),
-    })
+    }
 }
 
 /// What chose the store, for people; nothing for the embedded one in its default place.
@@ -37,7 +46,8 @@ pub(crate) fn tell(tenure: &Tenure, config: &Config, voice: &Voice) {
 }
 
 /// Locks in the memory of this command are seen by no other, so they lock nothing.
-fn refuse_own_memory(url: &str) -> Result<(), Failure> {
+fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
+    let url = config.store().map_err(|error| Failure::Usage(error.to_string()))?;
     let is_memory = |url: &str| url.trim().split(':').next() == Some("memory");
     let refused = match url.strip_prefix("quorum:") {
         Some(members) => members.split(',').any(is_memory),

@@ -1,6 +1,6 @@
 //! Opening the store that a configuration names.
 
-use crate::{OpenError, Tenure, config::Config};
+use crate::{Examination, OpenError, Tenure, config::Config};
 
 impl Tenure {
     /// Opens the store that the variables and the configuration file agree on, and lets locks use
@@ -24,17 +24,33 @@ impl Tenure {
     /// # Cancel safety
     /// Cancel-safe.
     pub async fn from_config(config: &Config) -> Result<Self, OpenError> {
-        let opened = Self::open(config.store()?).await.map_err(|error| match error {
-            OpenError::UnknownScheme { scheme, known } => config
-                .unknown_store(&scheme, &known)
-                .map_or(OpenError::UnknownScheme { scheme, known }, OpenError::Config),
-            OpenError::Url { url, fault } => config
-                .misspelt_store(&fault)
-                .map_or(OpenError::Url { url, fault }, OpenError::Config),
-            other => other,
-        })?;
+        let opened = Self::open(config.store()?).await.map_err(|error| told(config, error))?;
         let config = config.clone();
         let builder = Self::builder(opened.store().clone());
         Ok(builder.defaults(move |name| config.defaults_of(name)).build().into())
+    }
+
+    /// Looks at the store of `config` as [`Tenure::examine`] does, whether it can be opened or not.
+    ///
+    /// # Errors
+    /// As for [`Tenure::examine`], and [`OpenError::Config`].
+    ///
+    /// # Cancel safety
+    /// As for [`Tenure::examine`].
+    pub async fn examine_config(config: &Config) -> Result<Examination, OpenError> {
+        Self::examine(config.store()?).await.map_err(|error| told(config, error))
+    }
+}
+
+/// The same error with the place where a wrong URL stands.
+fn told(config: &Config, error: OpenError) -> OpenError {
+    match error {
+        OpenError::UnknownScheme { scheme, known } => config
+            .unknown_store(&scheme, &known)
+            .map_or(OpenError::UnknownScheme { scheme, known }, OpenError::Config),
+        OpenError::Url { url, fault } => {
+            config.misspelt_store(&fault).map_or(OpenError::Url { url, fault }, OpenError::Config)
+        }
+        other => other,
     }
 }

@@ -43,6 +43,8 @@
 pub mod blocking;
 #[cfg(feature = "config")]
 pub mod config;
+mod examination;
+mod examine;
 #[cfg(feature = "config")]
 mod from_config;
 #[cfg(feature = "macros")]
@@ -57,6 +59,7 @@ mod spelling;
 mod stores;
 mod url;
 
+pub use examination::Examination;
 #[cfg(feature = "macros")]
 pub use locked::{Current, DefaultIsSet, LockedError, current, set_default};
 pub use open::{OpenError, Tenure};

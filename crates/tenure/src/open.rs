@@ -5,6 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use tenure_core::{Fault, MemoryStore, Store, TenureBuilder, within_runtime};
 
 use crate::{
+    Examination,
     spelling::mistake,
     stores::{embedded, known, redis},
     url::shown,
@@ -37,7 +38,7 @@ pub enum OpenError {
         fault: Fault,
     },
     /// The store could not be opened.
-    #[error("the store {url:?} cannot be opened: {fault}")]
+    #[error("{}", not_opened(url, fault))]
     Store {
         /// The URL, without its password.
         url: String,
@@ -71,19 +72,12 @@ impl Tenure {
     /// Cancel-safe: nothing is held by opening a store.
     pub async fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
         let url = url.as_ref();
-        if let Some(fault) = mistake(url) {
-            return Err(OpenError::Url { url: shown(url), fault });
-        }
-        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+        let (scheme, rest) = check(url)?;
         let store = match scheme {
             "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
             "" | "file" => embedded(rest),
-            "redis" | "rediss" | "unix" => within_runtime(redis(url)).await,
             "quorum" => within_runtime(quorum(rest)).await,
-            _ => {
-                let scheme = scheme.to_owned();
-                return Err(OpenError::UnknownScheme { scheme, known: known() });
-            }
+            _ => within_runtime(redis(url)).await,
         };
         let store = store.map_err(|fault| OpenError::Store { url: shown(url), fault })?;
         Ok(Self::with_store(store))
@@ -118,6 +112,39 @@ impl Tenure {
     pub fn builder(store: Arc<dyn Store>) -> TenureBuilder {
         tenure_core::Tenure::builder(store)
     }
+}
+
+/// A store that is not opened, with its place said once: most faults name it themselves.
+fn not_opened(url: &str, fault: &Fault) -> String {
+    let behind = url.split_once(':').map_or("", |(_, behind)| behind);
+    let place = behind.trim_start_matches('/').rsplit('@').next().unwrap_or_default();
+    let place = place.split(['?', ',']).next().unwrap_or_default().trim_end_matches('/');
+    if !place.is_empty() && fault.what().contains(place) {
+        return format!("the store cannot be opened: {fault}");
+    }
+    format!("the store {url:?} cannot be opened: {fault}")
+}
+
+/// The scheme of a URL that is written as it should be, and what stands behind it.
+pub(crate) fn check(url: &str) -> Result<(&str, &str), OpenError> {
+    if let Some(fault) = mistake(url) {
+        return Err(OpenError::Url { url: shown(url), fault });
+    }
+    let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+    match scheme {
+        "" | "file" | "memory" | "quorum" | "redis" | "rediss" | "unix" => Ok((scheme, rest)),
+        _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned(), known: known() }),
+    }
+}
+
+#[cfg(feature = "quorum")]
+pub(crate) async fn examine_quorum(list: &str) -> Result<Examination, Fault> {
+    crate::quorum::examine(list).await
+}
+
+#[cfg(not(feature = "quorum"))]
+pub(crate) async fn examine_quorum(_list: &str) -> Result<Examination, Fault> {
+    Err(crate::stores::not_built_in("quorums", "quorum"))
 }
 
 #[cfg(feature = "quorum")]

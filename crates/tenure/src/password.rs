@@ -8,12 +8,18 @@ pub(crate) fn hinted(url: &str, fault: Fault) -> Fault {
     if !has_bare_password(url) {
         return fault;
     }
-    let cure = format!(
-        "{}; in a user and a password write what is special percent-encoded: %40 for @, %2F for /, \
-         %3A for :, %3F for ?, %23 for #, %26 for &, %25 for %",
-        fault.cure()
-    );
-    Fault::new(fault.kind(), fault.what_and_why(), cure)
+    Fault::new(fault.kind(), fault.what_and_why(), cure(url, fault.cure()))
+}
+
+/// `cure`, and how to write a password if that may be the reason.
+pub(crate) fn cure(url: &str, cure: &str) -> String {
+    if !has_bare_password(url) {
+        return cure.to_owned();
+    }
+    format!(
+        "{cure}; in a user and a password write what is special percent-encoded: %40 for @, %2F for /, \
+         %3A for :, %3F for ?, %23 for #, %26 for &, %25 for %"
+    )
 }
 
 /// Whether something in the user or the password may have cut the URL in pieces.

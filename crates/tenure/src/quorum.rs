@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{Fault, FaultKind, Store};
+use tenure_core::{Fault, FaultKind, Store, store::Finding};
 use tenure_quorum::{QuorumOptions, QuorumStore};
 
 use crate::{
-    stores::{embedded, redis_member},
+    Examination, examination,
+    stores::{embedded, examine_embedded, examine_redis, redis_member},
     url::shown_member,
 };
 
@@ -41,6 +42,39 @@ fn setting(part: &str, options: QuorumOptions) -> Result<Option<QuorumOptions>, 
         Some(("durable_members", answer)) => options.durable_members(yes(answer)?),
         _ => return Ok(None),
     }))
+}
+
+/// Looks at the quorum whose members and settings stand in `list`, or at each member alone if one
+/// cannot be used at all.
+pub(crate) async fn examine(list: &str) -> Result<Examination, Fault> {
+    let mut options = QuorumOptions::new();
+    let mut urls = Vec::new();
+    for part in parts(list) {
+        match setting(part, options.clone())? {
+            Some(with) => options = with,
+            None => urls.push(part),
+        }
+    }
+    if let Ok(members) = urls.iter().map(|url| member(url)).collect::<Result<Vec<_>, _>>() {
+        return examination::of(&QuorumStore::new(members, options)?).await;
+    }
+    let (mut findings, mut places) = (Vec::new(), Vec::new());
+    for url in urls {
+        let of_member = match url.split(':').next().unwrap_or_default() {
+            "memory" => examination::of(&tenure_core::MemoryStore::new()).await?,
+            "file" => examine_embedded(&url.trim_start_matches("file:").replace("%2C", ","))?,
+            _ => examine_redis(url).await?,
+        };
+        let place = of_member.location;
+        findings.extend(
+            of_member
+                .findings
+                .into_iter()
+                .map(|finding| Finding { what: format!("{place}: {}", finding.what), ..finding }),
+        );
+        places.push(place);
+    }
+    Ok(Examination { kind: "quorum", location: format!("quorum:{}", places.join(",")), findings })
 }
 
 /// Opens the quorum whose members and settings stand in `list`, separated by commas.

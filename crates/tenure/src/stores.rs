@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tenure_core::{Fault, Store};
 
+use crate::Examination;
+
 /// The schemes of this build that more than one process can use.
 pub(crate) fn known() -> String {
     let schemes = [
@@ -29,6 +31,44 @@ pub(crate) fn embedded(dir: &str) -> Result<Arc<dyn Store>, Fault> {
 #[cfg(not(feature = "embedded"))]
 pub(crate) fn embedded(_dir: &str) -> Result<Arc<dyn Store>, Fault> {
     Err(not_built_in("embedded store", "embedded"))
+}
+
+#[cfg(feature = "embedded")]
+pub(crate) fn examine_embedded(dir: &str) -> Result<Examination, Fault> {
+    use std::path::Path;
+
+    let named = Some(Path::new(dir)).filter(|_| !dir.is_empty());
+    let findings = tenure_embedded::EmbeddedStore::examine(named)?;
+    let place = named.map_or_else(tenure_embedded::default_dir, |dir| Ok(dir.to_owned()))?;
+    // As a store has it that was opened.
+    let place = place.canonicalize().unwrap_or(place);
+    Ok(Examination { kind: "file", location: format!("file:{}", place.display()), findings })
+}
+
+#[cfg(not(feature = "embedded"))]
+pub(crate) fn examine_embedded(_dir: &str) -> Result<Examination, Fault> {
+    Err(not_built_in("embedded store", "embedded"))
+}
+
+#[cfg(feature = "redis")]
+pub(crate) async fn examine_redis(url: &str) -> Result<Examination, Fault> {
+    use tenure_redis::{RedisOptions, RedisStore};
+
+    let store = RedisStore::new(RedisOptions::from_url(url)?)?;
+    let mut examined = crate::examination::of(&store).await?;
+    for finding in &mut examined.findings {
+        if let Some(cure) = &mut finding.cure
+            && ["name", "connection", "login"].contains(&finding.what.as_str())
+        {
+            *cure = crate::password::cure(url, cure);
+        }
+    }
+    Ok(examined)
+}
+
+#[cfg(not(feature = "redis"))]
+pub(crate) async fn examine_redis(_url: &str) -> Result<Examination, Fault> {
+    Err(not_built_in("Redis store", "redis"))
 }
 
 /// A server that answers now.

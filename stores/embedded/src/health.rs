@@ -1,8 +1,37 @@
 //! What `tenure doctor` is told: where the locks are, and which promise holds there.
 
+use std::sync::Arc;
+
 use tenure_core::store::{Finding, Weight};
 
-use crate::inner::Inner;
+use crate::{
+    inner::{Inner, Journal},
+    machine::Machine,
+    place::Place,
+};
+
+/// The steps of opening a store and, if it could be opened, a look at it; else the step that failed
+/// comes last.
+pub(crate) fn examine(place: Place, machine: Arc<dyn Machine>) -> Vec<Finding> {
+    let mut journal = Journal::default();
+    let opened = Inner::walk(place, machine, &mut journal);
+    let mut steps: Vec<_> =
+        journal.done.into_iter().map(|(step, found)| good(step, found)).collect();
+    match opened {
+        Ok(inner) => {
+            let looks = inner.health();
+            // What is looked at once more is told once.
+            steps.retain(|step| looks.iter().all(|look| look.what != step.what));
+            steps.extend(looks);
+        }
+        Err(fault) => {
+            let found = fault.what_and_why();
+            let cure = Some(fault.cure().to_owned());
+            steps.push(Finding { weight: Weight::Bad, cure, ..good(journal.at, found) });
+        }
+    }
+    steps
+}
 
 impl Inner {
     /// Looks at the real files.

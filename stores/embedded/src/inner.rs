@@ -67,6 +67,25 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     reasons: Reasons::NONE,
 };
 
+/// How far opening a store came.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    /// What is being tried.
+    pub(crate) at: &'static str,
+    /// What went well, and what was found.
+    pub(crate) done: Vec<(&'static str, String)>,
+}
+
+impl Journal {
+    fn begin(&mut self, step: &'static str) {
+        self.at = step;
+    }
+
+    fn done(&mut self, found: String) {
+        self.done.push((self.at, found));
+    }
+}
+
 /// One opened store.
 #[derive(Debug)]
 pub(crate) struct Inner {
@@ -88,15 +107,35 @@ pub(crate) struct Inner {
 
 impl Inner {
     pub(crate) fn open(place: Place, machine: Arc<dyn Machine>) -> Result<Arc<Self>, Fault> {
+        Self::walk(place, machine, &mut Journal::default())
+    }
+
+    /// Opens the store step by step, and writes down how far it came.
+    pub(crate) fn walk(
+        place: Place,
+        machine: Arc<dyn Machine>,
+        journal: &mut Journal,
+    ) -> Result<Arc<Self>, Fault> {
+        let chosen = place.chosen;
+        journal.begin("boot");
         let boot = machine.boot_id()?;
+        let digits = format!("{:032x}", u128::from_be_bytes(boot));
+        journal.done(format!("this machine tells its boots apart: {}", &digits[..8]));
+        journal.begin("place");
         let root = Root::prepare(&*machine, &place.dir)?;
         let path = root.path();
+        journal.done(format!("{}, {chosen}", path.display()));
+        journal.begin("file system");
         let file_system = machine
             .file_system(path)
             .map_err(|why| error::io("look at the file system of", path, why))?;
         file_system.check(path)?;
+        journal.done(file_system.to_string());
+        journal.begin("format");
         // The clock comes first: it marks the directory as a store.
         let clock = ClockFile::find(machine.clone(), &root, boot)?;
+        journal.done("one that this version knows".to_owned());
+        journal.begin("files");
         let (boots, own_boot) = (root.make(&root.dir, BOOTS)?, boots::name_of(boot));
         let boot_dir = root.make(&boots, &own_boot)?;
         let members = root.make(&boot_dir, MEMBERS)?;

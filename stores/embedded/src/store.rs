@@ -17,6 +17,7 @@ use tenure_core::{
 use crate::{
     decisions::{acquire, inspect, raise, release, take_over, turn},
     engine::EngineView,
+    health,
     inner::{CAPABILITIES, Inner, KIND},
     machine::{Machine, ThisMachine},
     place::{self, Place},
@@ -62,6 +63,30 @@ impl EmbeddedStore {
     /// As for [`EmbeddedStore::open`] and [`default_dir`](crate::default_dir).
     pub fn open_default() -> Result<Self, Fault> {
         Inner::open(place::default_place()?, Arc::new(ThisMachine)).map(Self)
+    }
+
+    /// Goes through the steps of opening the store in `dir`, or in [`default_dir`](crate::default_dir)
+    /// without one: the place, its file system, its format. It says what was found at each, and goes
+    /// on with what [`Store::health`] looks at; the step that failed is the last that is told. What is
+    /// not there is created, as [`EmbeddedStore::open`] does.
+    ///
+    /// Blocks as that does.
+    ///
+    /// # Errors
+    /// As for [`default_dir`](crate::default_dir). All else is a finding.
+    ///
+    /// ```
+    /// use tenure_core::store::Weight;
+    /// use tenure_embedded::EmbeddedStore;
+    ///
+    /// let file = tempfile::NamedTempFile::new()?;
+    /// let found = EmbeddedStore::examine(Some(file.path()))?;
+    /// assert_eq!(found.last().map(|last| last.weight), Some(Weight::Bad));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn examine(dir: Option<&Path>) -> Result<Vec<Finding>, Fault> {
+        let place = dir.map_or_else(place::default_place, |dir| Ok(Place::named(dir)))?;
+        Ok(health::examine(place, Arc::new(ThisMachine)))
     }
 
     /// Opens the store in `dir` on another machine than the real one, for tests.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use tenure_core::{
+    Fault,
     proto::quorum::{majority, mark::Standing},
     store::{Finding, Weight},
 };
@@ -30,8 +31,9 @@ impl QuorumStore {
         let charter = self.shared.charter;
         let mut looks =
             ask_all(&self.members, &self.shared.options.clock, PATIENCE, |member| async move {
-                let standing = look(&member, &charter).await?.standing;
-                Ok((standing, member.health().await?))
+                let findings = member.health().await?;
+                // Who cannot be reached has said so by then, and why.
+                Ok((look(&member, &charter).await.map(|look| look.standing), findings))
             });
         let mut each: Vec<Vec<Finding>> = vec![Vec::new(); self.members.len()];
         let (mut counted, mut unmarked) = (0, false);
@@ -39,22 +41,30 @@ impl QuorumStore {
             let place = self.shared.places.get(member).map_or("", String::as_str);
             let findings = match answer {
                 Ok((standing, findings)) => {
-                    counted += usize::from(standing == Standing::Counted);
-                    unmarked |= standing.needs_mark();
+                    let failed = findings.iter().any(|finding| finding.weight == Weight::Bad);
+                    let memory = match standing {
+                        Ok(standing) => {
+                            counted += usize::from(standing == Standing::Counted);
+                            unmarked |= standing.needs_mark();
+                            Some(memory(place, &standing, charter.keep_out()))
+                        }
+                        Err(_) if failed => None,
+                        Err(fault) => Some(unreached(place, &fault)),
+                    };
+                    let lost = memory.is_none();
                     let own = findings.into_iter().map(|finding| Finding {
                         what: format!("{place}: {}", finding.what),
+                        // A minority may be missing; whether it is more, the sum says.
+                        weight: if lost {
+                            finding.weight.min(Weight::Warning)
+                        } else {
+                            finding.weight
+                        },
                         ..finding
                     });
-                    std::iter::once(memory(place, &standing, charter.keep_out()))
-                        .chain(own)
-                        .collect()
+                    memory.into_iter().chain(own).collect()
                 }
-                Err(fault) => vec![finding(
-                    Weight::Warning,
-                    format!("{place}: reach"),
-                    fault.what_and_why(),
-                    fault.cure(),
-                )],
+                Err(fault) => vec![unreached(place, &fault)],
             };
             if let Some(of_member) = each.get_mut(member) {
                 *of_member = findings;
@@ -89,6 +99,11 @@ impl QuorumStore {
         let weight = if counted < needed { Weight::Bad } else { Weight::Warning };
         finding(weight, what, found, cure)
     }
+}
+
+fn unreached(place: &str, fault: &Fault) -> Finding {
+    let what = format!("{place}: reach");
+    finding(Weight::Warning, what, fault.what_and_why(), fault.cure())
 }
 
 fn memory(place: &str, standing: &Standing, keep_out: Duration) -> Finding {

@@ -1,9 +1,21 @@
-//! Opening connections.
+//! Opening connections, step by step.
 
-use redis::{Cmd, ErrorKind, RedisError};
+use std::io::ErrorKind;
+
 use tenure_core::Fault;
 
-use crate::{RedisOptions, connection::Connection, error, format, pipeline::Hear, stream};
+use crate::{
+    RedisOptions,
+    connection::Connection,
+    error,
+    failure::Failure,
+    format,
+    info::text,
+    journal::{Journal, Step},
+    pipeline::Hear,
+    protocol::Value,
+    stream,
+};
 
 /// Opens a connection in the runtime of the caller. What the server says of its own accord goes to
 /// `hear`, which is dropped when the connection ends.
@@ -11,38 +23,72 @@ pub(crate) async fn connect(
     options: &RedisOptions,
     hear: Option<Hear>,
 ) -> Result<Connection, Fault> {
+    walk(options, hear, &mut Journal::new()).await
+}
+
+/// The same, and writes down how far it came.
+pub(crate) async fn walk(
+    options: &RedisOptions,
+    hear: Option<Hear>,
+    journal: &mut Journal,
+) -> Result<Connection, Fault> {
     let place = options.location();
-    let failed = |error| error::of_connecting(&place, error);
     let opened = async {
-        let connection = greet(options, hear).await.map_err(failed)?;
-        format::check(&connection, options).await?;
+        let connection = match greet(options, hear, journal).await {
+            Ok(connection) => connection,
+            Err(failure) => return Err(error::of_step(&place, journal.at, failure)),
+        };
+        journal.begin(Step::Format);
+        journal.done(format::check(&connection, options).await?);
         Ok(connection)
     };
     match tokio::time::timeout(options.connect_timeout, opened).await {
         Ok(opened) => opened,
-        Err(_) => Err(failed(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut)))),
+        Err(_) => Err(error::of_step(&place, journal.at, ErrorKind::TimedOut.into())),
     }
 }
 
-async fn greet(options: &RedisOptions, hear: Option<Hear>) -> Result<Connection, RedisError> {
-    let (reader, writer) = stream::open(&options.address, &options.certificates).await?;
+async fn greet(
+    options: &RedisOptions,
+    hear: Option<Hear>,
+    journal: &mut Journal,
+) -> Result<Connection, Failure> {
+    let (reader, writer) = stream::open(&options.address, &options.certificates, journal).await?;
+    journal.begin(Step::Login);
     let connection = Connection::start(reader, writer, options.response_timeout, hear);
-    let call =
-        async |command: &Cmd| connection.call(|out| out.extend(command.get_packed_command())).await;
-    let mut hello = redis::cmd("HELLO");
-    hello.arg(3);
+    let mut hello = vec!["HELLO", "3"];
+    let user = options.user.as_deref().unwrap_or("default");
     if let Some(password) = &options.password {
-        let user = options.user.as_deref().unwrap_or("default");
-        hello.arg("AUTH").arg(user).arg(&password.0);
+        hello.extend(["AUTH", user, &password.0]);
     }
-    call(&hello).await.map_err(|error| match error.detail() {
-        Some(detail) if detail.starts_with("unknown command") => {
-            (ErrorKind::RESP3NotSupported, "it does not know HELLO").into()
-        }
+    let told = connection.send(&hello).await.map_err(|error| match error.detail() {
+        Some(detail) if detail.starts_with("unknown command") => Failure::TooOld,
         _ => error,
     })?;
+    let how = if options.password.is_some() { "by its password" } else { "without a password" };
+    journal.done(format!("{} takes user {user:?} {how}", server(&told)));
     if options.database != 0 {
-        call(redis::cmd("SELECT").arg(options.database)).await?;
+        journal.begin(Step::Database);
+        connection.send(&["SELECT", &options.database.to_string()]).await?;
+        journal.done(format!("number {}", options.database));
     }
     Ok(connection)
+}
+
+/// What a server says that it is.
+fn server(told: &Value) -> String {
+    let Value::Map(pairs) = told else { return "the server".to_owned() };
+    let field = |name: &str| {
+        pairs
+            .iter()
+            .find(|(key, _)| text(key).as_deref() == Some(name))
+            .and_then(|(_, is)| text(is))
+    };
+    let kind = match field("server").as_deref() {
+        Some("redis") => "Redis".to_owned(),
+        Some("valkey") => "Valkey".to_owned(),
+        Some(other) => other.to_owned(),
+        None => "the server".to_owned(),
+    };
+    field("version").map_or(kind.clone(), |version| format!("{kind} {version}"))
 }

@@ -6,12 +6,14 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use redis::{RedisError, Value};
 use tokio::{sync::oneshot, task::AbortHandle};
 
 use crate::{
+    call::command,
     driver::Driver,
+    failure::Failure,
     pipeline::{Hear, Pipeline, broken},
+    protocol::Value,
     stream::{Reader, Writer},
 };
 
@@ -40,13 +42,22 @@ impl Connection {
     /// # Cancel safety
     /// When this is dropped, the command is sent all the same, now if it was not yet, and its reply
     /// goes nowhere.
-    pub(crate) async fn call(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Value, RedisError> {
+    pub(crate) async fn call(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Value, Failure> {
         let (sender, answer) = oneshot::channel();
         self.pipeline.send(write, sender);
         let mut call = UnderWay { pipeline: &self.pipeline, answered: false };
         let answer = answer.await;
         call.answered = true;
-        answer.unwrap_or_else(|_| Err(broken()))?.extract_error()
+        match answer.unwrap_or_else(|_| Err(broken()))? {
+            Value::Error(error) => Err(Failure::Server(error)),
+            value => Ok(value),
+        }
+    }
+
+    /// Sends a command that is no script's, and waits for its reply. As cancel-safe as
+    /// [`Connection::call`].
+    pub(crate) async fn send(&self, words: &[&str]) -> Result<Value, Failure> {
+        self.call(|out| command(words, out)).await
     }
 
     /// Whether nothing can be sent any more.

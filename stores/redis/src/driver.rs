@@ -10,15 +10,15 @@ use std::{
     time::Duration,
 };
 
-use redis::{PushKind, RedisError, Value};
 use tokio::{
     io::{AsyncRead, ReadBuf},
     time::{Instant, Sleep, sleep},
 };
 
 use crate::{
+    failure::Failure,
     pipeline::{Answer, Hear, Pipeline, broken},
-    protocol::{self, Nonsense},
+    protocol::{self, Nonsense, Value},
     stream::Reader,
 };
 
@@ -84,7 +84,7 @@ impl Driver {
         }
     }
 
-    fn read(&mut self, cx: &mut Context<'_>) -> Poll<RedisError> {
+    fn read(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
         loop {
             if self.filled == self.read.len() {
                 self.read.resize(self.filled * 2, 0);
@@ -96,8 +96,7 @@ impl Driver {
                 Ok(()) => self.filled += buffer.filled().len(),
             }
             if self.hand_out().is_err() {
-                let what = "the server does not speak its protocol";
-                return Poll::Ready(io::Error::new(io::ErrorKind::InvalidData, what).into());
+                return Poll::Ready(Failure::Nonsense);
             }
         }
     }
@@ -109,12 +108,11 @@ impl Driver {
             start += length;
             match value {
                 // What the server says of its own accord answers no call.
-                Value::Push { kind: PushKind::Message, data } => {
-                    if let Some(hear) = &self.hear {
-                        hear(&data);
+                Value::Push(said) => {
+                    if let (Some(hear), Some(message)) = (&self.hear, message(&said)) {
+                        hear(message);
                     }
                 }
-                Value::Push { .. } => {}
                 reply => self.replies.push(reply),
             }
         }
@@ -180,7 +178,7 @@ impl Driver {
     }
 
     /// Ready when an answer is overdue.
-    fn watch(&mut self, cx: &mut Context<'_>) -> Poll<RedisError> {
+    fn watch(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
         let tick = self.patience / LOOKS;
         if self.timer.is_none() {
             if !self.pipeline.lock().watched {
@@ -203,11 +201,19 @@ impl Driver {
                 self.timer = None;
                 return Poll::Pending;
             } else if now - self.last_look.at >= self.patience {
-                return Poll::Ready(io::Error::from(io::ErrorKind::TimedOut).into());
+                return Poll::Ready(io::ErrorKind::TimedOut.into());
             }
             timer.as_mut().reset(now + tick);
         }
         Poll::Pending
+    }
+}
+
+/// The channel and what was said there, if that is what a server speaks of.
+fn message(said: &[Value]) -> Option<&[Value]> {
+    match said {
+        [Value::Bytes(kind), message @ ..] if kind == b"message" => Some(message),
+        _ => None,
     }
 }
 

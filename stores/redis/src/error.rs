@@ -1,9 +1,8 @@
 //! What the server's errors mean: whether a call had an effect, and what the user can do (S9).
 
-use redis::{ErrorKind, RedisError};
 use tenure_core::{Fault, FaultKind};
 
-use crate::tls;
+use crate::{failure::Failure, journal::Step, tls};
 
 /// How an error code bears on a call: its kind, what happened, and the cure.
 const CODES: &[(&str, FaultKind, &str, &str)] = &[
@@ -81,7 +80,7 @@ const IN_A_SCRIPT: [&str; 2] = ["user executing the script can't", "ACL failure 
 
 /// What an error in answer to a command means. Without a word from the server the command may
 /// have taken effect.
-pub(crate) fn of_command(place: &str, error: RedisError) -> Fault {
+pub(crate) fn of_command(place: &str, error: Failure) -> Fault {
     if let Some(fault) = of_code(place, &error) {
         return fault.because(said(error));
     }
@@ -90,7 +89,7 @@ pub(crate) fn of_command(place: &str, error: RedisError) -> Fault {
             format!("Redis at {place} did not answer in time"),
             "see whether it is slow, or raise response_timeout in the URL",
         )
-    } else if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) {
+    } else if error.is_an_answer() {
         (format!("Redis at {place} failed in a script"), "see the server's log")
     } else {
         (
@@ -102,7 +101,7 @@ pub(crate) fn of_command(place: &str, error: RedisError) -> Fault {
 }
 
 /// What the server or the system said, without what it repeats of a command: that can be a password.
-fn said(error: RedisError) -> Box<dyn std::error::Error + Send + Sync> {
+fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
     let text = error.to_string();
     match text.split_once("with args") {
         Some((before, _)) => before.trim_end_matches([' ', ',']).into(),
@@ -110,8 +109,44 @@ fn said(error: RedisError) -> Box<dyn std::error::Error + Send + Sync> {
     }
 }
 
+/// What it means that a step of connecting failed. Nothing was sent that could have had an effect.
+pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
+    let silent = error.is_timeout();
+    // A server may refuse a client's certificate only after the handshake.
+    let told = tls::trouble(&error).is_some();
+    let gone = !told && matches!(error, Failure::Io(_) | Failure::Nonsense);
+    let (what, cure) = match step {
+        Step::Name if gone => (
+            format!("the host of {place} has a name that leads to no address"),
+            "correct the host in the URL, or see that this machine's name service knows it",
+        ),
+        Step::Connection if silent => (
+            format!("Redis at {place} cannot be reached: nothing answers there"),
+            "see that the server runs, that the URL is right, and that no firewall is between",
+        ),
+        Step::Tls if silent => (
+            format!("what listens at {place} does not answer in TLS"),
+            "write redis:// if the port speaks no TLS, or raise connect_timeout in the URL",
+        ),
+        Step::Login if silent => (
+            format!("what listens at {place} takes the connection and says nothing"),
+            "see that it is a Redis server and not stuck, or raise connect_timeout in the URL",
+        ),
+        Step::Login if gone => (
+            format!("what listens at {place} does not answer as Redis does"),
+            if place.starts_with("rediss:") {
+                "see that it is a Redis server, and what its log says"
+            } else {
+                "see that it is a Redis server; write rediss:// if the port wants TLS"
+            },
+        ),
+        _ => return of_connecting(place, error),
+    };
+    Fault::new(FaultKind::Unreachable, what, cure).because(said(error))
+}
+
 /// What an error while connecting means. Nothing was sent that could have had an effect.
-pub(crate) fn of_connecting(place: &str, error: RedisError) -> Fault {
+pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
     if let Some(fault) = of_code(place, &error) {
         return fault.because(said(error));
     }
@@ -119,30 +154,18 @@ pub(crate) fn of_connecting(place: &str, error: RedisError) -> Fault {
         let what = format!("Redis at {place} {what}");
         return Fault::new(FaultKind::Misconfigured, what, cure).because(said(error));
     }
-    let (kind, what, cure) = match error.kind() {
-        ErrorKind::AuthenticationFailed => {
-            let text = error.to_string();
-            return match CODES.iter().find(|(code, ..)| text.contains(code)) {
-                Some(entry) => of_entry(place, entry).because(said(error)),
-                None => Fault::new(
-                    FaultKind::Misconfigured,
-                    format!("Redis at {place} refuses this user and password"),
-                    "correct them in the URL",
-                )
-                .because(said(error)),
-            };
-        }
-        ErrorKind::InvalidClientConfig => (
+    let (kind, what, cure) = match &error {
+        Failure::Unusable(_) => (
             FaultKind::Misconfigured,
             format!("Redis at {place} cannot be connected to in this way"),
             "correct the URL",
         ),
-        ErrorKind::RESP3NotSupported => (
+        Failure::TooOld => (
             FaultKind::Misconfigured,
             format!("the server at {place} is too old"),
             "use Redis 7.0 or later, or Valkey",
         ),
-        ErrorKind::Server(_) if error.to_string().contains("DB index") => (
+        Failure::Server(error) if error.detail().contains("DB index") => (
             FaultKind::Misconfigured,
             format!("Redis at {place} has no such database"),
             "choose a smaller number in the URL, or raise `databases`",
@@ -182,7 +205,7 @@ pub(crate) fn last_token(place: &str) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, "see where so great a token comes from")
 }
 
-fn of_code(place: &str, error: &RedisError) -> Option<Fault> {
+fn of_code(place: &str, error: &Failure) -> Option<Fault> {
     let mut code = error.code()?;
     if error.detail().is_some_and(|detail| IN_A_SCRIPT.iter().any(|text| detail.contains(text))) {
         code = "TORN";
@@ -198,23 +221,26 @@ fn of_entry(place: &str, entry: &(&str, FaultKind, &str, &str)) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use redis::make_extension_error;
-
     use super::*;
+    use crate::protocol::ServerError;
+
+    fn server(code: &str, detail: &str) -> Failure {
+        Failure::Server(Box::new(ServerError::new(format!("{code} {detail}"))))
+    }
 
     #[test]
     fn each_code_says_whether_it_had_an_effect() {
         for (code, kind, ..) in CODES {
-            let error = make_extension_error((*code).to_owned(), Some("text".to_owned()));
+            let error = server(code, "text");
             assert_eq!(of_command("here", error).kind(), *kind, "{code}");
         }
     }
 
     #[test]
     fn what_is_not_known_is_in_doubt() {
-        let error = make_extension_error("STRANGE".to_owned(), None);
+        let error = Failure::Server(Box::new(ServerError::new("STRANGE")));
         assert_eq!(of_command("here", error).kind(), FaultKind::InDoubt);
-        let error = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        let error = Failure::from(std::io::ErrorKind::BrokenPipe);
         assert_eq!(of_command("here", error).kind(), FaultKind::InDoubt);
     }
 
@@ -225,7 +251,7 @@ mod tests {
             ("NOPERM", "ACL failure in script: User me has no permissions", FaultKind::InDoubt),
             ("NOPERM", "this user may not run SET script: 1234", FaultKind::Misconfigured),
         ] {
-            let error = make_extension_error(code.to_owned(), Some(text.to_owned()));
+            let error = server(code, text);
             assert_eq!(of_command("here", error).kind(), kind, "{text}");
         }
     }
@@ -234,7 +260,7 @@ mod tests {
     fn what_a_server_repeats_of_a_command_is_not_shown() {
         let text = "unknown command 'AUTH', with args beginning with: 'secret' ";
         for of in [of_command, of_connecting] {
-            let error = make_extension_error("ERR".to_owned(), Some(text.to_owned()));
+            let error = server("ERR", text);
             let said = of("here", error).to_string();
             assert!(said.contains("unknown command") && !said.contains("secret"), "{said}");
         }
@@ -242,7 +268,7 @@ mod tests {
 
     #[test]
     fn what_was_never_sent_had_no_effect() {
-        let error = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionRefused));
+        let error = Failure::from(std::io::ErrorKind::ConnectionRefused);
         assert_eq!(of_connecting("here", error).kind(), FaultKind::Unreachable);
     }
 }

@@ -2,13 +2,12 @@
 
 use std::{time::Duration, vec::IntoIter};
 
-use redis::Value;
 use tenure_core::{
     Fault, FaultKind, Token,
     proto::queue::{Contender, Kind, Mode, QueueError, Waiting},
 };
 
-use crate::wire;
+use crate::{protocol::Value, wire};
 
 /// The fields of a reply, or a row of it.
 pub(crate) struct Fields(pub(crate) IntoIter<Value>);
@@ -84,9 +83,7 @@ impl Fields {
 
     pub(crate) fn text(&mut self) -> Parsed<String> {
         match self.0.next() {
-            Some(Value::BulkString(bytes)) => {
-                String::from_utf8(bytes).map_err(|_| Refused::Corrupt)
-            }
+            Some(Value::Bytes(bytes)) => String::from_utf8(bytes).map_err(|_| Refused::Corrupt),
             _ => Err(Refused::Corrupt),
         }
     }

@@ -3,42 +3,44 @@
 //! Two versions of tenure that read each other's records differently would be two holders. So the first
 //! one writes down which format it uses, and who knows another one refuses.
 
-use redis::{Cmd, ErrorKind, RedisError, Value};
 use tenure_core::{Fault, FaultKind};
 
-use crate::{RedisOptions, connection::Connection, error};
+use crate::{RedisOptions, connection::Connection, error, failure::Failure, protocol::Value};
 
 /// The format that this version reads and writes.
 const FORMAT: &str = "1";
 /// The longest piece of a foreign value that is shown.
 const SHOWN: usize = 20;
 
+/// What is found where none is told.
+const NONE_TOLD: &str = "the server does not tell; its records are looked at one by one";
+
 /// How a server says that this user, or this node, has nothing to do with the key.
 const NOT_TOLD: [&str; 3] = ["NOPERM", "MOVED", "ASK"];
 
-/// Refuses locks that another format was written for.
+/// Refuses locks that another format was written for, and says which was found.
 ///
 /// A server that takes no writes now is asked all the same. One that tells nothing for good, as it is not
 /// permitted or the key belongs to another node, is taken at its records: what makes no sense there is
 /// refused as well. One that cannot tell now cannot be used now.
-pub(crate) async fn check(connection: &Connection, options: &RedisOptions) -> Result<(), Fault> {
+pub(crate) async fn check(
+    connection: &Connection,
+    options: &RedisOptions,
+) -> Result<String, Fault> {
     let key = key(&options.prefix);
-    let mut claim = redis::cmd("SET");
-    claim.arg(&key).arg(FORMAT).arg("NX").arg("GET");
-    let mut look = redis::cmd("GET");
-    look.arg(&key);
-    for (command, writes) in [(claim, true), (look, false)] {
-        match call(connection, &command).await {
-            Ok(Value::Nil) => return Ok(()),
-            Ok(Value::BulkString(found)) if found == FORMAT.as_bytes() => return Ok(()),
-            Ok(Value::BulkString(found)) => return Err(unknown(options, &found)),
-            Ok(_) => return Ok(()),
+    let (claim, look) = (["SET", &key, FORMAT, "NX", "GET"], ["GET", &key]);
+    for (command, writes) in [(&claim[..], true), (&look[..], false)] {
+        match connection.send(command).await {
+            Ok(Value::Nil) => return Ok(format!("{FORMAT}, from now on")),
+            Ok(Value::Bytes(found)) if found == FORMAT.as_bytes() => return Ok(FORMAT.to_owned()),
+            Ok(Value::Bytes(found)) => return Err(unknown(options, &found)),
+            Ok(_) => return Ok(NONE_TOLD.to_owned()),
             Err(error) if error.code() == Some("WRONGTYPE") => return Err(not_ours(options)),
-            Err(error) if is_an_answer(&error) && (writes || is_for_good(&error)) => {}
+            Err(error) if error.is_an_answer() && (writes || is_for_good(&error)) => {}
             Err(error) => return Err(error::of_connecting(&options.location(), error)),
         }
     }
-    Ok(())
+    Ok(NONE_TOLD.to_owned())
 }
 
 /// The key that has the number.
@@ -46,15 +48,7 @@ fn key(prefix: &str) -> String {
     format!("{prefix}format")
 }
 
-async fn call(connection: &Connection, command: &Cmd) -> Result<Value, RedisError> {
-    connection.call(|out| out.extend(command.get_packed_command())).await
-}
-
-fn is_an_answer(error: &RedisError) -> bool {
-    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
-}
-
-fn is_for_good(error: &RedisError) -> bool {
+fn is_for_good(error: &Failure) -> bool {
     NOT_TOLD.iter().any(|code| error.code() == Some(code))
 }
 

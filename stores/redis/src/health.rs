@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use redis::Value;
 use tenure_core::{
     Fault, FaultKind, LockName, Owner, Store,
     proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
@@ -10,7 +9,11 @@ use tenure_core::{
 };
 
 use crate::{
+    RedisOptions,
+    connect::walk,
     info::{field, text},
+    journal::Journal,
+    protocol::Value,
     transport::Transport,
 };
 
@@ -30,17 +33,47 @@ const SLOW: Duration = Duration::from_millis(100);
 /// The name of the lock that is tried. No other part of tenure uses it.
 const PROBE: &str = "tenure-doctor-probe";
 
+/// Looks at the way to the server first, and at the server if it leads there.
 pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
     let transport = patient.transport;
-    transport.open().await?;
+    let mut findings = match steps(&transport.options).await {
+        Ok(findings) => findings,
+        Err(findings) => return Ok(findings),
+    };
+    findings.push(full_cycle(&patient).await);
     let info = info(transport).await;
-    let mut findings = vec![version(info.as_deref()), persistence(info.as_deref())];
+    findings.push(version(info.as_deref()));
+    findings.push(persistence(info.as_deref()));
     findings.push(eviction(setting(transport, "maxmemory-policy").await.as_deref()));
     findings.push(replicas(info.as_deref()));
     findings.push(clock(transport).await?);
-    findings.push(full_cycle(&patient).await);
     findings.push(latency(transport).await?);
     Ok(findings)
+}
+
+/// The steps to a connection: all of them, or those that went well and the one that did not.
+async fn steps(options: &RedisOptions) -> Result<Vec<Finding>, Vec<Finding>> {
+    let mut journal = Journal::new();
+    let walked = walk(options, None, &mut journal).await;
+    let done = journal.done.into_iter();
+    let mut findings: Vec<_> = done.map(|(step, found)| good(&step.to_string(), found)).collect();
+    match walked {
+        Ok(_) => Ok(findings),
+        Err(fault) => {
+            findings.push(failed(&journal.at.to_string(), None, &fault));
+            Err(findings)
+        }
+    }
+}
+
+fn failed(what: &str, promise: Option<&'static str>, fault: &Fault) -> Finding {
+    Finding {
+        weight: Weight::Bad,
+        what: what.to_owned(),
+        found: fault.what_and_why(),
+        promise,
+        cure: Some(fault.cure().to_owned()),
+    }
 }
 
 fn version(info: Option<&str>) -> Finding {
@@ -107,7 +140,7 @@ fn replicas(info: Option<&str>) -> Finding {
 
 async fn clock(transport: &Transport) -> Result<Finding, Fault> {
     let before = SystemTime::now();
-    let value = transport.send(&redis::cmd("TIME")).await?;
+    let value = transport.send(&["TIME"]).await?;
     let here = before.duration_since(UNIX_EPOCH).unwrap_or_default();
     let there = match &value {
         Value::Array(parts) => parts.first().and_then(text).and_then(|text| text.parse().ok()),
@@ -130,13 +163,7 @@ async fn clock(transport: &Transport) -> Result<Finding, Fault> {
 async fn full_cycle(patient: &Patient<'_>) -> Finding {
     match try_everything(patient).await {
         Ok(()) => good("permissions", "a full cycle of a lock works".to_owned()),
-        Err(fault) => Finding {
-            weight: Weight::Bad,
-            what: "permissions".to_owned(),
-            found: fault.what_and_why(),
-            promise: Some("S9"),
-            cure: Some(fault.cure().to_owned()),
-        },
+        Err(fault) => failed("permissions", Some("S9"), &fault),
     }
 }
 
@@ -170,9 +197,7 @@ async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
         }
         store.inspect(&name).await?;
         store.release(&name, &holder, Duration::ZERO).await?;
-        let mut publish = redis::cmd("PUBLISH");
-        publish.arg(channel).arg("");
-        transport.send(&publish).await?;
+        transport.send(&["PUBLISH", channel, ""]).await?;
         Ok(())
     };
     let outcome = cycle.await;
@@ -186,7 +211,7 @@ async fn latency(transport: &Transport) -> Result<Finding, Fault> {
     let mut took = Vec::new();
     for _ in 0..10 {
         let start = Instant::now();
-        transport.send(&redis::cmd("PING")).await?;
+        transport.send(&["PING"]).await?;
         took.push(start.elapsed());
     }
     took.sort_unstable();
@@ -211,13 +236,11 @@ fn owner() -> Result<Owner, Fault> {
 }
 
 async fn info(transport: &Transport) -> Option<String> {
-    text(&transport.send(&redis::cmd("INFO")).await.ok()?)
+    text(&transport.send(&["INFO"]).await.ok()?)
 }
 
 async fn setting(transport: &Transport, name: &str) -> Option<String> {
-    let mut get = redis::cmd("CONFIG");
-    get.arg("GET").arg(name);
-    match transport.send(&get).await.ok()? {
+    match transport.send(&["CONFIG", "GET", name]).await.ok()? {
         Value::Map(pairs) => pairs.first().and_then(|(_, value)| text(value)),
         _ => None,
     }

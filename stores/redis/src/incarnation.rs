@@ -6,15 +6,12 @@
 //! of a primary that was a replica meanwhile. Redis also changes it for no such reason, when a first
 //! replica comes and an hour after the last one left, which only costs a quorum a wait.
 
-use redis::Value;
 use tenure_core::{Fault, FaultKind, Incarnation};
 
-use crate::{info::field, transport::Transport};
+use crate::{info::field, protocol::Value, transport::Transport};
 
 pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
-    let mut info = redis::cmd("INFO");
-    info.arg("server").arg("replication");
-    let told = transport.send(&info).await?;
+    let told = transport.send(&["INFO", "server", "replication"]).await?;
     let place = &transport.place;
     read(&told).map_err(|unknown| match unknown {
         Unknown::Replica => Fault::new(
@@ -39,8 +36,8 @@ enum Unknown {
 
 fn read(told: &Value) -> Result<Incarnation, Unknown> {
     let info = match told {
-        Value::BulkString(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => text,
+        Value::Bytes(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
+        Value::Text(text) => text,
         _ => "",
     };
     if field(info, "role").is_some_and(|role| role != "master") {
@@ -67,7 +64,7 @@ mod tests {
         let text = format!(
             "# Server\r\nrun_id:{run}\r\n# Replication\r\nrole:{role}\r\nmaster_replid:{replication}\r\n"
         );
-        read(&Value::BulkString(text.into_bytes()))
+        read(&Value::Bytes(text.into_bytes()))
     }
 
     #[test]

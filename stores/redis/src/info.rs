@@ -1,6 +1,6 @@
 //! What a server says of itself.
 
-use redis::Value;
+use crate::protocol::Value;
 
 /// What stands behind a name in the answer to `INFO`.
 pub(crate) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
@@ -10,8 +10,8 @@ pub(crate) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
 /// A value as text, if it is one.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
-        Value::BulkString(bytes) => String::from_utf8(bytes.clone()).ok(),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text.clone()),
+        Value::Bytes(bytes) => String::from_utf8(bytes.clone()).ok(),
+        Value::Text(text) => Some(text.clone()),
         _ => None,
     }
 }

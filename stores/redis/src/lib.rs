@@ -8,16 +8,19 @@
 //! A release hands the lock to the next waiter inside the server. Fencing tokens come from the
 //! server's clock, so they rise even when the server has lost its data.
 
+mod call;
 mod connect;
 mod connection;
 mod driver;
 mod error;
+mod failure;
 mod few;
 mod fields;
 mod format;
 mod health;
 mod incarnation;
 mod info;
+mod journal;
 mod keys;
 mod listing;
 mod options;

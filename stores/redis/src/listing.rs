@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, stream};
-use redis::Value;
 use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Listing};
 
-use crate::{error, keys, transport::Transport};
+use crate::{error, keys, protocol::Value, transport::Transport};
 
 /// How many keys the server looks at in one step.
-const STEP: usize = 1_000;
+const STEP: &str = "1000";
 /// How many names are looked at together.
 const TOGETHER: usize = 64;
 
@@ -54,8 +53,7 @@ async fn names(transport: &Transport, prefix: &str) -> Result<BTreeSet<LockName>
     let mut names = BTreeSet::new();
     let mut cursor = "0".to_owned();
     loop {
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(STEP);
+        let scan = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", STEP];
         let (next, found) =
             page(transport.send(&scan).await?).ok_or_else(|| error::mixed_up(&transport.place))?;
         for key in found {
@@ -71,9 +69,9 @@ async fn names(transport: &Transport, prefix: &str) -> Result<BTreeSet<LockName>
 
 fn page(value: Value) -> Option<(String, Vec<String>)> {
     let Value::Array(parts) = value else { return None };
-    let [Value::BulkString(cursor), Value::Array(keys)] = parts.as_slice() else { return None };
+    let [Value::Bytes(cursor), Value::Array(keys)] = parts.as_slice() else { return None };
     let text = |value: &Value| match value {
-        Value::BulkString(bytes) => String::from_utf8(bytes.clone()).ok(),
+        Value::Bytes(bytes) => String::from_utf8(bytes.clone()).ok(),
         _ => None,
     };
     let cursor = String::from_utf8(cursor.clone()).ok()?;

@@ -7,10 +7,9 @@ use std::{
 };
 
 use futures_util::task::AtomicWaker;
-use redis::{RedisError, Value};
 use tokio::sync::oneshot;
 
-use crate::stream::Writer;
+use crate::{failure::Failure, protocol::Value, stream::Writer};
 
 /// A server that leaves so many calls unanswered is not asked more: further ones fail at once.
 pub(crate) const MOST_WAITING: usize = 65_536;
@@ -18,7 +17,7 @@ pub(crate) const MOST_WAITING: usize = 65_536;
 /// Is told what the server says of its own accord, on the task of the connection.
 pub(crate) type Hear = Box<dyn Fn(&[Value]) + Send>;
 
-pub(crate) type Answer = oneshot::Sender<Result<Value, RedisError>>;
+pub(crate) type Answer = oneshot::Sender<Result<Value, Failure>>;
 
 /// What calls and the driver share.
 pub(crate) struct Pipeline {
@@ -109,7 +108,7 @@ impl Pipeline {
     }
 
     /// Nothing is sent or answered any more, and every call under way fails.
-    pub(crate) fn close(&self, error: &RedisError) {
+    pub(crate) fn close(&self, error: &Failure) {
         let waiting = {
             let mut state = self.lock();
             state.closed = true;
@@ -137,6 +136,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The connection ended.
-pub(crate) fn broken() -> RedisError {
-    RedisError::from(io::Error::from(io::ErrorKind::BrokenPipe))
+pub(crate) fn broken() -> Failure {
+    io::ErrorKind::BrokenPipe.into()
 }

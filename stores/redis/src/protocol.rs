@@ -1,88 +1,62 @@
-//! How commands are written, and where replies end.
+//! What servers say, in RESP3, and where each reply ends.
+//!
+//! The bytes are a stranger's: whatever they are, reading them ends, does not panic, and takes no more
+//! memory than a small multiple of what has come.
 
-use redis::Value;
+use std::{fmt, str};
 
-/// What most calls need; longer ones grow.
-const USUAL_CALL: usize = 384;
 /// Replies of ours are never deeper.
 const DEEPEST: usize = 16;
+/// Room made at once for what is told to come; what is there may be less.
+const FEW: usize = 16;
+/// No number is longer, its sign and the end of its line counted.
+const LONGEST_NUMBER: usize = 24;
 
-/// Keys and arguments of a script's call, as they are sent.
-#[derive(Debug)]
-pub(crate) struct Call {
-    words: Vec<u8>,
-    keys: usize,
-    arguments: usize,
+/// One reply, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Nil,
+    Int(i64),
+    /// Bytes whose length was told.
+    Bytes(Vec<u8>),
+    /// A line, or a text for people. Fractions, truths and large numbers are left as they are written:
+    /// no call asks for any.
+    Text(String),
+    /// A list, or a set.
+    Array(Vec<Self>),
+    Map(Vec<(Self, Self)>),
+    /// What the server says of its own accord.
+    Push(Vec<Self>),
+    Error(Box<ServerError>),
 }
 
-impl Call {
-    pub(crate) fn new() -> Self {
-        Self { words: Vec::with_capacity(USUAL_CALL), keys: 0, arguments: 0 }
+/// What a server says when it does not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerError(String);
+
+impl ServerError {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
     }
 
-    /// Adds a key, which is written in parts. Keys come before arguments.
-    pub(crate) fn key(&mut self, parts: &[&[u8]]) -> &mut Self {
-        self.keys += 1;
-        word(&mut self.words, parts);
-        self
+    /// The word by which programs know it.
+    pub(crate) fn code(&self) -> &str {
+        self.0.split(' ').next().unwrap_or_default()
     }
 
-    /// Adds an argument, which is written in parts.
-    pub(crate) fn argument(&mut self, parts: &[&[u8]]) -> &mut Self {
-        self.arguments += 1;
-        word(&mut self.words, parts);
-        self
-    }
-
-    /// Adds a number as an argument.
-    pub(crate) fn number(&mut self, number: u64) -> &mut Self {
-        let mut digits = [0; DIGITS];
-        self.argument(&[decimal(number, &mut digits)])
-    }
-
-    /// Writes the command that has `script` run with these.
-    pub(crate) fn write(&self, verb: &str, script: &str, out: &mut Vec<u8>) {
-        let mut digits = [0; DIGITS];
-        let length = |words: usize| u64::try_from(words).unwrap_or(u64::MAX);
-        out.reserve(self.words.len() + script.len() + 64);
-        out.push(b'*');
-        out.extend_from_slice(decimal(length(self.keys + self.arguments + 3), &mut digits));
-        out.extend_from_slice(b"\r\n");
-        word(out, &[verb.as_bytes()]);
-        word(out, &[script.as_bytes()]);
-        word(out, &[decimal(length(self.keys), &mut digits)]);
-        out.extend_from_slice(&self.words);
+    /// What it says to people.
+    pub(crate) fn detail(&self) -> &str {
+        self.0.split_once(' ').map_or("", |(_, detail)| detail)
     }
 }
 
-/// How long the longest number is.
-const DIGITS: usize = 20;
-
-fn word(out: &mut Vec<u8>, parts: &[&[u8]]) {
-    let length: usize = parts.iter().map(|part| part.len()).sum();
-    let mut digits = [0; DIGITS];
-    out.push(b'$');
-    out.extend_from_slice(decimal(u64::try_from(length).unwrap_or(u64::MAX), &mut digits));
-    out.extend_from_slice(b"\r\n");
-    for part in parts {
-        out.extend_from_slice(part);
-    }
-    out.extend_from_slice(b"\r\n");
-}
-
-/// A number as text, without the machinery of formatting.
-fn decimal(mut number: u64, digits: &mut [u8; DIGITS]) -> &[u8] {
-    let mut at = DIGITS;
-    loop {
-        at -= 1;
-        // Always below ten.
-        digits[at] = b'0' + u8::try_from(number % 10).unwrap_or(0);
-        number /= 10;
-        if number == 0 {
-            return &digits[at..];
-        }
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
+
+impl std::error::Error for ServerError {}
 
 /// Bytes that are no reply.
 #[derive(Debug, PartialEq, Eq)]
@@ -90,111 +64,307 @@ pub(crate) struct Nonsense;
 
 /// The first reply in `bytes` and how long it is; `None` if more has to come.
 pub(crate) fn reply(bytes: &[u8]) -> Result<Option<(Value, usize)>, Nonsense> {
-    let Some(end) = extent(bytes, 0)? else { return Ok(None) };
-    if bytes[0] == b'$'
-        && let Some((length, start)) = header(bytes)?
-        && let Ok(length) = usize::try_from(length)
-    {
-        return Ok(Some((Value::BulkString(bytes[start..start + length].to_vec()), end)));
+    let mut reader = Reader { rest: bytes };
+    match reader.value(0) {
+        Ok(value) => Ok(Some((value, bytes.len() - reader.rest.len()))),
+        Err(Stop::More) => Ok(None),
+        Err(Stop::Nonsense) => Err(Nonsense),
     }
-    let value = redis::parse_redis_value(&bytes[..end]).map_err(|_| Nonsense)?;
-    Ok(Some((value, end)))
 }
 
-/// Where the reply ends that `bytes` begin with.
-fn extent(bytes: &[u8], depth: usize) -> Result<Option<usize>, Nonsense> {
-    let Some(kind) = bytes.first() else { return Ok(None) };
-    if depth > DEEPEST {
-        return Err(Nonsense);
-    }
-    let parts = match kind {
-        b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => return Ok(line_end(bytes)),
-        b'$' | b'!' | b'=' => {
-            let Some((length, start)) = header(bytes)? else { return Ok(None) };
-            // Nothing has a length below zero and no end of its own.
-            let Ok(length) = usize::try_from(length) else { return Ok(Some(start)) };
-            let end = start.saturating_add(length).saturating_add(2);
-            return Ok((end <= bytes.len()).then_some(end));
+/// Why there is no reply.
+enum Stop {
+    /// It is not all there.
+    More,
+    Nonsense,
+}
+
+/// What was not read yet.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn value(&mut self, depth: usize) -> Result<Value, Stop> {
+        if depth > DEEPEST {
+            return Err(Stop::Nonsense);
         }
-        b'*' | b'~' | b'>' => 1,
-        b'%' | b'|' => 2,
-        _ => return Err(Nonsense),
-    };
-    let Some((length, start)) = header(bytes)? else { return Ok(None) };
-    let count = usize::try_from(length).unwrap_or(0).saturating_mul(parts);
-    // What an attribute belongs to stands behind it.
-    let count = count.saturating_add(usize::from(*kind == b'|'));
-    let mut end = start;
-    for _ in 0..count {
-        let Some(length) = extent(&bytes[end..], depth + 1)? else { return Ok(None) };
-        end += length;
+        let (kind, rest) = self.rest.split_first().ok_or(Stop::More)?;
+        self.rest = rest;
+        let value = match kind {
+            b'$' => self.length()?.map(|length| self.block(length)).transpose()?.map(bytes),
+            b':' => Some(Value::Int(self.number()?)),
+            b'*' | b'~' => {
+                let count = self.length()?;
+                count.map(|count| self.values(count, depth)).transpose()?.map(Value::Array)
+            }
+            b'_' if self.line()?.is_empty() => None,
+            b'+' | b',' | b'#' | b'(' => Some(Value::Text(text(self.line()?))),
+            b'=' => {
+                // Three letters and a colon say how it is meant to be shown.
+                let block = self.told_block()?;
+                let shown = block.get(3..).and_then(|rest| rest.strip_prefix(b":"));
+                Some(Value::Text(text(shown.ok_or(Stop::Nonsense)?)))
+            }
+            b'-' => Some(error(self.line()?)),
+            b'!' => Some(error(self.told_block()?)),
+            b'%' => Some(Value::Map(self.pairs(depth)?)),
+            b'>' => {
+                let count = self.count()?;
+                Some(Value::Push(self.values(count, depth)?))
+            }
+            b'|' => {
+                // Said beside the reply, which stands behind it. Nothing of ours asks for it.
+                self.pairs(depth)?;
+                return self.value(depth + 1);
+            }
+            _ => return Err(Stop::Nonsense),
+        };
+        Ok(value.unwrap_or(Value::Nil))
     }
-    Ok(Some(end))
+
+    fn values(&mut self, count: usize, depth: usize) -> Result<Vec<Value>, Stop> {
+        let mut values = Vec::with_capacity(count.min(FEW));
+        for _ in 0..count {
+            values.push(self.value(depth + 1)?);
+        }
+        Ok(values)
+    }
+
+    fn pairs(&mut self, depth: usize) -> Result<Vec<(Value, Value)>, Stop> {
+        let count = self.count()?;
+        let mut pairs = Vec::with_capacity(count.min(FEW));
+        for _ in 0..count {
+            pairs.push((self.value(depth + 1)?, self.value(depth + 1)?));
+        }
+        Ok(pairs)
+    }
+
+    /// So many bytes, and the end of a line.
+    fn block(&mut self, length: usize) -> Result<&'a [u8], Stop> {
+        let (block, rest) = self.rest.split_at_checked(length).ok_or(Stop::More)?;
+        match rest {
+            [b'\r', b'\n', rest @ ..] => self.rest = rest,
+            [] | [b'\r'] => return Err(Stop::More),
+            _ => return Err(Stop::Nonsense),
+        }
+        Ok(block)
+    }
+
+    /// A block behind its length.
+    fn told_block(&mut self) -> Result<&'a [u8], Stop> {
+        let length = self.count()?;
+        self.block(length)
+    }
+
+    /// How much there is of what cannot be missing.
+    fn count(&mut self) -> Result<usize, Stop> {
+        self.length()?.ok_or(Stop::Nonsense)
+    }
+
+    /// How much there is; `None` for what is not there.
+    fn length(&mut self) -> Result<Option<usize>, Stop> {
+        match self.number()? {
+            -1 => Ok(None),
+            length => usize::try_from(length).map(Some).map_err(|_| Stop::Nonsense),
+        }
+    }
+
+    fn number(&mut self) -> Result<i64, Stop> {
+        let window = &self.rest[..self.rest.len().min(LONGEST_NUMBER)];
+        if window.len() == LONGEST_NUMBER && !window.contains(&b'\r') {
+            return Err(Stop::Nonsense);
+        }
+        let digits = str::from_utf8(self.line()?).ok();
+        digits.and_then(|digits| digits.parse().ok()).ok_or(Stop::Nonsense)
+    }
+
+    /// What stands before the end of the line.
+    fn line(&mut self) -> Result<&'a [u8], Stop> {
+        let end = self.rest.iter().position(|byte| *byte == b'\r').ok_or(Stop::More)?;
+        let (line, rest) = self.rest.split_at(end);
+        match rest {
+            [_, b'\n', rest @ ..] => self.rest = rest,
+            [_] => return Err(Stop::More),
+            _ => return Err(Stop::Nonsense),
+        }
+        Ok(line)
+    }
 }
 
-/// The number in the first line, and where the second begins.
-fn header(bytes: &[u8]) -> Result<Option<(i64, usize)>, Nonsense> {
-    let Some(end) = line_end(bytes) else { return Ok(None) };
-    let number = std::str::from_utf8(&bytes[1..end - 2]).ok().and_then(|text| text.parse().ok());
-    Ok(Some((number.ok_or(Nonsense)?, end)))
+fn bytes(block: &[u8]) -> Value {
+    Value::Bytes(block.to_vec())
 }
 
-/// Where the second line begins.
-fn line_end(bytes: &[u8]) -> Option<usize> {
-    let at = bytes.iter().position(|byte| *byte == b'\r')?;
-    (bytes.get(at + 1) == Some(&b'\n')).then_some(at + 2)
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn error(said: &[u8]) -> Value {
+    Value::Error(Box::new(ServerError::new(text(said))))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection, prelude::*, test_runner::TestCaseError};
+
     use super::*;
 
-    #[test]
-    fn a_call_is_written_as_the_protocol_wants_it() {
-        let mut call = Call::new();
-        call.key(&[b"a", b"bc"]).argument(&[]).number(0).number(u64::MAX);
-        let mut out = Vec::new();
-        call.write("EVALSHA", "digest", &mut out);
-        let expected = "*7\r\n$7\r\nEVALSHA\r\n$6\r\ndigest\r\n$1\r\n1\r\n$3\r\nabc\r\n$0\r\n\r\n\
-                        $1\r\n0\r\n$20\r\n18446744073709551615\r\n";
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    fn some(text: &str) -> Value {
+        bytes(text.as_bytes())
+    }
+
+    fn line(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    /// One of each kind, as it is written and as it is read.
+    fn examples() -> Vec<(&'static str, Value)> {
+        let list = vec![some("a"), Value::Array(vec![Value::Int(-1)])];
+        vec![
+            ("$3\r\nabc\r\n", some("abc")),
+            ("$2\r\n\r\n\r\n", some("\r\n")),
+            ("$0\r\n\r\n", some("")),
+            ("$-1\r\n", Value::Nil),
+            ("_\r\n", Value::Nil),
+            (":12\r\n", Value::Int(12)),
+            (":-9223372036854775808\r\n", Value::Int(i64::MIN)),
+            ("+OK\r\n", line("OK")),
+            ("-ERR no\r\n", error(b"ERR no")),
+            ("!8\r\nODD a\r\nb\r\n", error(b"ODD a\r\nb")),
+            ("*2\r\n$1\r\na\r\n*1\r\n:-1\r\n", Value::Array(list)),
+            ("*0\r\n", Value::Array(vec![])),
+            ("*-1\r\n", Value::Nil),
+            ("~1\r\n_\r\n", Value::Array(vec![Value::Nil])),
+            ("%1\r\n+key\r\n=6\r\ntxt:ab\r\n", Value::Map(vec![(line("key"), line("ab"))])),
+            (">2\r\n$1\r\na\r\n,1.5\r\n", Value::Push(vec![some("a"), line("1.5")])),
+            ("|1\r\n+a\r\n*1\r\n+b\r\n#t\r\n", line("t")),
+            ("*1\r\n|0\r\n(123456789012345678901234567890\r\n", {
+                Value::Array(vec![line("123456789012345678901234567890")])
+            }),
+        ]
     }
 
     #[test]
     fn a_reply_ends_where_it_ends_however_it_is_cut() {
-        let replies = [
-            "$3\r\nabc\r\n",
-            "$0\r\n\r\n",
-            "$-1\r\n",
-            "_\r\n",
-            ":12\r\n",
-            "+OK\r\n",
-            "-ERR no\r\n",
-            "*2\r\n$1\r\na\r\n*1\r\n:1\r\n",
-            "*0\r\n",
-            "*-1\r\n",
-            "%1\r\n+key\r\n=6\r\ntxt:ab\r\n",
-            ">2\r\n$1\r\na\r\n,1.5\r\n",
-            "|1\r\n+a\r\n+b\r\n#t\r\n",
-        ];
-        let all = replies.concat();
+        let examples = examples();
+        let all: String = examples.iter().map(|(text, _)| *text).collect();
         let mut rest = all.as_bytes();
-        for one in replies {
-            for cut in 0..one.len() {
-                assert_eq!(reply(&rest[..cut]), Ok(None), "{one:?} cut at {cut}");
+        for (text, value) in examples {
+            for cut in 0..text.len() {
+                assert_eq!(reply(&rest[..cut]), Ok(None), "{text:?} cut at {cut}");
             }
-            let (value, end) = reply(rest).unwrap().unwrap();
-            assert_eq!(end, one.len(), "{one:?}");
-            assert_eq!(value, redis::parse_redis_value(one.as_bytes()).unwrap());
-            rest = &rest[end..];
+            assert_eq!(reply(rest), Ok(Some((value, text.len()))), "{text:?}");
+            rest = &rest[text.len()..];
         }
     }
 
     #[test]
     fn nonsense_is_seen() {
         let deep = "*1\r\n".repeat(DEEPEST + 2);
-        for bytes in ["HTTP/1.1", "$x\r\n", "*\r\n", deep.as_str()] {
+        let attributes = "|0\r\n".repeat(DEEPEST + 2);
+        for bytes in [
+            "HTTP/1.1",
+            "\r\n",
+            "$x\r\n",
+            "$?\r\n",
+            "*\r\n",
+            "$-2\r\n",
+            ">-1\r\n",
+            "%-1\r\n",
+            ":1\rx",
+            "$1\r\nabc",
+            "_x\r\n",
+            "=2\r\nab\r\n",
+            "*9223372036854775808\r\n",
+            "$00000000000000000000000000000",
+            &deep,
+            &attributes,
+        ] {
             assert_eq!(reply(bytes.as_bytes()), Err(Nonsense), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_has_a_code_and_a_detail() {
+        let error = ServerError::new("NOPERM this user may not");
+        assert_eq!((error.code(), error.detail()), ("NOPERM", "this user may not"));
+        let error = ServerError::new("ODD");
+        assert_eq!((error.code(), error.detail()), ("ODD", ""));
+    }
+
+    /// What a value takes beside itself.
+    fn room(value: &Value) -> usize {
+        let of_all = |values: &Vec<Value>| {
+            values.capacity() * size_of::<Value>() + values.iter().map(room).sum::<usize>()
+        };
+        match value {
+            Value::Nil | Value::Int(_) => 0,
+            Value::Bytes(bytes) => bytes.capacity(),
+            Value::Text(text) => text.capacity(),
+            Value::Array(values) | Value::Push(values) => of_all(values),
+            Value::Map(pairs) => {
+                let within: usize = pairs.iter().map(|(one, two)| room(one) + room(two)).sum();
+                pairs.capacity() * size_of::<(Value, Value)>() + within
+            }
+            Value::Error(error) => size_of::<ServerError>() + error.0.capacity(),
+        }
+    }
+
+    /// Whatever comes is read to an end, and nothing is read twice or made up.
+    fn read_all(bytes: &[u8]) -> Result<(), TestCaseError> {
+        let mut rest = bytes;
+        while let Ok(Some((value, length))) = reply(rest) {
+            prop_assert!(0 < length && length <= rest.len());
+            // A list makes room for as many as FEW before the first has come.
+            let most = length * 2 * FEW * size_of::<Value>();
+            prop_assert!(room(&value) <= most, "{} for {length} bytes", room(&value));
+            rest = &rest[length..];
+        }
+        Ok(())
+    }
+
+    /// Bytes as a server out of its mind might send them.
+    fn almost() -> impl Strategy<Value = Vec<u8>> {
+        let header = (any::<prop::sample::Index>(), -2..40_i64).prop_map(|(at, number)| {
+            let kinds = b"$*~%|>:=!";
+            format!("{}{number}\r\n", char::from(kinds[at.index(kinds.len())]))
+        });
+        let huge = any::<i64>().prop_map(|number| format!("*{number}\r\n"));
+        let known = any::<prop::sample::Index>().prop_map(|at| {
+            let examples = examples();
+            examples[at.index(examples.len())].0.to_owned()
+        });
+        let piece = prop_oneof![
+            2 => header.prop_map(String::into_bytes),
+            1 => huge.prop_map(String::into_bytes),
+            4 => known.prop_map(String::into_bytes),
+            1 => collection::vec(any::<u8>(), 0..8),
+        ];
+        collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in collection::vec(any::<u8>(), 0..200)) {
+            read_all(&bytes)?;
+        }
+
+        #[test]
+        fn any_pieces_of_replies_are_read_or_refused(bytes in almost()) {
+            read_all(&bytes)?;
+        }
+
+        /// What has come is not taken for more, for less or for something else when more comes.
+        #[test]
+        fn a_cut_changes_nothing(bytes in almost(), at in any::<prop::sample::Index>()) {
+            let whole = reply(&bytes);
+            match reply(&bytes[..at.index(bytes.len() + 1)]) {
+                Ok(None) => {}
+                told => prop_assert_eq!(told, whole),
+            }
         }
     }
 }

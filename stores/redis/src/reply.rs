@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use redis::Value;
 use tenure_core::{
     Token,
     proto::{
@@ -14,7 +13,10 @@ use tenure_core::{
     },
 };
 
-use crate::fields::{Fields, Parsed, Refused, rows};
+use crate::{
+    fields::{Fields, Parsed, Refused, rows},
+    protocol::Value,
+};
 
 /// The shortest time after which a waiter is told to ask again.
 const SHORTEST_RETRY: Duration = Duration::from_millis(1);
@@ -31,14 +33,14 @@ impl Reply {
     /// The reply, if it is one to the call whose first argument began with this owner.
     pub(crate) fn to(owner: &[u8], value: Value) -> Option<Self> {
         match value {
-            Value::BulkString(mut record) if record.starts_with(owner) => {
+            Value::Bytes(mut record) if record.starts_with(owner) => {
                 record.drain(..owner.len());
                 Some(Self::Record(record))
             }
             Value::Array(fields) => {
                 let mut fields = fields.into_iter();
                 let echo = fields.next();
-                let ours = matches!(echo, Some(Value::BulkString(echo)) if echo == owner);
+                let ours = matches!(echo, Some(Value::Bytes(echo)) if echo == owner);
                 ours.then_some(Self::Fields(Fields(fields)))
             }
             _ => None,
@@ -53,7 +55,7 @@ impl Reply {
     /// Whether this word is all of it.
     fn says(&self, only: &str) -> bool {
         let Self::Fields(fields) = self else { return false };
-        matches!(fields.0.as_slice(), [Value::BulkString(word)] if word == only.as_bytes())
+        matches!(fields.0.as_slice(), [Value::Bytes(word)] if word == only.as_bytes())
     }
 
     /// Whether the name is granted and was nobody else's.
@@ -202,7 +204,7 @@ mod tests {
     }
 
     fn text(text: &str) -> Value {
-        Value::BulkString(text.as_bytes().to_vec())
+        Value::Bytes(text.as_bytes().to_vec())
     }
 
     #[test]

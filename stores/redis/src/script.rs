@@ -6,6 +6,8 @@
 
 use std::sync::LazyLock;
 
+use sha1_smol::Sha1;
+
 /// One script: its text, and the digest by which the server knows it.
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -16,7 +18,7 @@ pub(crate) struct Script {
 impl Script {
     fn new(parts: &[(&str, &'static str)]) -> Self {
         let text: String = parts.iter().map(|(file, text)| part(file, text)).collect();
-        let digest = redis::Script::new(&text).get_hash().to_owned();
+        let digest = Sha1::from(&text).digest().to_string();
         Self { text, digest }
     }
 }

@@ -24,14 +24,15 @@ use tenure_core::{
 };
 
 use crate::{
-    RedisOptions, error,
+    RedisOptions,
+    call::Call,
+    error,
     few::Few,
     fields::Refused,
     health::{self, Patient},
     incarnation,
     keys::{self, Key, Keys},
     listing,
-    protocol::Call,
     reply::Reply,
     script::{self, Script},
     transport::Transport,

@@ -2,20 +2,22 @@
 
 use std::{
     io,
+    net::{IpAddr, SocketAddr},
     pin::Pin,
     task::{Context, Poll},
 };
 
-use redis::RedisError;
 #[cfg(unix)]
 use tokio::net::{UnixStream, unix};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpStream, tcp},
+    net::{TcpStream, lookup_host, tcp},
 };
 
 use crate::{
     Address,
+    failure::Failure,
+    journal::{Journal, Step},
     tls::{self, Certificates},
 };
 
@@ -66,37 +68,81 @@ impl Writer {
     }
 }
 
-/// Connects to `address`.
+/// Connects to `address`, and writes down how far it came.
 pub(crate) async fn open(
     address: &Address,
     certificates: &Certificates,
-) -> Result<(Reader, Writer), RedisError> {
+    journal: &mut Journal,
+) -> Result<(Reader, Writer), Failure> {
     match address {
         Address::Tcp { host, port } => {
-            let (reader, writer) = tcp(host, *port).await?.into_split();
+            let (reader, writer) = tcp(host, *port, journal).await?.into_split();
             Ok((Box::new(reader), Writer::Tcp(writer)))
         }
         #[cfg(unix)]
         Address::Unix(path) => {
+            journal.begin(Step::Connection);
             let (reader, writer) = UnixStream::connect(path).await?.into_split();
+            journal.done(format!("{} is open", path.display()));
             Ok((Box::new(reader), Writer::Unix(writer)))
         }
         #[cfg(not(unix))]
         Address::Unix(_) => Err(io::Error::from(io::ErrorKind::Unsupported).into()),
         #[cfg(feature = "tls")]
         Address::Tls { host, port } => {
-            let stream = tcp(host, *port).await?;
+            let stream = tcp(host, *port, journal).await?;
+            journal.begin(Step::Tls);
             let stream = tls::connect(host, stream, certificates).await?;
+            let version = stream.get_ref().1.protocol_version();
+            let version = version.and_then(|version| version.as_str()).unwrap_or("TLS");
+            journal.done(format!("{version}, and the certificate is trusted for {host}"));
             let (reader, writer) = tokio::io::split(stream);
             Ok((Box::new(reader), Writer::Tls(Box::new(writer))))
         }
         #[cfg(not(feature = "tls"))]
-        Address::Tls { .. } => Err(tls::unknown(certificates)),
+        Address::Tls { .. } => {
+            journal.begin(Step::Tls);
+            Err(tls::unknown(certificates))
+        }
     }
 }
 
-async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect((host, port)).await?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
+/// Connects to the first address of `host` where something listens.
+async fn tcp(host: &str, port: u16, journal: &mut Journal) -> io::Result<TcpStream> {
+    let addresses = addresses(host, port, journal).await?;
+    journal.begin(Step::Connection);
+    let mut failed = Vec::new();
+    for address in &addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                let before: String = failed.iter().map(|(_, why)| format!(", not {why}")).collect();
+                journal.done(format!("{address} is open{before}"));
+                return Ok(stream);
+            }
+            // Of an address that the user wrote everything is said already.
+            Err(error) if addresses.len() == 1 && address.ip().to_string() == host => {
+                return Err(error);
+            }
+            Err(error) => failed.push((error.kind(), format!("{address}: {error}"))),
+        }
+    }
+    let kind = failed.last().map_or(io::ErrorKind::NotFound, |(kind, _)| *kind);
+    let each: Vec<_> = failed.into_iter().map(|(_, why)| why).collect();
+    Err(io::Error::new(kind, each.join("; ")))
+}
+
+/// What the name of a host leads to.
+async fn addresses(host: &str, port: u16, journal: &mut Journal) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![(address, port).into()]);
+    }
+    journal.begin(Step::Name);
+    let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
+    if addresses.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "it has none"));
+    }
+    let each: Vec<_> = addresses.iter().map(|address| address.ip().to_string()).collect();
+    journal.done(format!("{host} is {}", each.join(", ")));
+    Ok(addresses)
 }

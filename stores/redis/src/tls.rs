@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use redis::RedisError;
 use tenure_core::{Fault, FaultKind};
+
+use crate::failure::Failure;
 
 /// Certificates other than the system's, in PEM.
 #[derive(Clone, Default)]
@@ -81,9 +82,8 @@ fn pem(setting: &str, path: &str, kind: &str) -> Result<Vec<u8>, Fault> {
 
 #[cfg(feature = "tls")]
 mod with_rustls {
-    use std::{error::Error, io, sync::Arc};
+    use std::{error::Error, sync::Arc};
 
-    use redis::ErrorKind;
     use rustls::{
         AlertDescription, ClientConfig, Error as TlsError, RootCertStore,
         crypto::CryptoProvider,
@@ -92,14 +92,14 @@ mod with_rustls {
     use tokio::net::TcpStream;
     use tokio_rustls::{TlsConnector, client::TlsStream};
 
-    use super::{Certificates, RedisError};
+    use super::{Certificates, Failure};
 
     /// Speaks TLS with `host` over a connection to it.
     pub(crate) async fn connect(
         host: &str,
         stream: TcpStream,
         certificates: &Certificates,
-    ) -> Result<TlsStream<TcpStream>, RedisError> {
+    ) -> Result<TlsStream<TcpStream>, Failure> {
         let config = config(certificates).map_err(|error| unusable(&*error))?;
         let name = ServerName::try_from(host.to_owned()).map_err(|error| unusable(&error))?;
         Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
@@ -134,16 +134,15 @@ mod with_rustls {
         })
     }
 
-    fn unusable(error: &dyn Error) -> RedisError {
-        let what = "the certificates cannot be used";
-        (ErrorKind::InvalidClientConfig, what, error.to_string()).into()
+    fn unusable(error: &dyn Error) -> Failure {
+        Failure::Unusable(format!("the certificates cannot be used: {error}"))
     }
 
     /// What went wrong in a handshake and what can be done, if it was one that failed and would
     /// fail again.
-    pub(crate) fn trouble(error: &RedisError) -> Option<(String, &'static str)> {
-        let shared = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
-        let error = shared.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref::<TlsError>()?;
+    pub(crate) fn trouble(error: &Failure) -> Option<(String, &'static str)> {
+        let Failure::Io(error) = error else { return None };
+        let error = error.get_ref()?.downcast_ref::<TlsError>()?;
         match error {
             TlsError::InvalidCertificate(why) => Some((
                 format!("has a certificate that is not trusted: {why}"),
@@ -177,12 +176,11 @@ pub(crate) use with_rustls::{connect, trouble};
 
 /// This build knows no TLS.
 #[cfg(not(feature = "tls"))]
-pub(crate) fn unknown(_: &Certificates) -> RedisError {
-    let kind = redis::ErrorKind::InvalidClientConfig;
-    RedisError::from((kind, "this build knows no TLS: turn on the feature `tls`"))
+pub(crate) fn unknown(_: &Certificates) -> Failure {
+    Failure::Unusable("this build knows no TLS: turn on the feature `tls`".to_owned())
 }
 
 #[cfg(not(feature = "tls"))]
-pub(crate) fn trouble(_: &RedisError) -> Option<(String, &'static str)> {
+pub(crate) fn trouble(_: &Failure) -> Option<(String, &'static str)> {
     None
 }

@@ -12,9 +12,9 @@ use tenure_core::{
 };
 
 use crate::{
+    call::Call,
     fields::{Fields, Parsed, Refused},
     keys::{Key, Keys},
-    protocol::Call,
     reply::Reply,
     script,
     store::RedisStore,
@@ -98,12 +98,11 @@ fn index(fields: &mut Fields, count: usize) -> Parsed<usize> {
 
 #[cfg(test)]
 mod tests {
-    use redis::Value;
-
     use super::*;
+    use crate::protocol::Value;
 
     fn text(text: &str) -> Value {
-        Value::BulkString(text.as_bytes().to_vec())
+        Value::Bytes(text.as_bytes().to_vec())
     }
 
     fn reply(fields: Vec<Value>) -> Parsed<Decided> {

@@ -10,7 +10,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use tenure_core::{Fault, FaultKind};
 use tokio::{
     runtime::{Handle, Id},
@@ -18,8 +17,8 @@ use tokio::{
 };
 
 use crate::{
-    RedisOptions, connect::connect, connection::Connection, error, protocol::Call, reply::Reply,
-    script::Script,
+    RedisOptions, call::Call, connect::connect, connection::Connection, error, failure::Failure,
+    protocol::Value, reply::Reply, script::Script,
 };
 
 /// Who a call is made for: the reply begins with it, or belongs to another call.
@@ -69,8 +68,7 @@ impl Transport {
         let open = self.opened(&line).await?;
         let connection = &*open.connection;
         let mut answer = connection.call(|out| call.write("EVALSHA", &script.digest, out)).await;
-        if matches!(&answer, Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript))
-        {
+        if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
             // The server has never seen it, or was told to forget. It certainly did not run.
             answer = connection.call(|out| call.write("EVAL", &script.text, out)).await;
         }
@@ -84,11 +82,10 @@ impl Transport {
     }
 
     /// Sends one command that is no script.
-    pub(crate) async fn send(&self, command: &Cmd) -> Result<Value, Fault> {
+    pub(crate) async fn send(&self, words: &[&str]) -> Result<Value, Fault> {
         let line = self.line()?;
         let open = self.opened(&line).await?;
-        let sent = open.connection.call(|out| out.extend(command.get_packed_command())).await;
-        sent.map_err(|error| self.failed(&line, &open, error))
+        open.connection.send(words).await.map_err(|error| self.failed(&line, &open, error))
     }
 
     /// Opens the connection of this runtime, if it is not open.
@@ -97,10 +94,9 @@ impl Transport {
         self.opened(&line).await.map(drop)
     }
 
-    fn failed(&self, line: &Line, open: &Open, error: RedisError) -> Fault {
-        let of_server = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
+    fn failed(&self, line: &Line, open: &Open, error: Failure) -> Fault {
         // A replica may have taken the place of the server: the address has to be looked up again.
-        if !of_server || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
+        if !error.is_an_answer() || error.code() == Some("READONLY") {
             condemn(line, open);
         }
         error::of_command(&self.place, error)

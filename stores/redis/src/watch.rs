@@ -10,14 +10,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use redis::Value;
 use tenure_core::{
     Fault, HintBoard,
     proto::{Owner, queue::Client},
 };
 use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
-use crate::{RedisOptions, connect::connect, connection::Connection, error, keys};
+use crate::{
+    RedisOptions, call::command, connect::connect, connection::Connection, error, keys,
+    protocol::Value,
+};
 
 /// How often a silent connection is tried.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -180,12 +182,11 @@ impl Listener {
     }
 
     async fn subscribe_to(&self, connection: &Connection, channel: &str) -> Result<(), Fault> {
-        let subscribe = redis::cmd("SUBSCRIBE").arg(channel).get_packed_command();
         // A subscription is told of, not answered; what is answered is the command behind it, unless
         // the subscription is refused.
         let subscribed = connection.call(|out| {
-            out.extend(subscribe);
-            out.extend(ping());
+            command(&["SUBSCRIBE", channel], out);
+            command(&["PING"], out);
         });
         let failed = |error| error::of_command(&self.options.location(), error);
         subscribed.await.map(drop).map_err(failed)
@@ -199,19 +200,15 @@ fn silent(fault: &Fault) {
 /// Returns when the connection has ended, or is silent when it should not be.
 async fn stay(connection: &Connection, mut ended: Ended) {
     while tokio::time::timeout(HEARTBEAT, &mut ended).await.is_err() {
-        if connection.call(|out| out.extend(ping())).await.is_err() {
+        if connection.send(&["PING"]).await.is_err() {
             return;
         }
     }
 }
 
-fn ping() -> Vec<u8> {
-    redis::cmd("PING").get_packed_command()
-}
-
 fn text(value: &Value) -> Option<&str> {
     match value {
-        Value::BulkString(text) => std::str::from_utf8(text).ok(),
+        Value::Bytes(text) => std::str::from_utf8(text).ok(),
         _ => None,
     }
 }

@@ -1,34 +1,30 @@
-//! `tenure doctor`: which promise holds with this store, and why not.
+//! `tenure doctor`: how far the way to the store leads, which promise holds there, and why not.
 
-use tenure::{Tenure, store::Weight};
+use tenure::{config::Config, store::Weight};
 
 use crate::{
     exit::{self, Failure},
-    output::{Voice, answer, human, json, tables},
+    output::{Voice, answer, findings, human, json},
+    store,
 };
 
-pub(super) async fn doctor(
-    tenure: Tenure,
-    chosen_by: Option<&str>,
-    voice: &Voice,
-) -> Result<u8, Failure> {
-    let store = tenure.store();
-    let findings = store.health().await.map_err(|fault| {
-        Failure::Failed(format!("cannot look at {}: {fault}", store.location()))
-    })?;
+pub(super) async fn doctor(config: &Config, voice: &Voice) -> Result<u8, Failure> {
+    let chosen_by = store::chosen_by(config);
+    let chosen_by = chosen_by.as_deref();
+    let seen = store::examine(config).await?;
     answer(&if voice.is_json() {
-        json::findings(store.kind(), &store.location(), chosen_by, &findings)
+        json::findings(seen.kind, &seen.location, chosen_by, &seen.findings)
     } else {
         format!(
-            "Locks are kept in {}.\n{}\n{}",
-            human::plain(&store.location()),
+            "Locks are kept in {}.\n{}\n\n{}",
+            human::plain(&seen.location),
             chosen_by.map_or_else(
                 || "Nothing chooses another place.".to_owned(),
                 |by| format!("That was chosen by {}.", human::plain(by)),
             ),
-            tables::findings(&findings)
+            findings::list(&seen.findings)
         )
     })?;
-    let bad = findings.iter().any(|finding| finding.weight == Weight::Bad);
+    let bad = seen.findings.iter().any(|finding| finding.weight == Weight::Bad);
     Ok(if bad { exit::UNHEALTHY } else { 0 })
 }

@@ -23,7 +23,7 @@ use crate::{
     handle::read::given,
     output::{Event, Voice},
     settings,
-    store::{self, open},
+    store::open,
 };
 
 /// How long an interrupted wait may take to leave the queue.
@@ -67,8 +67,7 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
         Command::Break(args) => with_store(&common, |tenure| break_::break_(args, tenure, voice)),
         Command::Doctor => {
             let config = settings::load(&common)?;
-            let chosen_by = store::chosen_by(&config);
-            with_store(&common, |tenure| doctor::doctor(tenure, chosen_by.as_deref(), voice))
+            block_on(doctor::doctor(&config, voice))
         }
         Command::Completions(args) => completions::completions(args),
         Command::Man => man::man(),

@@ -1,5 +1,6 @@
 //! What tenure says, to people and to programs.
 
+pub(crate) mod findings;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod tables;
@@ -11,7 +12,11 @@ use std::{
 
 use tenure::proto::{LostReason, Token, queue::Contender};
 use tracing_subscriber::{
-    EnvFilter, filter::filter_fn, layer::SubscriberExt, util::SubscriberInitExt,
+    filter::{LevelFilter, Targets, filter_fn},
+    fmt,
+    layer::SubscriberExt,
+    registry,
+    util::SubscriberInitExt,
 };
 
 use crate::{args::Common, exit::Failure};
@@ -60,17 +65,17 @@ impl Voice {
     pub(crate) fn new(common: &Common) -> Self {
         let level = match common.verbose {
             0 => None,
-            1 => Some("info"),
-            2 => Some("debug"),
-            _ => Some("trace"),
+            1 => Some(LevelFilter::INFO),
+            2 => Some(LevelFilter::DEBUG),
+            _ => Some(LevelFilter::TRACE),
         };
         if let Some(level) = level {
-            let filter = EnvFilter::new(format!("off,tenure={level},tenure_core={level}"));
-            let log = tracing_subscriber::fmt().with_env_filter(filter);
-            let log = log.with_writer(io::stderr).with_ansi(colours()).finish();
+            let ours = Targets::new().with_target("tenure", level);
+            let log = fmt::layer().with_writer(io::stderr).with_ansi(colours());
             let all = common.verbose > 1;
             // A second subscriber cannot come up: this is the only place that sets one.
-            let _ = log.with(filter_fn(move |event| all || !told_anyway(event))).try_init();
+            let told = filter_fn(move |event| all || !told_anyway(event));
+            let _ = registry().with(log).with(ours).with(told).try_init();
         }
         Self { json: common.json, quiet: common.quiet, verbose: common.verbose > 0 }
     }

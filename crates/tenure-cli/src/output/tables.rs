@@ -1,16 +1,16 @@
 //! Tables for people.
 
-use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use tenure::{
     LockName,
     proto::queue::{Contender, Kind, Mode, Snapshot},
-    store::{Finding, Listing, Weight},
+    store::Listing,
 };
 
 use super::human::{UNKNOWN, ago, length, now, plain, token, who};
 
 /// What a table is not fitted into any more.
-const NARROWEST: u16 = 40;
+pub(super) const NARROWEST: u16 = 40;
 
 /// The answer of `ls`.
 pub(crate) fn listing(listing: &Listing) -> String {
@@ -73,27 +73,6 @@ fn snapshot_at(name: &LockName, seen: &Snapshot, now: u64) -> String {
     format!("{name}: {}\n{}", summary(seen), print(&rows))
 }
 
-/// The answer of `doctor`.
-pub(crate) fn findings(findings: &[Finding]) -> String {
-    let mut rows = table(&["", "WHAT", "FOUND", "PROMISE", "CURE"]);
-    for finding in findings {
-        let (colour, word) = match finding.weight {
-            Weight::Good => (Color::Green, "good"),
-            Weight::Warning => (Color::Yellow, "warning"),
-            Weight::Bad => (Color::Red, "bad"),
-        };
-        rows.add_row([
-            Cell::new(word).fg(colour),
-            Cell::new(plain(&finding.what)),
-            Cell::new(plain(&finding.found)),
-            Cell::new(finding.promise.unwrap_or("-")),
-            Cell::new(finding.cure.as_deref().map_or("-".into(), plain)),
-        ]);
-    }
-    // Whether there are colours is decided where it is printed.
-    print(rows.enforce_styling())
-}
-
 /// How far a lock is taken, and how many wait.
 fn summary(seen: &Snapshot) -> String {
     let holders = &seen.holders;
@@ -150,7 +129,7 @@ fn table(titles: &[&str]) -> Table {
     }
     for (column, title) in table.column_iter_mut().zip(titles) {
         // What is copied, a token above all, stays in one piece; only sentences are broken.
-        if !["NAME", "HOLDER", "WHO", "FOUND", "CURE"].contains(title) {
+        if !["NAME", "HOLDER", "WHO"].contains(title) {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }

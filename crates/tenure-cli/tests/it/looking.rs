@@ -119,24 +119,6 @@ fn doctor_says_where_the_state_is_and_which_promises_hold() {
 }
 
 #[test]
-fn doctor_on_a_store_that_cannot_be_opened_says_what_is_wrong_and_what_to_do() {
-    let scene = Scene::new();
-    let place = scene.path("locks");
-    std::fs::write(&place, "no directory").unwrap();
-    let seen = scene.output(["doctor"]);
-    assert_eq!((code(&seen), text(&seen.stdout)), (125, ""));
-    let said = text(&seen.stderr);
-    assert!(said.contains(place.to_str().unwrap()), "which store: {said}");
-    assert!(said.contains("is a file"), "what is wrong: {said}");
-    assert!(said.contains("name a directory"), "what to do: {said}");
-    let seen = scene.output(["doctor", "--json"]);
-    assert_eq!((code(&seen), text(&seen.stdout)), (125, ""));
-    let said = json(&seen.stderr);
-    assert_eq!((said["event"].as_str(), said["exit_code"].as_u64()), (Some("error"), Some(125)));
-    assert!(said["message"].as_str().unwrap().contains(place.to_str().unwrap()), "{said}");
-}
-
-#[test]
 fn a_finished_command_leaves_nothing_of_its_own_in_the_store() {
     let scene = Scene::new();
     let all: [&[&str]; 6] = [

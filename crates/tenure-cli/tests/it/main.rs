@@ -6,6 +6,7 @@ mod all;
 mod away;
 mod counter;
 mod detached;
+mod doctor;
 mod elect;
 mod exit_codes;
 mod guardian;

@@ -27,6 +27,11 @@ fn shows_nothing(output: &Output, what: &str) {
     }
 }
 
+/// What a command said, to people and to programs.
+fn said(output: &Output) -> String {
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
 /// Runs every command in every voice; their exit codes are `expected`.
 fn all(scene: &Scene, expected: i32) -> Vec<Output> {
     let mut outputs = Vec::new();
@@ -34,6 +39,9 @@ fn all(scene: &Scene, expected: i32) -> Vec<Output> {
         for command in COMMANDS {
             let output = scene.output(voice.iter().chain(command).copied());
             let what = format!("{voice:?} {command:?}");
+            // What leads to no store is what doctor looks for.
+            let found = expected == 125 && command == ["doctor"];
+            let expected = if found { 1 } else { expected };
             assert_eq!(code(&output), expected, "{what}: {}", text(&output.stderr));
             shows_nothing(&output, &what);
             outputs.push(output);
@@ -57,14 +65,14 @@ fn a_password_that_is_wrong_is_an_error_at_once_and_never_shown() {
     let address = server.address();
     for credentials in [format!(":{SENTINEL}"), format!("me:{SENTINEL}")] {
         for output in all(&Scene::with_store(&format!("redis://{credentials}@{address}")), 125) {
-            let said = text(&output.stderr);
+            let said = said(&output);
             assert!(said.contains("refuses this user and password"), "{said}");
             assert!(said.contains(&address.to_string()), "it names the server: {said}");
         }
     }
     let none = Scene::with_store(&format!("redis://{address}"));
     for output in all(&none, 125) {
-        assert!(text(&output.stderr).contains("wants a password"), "{}", text(&output.stderr));
+        assert!(said(&output).contains("wants a password"), "{}", said(&output));
     }
 }
 

@@ -152,13 +152,13 @@ fn a_redis_that_cannot_be_reached_gives_125_and_says_so() {
         &["ls"],
         &["show", "name"],
         &["break", "name", "--yes"],
-        &["doctor"],
     ] {
         let output = scene.output(args.iter().copied());
         assert_eq!((code(&output), text(&output.stdout)), (125, ""), "{args:?}");
         let said = text(&output.stderr);
         assert!(said.contains("cannot be reached") && said.contains("127.0.0.1"), "{said}");
         assert_eq!(said.matches("Connection refused").count(), 1, "{said}");
+        assert_eq!(said.matches("127.0.0.1").count(), 1, "the place is said once: {said}");
     }
 }
 

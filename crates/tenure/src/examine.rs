@@ -1,0 +1,48 @@
+//! Looking at a store that may not open.
+
+use tenure_core::{MemoryStore, within_runtime};
+
+use crate::{
+    Examination, OpenError, Tenure,
+    examination::of,
+    open::{check, examine_quorum},
+    stores,
+    url::shown,
+};
+
+impl Tenure {
+    /// Looks at the store at `url` step by step, whether it can be opened or not: what the host's name
+    /// leads to, whether something listens there, TLS, user and password, the format, and everything
+    /// that a lock does. The command `tenure doctor` shows this.
+    ///
+    /// It takes a lock of a name of its own for a moment, and what [`Tenure::open`] would create is
+    /// created.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the URL is written wrong or this build has no such store. What goes wrong
+    /// with the store itself is a [`Finding`](tenure_core::store::Finding).
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: the lock that is tried ends with its lease.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use tenure::{Tenure, store::Weight};
+    ///
+    /// let seen = Tenure::examine("memory:").await?;
+    /// assert!(seen.findings.iter().all(|finding| finding.weight != Weight::Bad));
+    /// # Ok::<(), tenure::OpenError>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn examine(url: impl AsRef<str>) -> Result<Examination, OpenError> {
+        let url = url.as_ref();
+        let (scheme, rest) = check(url)?;
+        let examined = match scheme {
+            "memory" => of(&MemoryStore::new()).await,
+            "" | "file" => stores::examine_embedded(rest),
+            "quorum" => within_runtime(examine_quorum(rest)).await,
+            _ => within_runtime(stores::examine_redis(url)).await,
+        };
+        examined.map_err(|fault| OpenError::Store { url: shown(url), fault })
+    }
+}

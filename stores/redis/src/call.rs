@@ -1,0 +1,116 @@
+//! How commands are written.
+
+/// What most calls need; longer ones grow.
+const USUAL_CALL: usize = 384;
+
+/// Keys and arguments of a script's call, as they are sent.
+#[derive(Debug)]
+pub(crate) struct Call {
+    words: Vec<u8>,
+    keys: usize,
+    arguments: usize,
+}
+
+impl Call {
+    pub(crate) fn new() -> Self {
+        Self { words: Vec::with_capacity(USUAL_CALL), keys: 0, arguments: 0 }
+    }
+
+    /// Adds a key, which is written in parts. Keys come before arguments.
+    pub(crate) fn key(&mut self, parts: &[&[u8]]) -> &mut Self {
+        self.keys += 1;
+        word(&mut self.words, parts);
+        self
+    }
+
+    /// Adds an argument, which is written in parts.
+    pub(crate) fn argument(&mut self, parts: &[&[u8]]) -> &mut Self {
+        self.arguments += 1;
+        word(&mut self.words, parts);
+        self
+    }
+
+    /// Adds a number as an argument.
+    pub(crate) fn number(&mut self, number: u64) -> &mut Self {
+        let mut digits = [0; DIGITS];
+        self.argument(&[decimal(number, &mut digits)])
+    }
+
+    /// Writes the command that has `script` run with these.
+    pub(crate) fn write(&self, verb: &str, script: &str, out: &mut Vec<u8>) {
+        let mut digits = [0; DIGITS];
+        let length = |words: usize| u64::try_from(words).unwrap_or(u64::MAX);
+        out.reserve(self.words.len() + script.len() + 64);
+        out.push(b'*');
+        out.extend_from_slice(decimal(length(self.keys + self.arguments + 3), &mut digits));
+        out.extend_from_slice(b"\r\n");
+        word(out, &[verb.as_bytes()]);
+        word(out, &[script.as_bytes()]);
+        word(out, &[decimal(length(self.keys), &mut digits)]);
+        out.extend_from_slice(&self.words);
+    }
+}
+
+/// How long the longest number is.
+const DIGITS: usize = 20;
+
+fn word(out: &mut Vec<u8>, parts: &[&[u8]]) {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let mut digits = [0; DIGITS];
+    out.push(b'$');
+    out.extend_from_slice(decimal(u64::try_from(length).unwrap_or(u64::MAX), &mut digits));
+    out.extend_from_slice(b"\r\n");
+    for part in parts {
+        out.extend_from_slice(part);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// A number as text, without the machinery of formatting.
+fn decimal(mut number: u64, digits: &mut [u8; DIGITS]) -> &[u8] {
+    let mut at = DIGITS;
+    loop {
+        at -= 1;
+        // Always below ten.
+        digits[at] = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+        if number == 0 {
+            return &digits[at..];
+        }
+    }
+}
+
+/// Writes a command that is no script's.
+pub(crate) fn command(words: &[&str], out: &mut Vec<u8>) {
+    let mut digits = [0; DIGITS];
+    out.push(b'*');
+    out.extend_from_slice(decimal(u64::try_from(words.len()).unwrap_or(u64::MAX), &mut digits));
+    out.extend_from_slice(b"\r\n");
+    for text in words {
+        word(out, &[text.as_bytes()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_written_as_the_protocol_wants_it() {
+        let mut call = Call::new();
+        call.key(&[b"a", b"bc"]).argument(&[]).number(0).number(u64::MAX);
+        let mut out = Vec::new();
+        call.write("EVALSHA", "digest", &mut out);
+        let expected = "*7\r\n$7\r\nEVALSHA\r\n$6\r\ndigest\r\n$1\r\n1\r\n$3\r\nabc\r\n$0\r\n\r\n\
+                        $1\r\n0\r\n$20\r\n18446744073709551615\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_command_is_written_as_the_protocol_wants_it() {
+        let mut out = b"before".to_vec();
+        command(&["SELECT", "12", ""], &mut out);
+        let expected = "before*3\r\n$6\r\nSELECT\r\n$2\r\n12\r\n$0\r\n\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

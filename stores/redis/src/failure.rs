@@ -1,0 +1,62 @@
+//! Why a connection, or a command over one, failed.
+
+use std::{io, sync::Arc};
+
+use crate::protocol::ServerError;
+
+/// A failure of which every call that waits for the connection can be told.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Io(Arc<io::Error>),
+    /// The server's own words.
+    #[error("{0}")]
+    Server(Box<ServerError>),
+    #[error("the server does not speak its protocol")]
+    Nonsense,
+    /// Nothing was sent: what we were told to connect with is of no use.
+    #[error("{0}")]
+    Unusable(String),
+    #[error("it does not know HELLO")]
+    TooOld,
+}
+
+impl Failure {
+    /// The word by which the server says what is wrong.
+    pub(crate) fn code(&self) -> Option<&str> {
+        match self {
+            Self::Server(error) => Some(error.code()),
+            _ => None,
+        }
+    }
+
+    /// What the server says beside it.
+    pub(crate) fn detail(&self) -> Option<&str> {
+        match self {
+            Self::Server(error) => Some(error.detail()),
+            _ => None,
+        }
+    }
+
+    /// Whether the server has answered: it is there, and did not do what it was asked.
+    pub(crate) const fn is_an_answer(&self) -> bool {
+        matches!(self, Self::Server(_))
+    }
+
+    pub(crate) fn is_timeout(&self) -> bool {
+        use io::ErrorKind::{TimedOut, WouldBlock};
+        matches!(self, Self::Io(error) if matches!(error.kind(), TimedOut | WouldBlock))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Io(Arc::new(error))
+    }
+}
+
+impl From<io::ErrorKind> for Failure {
+    fn from(kind: io::ErrorKind) -> Self {
+        io::Error::from(kind).into()
+    }
+}

@@ -1,0 +1,53 @@
+//! The steps to a connection, and how far an attempt came.
+
+use std::fmt;
+
+/// What has to go well, one after the other, before a connection can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The host's name leads to addresses.
+    Name,
+    /// Something listens there.
+    Connection,
+    Tls,
+    /// The server speaks its protocol, and takes this user and password.
+    Login,
+    Database,
+    Format,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Name => "name",
+            Self::Connection => "connection",
+            Self::Tls => "TLS",
+            Self::Login => "login",
+            Self::Database => "database",
+            Self::Format => "format",
+        })
+    }
+}
+
+/// How far an attempt to connect came.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    /// What is being tried.
+    pub(crate) at: Step,
+    /// What went well, and what was found.
+    pub(crate) done: Vec<(Step, String)>,
+}
+
+impl Journal {
+    pub(crate) fn new() -> Self {
+        Self { at: Step::Name, done: Vec::new() }
+    }
+
+    pub(crate) fn begin(&mut self, step: Step) {
+        self.at = step;
+    }
+
+    pub(crate) fn done(&mut self, found: String) {
+        self.done.push((self.at, found));
+    }
+}
