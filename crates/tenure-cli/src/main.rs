@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod exit;
 mod handle;
+mod label;
 mod output;
 mod run;
 mod settings;

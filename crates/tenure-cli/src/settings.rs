@@ -1,14 +1,14 @@
 //! What was asked for, from the command line, the environment and the configuration file, made
 //! into something that cannot be wrong.
 
-use std::time::Duration;
+use std::{ffi::OsString, time::Duration};
 
 use tenure::{
     Defaults, LockName,
     config::{Config, VARIABLES},
 };
 
-use crate::{args, exit, exit::Failure, handle};
+use crate::{args, exit, exit::Failure, handle, label};
 
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
@@ -140,7 +140,7 @@ impl Plan {
             margin: Duration::ZERO,
             busy_exit_code: busy_exit_code(&lock.asking, config),
             fair: lock.fair,
-            label: lock.asking.label.clone(),
+            label: label(&lock.asking, &[&defaults], &[]),
         })
     }
 
@@ -180,9 +180,16 @@ impl Plan {
             margin: kill_margin(certain),
             busy_exit_code: busy_exit_code(&hold.asking, config),
             fair: false,
-            label: hold.asking.label.clone(),
+            label: label(&hold.asking, &defaults.iter().collect::<Vec<_>>(), &hold.command),
         })
     }
+}
+
+/// Who this is; nothing where the configuration says it of one of the locks at least.
+fn label(asking: &args::Asking, defaults: &[&Defaults], command: &[OsString]) -> Option<String> {
+    let said = defaults.iter().any(|of| of.label.is_some());
+    let own = || (!said).then(|| label::of_this_process(command));
+    asking.label.clone().or_else(own)
 }
 
 fn busy_exit_code(asking: &args::Asking, config: &Config) -> u8 {

@@ -179,7 +179,7 @@ pub(crate) struct Asking {
     /// Exit code when the lock is busy [default: 124]
     #[arg(long, value_name = "N")]
     pub(crate) busy_exit_code: Option<u8>,
-    /// Who this is, for people who look at the lock [default: host/pid]
+    /// Who this is, for people who look at the lock [default: user@host/pid and the command's name]
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
 }
@@ -204,6 +204,18 @@ pub(crate) struct Ls {
     /// Only names that begin with this
     #[arg(default_value = "")]
     pub(crate) prefix: String,
+    /// Only what this user holds or waits for on this host, by the label
+    ///
+    /// A label is what its owner says of itself, and no proof. `--label` replaces it, and programs
+    /// that set none tell no user.
+    #[arg(long)]
+    pub(crate) mine: bool,
+    /// Only what is held or waited for on HOST, by the label
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Only what is held or waited for under a label with TEXT in it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod human;
 pub(crate) mod json;
+mod rows;
 pub(crate) mod tables;
 
 use std::{

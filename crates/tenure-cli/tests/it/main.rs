@@ -13,6 +13,7 @@ mod handle_files;
 mod handle_secrets;
 mod keyboard;
 mod kinds;
+mod labels;
 mod looking;
 mod lost_before;
 mod names;
