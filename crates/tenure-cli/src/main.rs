@@ -34,15 +34,15 @@ fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    let voice = output::Voice::new(&cli.common);
-    let code = commands::dispatch(cli, &voice).unwrap_or_else(|failure| {
+    let mut voice = output::Voice::new(&cli.common);
+    let code = commands::dispatch(cli, &mut voice).unwrap_or_else(|failure| {
         voice.failure(&failure);
         if let exit::Failure::Interrupted { signal } = failure
             && let Some(interrupt) = run::interrupt::Interrupt::of_wait(signal)
         {
             interrupt.die();
         }
-        failure.code()
+        voice.codes().of(&failure)
     });
     ExitCode::from(code)
 }
@@ -51,5 +51,5 @@ fn main() -> ExitCode {
 fn refuse() -> ExitCode {
     let failure = exit::Failure::Usage(handle::words::REFUSAL.to_owned());
     output::refuse(&failure);
-    ExitCode::from(failure.code())
+    ExitCode::from(exit::USAGE)
 }

@@ -179,9 +179,22 @@ pub(crate) struct Asking {
     /// Exit code when the lock is busy [default: 124]
     #[arg(long, value_name = "N")]
     pub(crate) busy_exit_code: Option<u8>,
+    #[command(flatten)]
+    pub(crate) ends: Ends,
     /// Who this is, for people who look at the lock [default: user@host/pid and the command's name]
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
+}
+
+/// The exit codes of ends that no command of the user's chose.
+#[derive(Args, Debug)]
+pub(crate) struct Ends {
+    /// Exit code when the lock was lost [default: 123]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) lost_exit_code: Option<u8>,
+    /// Exit code when tenure itself failed, or the store [default: 125]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) failed_exit_code: Option<u8>,
 }
 
 impl Run {

@@ -58,7 +58,7 @@ pub(crate) fn event(event: &Event<'_>) -> String {
     value.to_string()
 }
 
-pub(crate) fn failure(failure: &Failure) -> String {
+pub(crate) fn failure(failure: &Failure, code: u8) -> String {
     let kind = match failure {
         Failure::Usage(_) => "usage",
         Failure::Busy { .. } => "busy",
@@ -67,8 +67,7 @@ pub(crate) fn failure(failure: &Failure) -> String {
         Failure::Lost(_) => "handle_lost",
         Failure::Away(_) | Failure::Failed(_) => "error",
     };
-    json!({ "event": kind, "message": failure.to_string(), "exit_code": failure.code() })
-        .to_string()
+    json!({ "event": kind, "message": failure.to_string(), "exit_code": code }).to_string()
 }
 
 /// The answer of `ls`.

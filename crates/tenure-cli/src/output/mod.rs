@@ -15,7 +15,10 @@ use tracing_subscriber::{
     EnvFilter, filter::filter_fn, layer::SubscriberExt, util::SubscriberInitExt,
 };
 
-use crate::{args::Common, exit::Failure};
+use crate::{
+    args::Common,
+    exit::{Codes, Failure},
+};
 
 /// How tenure speaks of itself: on stderr alone, as stdout belongs to the command.
 #[derive(Clone, Debug)]
@@ -23,6 +26,7 @@ pub(crate) struct Voice {
     json: bool,
     quiet: bool,
     verbose: bool,
+    codes: Codes,
 }
 
 /// Something that happened while a command was run.
@@ -73,7 +77,22 @@ impl Voice {
             // A second subscriber cannot come up: this is the only place that sets one.
             let _ = log.with(filter_fn(move |event| all || !told_anyway(event))).try_init();
         }
-        Self { json: common.json, quiet: common.quiet, verbose: common.verbose > 0 }
+        Self {
+            json: common.json,
+            quiet: common.quiet,
+            verbose: common.verbose > 0,
+            codes: Codes::default(),
+        }
+    }
+
+    /// From now on tells with these exit codes what became of it all.
+    pub(crate) fn tell_with(&mut self, codes: Codes) {
+        self.codes = codes;
+    }
+
+    /// The exit codes that tell what became of it all.
+    pub(crate) const fn codes(&self) -> Codes {
+        self.codes
     }
 
     /// Whether somebody wants to hear more.
@@ -136,7 +155,7 @@ impl Voice {
             _ => true,
         };
         if self.json {
-            say(&json::failure(failure));
+            say(&json::failure(failure, self.codes.of(failure)));
         } else if wanted {
             say(&human::failure(failure));
         }

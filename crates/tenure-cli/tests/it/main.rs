@@ -4,6 +4,7 @@
 
 mod all;
 mod away;
+mod chosen_codes;
 mod counter;
 mod detached;
 mod elect;
