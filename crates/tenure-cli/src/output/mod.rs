@@ -1,5 +1,6 @@
 //! What tenure says, to people and to programs.
 
+pub(crate) mod handing_over;
 pub(crate) mod human;
 pub(crate) mod json;
 mod rows;
@@ -184,14 +185,6 @@ fn colours() -> bool {
 /// Writes a line on stderr. That nobody reads it must not end a command under a lock.
 fn say(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
-}
-
-/// Writes on stdout what is lost if nobody reads it.
-pub(crate) fn hand_over(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{text}")
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::Failed(format!("cannot write the handle: {error}")))
 }
 
 /// Writes the answer of a command on stdout.

@@ -15,6 +15,7 @@ mod handle_secrets;
 mod keyboard;
 mod kinds;
 mod labels;
+mod lock_output;
 mod looking;
 mod lost_before;
 mod names;
