@@ -9,6 +9,7 @@ mod exit;
 mod handle;
 mod label;
 mod output;
+mod pages;
 mod run;
 mod settings;
 mod store;

@@ -87,7 +87,7 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
             with_store(&config, |tenure| doctor::doctor(tenure, chosen_by.as_deref(), voice))
         }
         Command::Completions(args) => completions::completions(args),
-        Command::Man => man::man(),
+        Command::Man(args) => man::man(&args, voice),
     }
 }
 

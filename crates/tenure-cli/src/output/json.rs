@@ -1,7 +1,10 @@
 //! JSON for programs. Tokens are strings, as the doubles of many readers lose their low bits;
 //! lengths of time are whole milliseconds in fields that end in `_ms`.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    path::Path,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use serde_json::{Value, json};
 use tenure::{
@@ -107,6 +110,11 @@ pub(crate) fn renewed(name: &LockName, left: Duration) -> String {
 /// The answer of `unlock`.
 pub(crate) fn unlocked(name: &LockName) -> String {
     json!({ "name": name.as_str(), "released": true }).to_string()
+}
+
+/// The answer of `man --dir`.
+pub(crate) fn pages<'p>(dir: &Path, pages: impl Iterator<Item = &'p str>) -> String {
+    json!({ "dir": dir.to_string_lossy(), "pages": pages.collect::<Vec<_>>() }).to_string()
 }
 
 /// The answer of `doctor`.

@@ -101,6 +101,11 @@ impl Voice {
         self.verbose
     }
 
+    /// Whether nothing but errors is to be said.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether answers are JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json

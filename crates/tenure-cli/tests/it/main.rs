@@ -18,6 +18,7 @@ mod labels;
 mod lock_output;
 mod looking;
 mod lost_before;
+mod manual;
 mod names;
 mod pass_through;
 mod passwords;
