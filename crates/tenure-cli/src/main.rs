@@ -5,6 +5,7 @@ compile_error!("the tenure command needs Unix process groups: build it for Linux
 
 mod args;
 mod commands;
+mod completing;
 mod exit;
 mod handle;
 mod label;
@@ -24,6 +25,9 @@ fn main() -> ExitCode {
         return code;
     }
     let words: Vec<OsString> = env::args_os().collect();
+    if let Some(code) = completing::answer(&words) {
+        return code;
+    }
     let cli = match args::Cli::try_parse_from(&words) {
         // Everybody may read the words; nobody has to read them once more in what is said of them.
         Ok(_) if handle::words::has_one(&words) => return refuse(),

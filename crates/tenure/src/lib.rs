@@ -41,6 +41,7 @@ mod from_config;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod locked;
+mod names;
 mod open;
 #[cfg(feature = "redis")]
 mod password;
@@ -52,6 +53,7 @@ mod url;
 
 #[cfg(feature = "macros")]
 pub use locked::{Current, DefaultIsSet, LockedError, current, set_default};
+pub use names::names_in_use;
 pub use open::{OpenError, Tenure};
 pub use tenure_core::{
     AcquireError, All, AllGuard, AllReleaseError, AnyError, BadHandle, Busy, Clock, Defaults,

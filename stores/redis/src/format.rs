@@ -28,6 +28,9 @@ pub(crate) async fn check(connection: &Connection, options: &RedisOptions) -> Re
     let mut look = redis::cmd("GET");
     look.arg(&key);
     for (command, writes) in [(claim, true), (look, false)] {
+        if writes && options.only_looks {
+            continue;
+        }
         match call(connection, &command).await {
             Ok(Value::Nil) => return Ok(()),
             Ok(Value::BulkString(found)) if found == FORMAT.as_bytes() => return Ok(()),

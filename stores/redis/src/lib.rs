@@ -15,6 +15,7 @@ mod error;
 mod few;
 mod fields;
 mod format;
+mod from_outside;
 mod health;
 mod incarnation;
 mod info;
@@ -34,6 +35,7 @@ mod url;
 mod watch;
 mod wire;
 
+pub use from_outside::names_in_use;
 pub use options::{Address, RedisOptions};
 pub use store::RedisStore;
 pub use url::without_password;

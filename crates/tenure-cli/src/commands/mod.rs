@@ -86,7 +86,7 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
             let chosen_by = store::chosen_by(&config);
             with_store(&config, |tenure| doctor::doctor(tenure, chosen_by.as_deref(), voice))
         }
-        Command::Completions(args) => completions::completions(args),
+        Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args, voice),
     }
 }

@@ -5,6 +5,7 @@
 mod all;
 mod away;
 mod chosen_codes;
+mod completing;
 mod counter;
 mod detached;
 mod elect;

@@ -13,6 +13,7 @@ mod counter;
 mod dead;
 mod debug;
 mod docs;
+mod names;
 mod paused;
 mod permits;
 #[cfg(feature = "quorum")]
