@@ -1,7 +1,9 @@
 //! `tenure man`: the manual pages.
 
+use clap::CommandFactory;
+
 use crate::{
-    args,
+    args::{self, Cli},
     exit::Failure,
     output::{Voice, answer, human, json},
     pages::{folder, roff},
@@ -9,10 +11,10 @@ use crate::{
 
 pub(super) fn man(args: &args::Man, voice: &Voice) -> Result<u8, Failure> {
     let Some(dir) = &args.dir else {
-        answer(&roff::one_page())?;
+        answer(&roff::one_page(Cli::command()))?;
         return Ok(0);
     };
-    let pages = roff::pages();
+    let pages = roff::pages(Cli::command());
     folder::write(dir, &pages)?;
     if voice.is_json() {
         answer(&json::pages(dir, pages.iter().map(|page| page.name.as_str())))?;

@@ -1,13 +1,12 @@
 //! Manual pages, made of the same words as `--help`.
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::{
     Man,
     roff::{Roff, bold, roman},
 };
 
 use super::Page;
-use crate::args::Cli;
 
 /// What the first line of every page begins with: only what has it is replaced.
 pub(crate) const MARK: &str = ".\\\" A page of tenure";
@@ -24,8 +23,8 @@ pub(crate) struct File {
 }
 
 /// One page for the program, and one for each subcommand.
-pub(crate) fn pages() -> Vec<File> {
-    let command = built();
+pub(crate) fn pages(mut command: Command) -> Vec<File> {
+    command.build();
     let subs: Vec<_> = shown(&command).collect();
     let others = subs.iter().map(|sub| page_of(sub)).collect::<Vec<_>>();
     let file = |name: &str, text| File { name: format!("{name}.1"), text };
@@ -47,8 +46,8 @@ pub(crate) fn pages() -> Vec<File> {
 }
 
 /// All of it on one page: what each subcommand takes follows the overview.
-pub(crate) fn one_page() -> String {
-    let command = built();
+pub(crate) fn one_page(mut command: Command) -> String {
+    command.build();
     let mut page = begun(&command);
     for sub in shown(&command) {
         let title = format!("TENURE {}", sub.get_name()).to_uppercase();
@@ -62,12 +61,6 @@ pub(crate) fn one_page() -> String {
     }
     page.sections("tenure");
     page.text
-}
-
-fn built() -> Command {
-    let mut command = Cli::command();
-    command.build();
-    command
 }
 
 fn shown(command: &Command) -> impl Iterator<Item = &Command> {
@@ -216,10 +209,12 @@ fn broken(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Cli;
+    use clap::CommandFactory;
 
     #[test]
     fn what_is_meant_stands_on_one_line() {
-        for page in pages() {
+        for page in pages(Cli::command()) {
             let lines: Vec<_> = page.text.lines().collect();
             let tags = lines.windows(2).filter(|pair| pair[0] == ".TP").map(|pair| pair[1]);
             for tag in tags {
