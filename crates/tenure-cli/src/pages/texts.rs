@@ -49,7 +49,7 @@ const LOOK_EXIT: Lines = &[
 
 const ALL_EXIT: Lines = &[
     ("0", "what was asked for was done"),
-    ("123", "run, lock, renew, unlock: the lock was lost"),
+    ("123", "run, elect, lock, renew, unlock: the lock was lost"),
     ("124", "run, elect, lock: the lock is busy"),
     ("125", "tenure itself failed"),
     ("126, 127", "run, elect: the command cannot be executed; it was not found"),
