@@ -10,16 +10,44 @@ pub(crate) const HELD: u8 = 1;
 pub(crate) const DECLINED: u8 = 1;
 /// The command line or the configuration makes no sense.
 pub(crate) const USAGE: u8 = 2;
-/// The lock was lost while the command ran.
-pub(crate) const LOST: u8 = 123;
+/// The lock was lost while the command ran, or nothing is held by a handle any more.
+const LOST: u8 = 123;
 /// Somebody else has the lock, as `timeout` and many users of `flock -E` say it.
-pub(crate) const BUSY: u8 = 124;
+const BUSY: u8 = 124;
 /// tenure itself failed.
 pub(crate) const FAILED: u8 = 125;
 /// The command was found but cannot be executed.
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// The command was not found.
 pub(crate) const NOT_FOUND: u8 = 127;
+
+/// The codes that users may choose others for, as a tool below or above tenure may use the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Codes {
+    pub(crate) busy: u8,
+    pub(crate) lost: u8,
+    pub(crate) failed: u8,
+}
+
+impl Default for Codes {
+    fn default() -> Self {
+        Self { busy: BUSY, lost: LOST, failed: FAILED }
+    }
+}
+
+impl Codes {
+    /// The code that tells of a failure.
+    pub(crate) fn of(self, failure: &Failure) -> u8 {
+        match failure {
+            Failure::Usage(_) => USAGE,
+            Failure::Declined(_) => DECLINED,
+            Failure::Busy { .. } => self.busy,
+            Failure::Lost(_) => self.lost,
+            Failure::Interrupted { signal } => by_signal(*signal),
+            Failure::Away(_) | Failure::Failed(_) => self.failed,
+        }
+    }
+}
 
 /// The exit code for an end by a signal.
 pub(crate) fn by_signal(number: i32) -> u8 {
@@ -36,7 +64,6 @@ pub(crate) enum Failure {
     #[error("{what}")]
     Busy {
         what: String,
-        code: u8,
         /// Whether it was asked for once, without waiting.
         tried: bool,
         /// Whether the store did not answer at last.
@@ -78,16 +105,5 @@ impl Failure {
     /// Whether the store did not answer at last.
     pub(crate) fn is_away(&self) -> bool {
         matches!(self, Self::Away(_) | Self::Busy { away: true, .. })
-    }
-
-    pub(crate) fn code(&self) -> u8 {
-        match self {
-            Self::Usage(_) => USAGE,
-            Self::Declined(_) => DECLINED,
-            Self::Busy { code, .. } => *code,
-            Self::Lost(_) => LOST,
-            Self::Interrupted { signal } => by_signal(*signal),
-            Self::Away(_) | Self::Failed(_) => FAILED,
-        }
     }
 }

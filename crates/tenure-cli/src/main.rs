@@ -5,9 +5,12 @@ compile_error!("the tenure command needs Unix process groups: build it for Linux
 
 mod args;
 mod commands;
+mod completing;
 mod exit;
 mod handle;
+mod label;
 mod output;
+mod pages;
 mod run;
 mod settings;
 mod store;
@@ -22,6 +25,9 @@ fn main() -> ExitCode {
         return code;
     }
     let words: Vec<OsString> = env::args_os().collect();
+    if let Some(code) = completing::answer(&words) {
+        return code;
+    }
     let cli = match args::Cli::try_parse_from(&words) {
         // Everybody may read the words; nobody has to read them once more in what is said of them.
         Ok(_) if handle::words::has_one(&words) => return refuse(),
@@ -33,15 +39,15 @@ fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    let voice = output::Voice::new(&cli.common);
-    let code = commands::dispatch(cli, &voice).unwrap_or_else(|failure| {
+    let mut voice = output::Voice::new(&cli.common);
+    let code = commands::dispatch(cli, &mut voice).unwrap_or_else(|failure| {
         voice.failure(&failure);
         if let exit::Failure::Interrupted { signal } = failure
             && let Some(interrupt) = run::interrupt::Interrupt::of_wait(signal)
         {
             interrupt.die();
         }
-        failure.code()
+        voice.codes().of(&failure)
     });
     ExitCode::from(code)
 }
@@ -50,5 +56,5 @@ fn main() -> ExitCode {
 fn refuse() -> ExitCode {
     let failure = exit::Failure::Usage(handle::words::REFUSAL.to_owned());
     output::refuse(&failure);
-    ExitCode::from(failure.code())
+    ExitCode::from(exit::USAGE)
 }

@@ -1,14 +1,18 @@
 //! What was asked for, from the command line, the environment and the configuration file, made
 //! into something that cannot be wrong.
 
-use std::time::Duration;
+use std::{ffi::OsString, time::Duration};
 
 use tenure::{
     Defaults, LockName,
     config::{Config, VARIABLES},
 };
 
-use crate::{args, exit, exit::Failure, handle};
+use crate::{
+    args,
+    exit::{Codes, Failure},
+    handle, label,
+};
 
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
@@ -100,7 +104,6 @@ pub(crate) struct Plan {
     pub(crate) kill_when_lost: bool,
     pub(crate) grace: Duration,
     pub(crate) margin: Duration,
-    pub(crate) busy_exit_code: u8,
     pub(crate) fair: bool,
     pub(crate) label: Option<String>,
 }
@@ -138,9 +141,8 @@ impl Plan {
             kill_when_lost: false,
             grace: Duration::ZERO,
             margin: Duration::ZERO,
-            busy_exit_code: busy_exit_code(&lock.asking, config),
             fair: lock.fair,
-            label: lock.asking.label.clone(),
+            label: label(&lock.asking, &[&defaults], &[]),
         })
     }
 
@@ -178,15 +180,27 @@ impl Plan {
             kill_when_lost: true,
             grace,
             margin: kill_margin(certain),
-            busy_exit_code: busy_exit_code(&hold.asking, config),
             fair: false,
-            label: hold.asking.label.clone(),
+            label: label(&hold.asking, &defaults.iter().collect::<Vec<_>>(), &hold.command),
         })
     }
 }
 
-fn busy_exit_code(asking: &args::Asking, config: &Config) -> u8 {
-    asking.busy_exit_code.or(config.run().busy_exit_code).unwrap_or(exit::BUSY)
+/// Who this is; nothing where the configuration says it of one of the locks at least.
+fn label(asking: &args::Asking, defaults: &[&Defaults], command: &[OsString]) -> Option<String> {
+    let said = defaults.iter().any(|of| of.label.is_some());
+    let own = || (!said).then(|| label::of_this_process(command));
+    asking.label.clone().or_else(own)
+}
+
+/// The exit codes that flags or the file chose, else those that are built in.
+pub(crate) fn codes(busy: Option<u8>, ends: &args::Ends, config: &Config) -> Codes {
+    let (run, built_in) = (config.run(), Codes::default());
+    Codes {
+        busy: busy.or(run.busy_exit_code).unwrap_or(built_in.busy),
+        lost: ends.lost_exit_code.or(run.lost_exit_code).unwrap_or(built_in.lost),
+        failed: ends.failed_exit_code.or(run.failed_exit_code).unwrap_or(built_in.failed),
+    }
 }
 
 /// How long before the deadline SIGKILL is sent, so that the group is gone by then.
@@ -237,7 +251,7 @@ mod tests {
     fn a_grace_above_half_the_ttl_is_refused() {
         assert!(plan("--ttl 2s --grace 1s", "").is_ok());
         let refused = plan("--ttl 2s --grace 1001ms", "").unwrap_err();
-        assert_eq!(refused.code(), exit::USAGE);
+        assert!(matches!(refused, Failure::Usage(_)), "{refused:?}");
         assert!(refused.to_string().contains("at most 1s"), "{refused}");
     }
 
@@ -249,7 +263,7 @@ mod tests {
         let two = plan("--permits 3 --take 2", "").unwrap();
         assert_eq!(two.kind, Kind::Permits { take: 2, of: 3 });
         let refused = plan("--permits 3 --take 4", "").unwrap_err();
-        assert_eq!(refused.code(), exit::USAGE);
+        assert!(matches!(refused, Failure::Usage(_)), "{refused:?}");
         assert_eq!(refused.to_string(), "4 of 3 permits can never be had; take at most 3");
     }
 

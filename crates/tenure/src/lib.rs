@@ -50,6 +50,7 @@ mod from_config;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod locked;
+mod names;
 mod open;
 #[cfg(feature = "redis")]
 mod password;
@@ -62,6 +63,7 @@ mod url;
 pub use examination::Examination;
 #[cfg(feature = "macros")]
 pub use locked::{Current, DefaultIsSet, LockedError, current, set_default};
+pub use names::names_in_use;
 pub use open::{OpenError, Tenure};
 pub use tenure_core::{
     AcquireError, All, AllGuard, AllReleaseError, AnyError, BadHandle, Busy, Clock, Defaults,

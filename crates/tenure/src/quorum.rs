@@ -90,6 +90,12 @@ pub(crate) async fn open(list: &str) -> Result<Arc<dyn Store>, Fault> {
     Ok(Arc::new(QuorumStore::open(members, options).await?))
 }
 
+/// The URLs of the members in `list`.
+pub(crate) fn members(list: &str) -> impl Iterator<Item = String> {
+    let is_member = |part: &&str| matches!(setting(part, QuorumOptions::new()), Ok(None));
+    parts(list).filter(is_member).map(|part| part.replace("%2C", ","))
+}
+
 /// One member. That it cannot be reached now is no error: a minority may be missing.
 fn member(url: &str) -> Result<Arc<dyn Store>, Fault> {
     match url.split(':').next().unwrap_or_default() {

@@ -40,6 +40,7 @@ mod error;
 mod file_system;
 mod files;
 mod floor;
+mod from_outside;
 mod health;
 mod housekeeping;
 mod inner;
@@ -61,6 +62,7 @@ mod watch;
 mod wire;
 
 pub use file_system::FileSystem;
+pub use from_outside::names_in_use;
 #[doc(hidden)]
 pub use machine::{Machine, ThisMachine};
 pub use place::default_dir;

@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use tenure_core::{Fault, LockName, proto::queue::Snapshot, store::Listing};
+use tenure_core::{
+    Fault, LockName,
+    proto::queue::{NameState, Snapshot},
+    store::Listing,
+};
 
 use crate::{
     decide::GivenUp,
@@ -11,6 +15,7 @@ use crate::{
     error,
     inner::Inner,
     layout::{is_state, shelf},
+    machine::Machine,
     slots::{Kind, Slots},
     wire,
 };
@@ -50,32 +55,49 @@ impl Inner {
     /// Reads which names there are. Who writes at the same time is not waited for.
     pub(crate) fn survey(&self) -> Result<Survey, Fault> {
         let mut survey = Survey::default();
-        for shelf in (0..=u8::MAX).map(shelf) {
-            let failed = |why| error::io("list", &self.layout.locks.path_of(&shelf), why);
-            let Some(dir) = self.layout.locks.sub(&shelf).map_err(failed)? else { continue };
-            for file in dir.names().map_err(failed)?.iter().filter(|name| is_state(name)) {
-                match self.name_in(&dir, file) {
-                    Some(Ok(name)) => survey.names.push(name),
-                    Some(Err(())) => survey.damaged.push(dir.path_of(file)),
-                    None => {}
-                }
-            }
-        }
+        each_state(&*self.machine, &self.layout.locks, |read| match read {
+            Ok((name, _)) => survey.names.push(name),
+            Err(path) => survey.damaged.push(path),
+        })?;
         Ok(survey)
     }
+}
 
-    /// The name whose state is in the file; `None` when the file is gone.
-    fn name_in(&self, shelf: &Dir, file: &str) -> Option<Result<LockName, ()>> {
-        // A reader can meet two writers in a row, hardly more.
-        for _ in 0..16 {
-            let Some(file) = shelf.look_at(file).transpose()?.ok() else { return Some(Err(())) };
-            let slots = Slots { machine: &*self.machine, file: &file, kind: Kind::State };
-            let name = slots.read().ok().and_then(|record| wire::decode(&record.payload));
-            if let Some((name, _)) = name {
-                return Some(Ok(name));
+/// Reads the state of each name below `locks` once, or says whose file could not be read.
+pub(crate) fn each_state(
+    machine: &dyn Machine,
+    locks: &Dir,
+    mut tell: impl FnMut(Result<(LockName, NameState), PathBuf>),
+) -> Result<(), Fault> {
+    for shelf in (0..=u8::MAX).map(shelf) {
+        let failed = |why| error::io("list", &locks.path_of(&shelf), why);
+        let Some(dir) = locks.sub(&shelf).map_err(failed)? else { continue };
+        for file in dir.names().map_err(failed)?.iter().filter(|name| is_state(name)) {
+            match state_in(machine, &dir, file) {
+                Some(Ok(state)) => tell(Ok(state)),
+                Some(Err(())) => tell(Err(dir.path_of(file))),
+                None => {}
             }
-            std::thread::yield_now();
         }
-        Some(Err(()))
     }
+    Ok(())
+}
+
+/// The name whose state is in the file, and the state; `None` when the file is gone.
+fn state_in(
+    machine: &dyn Machine,
+    shelf: &Dir,
+    file: &str,
+) -> Option<Result<(LockName, NameState), ()>> {
+    // A reader can meet two writers in a row, hardly more.
+    for _ in 0..16 {
+        let Some(file) = shelf.look_at(file).transpose()?.ok() else { return Some(Err(())) };
+        let slots = Slots { machine, file: &file, kind: Kind::State };
+        let state = slots.read().ok().and_then(|record| wire::decode(&record.payload));
+        if let Some(state) = state {
+            return Some(Ok(state));
+        }
+        std::thread::yield_now();
+    }
+    Some(Err(()))
 }

@@ -32,3 +32,5 @@ mod take_over;
 
 pub use options::QuorumOptions;
 pub use store::QuorumStore;
+#[doc(hidden)]
+pub use store::is_reserved;

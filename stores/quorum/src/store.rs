@@ -170,7 +170,8 @@ pub(crate) fn refuse_reserved(name: &LockName) -> Result<(), Fault> {
     Ok(())
 }
 
-pub(crate) fn is_reserved(name: &LockName) -> bool {
+/// Whether a quorum itself uses this name at its members.
+pub fn is_reserved(name: &LockName) -> bool {
     [mark::NAME, mark::NOTE].contains(&name.as_str()) || name.as_str().starts_with(gate::PREFIX)
 }
 

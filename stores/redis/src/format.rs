@@ -30,6 +30,9 @@ pub(crate) async fn check(
     let key = key(&options.prefix);
     let (claim, look) = (["SET", &key, FORMAT, "NX", "GET"], ["GET", &key]);
     for (command, writes) in [(&claim[..], true), (&look[..], false)] {
+        if writes && options.only_looks {
+            continue;
+        }
         match connection.send(command).await {
             Ok(Value::Nil) => return Ok(format!("{FORMAT}, from now on")),
             Ok(Value::Bytes(found)) if found == FORMAT.as_bytes() => return Ok(FORMAT.to_owned()),

@@ -17,6 +17,7 @@ mod failure;
 mod few;
 mod fields;
 mod format;
+mod from_outside;
 mod health;
 mod incarnation;
 mod info;
@@ -37,6 +38,7 @@ mod url;
 mod watch;
 mod wire;
 
+pub use from_outside::names_in_use;
 pub use options::{Address, RedisOptions};
 pub use store::RedisStore;
 pub use url::without_password;

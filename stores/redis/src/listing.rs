@@ -47,7 +47,10 @@ where
     Ok(listing)
 }
 
-async fn names(transport: &Transport, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+pub(crate) async fn names(
+    transport: &Transport,
+    prefix: &str,
+) -> Result<BTreeSet<LockName>, Fault> {
     let ours = &transport.options.prefix;
     let pattern = keys::pattern(ours, prefix);
     let mut names = BTreeSet::new();

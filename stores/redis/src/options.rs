@@ -65,6 +65,8 @@ pub struct RedisOptions {
     pub(crate) response_timeout: Duration,
     pub(crate) limits: Limits,
     pub(crate) certificates: Certificates,
+    /// Whether nothing is written, the number of the format neither.
+    pub(crate) only_looks: bool,
 }
 
 impl RedisOptions {
@@ -93,6 +95,7 @@ impl RedisOptions {
                 kinds_meet: true,
             },
             certificates: Certificates::default(),
+            only_looks: false,
         }
     }
 

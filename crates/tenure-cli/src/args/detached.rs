@@ -12,7 +12,7 @@ use tenure::LockName;
 use crate::{exit::Failure, handle::words};
 
 use super::{
-    Asking, Sharing,
+    Asking, Ends, Sharing,
     values::{lease, name},
 };
 
@@ -43,12 +43,16 @@ pub(crate) struct Renew {
     /// How long the lock is to last from now on, at least [default: as long as the handle says]
     #[arg(long = "for", value_name = "TIME", value_parser = lease)]
     pub(crate) lease: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) ends: Ends,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Unlock {
     #[command(flatten)]
     pub(crate) from: From,
+    #[command(flatten)]
+    pub(crate) ends: Ends,
 }
 
 /// Where the handle comes from.

@@ -9,23 +9,20 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use tenure::LockName;
 
+use crate::pages::Page;
+
 pub(crate) use self::detached::{Lock, Renew, Unlock};
 use self::values::{duration, lease, name, one_of_several};
 
 /// Run any program under a distributed lock.
 #[derive(Debug, Parser)]
-#[command(name = "tenure", version, max_term_width = 100, after_long_help = AFTER_HELP)]
+#[command(name = "tenure", version, max_term_width = 100, after_long_help = Page::of("tenure").help())]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
-
-const AFTER_HELP: &str = "\
-Exit codes of `run`: the command's own; 128+n if signal n ended it; 123 the lock was lost; \
-124 the lock is busy; 125 tenure itself failed; 126 the command cannot be executed; 127 it was \
-not found; 2 wrong usage.";
 
 /// What every subcommand understands.
 #[derive(Args, Debug)]
@@ -51,27 +48,38 @@ pub(crate) struct Common {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a command while holding a lock
+    #[command(after_long_help = Page::of("run").help())]
     Run(Run),
     /// Take a lock that stays held when this command is over, and give its handle
+    #[command(after_long_help = Page::of("lock").help())]
     Lock(Lock),
     /// Make a lock that stays held last longer, by its handle
+    #[command(after_long_help = Page::of("renew").help())]
     Renew(Renew),
     /// Release a lock that stays held, by its handle
+    #[command(after_long_help = Page::of("unlock").help())]
     Unlock(Unlock),
     /// Run a command while leading, and again whenever it is elected
+    #[command(after_long_help = Page::of("elect").help())]
     Elect(Elect),
     /// List the locks in use
+    #[command(after_long_help = Page::of("ls").help())]
     Ls(Ls),
     /// Show who holds a lock and who waits for it
+    #[command(after_long_help = Page::of("show").help())]
     Show(Show),
     /// Take a lock away from its holder
+    #[command(after_long_help = Page::of("break").help())]
     Break(Break),
     /// Look at the store and say which promises hold there
+    #[command(after_long_help = Page::of("doctor").help())]
     Doctor,
     /// Print a completion script
+    #[command(after_long_help = Page::of("completions").help())]
     Completions(Completions),
-    /// Print the manual page
-    Man,
+    /// Print the manual, or write a page for each command
+    #[command(after_long_help = Page::of("man").help())]
+    Man(Man),
 }
 
 #[derive(Args, Debug)]
@@ -179,9 +187,22 @@ pub(crate) struct Asking {
     /// Exit code when the lock is busy [default: 124]
     #[arg(long, value_name = "N")]
     pub(crate) busy_exit_code: Option<u8>,
-    /// Who this is, for people who look at the lock [default: host/pid]
+    #[command(flatten)]
+    pub(crate) ends: Ends,
+    /// Who this is, for people who look at the lock [default: user@host/pid and the command's name]
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
+}
+
+/// The exit codes of ends that no command of the user's chose.
+#[derive(Args, Debug)]
+pub(crate) struct Ends {
+    /// Exit code when the lock was lost [default: 123]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) lost_exit_code: Option<u8>,
+    /// Exit code when tenure itself failed, or the store [default: 125]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) failed_exit_code: Option<u8>,
 }
 
 impl Run {
@@ -204,6 +225,18 @@ pub(crate) struct Ls {
     /// Only names that begin with this
     #[arg(default_value = "")]
     pub(crate) prefix: String,
+    /// Only what this user holds or waits for on this host, by the label
+    ///
+    /// A label is what its owner says of itself, and no proof. `--label` replaces it, and programs
+    /// that set none tell no user.
+    #[arg(long)]
+    pub(crate) mine: bool,
+    /// Only what is held or waited for on HOST, by the label
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Only what is held or waited for under a label with TEXT in it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -230,4 +263,13 @@ pub(crate) struct Break {
 pub(crate) struct Completions {
     /// For which shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Man {
+    /// Write tenure.1, tenure-run.1 and so on into DIR, which is there already
+    ///
+    /// Pages of tenure that are there are replaced, and nothing else is.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }

@@ -15,7 +15,11 @@ use crate::{
         file,
         replace::{Prepared, Replaces},
     },
-    output::{Voice, answer, hand_over, json},
+    output::{
+        Voice, answer,
+        handing_over::{can_hand_over, hand_over},
+        json,
+    },
     run::{
         acquire::acquire,
         detaching::{NotDetached, Stays, detach, too_long},
@@ -31,6 +35,9 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
         return Err(Failure::Usage(
             "the handle is printed without --handle; write ./- for a file of that name".to_owned(),
         ));
+    }
+    if args.handle.is_none() {
+        can_hand_over()?;
     }
     let plan = Plan::to_lock(args, config)?;
     let wait = Wait::begin(plan.patience);

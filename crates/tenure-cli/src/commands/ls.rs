@@ -1,10 +1,11 @@
 //! `tenure ls`: the locks in use.
 
-use tenure::Tenure;
+use tenure::{Tenure, proto::queue::Snapshot};
 
 use crate::{
     args,
     exit::Failure,
+    label::{Me, Wanted},
     output::{Voice, answer, json, tables},
 };
 
@@ -13,13 +14,25 @@ const MOST: usize = 10_000;
 
 pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
     let store = tenure.store();
-    let listing = store.list(&args.prefix, MOST).await.map_err(|fault| {
+    let wanted = Wanted { mine: args.mine.then(Me::known), host: args.host, part: args.label };
+    let mut listing = store.list(&args.prefix, MOST).await.map_err(|fault| {
         Failure::Failed(format!("cannot list the locks in {}: {fault}", store.location()))
     })?;
+    listing.names.retain(|(_, seen)| is_wanted(seen, &wanted));
     if voice.is_json() {
         answer(&json::listing(&listing))?;
-    } else if !listing.names.is_empty() {
-        answer(&tables::listing(&listing))?;
+        return Ok(0);
+    }
+    let told = tables::listing(&listing, !wanted.is_all());
+    if !told.is_empty() {
+        answer(&told)?;
     }
     Ok(0)
+}
+
+/// Whether somebody who is asked for holds the name or waits for it.
+fn is_wanted(seen: &Snapshot, wanted: &Wanted) -> bool {
+    let mut labels = (seen.holders.iter().map(|holder| &holder.label))
+        .chain(seen.waiters.iter().map(|waiter| &waiter.label));
+    wanted.is_all() || labels.any(|label| wanted.has(label))
 }

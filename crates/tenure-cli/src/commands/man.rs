@@ -1,25 +1,26 @@
-//! `tenure man`: the manual page, made of the same words as `--help`.
+//! `tenure man`: the manual pages.
 
 use clap::CommandFactory;
-use clap_mangen::Man;
 
-use crate::{args::Cli, exit::Failure, output::answer};
+use crate::{
+    args::{self, Cli},
+    exit::Failure,
+    output::{Voice, answer, human, json},
+    pages::{folder, roff},
+};
 
-pub(super) fn man() -> Result<u8, Failure> {
-    let cannot = |error| Failure::Failed(format!("cannot make the manual page: {error}"));
-    let mut command = Cli::command();
-    command.build();
-    let mut page = Vec::new();
-    Man::new(command.clone()).render(&mut page).map_err(cannot)?;
-    // One page for all: what each subcommand takes follows the overview.
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-        let name = format!("tenure {}", sub.get_name()).to_uppercase();
-        page.extend_from_slice(format!(".SH {name}\n").as_bytes());
-        let man = Man::new(sub.clone());
-        man.render_description_section(&mut page).map_err(cannot)?;
-        man.render_synopsis_section(&mut page).map_err(cannot)?;
-        man.render_options_section(&mut page).map_err(cannot)?;
+pub(super) fn man(args: &args::Man, voice: &Voice) -> Result<u8, Failure> {
+    let Some(dir) = &args.dir else {
+        answer(&roff::one_page(Cli::command()))?;
+        return Ok(0);
+    };
+    let pages = roff::pages(Cli::command());
+    folder::write(dir, &pages)?;
+    if voice.is_json() {
+        answer(&json::pages(dir, pages.iter().map(|page| page.name.as_str())))?;
+    } else if !voice.is_quiet() {
+        let dir = human::plain(&dir.display().to_string());
+        answer(&format!("wrote {} pages into {dir}", pages.len()))?;
     }
-    answer(&String::from_utf8_lossy(&page))?;
     Ok(0)
 }

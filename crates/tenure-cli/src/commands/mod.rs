@@ -15,10 +15,10 @@ mod unlock;
 
 use std::{future::Future, time::Duration};
 
-use tenure::{Fault, LockName, Tenure};
+use tenure::{Fault, LockName, Tenure, config::Config};
 
 use crate::{
-    args::{Cli, Command, Common},
+    args::{Cli, Command},
     exit::Failure,
     handle::read::given,
     output::{Event, Voice},
@@ -34,7 +34,7 @@ const AWAY: Duration = Duration::from_millis(500);
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// Does what was asked and answers with the exit code.
-pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
+pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
     if voice.is_verbose() {
         for name in settings::unknown_variables() {
@@ -44,33 +44,49 @@ pub(crate) fn dispatch(cli: Cli, voice: &Voice) -> Result<u8, Failure> {
     match command {
         Command::Run(args) => {
             let config = settings::load(&common)?;
+            let asking = &args.hold.asking;
+            voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
             block_on(run::run(args, &config, voice))
         }
         Command::Lock(args) => {
             let config = settings::load(&common)?;
+            let asking = &args.asking;
+            voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
             block_on(lock::lock(&args, &config, voice))
         }
         Command::Renew(args) => {
             let given = given(args.from.file()?)?;
-            with_store(&common, |tenure| renew::renew(given, args.lease, tenure, voice))
+            let config = settings::load(&common)?;
+            voice.tell_with(settings::codes(None, &args.ends, &config));
+            with_store(&config, |tenure| renew::renew(given, args.lease, tenure, voice))
         }
         Command::Unlock(args) => {
             let given = given(args.from.file()?)?;
-            with_store(&common, |tenure| unlock::unlock(given, tenure, voice))
+            let config = settings::load(&common)?;
+            voice.tell_with(settings::codes(None, &args.ends, &config));
+            with_store(&config, |tenure| unlock::unlock(given, tenure, voice))
         }
         Command::Elect(args) => {
             let config = settings::load(&common)?;
+            let asking = &args.hold.asking;
+            voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
             block_on(elect::elect(args, &config, voice))
         }
-        Command::Ls(args) => with_store(&common, |tenure| ls::ls(args, tenure, voice)),
-        Command::Show(args) => with_store(&common, |tenure| show::show(args, tenure, voice)),
-        Command::Break(args) => with_store(&common, |tenure| break_::break_(args, tenure, voice)),
+        Command::Ls(args) => {
+            with_store(&settings::load(&common)?, |tenure| ls::ls(args, tenure, voice))
+        }
+        Command::Show(args) => {
+            with_store(&settings::load(&common)?, |tenure| show::show(args, tenure, voice))
+        }
+        Command::Break(args) => {
+            with_store(&settings::load(&common)?, |tenure| break_::break_(args, tenure, voice))
+        }
         Command::Doctor => {
             let config = settings::load(&common)?;
             block_on(doctor::doctor(&config, voice))
         }
-        Command::Completions(args) => completions::completions(args),
-        Command::Man => man::man(),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => man::man(&args, voice),
     }
 }
 
@@ -80,12 +96,11 @@ fn at(tenure: &Tenure, name: &LockName, fault: &Fault) -> Failure {
 }
 
 fn with_store<F: Future<Output = Result<u8, Failure>>>(
-    common: &Common,
+    config: &Config,
     work: impl FnOnce(Tenure) -> F,
 ) -> Result<u8, Failure> {
-    let config = settings::load(common)?;
     block_on(async {
-        let tenure = open(&config).await?;
+        let tenure = open(config).await?;
         let done = work(tenure.clone()).await;
         leave(&tenure, &done).await;
         done

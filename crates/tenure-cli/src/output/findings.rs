@@ -3,8 +3,10 @@
 use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
 use tenure::store::{Finding, Weight};
 
-use super::{human::plain, tables::NARROWEST};
+use super::human::plain;
 
+/// What is not fitted into any more.
+const NARROWEST: u16 = 40;
 /// What a terminal has to be for a column of its own for what was looked at.
 const WIDE: u16 = 80;
 

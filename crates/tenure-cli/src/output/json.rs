@@ -1,7 +1,10 @@
 //! JSON for programs. Tokens are strings, as the doubles of many readers lose their low bits;
 //! lengths of time are whole milliseconds in fields that end in `_ms`.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    path::Path,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use serde_json::{Value, json};
 use tenure::{
@@ -58,7 +61,7 @@ pub(crate) fn event(event: &Event<'_>) -> String {
     value.to_string()
 }
 
-pub(crate) fn failure(failure: &Failure) -> String {
+pub(crate) fn failure(failure: &Failure, code: u8) -> String {
     let kind = match failure {
         Failure::Usage(_) => "usage",
         Failure::Busy { .. } => "busy",
@@ -67,8 +70,7 @@ pub(crate) fn failure(failure: &Failure) -> String {
         Failure::Lost(_) => "handle_lost",
         Failure::Away(_) | Failure::Failed(_) => "error",
     };
-    json!({ "event": kind, "message": failure.to_string(), "exit_code": failure.code() })
-        .to_string()
+    json!({ "event": kind, "message": failure.to_string(), "exit_code": code }).to_string()
 }
 
 /// The answer of `ls`.
@@ -108,6 +110,11 @@ pub(crate) fn renewed(name: &LockName, left: Duration) -> String {
 /// The answer of `unlock`.
 pub(crate) fn unlocked(name: &LockName) -> String {
     json!({ "name": name.as_str(), "released": true }).to_string()
+}
+
+/// The answer of `man --dir`.
+pub(crate) fn pages<'p>(dir: &Path, pages: impl Iterator<Item = &'p str>) -> String {
+    json!({ "dir": dir.to_string_lossy(), "pages": pages.collect::<Vec<_>>() }).to_string()
 }
 
 /// The answer of `doctor`.

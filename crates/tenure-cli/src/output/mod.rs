@@ -1,8 +1,10 @@
 //! What tenure says, to people and to programs.
 
 pub(crate) mod findings;
+pub(crate) mod handing_over;
 pub(crate) mod human;
 pub(crate) mod json;
+mod rows;
 pub(crate) mod tables;
 
 use std::{
@@ -19,7 +21,10 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use crate::{args::Common, exit::Failure};
+use crate::{
+    args::Common,
+    exit::{Codes, Failure},
+};
 
 /// How tenure speaks of itself: on stderr alone, as stdout belongs to the command.
 #[derive(Clone, Debug)]
@@ -27,6 +32,7 @@ pub(crate) struct Voice {
     json: bool,
     quiet: bool,
     verbose: bool,
+    codes: Codes,
 }
 
 /// Something that happened while a command was run.
@@ -77,12 +83,32 @@ impl Voice {
             let told = filter_fn(move |event| all || !told_anyway(event));
             let _ = registry().with(log).with(ours).with(told).try_init();
         }
-        Self { json: common.json, quiet: common.quiet, verbose: common.verbose > 0 }
+        Self {
+            json: common.json,
+            quiet: common.quiet,
+            verbose: common.verbose > 0,
+            codes: Codes::default(),
+        }
+    }
+
+    /// From now on tells with these exit codes what became of it all.
+    pub(crate) fn tell_with(&mut self, codes: Codes) {
+        self.codes = codes;
+    }
+
+    /// The exit codes that tell what became of it all.
+    pub(crate) const fn codes(&self) -> Codes {
+        self.codes
     }
 
     /// Whether somebody wants to hear more.
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbose
+    }
+
+    /// Whether nothing but errors is to be said.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Whether answers are JSON.
@@ -140,7 +166,7 @@ impl Voice {
             _ => true,
         };
         if self.json {
-            say(&json::failure(failure));
+            say(&json::failure(failure, self.codes.of(failure)));
         } else if wanted {
             say(&human::failure(failure));
         }
@@ -169,14 +195,6 @@ fn colours() -> bool {
 /// Writes a line on stderr. That nobody reads it must not end a command under a lock.
 fn say(line: &str) {
     let _ = writeln!(anstream::stderr(), "{line}");
-}
-
-/// Writes on stdout what is lost if nobody reads it.
-pub(crate) fn hand_over(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{text}")
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::Failed(format!("cannot write the handle: {error}")))
 }
 
 /// Writes the answer of a command on stdout.

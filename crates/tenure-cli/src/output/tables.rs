@@ -1,30 +1,30 @@
 //! Tables for people.
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use tenure::{
     LockName,
     proto::queue::{Contender, Kind, Mode, Snapshot},
     store::Listing,
 };
 
-use super::human::{UNKNOWN, ago, length, now, plain, token, who};
+use super::{
+    human::{UNKNOWN, ago, length, now, plain, token, who},
+    rows::Rows,
+};
 
-/// What a table is not fitted into any more.
-pub(super) const NARROWEST: u16 = 40;
-
-/// The answer of `ls`.
-pub(crate) fn listing(listing: &Listing) -> String {
-    listing_at(listing, now())
+/// The answer of `ls`; `filtered` if only some labels are asked for.
+pub(crate) fn listing(listing: &Listing, filtered: bool) -> String {
+    listing_at(listing, filtered, now())
 }
 
-fn listing_at(listing: &Listing, now: u64) -> String {
-    let mut rows = table(&["NAME", "HOLDER", "FOR", "LEASE LEFT", "TOKEN", "MODE", "WAITING"]);
+fn listing_at(listing: &Listing, filtered: bool, now: u64) -> String {
+    let titles = ["NAME", "HOLDER", "FOR", "LEASE LEFT", "TOKEN", "MODE", "WAITING"];
+    let mut rows = Rows::new(titles, 2);
     for (name, seen) in &listing.names {
         // Said once for a name: who waits does so for all who hold it.
         let mut waiting = seen.waiters.len().to_string();
         let mut first = plain(name.as_str());
         for holder in &seen.holders {
-            rows.add_row([
+            rows.add([
                 std::mem::take(&mut first),
                 whose(holder),
                 ago(holder.since, now),
@@ -36,11 +36,18 @@ fn listing_at(listing: &Listing, now: u64) -> String {
         }
         if seen.holders.is_empty() {
             let none = || "-".to_owned();
-            rows.add_row([first, none(), none(), none(), none(), none(), waiting]);
+            rows.add([first, none(), none(), none(), none(), none(), waiting]);
         }
     }
-    let more = if listing.more { "\nThere are more: give a longer prefix." } else { "" };
-    format!("{}{more}", print(&rows))
+    let rows = if listing.names.is_empty() { String::new() } else { rows.print() + "\n" };
+    let more = match (listing.more, filtered) {
+        (false, _) => "",
+        (true, false) => "There are more: give a longer prefix.",
+        (true, true) => {
+            "This may not be all: there are more names than were looked at. Give a longer prefix."
+        }
+    };
+    format!("{rows}{more}").trim_end().to_owned()
 }
 
 /// The answer of `show`.
@@ -53,9 +60,9 @@ fn snapshot_at(name: &LockName, seen: &Snapshot, now: u64) -> String {
     if seen.holders.is_empty() && seen.waiters.is_empty() {
         return format!("{name} is free");
     }
-    let mut rows = table(&["", "WHO", "FOR", "LEASE LEFT", "TOKEN", "KIND", "MODE"]);
+    let mut rows = Rows::new(["", "WHO", "FOR", "LEASE LEFT", "TOKEN", "KIND", "MODE"], 2);
     for holder in &seen.holders {
-        rows.add_row([
+        rows.add([
             if holder.lingering { "kept" } else { "holder" }.into(),
             who(&holder.label),
             ago(holder.since, now),
@@ -68,9 +75,9 @@ fn snapshot_at(name: &LockName, seen: &Snapshot, now: u64) -> String {
     for (at, waiter) in seen.waiters.iter().enumerate() {
         let (label, time) = (who(&waiter.label), ago(waiter.since, now));
         let (place, kind) = (format!("waiter {}", at + 1), kind(waiter.kind));
-        rows.add_row([place, label, time, "-".into(), "-".into(), kind, mode(waiter.mode)]);
+        rows.add([place, label, time, "-".into(), "-".into(), kind, mode(waiter.mode)]);
     }
-    format!("{name}: {}\n{}", summary(seen), print(&rows))
+    format!("{name}: {}\n{}", summary(seen), rows.print())
 }
 
 /// How far a lock is taken, and how many wait.
@@ -117,27 +124,6 @@ fn mode(mode: Mode) -> String {
 fn whose(holder: &Contender) -> String {
     let kept = if holder.lingering { " (released, kept)" } else { "" };
     format!("{}{kept}", who(&holder.label))
-}
-
-fn table(titles: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(titles);
-    // A terminal that does not know its width says 0, and one letter below the other is no column.
-    if table.width().is_some_and(|width| width < NARROWEST) {
-        table.set_content_arrangement(ContentArrangement::Disabled);
-    }
-    for (column, title) in table.column_iter_mut().zip(titles) {
-        // What is copied, a token above all, stays in one piece; only sentences are broken.
-        if !["NAME", "HOLDER", "WHO"].contains(title) {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
-    table
-}
-
-fn print(table: &Table) -> String {
-    table.trim_fmt()
 }
 
 #[cfg(test)]
@@ -227,7 +213,7 @@ mod tests {
             (LockName::new("uploads").unwrap(), uploads()),
         ];
         assert_eq!(
-            trimmed(&listing_at(&Listing { names, more: false }, NOW)),
+            trimmed(&listing_at(&Listing { names, more: false }, false, NOW)),
             [
                 " NAME     HOLDER  FOR  LEASE LEFT  TOKEN                MODE            WAITING",
                 " backup   -       -    -           -                    -               0",
@@ -235,5 +221,18 @@ mod tests {
                 "          up-2    2s   28s         1740800100352000000  1 of 5 permits",
             ]
         );
+    }
+
+    #[test]
+    fn a_list_that_was_cut_says_so_and_a_filtered_one_that_it_may_not_be_all() {
+        let cut = |names: Vec<_>| Listing { names, more: true };
+        let one = || vec![(LockName::new("uploads").unwrap(), uploads())];
+        let all = listing_at(&cut(one()), false, NOW);
+        assert!(all.ends_with("\nThere are more: give a longer prefix."), "{all}");
+        let some = listing_at(&cut(one()), true, NOW);
+        assert!(some.contains("\nThis may not be all: "), "{some}");
+        let none = listing_at(&cut(vec![]), true, NOW);
+        assert!(none.starts_with("This may not be all: "), "nothing found is no answer: {none}");
+        assert_eq!(listing_at(&Listing::default(), true, NOW), "");
     }
 }

@@ -52,7 +52,7 @@ pub(crate) async fn acquire(
             } else {
                 "busy".to_owned()
             };
-            Err(Failure::Busy { what, code: plan.busy_exit_code, tried: true, away: false })
+            Err(Failure::Busy { what, tried: true, away: false })
         }
         Err(error) => Err(asking.refused(error)),
     }
@@ -122,8 +122,7 @@ impl Asking<'_> {
     }
 
     fn refused(self, error: AcquireError) -> Failure {
-        let code = self.plan.busy_exit_code;
-        let busy = |what, away| Failure::Busy { what, code, tried: false, away };
+        let busy = |what, away| Failure::Busy { what, tried: false, away };
         match error {
             AcquireError::TimedOut(mut end) => {
                 // The wait began before the store was open.

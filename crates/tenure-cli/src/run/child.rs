@@ -43,6 +43,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) without: &'a [&'a str],
     /// Whether it gets the terminal.
     pub(crate) foreground: bool,
+    /// The exit code where the system keeps its process from becoming the command.
+    pub(crate) failed: u8,
     /// What keeps the hold alive in the store's eyes.
     pub(crate) liveness: Option<OwnedFd>,
     /// When and how to end it.
@@ -116,7 +118,8 @@ impl Child {
             child.give_up();
             return Err(NotStarted::Lost(lost));
         }
-        let order = Order::start(launch.command, launch.foreground, launch.terms, deadline);
+        let Launch { command, foreground, failed, terms, .. } = launch;
+        let order = Order::start(command, foreground, failed, terms, deadline);
         child.link.say(&order).await?;
         Ok(child)
     }
@@ -240,6 +243,7 @@ mod tests {
             environment: Vec::new(),
             without: &[],
             foreground: false,
+            failed: 125,
             liveness: None,
             terms,
             held,

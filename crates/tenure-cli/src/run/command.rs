@@ -16,9 +16,15 @@ use crate::{
 };
 
 /// The command line of this step, run by the guardian `parent`.
-pub(crate) fn step(parent: u32, foreground: bool, command: &[OsString]) -> io::Result<Command> {
+pub(crate) fn step(
+    parent: u32,
+    foreground: bool,
+    failed: u8,
+    command: &[OsString],
+) -> io::Result<Command> {
     let mut step = Command::new(own_program()?);
-    step.arg0(COMMAND).arg(parent.to_string()).arg(foreground.to_string()).args(command);
+    step.arg0(COMMAND).arg(parent.to_string()).arg(foreground.to_string());
+    step.arg(failed.to_string()).args(command);
     Ok(step)
 }
 
@@ -26,18 +32,20 @@ pub(crate) fn step(parent: u32, foreground: bool, command: &[OsString]) -> io::R
 pub(crate) fn main(mut args: ArgsOs) -> ExitCode {
     let parent = args.next().and_then(|parent| parent.to_str()?.parse().ok());
     let foreground = args.next().is_some_and(|word| word == "true");
+    let failed = args.next().and_then(|code| code.to_str()?.parse().ok());
+    let failed = ExitCode::from(failed.unwrap_or(exit::FAILED));
     let (Some(parent), Some(program)) = (parent, args.next()) else {
         return ExitCode::from(exit::USAGE);
     };
     if end_with(parent).is_err() {
-        return ExitCode::from(exit::FAILED);
+        return failed;
     }
     if foreground && let Some(terminal) = Terminal::open() {
         // Before the command can read: a background group that reads is stopped.
         terminal.give(nix::unistd::getpgrp());
     }
     if signals::deaf_to().thread_unblock().is_err() {
-        return ExitCode::from(exit::FAILED);
+        return failed;
     }
     let error = Command::new(&program).args(args).exec();
     ExitCode::from(explain(&program, &error))

@@ -56,13 +56,13 @@ pub(crate) enum How {
 }
 
 impl How {
-    /// The exit code that tells of it.
-    pub(crate) fn code(self) -> u8 {
+    /// The exit code that tells of it; nothing if it was not started.
+    pub(crate) fn code(self) -> Option<u8> {
         match self {
-            Self::NotStarted => exit::LOST,
+            Self::NotStarted => None,
             // The system keeps no more than these eight bits.
-            Self::Code(code) => u8::try_from(code & 0xff).unwrap_or(exit::FAILED),
-            Self::Signal(number) => exit::by_signal(number),
+            Self::Code(code) => Some(code.to_le_bytes()[0]),
+            Self::Signal(number) => Some(exit::by_signal(number)),
         }
     }
 }

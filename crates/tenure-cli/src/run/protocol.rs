@@ -24,6 +24,8 @@ pub(crate) enum Order {
         command: Vec<Vec<u8>>,
         /// Whether the command's group gets the terminal.
         foreground: bool,
+        /// The exit code where the system keeps its process from becoming the command.
+        failed: u8,
         /// When and how to end it.
         terms: Terms,
         /// Until when the lock is held, in nanoseconds of the clock that counts suspension.
@@ -55,11 +57,12 @@ impl Order {
     pub(crate) fn start(
         command: Vec<OsString>,
         foreground: bool,
+        failed: u8,
         terms: Terms,
         deadline: u64,
     ) -> Self {
         let command = command.into_iter().map(OsStringExt::into_vec).collect();
-        Self::Start { command, foreground, terms, deadline }
+        Self::Start { command, foreground, failed, terms, deadline }
     }
 }
 

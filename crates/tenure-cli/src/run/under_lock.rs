@@ -16,7 +16,7 @@ use super::{
     terminal::Terminal,
 };
 use crate::{
-    exit::{self, Failure},
+    exit::Failure,
     output::{Event, Fate, Voice},
     settings::{Kind, Plan},
 };
@@ -91,6 +91,7 @@ impl UnderLock<'_> {
             command: command.to_vec(),
             environment,
             without,
+            failed: voice.codes().failed,
             foreground: terminal.as_ref().is_some_and(Terminal::is_ours),
             liveness: tenure.store().liveness(),
             terms,
@@ -179,7 +180,8 @@ async fn finish(
         };
         voice.event(&Event::Lost { name, reason, fate });
     }
-    let code = if is_lost { exit::LOST } else { ended.how.code() };
+    let codes = voice.codes();
+    let code = if is_lost { codes.lost } else { ended.how.code().unwrap_or(codes.lost) };
     if ran {
         voice.event(&Event::Ended { name, code, signal });
     }

@@ -1,10 +1,12 @@
 //! Waiting for a lock while the store goes away.
 
+use std::{fs, process::Stdio};
+
 use nix::sys::signal::Signal;
 use tenure_testkit::server::RedisServer;
 
 use crate::{
-    process::{Running, code, lives, send},
+    process::{Running, code, lives, program, send},
     scene::{Scene, events, eventually, text},
 };
 
@@ -67,9 +69,9 @@ fn a_waiter_says_with_v_once_that_the_store_is_away() {
     let mut away = Away::new("run", "--wait 60s -v --ttl 60s");
     let said = away.scene.path("said");
     let mut command = away.scene.run_command("name -v --ttl 60s", "echo never");
-    command.stderr(std::fs::File::create(&said).unwrap());
+    command.stderr(fs::File::create(&said).unwrap());
     let second = Running::start(&mut command);
-    let said = || std::fs::read_to_string(&said).unwrap();
+    let said = || fs::read_to_string(&said).unwrap();
     eventually("it waits", || said().contains("held by web-7"));
     let address = away.server.address().to_string();
     away.server.kill();
@@ -96,4 +98,25 @@ fn a_store_that_never_answered_gives_125_when_the_wait_is_over() {
         assert!(said.contains("did not answer within the wait"), "{args}: {said}");
     }
     send(pid, Signal::SIGCONT);
+}
+
+#[test]
+fn a_terminal_shows_that_the_store_is_away_and_who_holds_the_lock_when_it_is_back() {
+    let away = Away::new("run", "--wait 60s");
+    let screen = away.scene.path("screen");
+    let mut command = program("script");
+    let line = format!("{} run name --ttl 60s -- true", env!("CARGO_BIN_EXE_tenure"));
+    command.args(["-qfec", &line]).arg(&screen).env("TENURE_STORE", away.scene.store());
+    command.env("TERM", "xterm").stdin(Stdio::null()).stdout(Stdio::null());
+    let waiter = Running::start(&mut command);
+    let seen = || fs::read_to_string(&screen).unwrap_or_default();
+    eventually("it shows who holds the lock", || seen().contains("held by web-7 for"));
+    away.stop();
+    let gone = "waiting for name: the store is away: ";
+    eventually("it shows that the store is away", || seen().contains(gone));
+    send(i32::try_from(away.server.pid().unwrap()).unwrap(), Signal::SIGCONT);
+    eventually("it shows again who holds the lock", || {
+        seen().rsplit_once(gone).is_some_and(|(_, behind)| behind.contains("held by web-7 for"))
+    });
+    drop(waiter);
 }

@@ -4,6 +4,8 @@
 
 mod all;
 mod away;
+mod chosen_codes;
+mod completing;
 mod counter;
 mod detached;
 mod doctor;
@@ -14,8 +16,11 @@ mod handle_files;
 mod handle_secrets;
 mod keyboard;
 mod kinds;
+mod labels;
+mod lock_output;
 mod looking;
 mod lost_before;
+mod manual;
 mod names;
 mod pass_through;
 mod passwords;

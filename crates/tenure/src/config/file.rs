@@ -23,7 +23,7 @@ pub(super) struct File {
     pub(super) run: Run,
 }
 
-/// What only the command `tenure run` uses: the table `[run]`.
+/// What only the command `tenure` uses: the table `[run]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Run {
@@ -31,6 +31,10 @@ pub struct Run {
     pub grace: Option<Duration>,
     /// The exit code when the lock is busy.
     pub busy_exit_code: Option<u8>,
+    /// The exit code when the lock was lost, which is not 0.
+    pub lost_exit_code: Option<u8>,
+    /// The exit code when tenure itself failed, or the store, which is not 0.
+    pub failed_exit_code: Option<u8>,
 }
 
 impl File {
@@ -61,7 +65,9 @@ impl Run {
     fn read(mut table: Table<'_>) -> Result<Self, ConfigError> {
         let run = Self {
             grace: table.take("grace", |value| timed(&value, values::length))?,
-            busy_exit_code: table.take("busy-exit-code", |value| exit_code(&value))?,
+            busy_exit_code: table.take("busy-exit-code", |value| exit_code(&value, 0))?,
+            lost_exit_code: table.take("lost-exit-code", |value| exit_code(&value, 1))?,
+            failed_exit_code: table.take("failed-exit-code", |value| exit_code(&value, 1))?,
         };
         table.finish()?;
         Ok(run)
@@ -106,10 +112,12 @@ fn truth(value: &DeValue<'_>) -> Result<bool, Wrong> {
     }
 }
 
-fn exit_code(value: &DeValue<'_>) -> Result<u8, Wrong> {
+fn exit_code(value: &DeValue<'_>, least: u8) -> Result<u8, Wrong> {
     let number = match value {
         DeValue::Integer(number) => u8::from_str_radix(number.as_str(), number.radix()).ok(),
         _ => None,
     };
-    number.ok_or_else(|| Wrong::new("this is no exit code", "write a number from 0 to 255"))
+    let number = number.filter(|number| *number >= least);
+    let cure = || format!("write a number from {least} to 255");
+    number.ok_or_else(|| Wrong::new("this is no exit code", cure()))
 }

@@ -140,6 +140,21 @@ impl Config {
         self.store.as_ref().map(|(url, _)| url.as_str()).map_err(Clone::clone)
     }
 
+    /// The names under `[stores]`, for whoever offers them to a user.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tenure::config::Config;
+    ///
+    /// let text = "[stores]\nmain = 'redis://locks.internal'\nhere = 'file:/srv/locks'\n";
+    /// let config = Config::parse(Some((Path::new("tenure.toml"), text)), |_variable| None)?;
+    /// assert_eq!(config.store_names().collect::<Vec<_>>(), ["here", "main"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn store_names(&self) -> impl Iterator<Item = &str> {
+        self.stores.keys().map(String::as_str)
+    }
+
     /// Why its store cannot be opened, where its scheme is not one of those that are `known`; nothing if
     /// it was not chosen here.
     pub(crate) fn unknown_store(&self, scheme: &str, known: &str) -> Option<ConfigError> {

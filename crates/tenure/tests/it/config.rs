@@ -47,9 +47,11 @@ const MISTAKES: &[(&str, usize, &str, &str)] = &[
         "[run]\n\nbusy = 7",
         3,
         "no setting under [run] is called \"busy\"",
-        "grace and busy-exit-code",
+        "grace, busy-exit-code, lost-exit-code and failed-exit-code",
     ),
     ("[run]\nbusy-exit-code = 256", 2, "busy-exit-code: this is no exit code", "from 0 to 255"),
+    ("[run]\nlost-exit-code = 0", 2, "lost-exit-code: this is no exit code", "from 1 to 255"),
+    ("[run]\nfailed-exit-code = 0", 2, "failed-exit-code: this is no exit code", "from 1 to 255"),
     ("[run]\ngrace = 5", 2, "grace: the length of time 5 has no unit", "write \"5s\""),
     ("locks = 'a'", 1, "locks is text and no table", "write [locks] on a line of its own"),
     ("[locks]\n'a*' = '5s'", 2, "a* is text and no table", "write [locks.\"a*\"] on a line"),
@@ -221,7 +223,10 @@ fn the_example_of_the_page_is_a_configuration() {
     let config = parse_with(example, &[("REDIS_PASSWORD", "x")]).unwrap();
     assert_eq!(config.store().unwrap(), "redis://:x@locks.internal:6379");
     assert_eq!(ttl(&config, "order:pay:7"), Some(10));
-    assert!(config.run().busy_exit_code.is_some());
+    let run = config.run();
+    assert!(
+        [run.busy_exit_code, run.lost_exit_code, run.failed_exit_code].iter().all(Option::is_some)
+    );
     let half = Duration::from_secs(ttl(&config, "order:pay:7").unwrap() / 2);
     assert!(config.run().grace.unwrap() <= half, "a command has this long to end itself");
     let everything = config.defaults_of(&LockName::new("anything").unwrap());

@@ -15,6 +15,7 @@ mod dead;
 mod debug;
 mod docs;
 mod messages;
+mod names;
 mod paused;
 mod permits;
 #[cfg(feature = "quorum")]

@@ -74,7 +74,8 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
     let stdin = files.next().ok_or(io::ErrorKind::InvalidData)?;
     socket.set_nonblocking(true)?;
     let mut link = Link::new(tokio::net::UnixStream::from_std(socket)?);
-    let Some(Order::Start { command, foreground, terms, deadline }) = link.hear().await else {
+    let Some(Order::Start { command, foreground, failed, terms, deadline }) = link.hear().await
+    else {
         return Err(io::ErrorKind::InvalidData.into());
     };
     let mut children = signal(SignalKind::child())?;
@@ -87,7 +88,7 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
         return link.say(&Report::Ended(Ended::before_it_began())).await;
     }
     limit.set(vigil.last_moment(SystemClock.now()))?;
-    let mut family = match start(command, foreground, stdin) {
+    let mut family = match start(command, foreground, failed, stdin) {
         Ok(family) => family,
         Err(error) => return link.say(&Report::NotStarted(error.to_string())).await,
     };
@@ -114,9 +115,14 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
     link.say_now(&Report::Ended(Ended { how, cause: vigil.cause(), at }))
 }
 
-fn start(command: Vec<Vec<u8>>, foreground: bool, stdin: OwnedFd) -> io::Result<Family> {
+fn start(
+    command: Vec<Vec<u8>>,
+    foreground: bool,
+    failed: u8,
+    stdin: OwnedFd,
+) -> io::Result<Family> {
     let command: Vec<_> = command.into_iter().map(OsString::from_vec).collect();
-    Family::start(command::step(process::id(), foreground, &command)?, stdin)
+    Family::start(command::step(process::id(), foreground, failed, &command)?, stdin)
 }
 
 /// Sees what became of the command; how it ended, when nothing of its family is left.

@@ -1,0 +1,147 @@
+//! Who holds a lock, for people: `alice@web3/4711 backup.sh`, and what such a label says.
+//!
+//! A label is what its owner says of itself, and no proof of anything.
+
+use std::{
+    ffi::OsString,
+    fmt::{self, Display, Formatter},
+    path::Path,
+    process,
+};
+
+use nix::unistd::{Uid, User, gethostname};
+use tenure::proto::queue::Ask;
+
+/// What is written behind the label of a lock that stays held. There has to be room for it.
+const DETACHED: &str = " (detached)";
+
+/// This user on this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Me {
+    user: String,
+    host: String,
+}
+
+impl Me {
+    /// As the system knows them: the number of a user without a name, as in many containers.
+    pub(crate) fn known() -> Self {
+        let uid = Uid::effective();
+        let user = User::from_uid(uid).ok().flatten().map(|user| user.name);
+        let host = gethostname().ok().and_then(|host| host.into_string().ok());
+        Self {
+            user: user.filter(|name| !name.is_empty()).unwrap_or_else(|| uid.to_string()),
+            host: host.unwrap_or_else(|| "localhost".to_owned()),
+        }
+    }
+
+    /// What the label of all that is this user's on this host begins with.
+    fn beginning(&self) -> String {
+        cleaned(&format!("{self}/"))
+    }
+}
+
+impl Display for Me {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { user, host } = self;
+        write!(f, "{user}@{host}")
+    }
+}
+
+/// The label of this process if nobody chose one, for what it runs. The command's arguments may hold
+/// secrets, so its name alone is shown.
+pub(crate) fn of_this_process(command: &[OsString]) -> String {
+    label(&Me::known(), process::id(), command)
+}
+
+fn label(me: &Me, process: u32, command: &[OsString]) -> String {
+    let name = command.first().and_then(|program| Path::new(program).file_name());
+    let name = name.map(|name| format!(" {}", name.to_string_lossy())).unwrap_or_default();
+    let mut label = cleaned(&format!("{me}/{process}{name}"));
+    while label.len() > Ask::MAX_LABEL - DETACHED.len() {
+        label.pop();
+    }
+    label
+}
+
+/// As a store keeps it.
+fn cleaned(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Which labels are asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) mine: Option<Me>,
+    pub(crate) host: Option<String>,
+    pub(crate) part: Option<String>,
+}
+
+impl Wanted {
+    /// Whether all labels are.
+    pub(crate) fn is_all(&self) -> bool {
+        self.mine.is_none() && self.host.is_none() && self.part.is_none()
+    }
+
+    /// Whether this one is.
+    pub(crate) fn has(&self, label: &str) -> bool {
+        self.mine.as_ref().is_none_or(|me| label.starts_with(&me.beginning()))
+            && self.host.as_ref().is_none_or(|wanted| {
+                host(label).is_some_and(|host| host.eq_ignore_ascii_case(wanted))
+            })
+            && self.part.as_ref().is_none_or(|part| label.contains(part))
+    }
+}
+
+/// The host in a label like those that are built in: `host/pid`, or `user@host/pid command`.
+fn host(label: &str) -> Option<&str> {
+    let (who, rest) = label.split_once('/')?;
+    let process = rest.split(' ').next()?;
+    let is_number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| who.rsplit_once('@').map_or(who, |(_, host)| host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn me() -> Me {
+        Me { user: "alice".to_owned(), host: "web3".to_owned() }
+    }
+
+    fn of(words: &[&str]) -> String {
+        label(&me(), 4711, &words.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_label_tells_user_host_process_and_the_commands_name_alone() {
+        assert_eq!(of(&["backup.sh"]), "alice@web3/4711 backup.sh");
+        assert_eq!(of(&["/opt/app/backup.sh", "--password", "x"]), "alice@web3/4711 backup.sh");
+        assert_eq!(of(&["a\u{1b}[2Jb\n"]), "alice@web3/4711 a [2Jb ");
+        assert_eq!(of(&[]), "alice@web3/4711");
+        assert_eq!(of(&["/"]), "alice@web3/4711");
+    }
+
+    #[test]
+    fn of_a_long_label_the_commands_name_is_cut_and_what_comes_behind_has_room() {
+        let long = of(&[&"ü".repeat(400)]);
+        assert!(long.starts_with("alice@web3/4711 üüü"), "{long}");
+        assert!((243..=245).contains(&long.len()), "{}", long.len());
+    }
+
+    #[test]
+    fn what_is_wanted_of_a_label_has_to_hold_together() {
+        let mine = Wanted { mine: Some(me()), ..Wanted::default() };
+        assert!(mine.has("alice@web3/4711 backup.sh") && mine.has("alice@web3/4 (detached)"));
+        assert!(!mine.has("alice@web30/4711") && !mine.has("malice@web3/4711"));
+        assert!(!mine.has("web3/4711"), "a program that says no user");
+
+        let at = |host: &str| Wanted { host: Some(host.to_owned()), ..Wanted::default() };
+        assert!(at("web3").has("alice@web3/4711 x") && at("WEB3").has("web3/1"));
+        assert!(!at("web3").has("web3") && !at("web3").has("web3/x") && !at("web").has("web3/1"));
+
+        let both = Wanted { part: Some("backup".to_owned()), ..mine };
+        assert!(both.has("alice@web3/4711 backup.sh") && !both.has("alice@web3/4711 report.sh"));
+        assert!(!both.has("bob@web3/1 backup.sh"));
+        assert!(Wanted::default().is_all() && Wanted::default().has("") && !both.is_all());
+    }
+}

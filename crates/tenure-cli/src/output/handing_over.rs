@@ -1,0 +1,42 @@
+//! Standard output for what is lost if nobody reads it: a handle.
+
+use std::io::{self, Write};
+
+use nix::{
+    fcntl::{FcntlArg, OFlag, fcntl},
+    sys::stat::{FileStat, SFlag, fstat, stat},
+};
+
+use crate::exit::Failure;
+
+/// Writes on stdout what is lost if nobody reads it.
+pub(crate) fn hand_over(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::Failed(format!("cannot write the handle: {error}")))
+}
+
+/// Sees that what is handed over on stdout could be read by somebody. A program that is started
+/// without a standard output finds `/dev/null` there, so both are one.
+pub(crate) fn can_hand_over() -> Result<(), Failure> {
+    let out = io::stdout();
+    let writable = fcntl(&out, FcntlArg::F_GETFL)
+        .is_ok_and(|flags| OFlag::from_bits_truncate(flags) & OFlag::O_ACCMODE != OFlag::O_RDONLY);
+    let device = |found: &FileStat| {
+        let is_one = found.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
+        is_one.then_some(found.st_rdev)
+    };
+    let there = fstat(&out).ok();
+    let is_null = there.as_ref().and_then(device).is_some_and(|ours| {
+        stat("/dev/null").ok().as_ref().and_then(device).is_some_and(|null| null == ours)
+    });
+    if writable && there.is_some() && !is_null {
+        return Ok(());
+    }
+    Err(Failure::Failed(
+        "standard output is closed or /dev/null, and the handle is printed there: nobody could unlock \
+         this lock; read it there, or name a file for it with --handle FILE"
+            .to_owned(),
+    ))
+}

@@ -1,0 +1,100 @@
+//! Which names are in use, without opening the store.
+
+use std::collections::BTreeSet;
+
+use tenure_core::{Fault, LockName};
+
+use crate::{OpenError, spelling::mistake, stores::known, url::shown};
+
+/// The names of locks in the store at `url` that begin with `prefix` and are in use, for whoever completes
+/// what a user types. It is a hint: a lock whose holder was killed may be among them, and of a quorum all
+/// names are that one of its members knows. A majority of them is waited for, and nobody else.
+///
+/// Nothing is created and nothing changed, neither on a server nor in a directory: the store is not opened.
+/// `memory:` has no names, as it is another one each time.
+///
+/// # Errors
+/// [`OpenError`] if the URL is not written as it should be, or the store cannot be read; of a quorum, if none of
+/// its members can.
+///
+/// # Cancel safety
+/// Cancel-safe: nothing is changed.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let dir = tempfile::tempdir()?;
+/// let url = format!("file:{}", dir.path().join("locks").display());
+/// let tenure = tenure::Tenure::open(&url).await?;
+/// let guard = tenure.mutex("order:7").lock().await?;
+///
+/// let names = tenure::names_in_use(&url, "order:").await?;
+/// assert_eq!(names.iter().map(|name| name.as_str()).collect::<Vec<_>>(), ["order:7"]);
+/// # drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError> {
+    if let Some(fault) = mistake(url) {
+        return Err(OpenError::Url { url: shown(url), fault });
+    }
+    let failed = |fault| OpenError::Store { url: shown(url), fault };
+    match url.split_once(':') {
+        Some(("quorum", list)) => of_quorum(list, prefix).await.map_err(failed),
+        _ => match of_one(url, prefix).await {
+            Some(names) => names.map_err(failed),
+            None => {
+                let scheme = url.split(':').next().unwrap_or_default().to_owned();
+                Err(OpenError::UnknownScheme { scheme, known: known() })
+            }
+        },
+    }
+}
+
+/// Those of one store; nothing if this build has no such store.
+async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fault>> {
+    match url.split_once(':').unwrap_or((url, "")) {
+        ("memory", _) => Some(Ok(BTreeSet::new())),
+        #[cfg(feature = "embedded")]
+        ("" | "file", dir) => {
+            let dir = (!dir.is_empty()).then(|| std::path::Path::new(dir));
+            Some(tenure_embedded::names_in_use(dir, prefix).map(BTreeSet::from_iter))
+        }
+        #[cfg(feature = "redis")]
+        ("redis" | "rediss" | "unix", _) => Some(tenure_redis::names_in_use(url, prefix).await),
+        _ => None,
+    }
+}
+
+#[cfg(feature = "quorum")]
+async fn of_quorum(list: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+    use futures_util::stream::{FuturesUnordered, StreamExt};
+
+    let members: Vec<_> = crate::quorum::members(list).collect();
+    let mut looks: FuturesUnordered<_> = members.iter().map(|url| of_one(url, prefix)).collect();
+    let (mut names, mut answers, mut failed) = (BTreeSet::new(), 0, None);
+    while let Some(look) = looks.next().await {
+        match look {
+            Some(Ok(found)) => {
+                names.extend(found);
+                answers += 1;
+            }
+            Some(Err(fault)) => failed = Some(fault),
+            None => {}
+        }
+        // What a majority holds, a member of every other majority knows. Nobody waits for the rest.
+        if answers > members.len() / 2 {
+            break;
+        }
+    }
+    names.retain(|name| !tenure_quorum::is_reserved(name));
+    match failed {
+        Some(fault) if answers == 0 => Err(fault),
+        _ => Ok(names),
+    }
+}
+
+#[cfg(not(feature = "quorum"))]
+async fn of_quorum(_list: &str, _prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+    Err(crate::stores::not_built_in("quorums", "quorum"))
+}
