@@ -109,11 +109,12 @@ fn sentence(event: &Event<'_>) -> String {
              it goes on before",
             length(left)
         ),
-        Event::Lost { name, reason, fate } => {
-            let why = match reason {
-                LostReason::Taken => "was taken away or ended in the store",
-                LostReason::MaxHold => "was held as long as --max-hold allows",
-                _ => "could not be renewed in time",
+        Event::Lost { name, reason, trouble, fate } => {
+            let why = match (reason, trouble) {
+                (LostReason::Taken, _) => "was taken away or ended in the store".to_owned(),
+                (LostReason::MaxHold, _) => "was held as long as --max-hold allows".to_owned(),
+                (_, None) => "could not be renewed in time".to_owned(),
+                (_, Some(trouble)) => format!("could not be renewed in time, as {trouble}"),
             };
             let then = match fate {
                 Fate::NotStarted => "the command was not started",

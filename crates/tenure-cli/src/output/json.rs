@@ -37,8 +37,9 @@ pub(crate) fn event(event: &Event<'_>) -> String {
         Event::Stopped { name, left } => {
             json!({ "event": "stopped", "name": name, "left_ms": millis(left) })
         }
-        Event::Lost { name, reason, fate } => json!({
-            "event": "lost", "name": name, "reason": self::reason(reason), "command": self::fate(fate),
+        Event::Lost { name, reason, trouble, fate } => json!({
+            "event": "lost", "name": name, "reason": self::reason(reason), "trouble": trouble,
+            "command": self::fate(fate),
         }),
         Event::Ended { name, code, signal } => {
             json!({ "event": "ended", "name": name, "exit_code": code, "signal": signal })

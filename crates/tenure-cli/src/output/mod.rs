@@ -44,7 +44,7 @@ pub(crate) enum Event<'a> {
     StoreAway { name: &'a str, why: &'a str },
     Acquired { name: &'a str, token: Token, waited: Duration },
     Stopped { name: &'a str, left: Duration },
-    Lost { name: &'a str, reason: LostReason, fate: Fate },
+    Lost { name: &'a str, reason: LostReason, trouble: Option<&'a str>, fate: Fate },
     Ended { name: &'a str, code: u8, signal: Option<i32> },
     Released { name: &'a str },
     Detached { name: &'a str, token: Token, lease: Duration, left: Duration },

@@ -53,6 +53,15 @@ impl Held {
         }
     }
 
+    /// What the store said when a lock was not renewed, if one was not.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let fault = match self {
+            Self::One(guard) => guard.trouble(),
+            Self::All(guard) => guard.trouble(),
+        };
+        fault.map(|fault| fault.what_and_why())
+    }
+
     pub(crate) fn lost(&self) -> Pin<Box<dyn Future<Output = Lost> + Send>> {
         match self {
             Self::One(guard) => Box::pin(guard.lost()),

@@ -185,11 +185,17 @@ impl Supervision<'_> {
         }
     }
 
+    /// What the store said of it, where it was not renewed.
+    fn trouble(&self, reason: LostReason) -> Option<String> {
+        (reason == LostReason::Deadline).then(|| self.held.trouble()).flatten()
+    }
+
     fn say_lost(&self, reason: Option<LostReason>) {
         if let Some(reason) = reason {
             let name = self.name;
             let fate = if self.plan.kill_when_lost { Fate::Killed } else { Fate::RunsOn };
-            self.voice.event(&Event::Lost { name, reason, fate });
+            let trouble = self.trouble(reason);
+            self.voice.event(&Event::Lost { name, reason, trouble: trouble.as_deref(), fate });
         }
     }
 

@@ -163,6 +163,7 @@ async fn finish(
     };
     let ran = ended.how != How::NotStarted;
     let in_time = ended.at < held.deadline().as_nanos();
+    let trouble = held.trouble();
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
     let detaches = matches!(at_end, AtEnd::Detach(..));
     let parted = at_end.part(held, seen.is_some() || ended.cause != Cause::Itself).await;
@@ -178,7 +179,8 @@ async fn finish(
             Cause::Itself => Fate::Ended,
             Cause::Lost | Cause::Orphaned => Fate::Killed,
         };
-        voice.event(&Event::Lost { name, reason, fate });
+        let trouble = trouble.as_deref().filter(|_| reason == LostReason::Deadline);
+        voice.event(&Event::Lost { name, reason, trouble, fate });
     }
     let codes = voice.codes();
     let code = if is_lost { codes.lost } else { ended.how.code().unwrap_or(codes.lost) };

@@ -1,12 +1,12 @@
 //! A guard: the value that is a hold.
 
-use std::{fmt, future::Future, time::Duration};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use tenure_proto::{Timestamp, Token};
 
 use super::lease::{Downgraded, Ended, Held};
 use crate::{
-    LockName,
+    Fault, LockName,
     driver::{Either, first},
     error::{Lost, Place, ReleaseError},
 };
@@ -74,6 +74,13 @@ impl Guard {
             Ok(_) => self.deadline().since(self.held.lease().context().now()),
             Err(_) => Duration::ZERO,
         }
+    }
+
+    /// Why the last renewal failed, if it did. The hold lasts to its deadline all the same, and is renewed
+    /// until then if the store can be reached again.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<Fault>> {
+        self.held.lease().last_trouble()
     }
 
     /// The token, if the hold may be counted on at this very moment (promise S3).

@@ -111,6 +111,12 @@ macro_rules! answers {
             self.guard.remaining()
         }
 
+        /// Why the last renewal failed, if it did. The hold lasts to its deadline all the same.
+        #[must_use]
+        pub fn trouble(&self) -> Option<std::sync::Arc<tenure_core::Fault>> {
+            self.guard.trouble()
+        }
+
         /// The token, if the hold may be counted on at this very moment (promise S3).
         ///
         /// # Errors

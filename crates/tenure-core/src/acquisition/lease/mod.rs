@@ -227,6 +227,11 @@ impl Lease {
         }
     }
 
+    /// Why the last renewal failed, if it did.
+    pub(crate) fn last_trouble(&self) -> Option<Arc<Fault>> {
+        self.trouble().clone()
+    }
+
     fn trouble(&self) -> MutexGuard<'_, Option<Arc<Fault>>> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,12 +1,12 @@
 //! The guard of a multi-lock: one hold made of several.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use tenure_proto::{Timestamp, Token};
 
 use crate::{
-    LockName,
+    Fault, LockName,
     acquisition::guard::Guard,
     driver::{Either, any, first},
     error::{AllReleaseError, Lost},
@@ -61,6 +61,12 @@ impl AllGuard {
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.parts.iter().map(Guard::remaining).min().unwrap_or_default()
+    }
+
+    /// Why a last renewal failed, of the first of them that was not renewed; see [`Guard::trouble`].
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<Fault>> {
+        self.parts.iter().find_map(Guard::trouble)
     }
 
     /// `Ok` if all of them may be counted on at this very moment (promise S3).
