@@ -96,6 +96,14 @@ impl Fields {
         }
     }
 
+    /// A number, or else a word.
+    pub(crate) fn word_or_number(&mut self) -> Parsed<Result<u64, String>> {
+        match self.0.as_slice().first() {
+            Some(Value::Int(_)) => self.number().map(Ok),
+            _ => self.text().map(Err),
+        }
+    }
+
     pub(crate) fn rows(&mut self) -> Parsed<Self> {
         rows(self.0.next().ok_or(Refused::Corrupt)?)
     }

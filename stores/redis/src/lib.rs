@@ -27,6 +27,7 @@ mod listing;
 mod options;
 mod pipeline;
 mod protocol;
+mod renewal;
 mod reply;
 mod script;
 mod store;

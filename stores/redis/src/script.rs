@@ -58,6 +58,8 @@ scripts! {
     ASK = "refused" "clock" "corrupt" "look" "meet" "claim" "crowd" "save" "enter" "ask";
     /// Gives up a hold or a place.
     RELEASE = "refused" "corrupt" "look" "release_lone" "pass" "crowd" "save" "enter" "release";
+    /// Extends the leases of names that nobody else is at, and says of the others that somebody is.
+    RENEW_ALONE = "renew_alone";
     /// Extends a lease.
     RENEW = "refused" "corrupt" "look" "renew_lone" "crowd" "save" "enter" "renew";
     /// Writes a greater token into a hold.

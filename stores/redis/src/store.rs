@@ -119,7 +119,7 @@ impl RedisStore {
     }
 
     /// A call with keys of a lock.
-    fn call(&self, name: &LockName, of: &[Key]) -> Call {
+    pub(crate) fn call(&self, name: &LockName, of: &[Key]) -> Call {
         let keys = Keys::new(&self.shared.options.prefix, name);
         let mut call = Call::new();
         for key in of {
@@ -129,7 +129,7 @@ impl RedisStore {
     }
 
     /// Something for a reply to begin with that no other call of this client has.
-    fn echo(&self) -> OwnerText {
+    pub(crate) fn echo(&self) -> OwnerText {
         let number = self.shared.calls.fetch_add(1, Ordering::Relaxed);
         let mut bytes = *b"call\0\0\0\0\0\0\0\0\0\0\0\0";
         bytes[8..].copy_from_slice(&number.to_be_bytes());
@@ -138,6 +138,15 @@ impl RedisStore {
 
     pub(crate) fn prefix(&self) -> &str {
         &self.shared.options.prefix
+    }
+
+    pub(crate) fn limits(&self) -> &str {
+        &self.shared.limits
+    }
+
+    /// Holds that others were seen at.
+    pub(crate) fn crowded_holds(&self) -> &Few<Owner> {
+        &self.shared.crowded_holds
     }
 
     /// Sees to it that this process hears hints: it waits or holds something. Nothing waits for it, and
@@ -232,17 +241,6 @@ impl RedisStore {
         }
         Ok(answer)
     }
-
-    async fn renew_one(&self, hold: &Renewal) -> Result<Renewed, Fault> {
-        let owner = wire::owner(&hold.owner);
-        let mut call = self.call(&hold.name, &keys::ALL);
-        call.argument(&[&owner]).number(ceil_millis(hold.ttl));
-        call.argument(&[self.shared.limits.as_bytes()]);
-        let reply = self.run(&script::RENEW, &owner, call).await?;
-        // The runtime in which it listened may have ended.
-        self.listen();
-        reply.renewed().map_err(|refused| self.refused(refused))
-    }
 }
 
 /// The arguments that every ask begins with: what its record is made of.
@@ -319,8 +317,7 @@ impl Store for RedisStore {
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
-        // The connection makes one write of them all, and each has an answer of its own.
-        futures_util::future::join_all(holds.iter().map(|hold| self.renew_one(hold))).await
+        self.renew_all(holds).await
     }
 
     async fn release(

@@ -16,6 +16,7 @@ mod over;
 mod places;
 mod processes;
 mod refusals;
+mod renewal;
 mod scenes;
 mod senseless;
 mod server_faults;

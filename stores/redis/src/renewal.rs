@@ -1,0 +1,100 @@
+//! Renewing many holds: those that nobody else is at by one short script, the others one by one.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tenure_core::{
+    Fault,
+    proto::{Renewed, time::ceil_millis},
+    store::Renewal,
+};
+
+use crate::{
+    call::Call,
+    fields::{Fields, Parsed, Refused},
+    keys::{self, Key, Keys},
+    script,
+    store::RedisStore,
+    wire,
+};
+
+/// How many are renewed by one script: the server does nothing else meanwhile.
+const TOGETHER: usize = 64;
+
+impl RedisStore {
+    /// Renews holds, each for itself.
+    pub(crate) async fn renew_all(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+        let crowded = |hold: &&Renewal| self.crowded_holds().contains(&hold.owner);
+        let alone: Vec<_> = holds.iter().filter(|hold| !crowded(hold)).collect();
+        let calls = alone.chunks(TOGETHER).map(|part| self.renew_alone(part));
+        let mut answers = join_all(calls).await.into_iter().flatten();
+        // The connection makes one write of them all, and each has an answer of its own.
+        let renewed = holds.iter().map(|hold| {
+            let answer = if crowded(&hold) { None } else { answers.next().flatten() };
+            async move {
+                if let Some(answer) = answer {
+                    return answer;
+                }
+                let answer = self.renew_one(hold).await;
+                if matches!(answer, Ok(Renewed::Renewed { .. })) {
+                    self.crowded_holds().insert(hold.owner);
+                }
+                answer
+            }
+        });
+        let renewed: Vec<_> = renewed.collect();
+        join_all(renewed).await
+    }
+
+    /// The answer for each, or none for what is to be asked by itself.
+    async fn renew_alone(&self, holds: &[&Renewal]) -> Vec<Option<Result<Renewed, Fault>>> {
+        let echo = self.echo();
+        let mut call = Call::new();
+        for hold in holds {
+            call.key(&Keys::new(self.prefix(), &hold.name).parts(Key::Lock));
+        }
+        call.argument(&[&echo]);
+        for hold in holds {
+            call.argument(&[&wire::owner(&hold.owner)]).number(ceil_millis(hold.ttl));
+        }
+        let answers = match self.run(&script::RENEW_ALONE, &echo, call).await {
+            Ok(reply) => reply.fields().and_then(|fields| renewed(fields, holds.len())),
+            // Names of several slots, or what the user may not: the larger script says it of each.
+            Err(fault) if !fault.is_passing() => {
+                return holds.iter().map(|_| None).collect();
+            }
+            Err(fault) => return holds.iter().map(|_| Some(Err(fault.clone()))).collect(),
+        };
+        // The runtime in which it listened may have ended.
+        self.listen();
+        match answers {
+            Ok(answers) => answers.into_iter().map(|answer| answer.map(Ok)).collect(),
+            Err(_) => holds.iter().map(|_| None).collect(),
+        }
+    }
+
+    /// Renews a hold that others may be at.
+    async fn renew_one(&self, hold: &Renewal) -> Result<Renewed, Fault> {
+        let owner = wire::owner(&hold.owner);
+        let mut call = self.call(&hold.name, &keys::ALL);
+        call.argument(&[&owner]).number(ceil_millis(hold.ttl));
+        call.argument(&[self.limits().as_bytes()]);
+        let reply = self.run(&script::RENEW, &owner, call).await?;
+        self.listen();
+        reply.renewed().map_err(|refused| self.refused(refused))
+    }
+}
+
+/// What the script says of so many holds; none of one that others are at.
+fn renewed(mut fields: Fields, count: usize) -> Parsed<Vec<Option<Renewed>>> {
+    let answers = (0..count).map(|_| match fields.word_or_number()? {
+        Ok(left) => {
+            let left = Duration::from_millis(left);
+            Ok(Some(Renewed::Renewed { left, others_waiting: false }))
+        }
+        Err(word) if word == "lost" => Ok(Some(Renewed::Lost)),
+        Err(word) if word == "crowd" => Ok(None),
+        Err(_) => Err(Refused::Corrupt),
+    });
+    answers.collect()
+}
