@@ -321,9 +321,11 @@ impl Hold {
 }
 
 /// When a lease is renewed that was granted, renewed or passed on at `from`: after a third of the
-/// ttl, or of what is left where that is less.
+/// ttl, or of what is left where that is less, and somewhat earlier together with others.
 fn next_renewal(from: Timestamp, deadline: Timestamp, ttl: Ttl) -> Timestamp {
-    from.saturating_add(renewal::interval(ttl).min(deadline.since(from) / 3))
+    let gap = renewal::interval(ttl).min(deadline.since(from) / 3);
+    let (at, beat) = (from.saturating_add(gap), renewal::beat(ttl));
+    if gap / 4 < beat { at } else { at.on_beat(beat) }
 }
 
 fn end_of_hold(from: Timestamp, max_hold: Option<Duration>) -> Timestamp {

@@ -27,6 +27,13 @@ pub fn interval(ttl: Ttl) -> Duration {
     ttl.for_holder() / 3
 }
 
+/// Renewals go out at multiples of this length, a sixtieth of the ttl, on the clock of their process: holds
+/// of one ttl, however many and whenever they were granted, are renewed together, by few calls.
+#[must_use]
+pub fn beat(ttl: Ttl) -> Duration {
+    ttl.for_holder() / 60
+}
+
 /// How long after a failed renewal it is tried again: a twentieth of the ttl, 5 ms to 1 s.
 #[must_use]
 pub fn retry_gap(ttl: Ttl) -> Duration {

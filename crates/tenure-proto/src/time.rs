@@ -49,6 +49,13 @@ impl Timestamp {
         Self(self.0.saturating_sub(nanos(length)))
     }
 
+    /// The last multiple of `beat` since the origin that is not after this point.
+    #[must_use]
+    pub fn on_beat(self, beat: Duration) -> Self {
+        let behind = self.0.checked_rem(nanos(beat)).unwrap_or(0);
+        if self == Self::NEVER { self } else { Self(self.0 - behind) }
+    }
+
     /// How long after `earlier` this point is; zero when it is not after it.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {

@@ -83,6 +83,22 @@ async fn what_failed_before_is_not_why_a_hold_is_lost_later() {
 }
 
 #[tokio::test]
+async fn holds_that_were_granted_one_by_one_are_renewed_by_few_calls() {
+    let (tenure, store, clock) = on_flawed();
+    let ttl = Duration::from_secs(30);
+    let mut guards = Vec::new();
+    for number in 0..100 {
+        guards.push(tenure.mutex(format!("lock {number}")).ttl(ttl).lock().await.unwrap());
+        after(STEP, &clock).await;
+    }
+    let before = store.renewals();
+    after(ttl / 3, &clock).await;
+    let calls = store.renewals() - before;
+    assert!((15..=25).contains(&calls), "100 holds are renewed by {calls} calls");
+    assert!(guards.iter().all(|guard| guard.check().is_ok()));
+}
+
+#[tokio::test]
 async fn a_release_that_arrives_slowly_is_waited_for() {
     let (tenure, store, clock) = on_flawed();
     let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();

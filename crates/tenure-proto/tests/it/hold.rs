@@ -1,6 +1,6 @@
 //! The state machine of one lease: when it is renewed, when it is lost.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use tenure_proto::{
     Grace, Hold, LostReason, Renewed, Terms, Timestamp, Ttl,
@@ -45,10 +45,36 @@ const DEADLINE: u64 = 30_000 - 302;
 fn a_lease_is_renewed_after_a_third_of_its_ttl() {
     let hold = held(terms(30_000));
     assert_eq!(hold.deadline(), at(DEADLINE));
-    let third = at(0).saturating_add(ms(DEADLINE) / 3);
-    assert_eq!(hold.next_action(at(2)), Action::WaitUntil(third));
-    assert_eq!(hold.next_action(third), Action::Renew);
+    // On the beat before that: see the next test.
+    assert_eq!(hold.next_action(at(2)), Action::WaitUntil(at(9_500)));
+    assert_eq!(hold.next_action(at(9_500)), Action::Renew);
     assert_eq!(hold.next_action(at(DEADLINE)), Action::TellLost(LostReason::Deadline));
+}
+
+#[test]
+fn holds_that_were_granted_at_any_time_are_renewed_together_and_none_later_than_alone() {
+    let mut beats = BTreeSet::new();
+    for granted in 0..10_000 {
+        let hold = Hold::granted(at(granted), at(granted + 2), ms(30_000), terms(30_000)).unwrap();
+        let Action::WaitUntil(due) = hold.next_action(at(granted + 2)) else { panic!("not yet") };
+        let third = at(granted).saturating_add(ms(DEADLINE) / 3);
+        assert!(due <= third && third.since(due) < ms(500), "{granted}: {due:?}");
+        beats.insert(due);
+    }
+    assert!(beats.len() <= 21, "{beats:?}");
+}
+
+#[test]
+fn a_short_lease_is_not_renewed_at_once_to_be_on_the_beat() {
+    for ttl in [10, 50, 1_000] {
+        let hold = Hold::granted(at(7), at(7), ms(ttl), terms(ttl)).unwrap();
+        let Action::WaitUntil(due) = hold.next_action(at(7)) else { panic!("not yet") };
+        assert!(due.since(at(7)) > ms(ttl) / 5, "{ttl}: {due:?}");
+    }
+    // Much less is left than the ttl says.
+    let hold = Hold::granted(at(7), at(8), ms(400), terms(30_000)).unwrap();
+    let Action::WaitUntil(due) = hold.next_action(at(8)) else { panic!("not yet") };
+    assert!(due.since(at(7)) > ms(20), "{due:?}");
 }
 
 #[test]
@@ -64,7 +90,7 @@ fn intervals_are_a_third_and_retries_a_twentieth_of_the_ttl() {
 #[test]
 fn answers_decide_what_comes_next() {
     let later = 40_000 - 302;
-    let again = 10_000 + 9_899;
+    let again = 19_500;
     // The answer to a renewal sent at 10 s, when it came; then the deadline and the next action.
     let cases = [
         (renewed(30_000), 10_004, later, Action::WaitUntil(at(again))),
@@ -267,7 +293,7 @@ fn a_hint_makes_a_renewal_due_now_and_decides_nothing_by_itself() {
     let mut evicted = hold.clone();
     hold.renewal_answered(at(100), at(104), renewed(30_000));
     let Action::WaitUntil(due) = hold.next_action(at(104)) else { panic!("it stays held") };
-    assert!(due > at(9_900), "the next renewal is the usual one: {due:?}");
+    assert!(due == at(9_500), "the next renewal is the usual one: {due:?}");
     evicted.renewal_answered(at(100), at(104), Renewed::Lost);
     assert_eq!(evicted.next_action(at(104)), Action::TellLost(LostReason::Taken));
 }
