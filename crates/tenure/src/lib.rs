@@ -91,6 +91,10 @@ mod pages {
     #[doc = include_str!("../../../docs/kinds.md")]
     struct Kinds;
 
+    #[cfg(feature = "macros")]
+    #[doc = include_str!("../../../docs/errors.md")]
+    struct Errors;
+
     #[cfg(feature = "quorum")]
     #[doc = include_str!("../../../docs/stores/quorum.md")]
     struct Quorum;

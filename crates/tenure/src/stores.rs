@@ -38,11 +38,31 @@ pub(crate) fn examine_embedded(dir: &str) -> Result<Examination, Fault> {
     use std::path::Path;
 
     let named = Some(Path::new(dir)).filter(|_| !dir.is_empty());
+    let place = match named.map_or_else(tenure_embedded::default_dir, |dir| Ok(dir.to_owned())) {
+        Ok(place) => place,
+        // As for a user without a home.
+        Err(fault) => return Ok(nowhere(&fault)),
+    };
     let findings = tenure_embedded::EmbeddedStore::examine(named)?;
-    let place = named.map_or_else(tenure_embedded::default_dir, |dir| Ok(dir.to_owned()))?;
     // As a store has it that was opened.
     let place = place.canonicalize().unwrap_or(place);
     Ok(Examination { kind: "file", location: format!("file:{}", place.display()), findings })
+}
+
+/// The embedded store has no place of its own here.
+#[cfg(feature = "embedded")]
+fn nowhere(fault: &Fault) -> Examination {
+    use tenure_core::store::{Finding, Weight};
+
+    let finding = Finding {
+        weight: Weight::Bad,
+        what: "place".to_owned(),
+        found: fault.what_and_why(),
+        promise: None,
+        cure: Some(fault.cure().to_owned()),
+    };
+    let location = "file: in its default place".to_owned();
+    Examination { kind: "file", location, findings: vec![finding] }
 }
 
 #[cfg(not(feature = "embedded"))]

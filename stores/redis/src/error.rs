@@ -155,10 +155,17 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
         return Fault::new(FaultKind::Misconfigured, what, cure).because(said(error));
     }
     let (kind, what, cure) = match &error {
+        #[cfg(feature = "tls")]
         Failure::Unusable(_) => (
             FaultKind::Misconfigured,
             format!("Redis at {place} cannot be connected to in this way"),
             "correct the URL",
+        ),
+        #[cfg(not(feature = "tls"))]
+        Failure::NoTls => (
+            FaultKind::Misconfigured,
+            format!("Redis at {place} cannot be connected to in this way"),
+            "turn on the feature `redis-tls` of tenure",
         ),
         Failure::TooOld => (
             FaultKind::Misconfigured,

@@ -15,10 +15,14 @@ pub(crate) enum Failure {
     #[error("the server does not speak its protocol")]
     Nonsense,
     /// Nothing was sent: what we were told to connect with is of no use.
+    #[cfg(feature = "tls")]
     #[error("{0}")]
     Unusable(String),
     #[error("it does not know HELLO")]
     TooOld,
+    #[cfg(not(feature = "tls"))]
+    #[error("this build knows no TLS")]
+    NoTls,
 }
 
 impl Failure {

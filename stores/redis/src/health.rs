@@ -103,7 +103,7 @@ fn persistence(info: Option<&str>) -> Finding {
         "a server that restarts has forgotten its locks",
         "S1",
         "set appendonly yes and appendfsync always, or keep a server that crashed away for as \
-         long as the longest ttl; tokens rise in any case",
+         long as the longest ttl; tokens rise as long as its clock is not behind",
     )
 }
 

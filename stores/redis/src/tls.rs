@@ -177,7 +177,7 @@ pub(crate) use with_rustls::{connect, trouble};
 /// This build knows no TLS.
 #[cfg(not(feature = "tls"))]
 pub(crate) fn unknown(_: &Certificates) -> Failure {
-    Failure::Unusable("this build knows no TLS: turn on the feature `tls`".to_owned())
+    Failure::NoTls
 }
 
 #[cfg(not(feature = "tls"))]
