@@ -2,7 +2,7 @@
 
 use tenure::{
     LockName,
-    proto::queue::{Contender, Kind, Mode, Snapshot},
+    look::{Contender, Kind, Mode, Snapshot},
     store::Listing,
 };
 
@@ -130,7 +130,7 @@ fn whose(holder: &Contender) -> String {
 mod tests {
     use std::time::Duration;
 
-    use tenure::proto::{Token, queue::Waiting};
+    use tenure::{Token, look::Waiting};
 
     use super::*;
 
