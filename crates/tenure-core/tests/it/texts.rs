@@ -7,6 +7,7 @@ use tenure_core::{
     LookError, Lost, LostReason, ReleaseError, ShutdownError, Token,
     error::{Place, TimedOut, Trouble},
     proto::queue::{Contender, Mode},
+    store::{Finding, Weight},
 };
 
 fn place() -> Place {
@@ -143,4 +144,21 @@ fn an_error_can_be_asked_what_to_do_next() {
     }
     let away = AcquireError::Unreachable(trouble(FaultKind::Unreachable));
     assert_eq!(away.fault().map(Fault::kind), Some(FaultKind::Unreachable));
+}
+
+#[test]
+fn a_finding_has_a_promise_and_a_cure_where_it_is_not_good() {
+    let good = Finding::good("clock", "as ours");
+    assert_eq!((good.weight, good.promise, good.cure.as_deref()), (Weight::Good, None, None));
+    let failed = Finding::failed("reach", &fault()).touches("S9").of("memory");
+    assert_eq!(
+        (&*failed.what, failed.weight, failed.promise),
+        ("memory: reach", Weight::Bad, Some("S9"))
+    );
+    assert_eq!(failed.found, "it cannot be reached: the network is unplugged");
+    assert_eq!(failed.cure.as_deref(), Some("plug it in"));
+    let warning = Finding::warning("clock", "40 s away", "S2", "set it");
+    assert_eq!((warning.weight, warning.cure.as_deref()), (Weight::Warning, Some("set it")));
+    let bad = Finding::bad("clock", "40 s away", "S2", "set it");
+    assert_eq!((bad.weight, bad.promise), (Weight::Bad, Some("S2")));
 }
