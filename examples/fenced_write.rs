@@ -10,7 +10,7 @@
 use std::{error::Error, sync::Arc, time::Duration};
 
 use rusqlite::{Connection, params};
-use tenure::{ManualClock, MemoryStore, Tenure, Token};
+use tenure::{Tenure, Token, clock::ManualClock, store::MemoryStore};
 
 const SCHEMA: &str = "
     CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, token INTEGER NOT NULL);

@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 mod tests {
     use std::{sync::Arc, time::Duration};
 
-    use tenure::{ManualClock, MemoryStore, Tenure};
+    use tenure::{Tenure, clock::ManualClock, store::MemoryStore};
 
     use super::Payments;
 

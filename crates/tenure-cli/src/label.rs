@@ -10,7 +10,7 @@ use std::{
 };
 
 use nix::unistd::{Uid, User, gethostname};
-use tenure::proto::queue::Ask;
+use tenure_core::proto::queue::Ask;
 
 /// What is written behind the label of a lock that stays held. There has to be room for it.
 const DETACHED: &str = " (detached)";

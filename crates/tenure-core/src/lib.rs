@@ -11,7 +11,7 @@ mod context;
 pub mod detached;
 mod driver;
 mod engine;
-mod entropy;
+pub mod entropy;
 pub mod error;
 pub mod kinds;
 mod local;
@@ -38,11 +38,7 @@ pub use names::{LockName, NameError};
 pub use options::{Busy, Defaults};
 pub use runtime::within_runtime;
 pub use store::{
-    Store,
-    evictions::{Eviction, Evictions},
-    fault::{Fault, FaultKind},
-    hints::{HintBoard, Wakeups},
-    memory::{MemoryStore, Saved},
+    Eviction, Evictions, Fault, FaultKind, HintBoard, MemoryStore, Saved, Store, Wakeups,
 };
 pub use tenure::{Tenure, TenureBuilder};
 pub use tenure_proto as proto;

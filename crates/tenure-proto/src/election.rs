@@ -8,6 +8,7 @@ use crate::{
 
 /// Who leads, as the store tells it at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Leader {
     /// What the candidate said of itself: its address, for example.
     pub label: String,

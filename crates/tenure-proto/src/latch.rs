@@ -34,6 +34,7 @@ pub fn owner_of(latch: &str, arrival: &str) -> Owner {
     "an arrival cannot be called {given:?}: choose 1 to {most} bytes without control characters",
     most = Ask::MAX_LABEL
 )]
+#[non_exhaustive]
 pub struct BadArrival {
     /// What was given.
     pub given: String,

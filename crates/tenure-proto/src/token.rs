@@ -102,6 +102,7 @@ impl fmt::Display for Token {
 /// The store's clock reads a time that no token can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the clock reads {micros} µs since 1970, which no fencing token can carry: set the clock")]
+#[non_exhaustive]
 pub struct ClockOutOfRange {
     /// What the clock read.
     pub micros: u64,

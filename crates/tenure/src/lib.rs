@@ -29,6 +29,12 @@
 //! and the connections. That thread renews what is held in either case. A program needs the crate tokio
 //! only if it is written for it.
 //!
+//! # Where things are
+//!
+//! The root has what programs use. What a look shows is in [`look`], the futures of the kinds in [`kinds`], the
+//! parts of errors in [`error`]. The clocks and the store of tests are [`clock`] and [`store`]; who writes a
+//! store builds on the crate `tenure-core`.
+//!
 //! # Features
 //!
 //! | feature | default | what it adds |
@@ -50,6 +56,7 @@ mod from_config;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod locked;
+pub mod look;
 mod names;
 mod open;
 #[cfg(feature = "redis")]
@@ -66,13 +73,11 @@ pub use locked::{Current, DefaultIsSet, LockedError, current, set_default};
 pub use names::names_in_use;
 pub use open::{OpenError, Tenure};
 pub use tenure_core::{
-    AcquireError, All, AllGuard, AllReleaseError, AnyError, BadHandle, Busy, Clock, Defaults,
-    DetachError, DowngradeError, Election, Entropy, Fault, FaultKind, Guard, Handle, HandleError,
-    HintBoard, Latch, LatchError, Leader, Leaders, Leadership, LockName, LookError, Lost,
-    LostReason, ManualClock, MemoryStore, Mutex, NameError, OsEntropy, Owner, ReleaseError, RwLock,
-    Scope, SeededEntropy, Semaphore, ShutdownError, Snapshot, Store, SystemClock, TenureBuilder,
-    Timestamp, Token, TokioClock, Wakeups, WriteGuard, clock, detached, error, kinds, observe,
-    proto, scope, store,
+    AcquireError, All, AllGuard, AllReleaseError, AnyError, BadHandle, Busy, Defaults, DetachError,
+    DowngradeError, Election, Fault, FaultKind, Guard, Handle, HandleError, Latch, LatchError,
+    Leaders, Leadership, LockName, LookError, Lost, LostReason, Mutex, NameError, ReleaseError,
+    RwLock, Scope, Semaphore, ShutdownError, TenureBuilder, Token, WriteGuard, clock, detached,
+    entropy, error, kinds, observe, scope, store,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{Fault, FaultKind, Store, store::Finding};
+use tenure_core::{Fault, FaultKind, Store};
 use tenure_quorum::{QuorumOptions, QuorumStore};
 
 use crate::{
@@ -66,12 +66,7 @@ pub(crate) async fn examine(list: &str) -> Result<Examination, Fault> {
             _ => examine_redis(url).await?,
         };
         let place = of_member.location;
-        findings.extend(
-            of_member
-                .findings
-                .into_iter()
-                .map(|finding| Finding { what: format!("{place}: {}", finding.what), ..finding }),
-        );
+        findings.extend(of_member.findings.into_iter().map(|finding| finding.of(&place)));
         places.push(place);
     }
     Ok(Examination { kind: "quorum", location: format!("quorum:{}", places.join(",")), findings })

@@ -9,9 +9,11 @@ use std::{
 use futures_util::future::join_all;
 use redis::{Client, aio::MultiplexedConnection, cmd};
 use tenure::{
-    LockName, Owner, Store, Tenure, TenureBuilder,
-    proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
+    LockName, Tenure, TenureBuilder,
+    look::{Kind, Mode},
+    store::{Owner, Store},
 };
+use tenure_core::proto::queue::{Answer, Ask, Intent, Order};
 use tenure_testkit::server::RedisServer;
 
 /// How often each interleaving is run.

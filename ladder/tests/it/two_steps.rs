@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure::proto::queue::Released;
+use tenure_core::proto::queue::Released;
 use tenure_ladder::two_steps::{release, take};
 
 use crate::scene::{Acquisition, LONG, SHORT, every_time};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_core::store::{Finding, Weight};
+use tenure_core::store::Finding;
 
 use crate::{
     inner::{Inner, Journal},
@@ -16,7 +16,7 @@ pub(crate) fn examine(place: Place, machine: Arc<dyn Machine>) -> Vec<Finding> {
     let mut journal = Journal::default();
     let opened = Inner::walk(place, machine, &mut journal);
     let mut steps: Vec<_> =
-        journal.done.into_iter().map(|(step, found)| good(step, found)).collect();
+        journal.done.into_iter().map(|(step, found)| Finding::good(step, found)).collect();
     match opened {
         Ok(inner) => {
             let looks = inner.health();
@@ -25,9 +25,7 @@ pub(crate) fn examine(place: Place, machine: Arc<dyn Machine>) -> Vec<Finding> {
             steps.extend(looks);
         }
         Err(fault) => {
-            let found = fault.what_and_why();
-            let cure = Some(fault.cure().to_owned());
-            steps.push(Finding { weight: Weight::Bad, cure, ..good(journal.at, found) });
+            steps.push(Finding::failed(journal.at, &fault));
         }
     }
     steps
@@ -51,16 +49,19 @@ impl Inner {
     fn place_found(&self) -> Finding {
         let found = format!("{}, {}", self.layout.root.path().display(), self.place.chosen);
         match self.members.check() {
-            Ok(()) => good("place", found),
-            Err(fault) => bad("place", fault.what_and_why(), "S1", fault.cure()),
+            Ok(()) => Finding::good("place", found),
+            Err(fault) => Finding::failed("place", &fault).touches("S1"),
         }
     }
 
     fn file_system_found(&self) -> Finding {
         if self.file_system.lasts() {
-            return good("file system", format!("{}: local, its locks hold", self.file_system));
+            return Finding::good(
+                "file system",
+                format!("{}: local, its locks hold", self.file_system),
+            );
         }
-        warning(
+        Finding::warning(
             "file system",
             format!("{}: a reboot empties it, tokens then go on from the clock", self.file_system),
             "S2",
@@ -71,7 +72,7 @@ impl Inner {
     fn sharing_found(&self) -> Finding {
         let access = self.layout.access();
         if access.is_open_to_all() {
-            return warning(
+            return Finding::warning(
                 "sharing",
                 "every user of the machine may read and change these locks",
                 "S4",
@@ -80,16 +81,13 @@ impl Inner {
         }
         if access.is_shared() {
             let found = format!("user {} and group {} meet here", access.uid(), access.gid());
-            return good("sharing", found);
+            return Finding::good("sharing", found);
         }
-        Finding {
-            cure: Some(
-                "for locks between users name one directory they share, as in file:/path"
-                    .to_owned(),
-            ),
-            promise: Some("S1"),
-            ..good("sharing", format!("only user {} meets here", access.uid()))
-        }
+        let found = format!("only user {} meets here", access.uid());
+        let mut alone = Finding::good("sharing", found).touches("S1");
+        let cure = "for locks between users name one directory they share, as in file:/path";
+        alone.cure = Some(cure.to_owned());
+        alone
     }
 
     fn files_found(&self) -> Finding {
@@ -100,36 +98,39 @@ impl Inner {
                     1 => "of one name, in order".to_owned(),
                     many => format!("of {many} names, all in order"),
                 };
-                good("files", found)
+                Finding::good("files", found)
             }
             Ok(survey) => {
                 let paths: Vec<_> =
                     survey.damaged.iter().map(|path| path.display().to_string()).collect();
-                bad(
+                Finding::bad(
                     "files",
                     format!("{} cannot be read", paths.join(", ")),
                     "S1",
                     "their names are refused until `tenure break NAME` repairs them",
                 )
             }
-            Err(fault) => bad("files", fault.what_and_why(), "S1", fault.cure()),
+            Err(fault) => Finding::failed("files", &fault).touches("S1"),
         }
     }
 
     fn tokens_found(&self) -> Finding {
         let wall = self.machine.clock().wall();
         match self.clock.highest() {
-            Err(fault) => bad("tokens", fault.what_and_why(), "S2", fault.cure()),
+            Err(fault) => Finding::failed("tokens", &fault).touches("S2"),
             Ok(highest) if highest > wall.saturating_add(3_600_000_000) => {
                 let hours = (highest - wall) / 3_600_000_000;
-                warning(
+                Finding::warning(
                     "tokens",
                     format!("they have run {hours} h ahead of the clock, which was once set ahead"),
                     "S2",
                     "nothing: they go on rising. Check that the clock is right now",
                 )
             }
-            Ok(_) => good("tokens", "rise, also after a loss of power: their bound is on the disk"),
+            Ok(_) => Finding::good(
+                "tokens",
+                "rise, also after a loss of power: their bound is on the disk",
+            ),
         }
     }
 
@@ -137,15 +138,17 @@ impl Inner {
         let boot = format!("{:032x}", u128::from_be_bytes(self.boot));
         let short = boot.get(..8).unwrap_or_default();
         match self.moment(&|_| true) {
-            Ok(_) => good("clock", format!("counts suspension; leases end with boot {short}")),
-            Err(fault) => bad("clock", fault.what_and_why(), "S3", fault.cure()),
+            Ok(_) => {
+                Finding::good("clock", format!("counts suspension; leases end with boot {short}"))
+            }
+            Err(fault) => Finding::failed("clock", &fault).touches("S3"),
         }
     }
 
     fn hints_found(&self) -> Finding {
         match self.watch.trouble() {
-            None => good("hints", "a release wakes the next waiter at once"),
-            Some(trouble) => warning(
+            None => Finding::good("hints", "a release wakes the next waiter at once"),
+            Some(trouble) => Finding::warning(
                 "hints",
                 format!("none ({trouble}): the first waiter looks every 50 ms, others later"),
                 "S6",
@@ -158,9 +161,9 @@ impl Inner {
         match self.members.sweep(usize::MAX, self.machine.clock().now()) {
             Ok(living) => {
                 let found = format!("{living} live, this one included; the killed are noticed");
-                Finding { promise: Some("S5"), ..good("members", found) }
+                Finding::good("members", found).touches("S5")
             }
-            Err(error) => warning(
+            Err(error) => Finding::warning(
                 "members",
                 format!("cannot be listed: {error}"),
                 "S5",
@@ -168,27 +171,4 @@ impl Inner {
             ),
         }
     }
-}
-
-fn good(what: &str, found: impl Into<String>) -> Finding {
-    Finding {
-        weight: Weight::Good,
-        what: what.to_owned(),
-        found: found.into(),
-        promise: None,
-        cure: None,
-    }
-}
-
-fn warning(what: &str, found: impl Into<String>, promise: &'static str, cure: &str) -> Finding {
-    Finding {
-        weight: Weight::Warning,
-        promise: Some(promise),
-        cure: Some(cure.to_owned()),
-        ..good(what, found)
-    }
-}
-
-fn bad(what: &str, found: impl Into<String>, promise: &'static str, cure: &str) -> Finding {
-    Finding { weight: Weight::Bad, ..warning(what, found, promise, cure) }
 }

@@ -52,15 +52,12 @@ impl QuorumStore {
                         Err(fault) => Some(unreached(place, &fault)),
                     };
                     let lost = memory.is_none();
-                    let own = findings.into_iter().map(|finding| Finding {
-                        what: format!("{place}: {}", finding.what),
+                    let own = findings.into_iter().map(|mut finding| {
                         // A minority may be missing; whether it is more, the sum says.
-                        weight: if lost {
-                            finding.weight.min(Weight::Warning)
-                        } else {
-                            finding.weight
-                        },
-                        ..finding
+                        if lost {
+                            finding.weight = finding.weight.min(Weight::Warning);
+                        }
+                        finding.of(place)
                     });
                     memory.into_iter().chain(own).collect()
                 }
@@ -75,13 +72,11 @@ impl QuorumStore {
         }
         let mut all = vec![self.sum(counted)];
         if let Err(fault) = assembled {
-            let what = "rules".to_owned();
-            all.push(finding(Weight::Bad, what, fault.what_and_why(), fault.cure()));
+            all.push(Finding::failed("rules", &fault).touches("S1"));
         }
         if self.members.len().is_multiple_of(2) {
             let found = format!("{} members survive no more losses than one fewer", each.len());
-            let what = "number of members".to_owned();
-            all.push(finding(Weight::Warning, what, found, "take an odd number"));
+            all.push(Finding::warning("number of members", found, "S1", "take an odd number"));
         }
         all.extend(each.into_iter().flatten());
         all
@@ -90,53 +85,43 @@ impl QuorumStore {
     fn sum(&self, counted: usize) -> Finding {
         let (members, needed) = (self.members.len(), majority(self.members.len()));
         let found = format!("{counted} of {members} members are counted, {needed} are needed");
-        let what = "majority".to_owned();
         if counted == members {
-            return Finding { weight: Weight::Good, what, found, promise: None, cure: None };
+            return Finding::good("majority", found);
         }
         let cure = "bring back the members that are missing; those that are kept out come back by \
                     themselves";
-        let weight = if counted < needed { Weight::Bad } else { Weight::Warning };
-        finding(weight, what, found, cure)
+        if counted < needed {
+            return Finding::bad("majority", found, "S1", cure);
+        }
+        Finding::warning("majority", found, "S1", cure)
     }
 }
 
 fn unreached(place: &str, fault: &Fault) -> Finding {
-    let what = format!("{place}: reach");
-    finding(Weight::Warning, what, fault.what_and_why(), fault.cure())
+    Finding::warning("reach", fault.what_and_why(), "S1", fault.cure()).of(place)
 }
 
 fn memory(place: &str, standing: &Standing, keep_out: Duration) -> Finding {
-    let what = format!("{place}: memory");
-    match standing {
-        Standing::Counted => {
-            let found = "reaches back further than the longest lease".to_owned();
-            Finding { weight: Weight::Good, what, found, promise: None, cure: None }
-        }
+    let warning = |found: String, cure| Finding::warning("memory", found, "S1", cure);
+    let finding = match standing {
+        Standing::Counted => Finding::good("memory", "reaches back further than the longest lease"),
         Standing::KeptOut { rest, restarted } => {
             let since = keep_out.saturating_sub(*rest);
             let why = if *restarted { "it restarted" } else { "its memory is new" };
             let found = format!("{why}, seen {since:.0?} ago; counts in {rest:.0?}");
-            finding(Weight::Warning, what, found, if *restarted { RESTARTED } else { NEW })
+            warning(found, if *restarted { RESTARTED } else { NEW })
         }
         Standing::Restarted => {
-            let found =
-                "it restarted, and may have forgotten its newest holds; it is marked anew by \
-                         the next use and counts one longest_lease later"
-                    .to_owned();
-            finding(Weight::Warning, what, found, RESTARTED)
+            let found = "it restarted, and may have forgotten its newest holds; it is marked anew \
+                         by the next use and counts one longest_lease later";
+            warning(found.to_owned(), RESTARTED)
         }
         Standing::Unmarked | Standing::Claimed => {
-            let found = "it has no mark yet".to_owned();
-            finding(Weight::Warning, what, found, "look again in a moment")
+            warning("it has no mark yet".to_owned(), "look again in a moment")
         }
         Standing::Foreign(words) => {
-            let found = format!("it belongs to a {words:?}");
-            finding(Weight::Bad, what, found, SAME_RULES)
+            Finding::bad("memory", format!("it belongs to a {words:?}"), "S1", SAME_RULES)
         }
-    }
-}
-
-fn finding(weight: Weight, what: String, found: String, cure: &str) -> Finding {
-    Finding { weight, what, found, promise: Some("S1"), cure: Some(cure.to_owned()) }
+    };
+    finding.of(place)
 }

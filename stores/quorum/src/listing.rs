@@ -56,7 +56,7 @@ impl QuorumStore {
         for (name, snapshot) in listings.iter().flat_map(|listing| &listing.names) {
             seen.entry(name).or_default().push(snapshot.clone());
         }
-        let mut result = Listing { names: Vec::new(), more: end.is_some() };
+        let mut result = Listing::new(Vec::new(), end.is_some());
         for (name, mut snapshots) in seen {
             if is_reserved(name) || end.is_some_and(|end| name > end) {
                 continue;

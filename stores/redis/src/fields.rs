@@ -34,17 +34,20 @@ impl Fields {
             _ => return Err(Refused::Corrupt),
         };
         let lingering = self.number()? == 1;
-        let (label, kind) = (self.text()?, self.kind()?);
-        let (token, since) = (Some(token), Some(since));
-        Ok(Contender { label, token, since, left, kind, mode, lingering })
+        let mut contender = Contender::new(self.text()?, mode);
+        contender.kind = self.kind()?;
+        (contender.token, contender.since) = (Some(token), Some(since));
+        (contender.left, contender.lingering) = (left, lingering);
+        Ok(contender)
     }
 
     pub(crate) fn waiting(&mut self) -> Parsed<(u64, Waiting)> {
         let mode = self.mode()?;
         let place = self.text()?.parse().map_err(|_| Refused::Corrupt)?;
         let since = self.text()?.parse().ok();
-        let (label, kind) = (self.text()?, self.kind()?);
-        Ok((place, Waiting { label, since, kind, mode }))
+        let mut waiting = Waiting::new(self.text()?, mode);
+        (waiting.since, waiting.kind) = (since, self.kind()?);
+        Ok((place, waiting))
     }
 
     /// What a name is used as, if this version knows it.

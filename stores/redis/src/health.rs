@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tenure_core::{
     Fault, FaultKind, LockName, Owner, Store,
     proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
-    store::{Finding, Renewal, Weight},
+    store::{Finding, Renewal},
 };
 
 use crate::{
@@ -56,23 +56,14 @@ async fn steps(options: &RedisOptions) -> Result<Vec<Finding>, Vec<Finding>> {
     let mut journal = Journal::new();
     let walked = walk(options, None, &mut journal).await;
     let done = journal.done.into_iter();
-    let mut findings: Vec<_> = done.map(|(step, found)| good(&step.to_string(), found)).collect();
+    let mut findings: Vec<_> =
+        done.map(|(step, found)| Finding::good(step.to_string(), found)).collect();
     match walked {
         Ok(_) => Ok(findings),
         Err(fault) => {
-            findings.push(failed(&journal.at.to_string(), None, &fault));
+            findings.push(Finding::failed(journal.at.to_string(), &fault));
             Err(findings)
         }
-    }
-}
-
-fn failed(what: &str, promise: Option<&'static str>, fault: &Fault) -> Finding {
-    Finding {
-        weight: Weight::Bad,
-        what: what.to_owned(),
-        found: fault.what_and_why(),
-        promise,
-        cure: Some(fault.cure().to_owned()),
     }
 }
 
@@ -83,10 +74,10 @@ fn version(info: Option<&str>) -> Finding {
     let found = valkey.or(redis).unwrap_or_else(|| "a server without a version".to_owned());
     let major = field(info, "redis_version").and_then(|version| version.split('.').next());
     match major.and_then(|major| major.parse::<u32>().ok()) {
-        Some(7..) => good("version", found),
-        _ => bad(
+        Some(7..) => Finding::good("version", found),
+        _ => Finding::bad(
             "version",
-            &format!("{found} is too old"),
+            format!("{found} is too old"),
             "S1",
             "use Redis 7.0 or later, or Valkey",
         ),
@@ -96,9 +87,9 @@ fn version(info: Option<&str>) -> Finding {
 fn persistence(info: Option<&str>) -> Finding {
     let Some(info) = info else { return not_told("persistence", "+info") };
     if field(info, "aof_enabled") == Some("1") {
-        return good("persistence", "it writes an append-only file; see appendfsync".to_owned());
+        return Finding::good("persistence", "it writes an append-only file; see appendfsync");
     }
-    warning(
+    Finding::warning(
         "persistence",
         "a server that restarts has forgotten its locks",
         "S1",
@@ -109,10 +100,10 @@ fn persistence(info: Option<&str>) -> Finding {
 
 fn eviction(policy: Option<&str>) -> Finding {
     match policy {
-        Some("noeviction") => good("eviction", "noeviction: no lock is evicted".to_owned()),
-        Some(policy) => bad(
+        Some("noeviction") => Finding::good("eviction", "noeviction: no lock is evicted"),
+        Some(policy) => Finding::bad(
             "eviction",
-            &format!("{policy}: a server out of memory evicts locks that are held"),
+            format!("{policy}: a server out of memory evicts locks that are held"),
             "S1",
             "set maxmemory-policy noeviction, or give the locks a server of their own",
         ),
@@ -124,13 +115,13 @@ fn replicas(info: Option<&str>) -> Finding {
     let Some(info) = info else { return not_told("replicas", "+info") };
     if field(info, "role") != Some("master") {
         let cure = "point the URL to the primary";
-        return bad("replicas", "this is a replica, which takes no writes", "S9", cure);
+        return Finding::bad("replicas", "this is a replica, which takes no writes", "S9", cure);
     }
     match field(info, "connected_slaves").and_then(|count| count.parse::<u32>().ok()) {
-        Some(0) => good("replicas", "none: no fail-over can lose a lock".to_owned()),
-        Some(count) => warning(
+        Some(0) => Finding::good("replicas", "none: no fail-over can lose a lock"),
+        Some(count) => Finding::warning(
             "replicas",
-            &format!("{count}: a fail-over can lose the locks of the last moment"),
+            format!("{count}: a fail-over can lose the locks of the last moment"),
             "S1",
             "let the resource check fencing tokens; set min-replicas-to-write to narrow the gap",
         ),
@@ -151,19 +142,19 @@ async fn clock(transport: &Transport) -> Result<Finding, Fault> {
     };
     let apart = here.abs_diff(there);
     if apart <= CLOCKS_APART {
-        return Ok(good("clock", "within a second of this machine's".to_owned()));
+        return Ok(Finding::good("clock", "within a second of this machine's"));
     }
     let found = format!("{} s away from this machine's", apart.as_secs());
     let cure = "set both by NTP: a clock that jumps ends leases early, and after a loss of data \
                 tokens rise only if it is not behind";
-    Ok(warning("clock", &found, "S2", cure))
+    Ok(Finding::warning("clock", found, "S2", cure))
 }
 
 /// Everything that a lock does, as this very user.
 async fn full_cycle(patient: &Patient<'_>) -> Finding {
     match try_everything(patient).await {
-        Ok(()) => good("permissions", "a full cycle of a lock works".to_owned()),
-        Err(fault) => failed("permissions", Some("S9"), &fault),
+        Ok(()) => Finding::good("permissions", "a full cycle of a lock works"),
+        Err(fault) => Finding::failed("permissions", &fault).touches("S9"),
     }
 }
 
@@ -219,10 +210,10 @@ async fn latency(transport: &Transport) -> Result<Finding, Fault> {
     let (median, longest) = (median.unwrap_or_default(), longest.unwrap_or_default());
     let found = format!("{median:.1?} for an answer, {longest:.1?} at the longest of ten");
     if longest < SLOW {
-        return Ok(good("latency", found));
+        return Ok(Finding::good("latency", found));
     }
     let cure = "choose ttls of many times that, or a server that is nearer or less busy";
-    Ok(warning("latency", &found, "S3", cure))
+    Ok(Finding::warning("latency", found, "S3", cure))
 }
 
 fn owner() -> Result<Owner, Fault> {
@@ -246,36 +237,16 @@ async fn setting(transport: &Transport, name: &str) -> Option<String> {
     }
 }
 
-fn good(what: &str, found: String) -> Finding {
-    Finding { weight: Weight::Good, what: what.to_owned(), found, promise: None, cure: None }
-}
-
-fn warning(what: &str, found: &str, promise: &'static str, cure: &str) -> Finding {
-    finding(Weight::Warning, what, found, promise, cure)
-}
-
-fn bad(what: &str, found: &str, promise: &'static str, cure: &str) -> Finding {
-    finding(Weight::Bad, what, found, promise, cure)
-}
-
 fn not_told(what: &str, rule: &str) -> Finding {
     let found = "the server does not tell this user";
     let cure = format!("give it {rule} to have this looked at; locks do not need it");
-    finding(Weight::Warning, what, found, "S1", &cure)
-}
-
-fn finding(weight: Weight, what: &str, found: &str, promise: &'static str, cure: &str) -> Finding {
-    Finding {
-        weight,
-        what: what.to_owned(),
-        found: found.to_owned(),
-        promise: Some(promise),
-        cure: Some(cure.to_owned()),
-    }
+    Finding::warning(what, found, "S1", cure)
 }
 
 #[cfg(test)]
 mod tests {
+    use tenure_core::store::Weight;
+
     use super::*;
 
     #[test]

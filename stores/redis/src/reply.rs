@@ -164,7 +164,7 @@ impl Reply {
             waiters.0.map(|value| rows(value)?.waiting()).collect::<Parsed<Vec<_>>>()?;
         waiters.sort_by_key(|(place, _)| *place);
         let waiters = waiters.into_iter().map(|(_, waiting)| waiting).collect();
-        Ok(Snapshot { holders, waiters })
+        Ok(Snapshot::new(holders, waiters))
     }
 
     pub(crate) fn fields(self) -> Parsed<Fields> {

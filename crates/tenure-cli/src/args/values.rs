@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tenure::{LockName, proto::Ttl};
+use tenure::LockName;
+use tenure_core::proto::Ttl;
 
 use crate::handle;
 

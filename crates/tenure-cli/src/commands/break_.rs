@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use tenure::{
     FaultKind, LockName, Tenure,
-    proto::queue::{Contender, Mode, Snapshot},
+    look::{Contender, Mode, Snapshot},
 };
 
 use super::at;

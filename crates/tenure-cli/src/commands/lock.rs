@@ -138,7 +138,7 @@ async fn hand_on(
 
 #[cfg(test)]
 mod tests {
-    use tenure::{MemoryStore, Store};
+    use tenure::store::{MemoryStore, Store};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! `tenure ls`: the locks in use.
 
-use tenure::{Tenure, proto::queue::Snapshot};
+use tenure::{Tenure, look::Snapshot};
 
 use crate::{
     args,

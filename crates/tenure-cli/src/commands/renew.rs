@@ -2,7 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use tenure::{Clock, SystemClock, Tenure};
+use tenure::{
+    Tenure,
+    clock::{Clock, SystemClock},
+};
 
 use crate::{
     exit::Failure,

@@ -64,21 +64,12 @@ mod tests {
     use super::*;
 
     fn findings() -> Vec<Finding> {
-        let good = Finding {
-            weight: Weight::Good,
-            what: "name".into(),
-            found: "localhost is 127.0.0.1".into(),
-            promise: None,
-            cure: None,
-        };
-        let bad = Finding {
-            weight: Weight::Bad,
-            what: "connection".into(),
-            found: "nothing answers at this place of all places".into(),
-            promise: Some("S1"),
-            cure: Some("see that the server runs and that the URL is right".into()),
-        };
-        vec![good, bad]
+        let found = "nothing answers at this place of all places";
+        let cure = "see that the server runs and that the URL is right";
+        vec![
+            Finding::good("name", "localhost is 127.0.0.1"),
+            Finding::bad("connection", found, "S1", cure),
+        ]
     }
 
     /// As printed, without colours and the spaces at the ends of lines.

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
-use tenure::proto::{LostReason, Token, queue::Contender};
+use tenure::{LostReason, Token, look::Contender};
 
 use super::{Event, Fate};
 use crate::exit::Failure;

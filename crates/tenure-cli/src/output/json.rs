@@ -8,11 +8,8 @@ use std::{
 
 use serde_json::{Value, json};
 use tenure::{
-    Handle, LockName, Token,
-    proto::{
-        LostReason,
-        queue::{Contender, Kind, Mode, Snapshot, Waiting},
-    },
+    Handle, LockName, LostReason, Token,
+    look::{Contender, Kind, Mode, Snapshot, Waiting},
     store::{Finding, Listing, Weight},
 };
 

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use tenure::proto::{LostReason, Token, queue::Contender};
+use tenure::{LostReason, Token, look::Contender};
 use tracing_subscriber::{
     filter::{LevelFilter, Targets, filter_fn},
     fmt,

@@ -2,7 +2,7 @@
 
 use tenure::{
     LockName,
-    proto::queue::{Contender, Kind, Mode, Snapshot},
+    look::{Contender, Kind, Mode, Snapshot},
     store::Listing,
 };
 
@@ -130,7 +130,7 @@ fn whose(holder: &Contender) -> String {
 mod tests {
     use std::time::Duration;
 
-    use tenure::proto::{Token, queue::Waiting};
+    use tenure::{Token, look::Waiting};
 
     use super::*;
 
@@ -138,20 +138,17 @@ mod tests {
 
     fn holder(label: &str, mode: Mode, seconds: u64) -> Contender {
         let since = NOW - seconds * 1_000_000;
-        Contender {
-            label: label.into(),
-            token: Token::from_time(since),
-            since: Some(since),
-            left: Some(Duration::from_secs(30 - seconds)),
-            kind: Some(Kind::Semaphore),
-            mode,
-            lingering: false,
-        }
+        let mut holder = Contender::new(label, mode);
+        (holder.token, holder.since) = (Token::from_time(since), Some(since));
+        holder.left = Some(Duration::from_secs(30 - seconds));
+        holder.kind = Some(Kind::Semaphore);
+        holder
     }
 
     fn waiting(label: &str, mode: Mode) -> Waiting {
-        let (since, kind) = (Some(NOW - 1_000_000), None);
-        Waiting { label: label.into(), since, kind, mode }
+        let mut waiting = Waiting::new(label, mode);
+        waiting.since = Some(NOW - 1_000_000);
+        waiting
     }
 
     fn permits(take: u32) -> Mode {
@@ -159,10 +156,8 @@ mod tests {
     }
 
     fn uploads() -> Snapshot {
-        Snapshot {
-            holders: vec![holder("up-1", permits(2), 3), holder("up-2", permits(1), 2)],
-            waiters: vec![waiting("up-3", permits(4)), waiting("up-4", permits(1))],
-        }
+        let holders = vec![holder("up-1", permits(2), 3), holder("up-2", permits(1), 2)];
+        Snapshot::new(holders, vec![waiting("up-3", permits(4)), waiting("up-4", permits(1))])
     }
 
     fn shown(name: &str, seen: &Snapshot) -> String {
@@ -192,12 +187,13 @@ mod tests {
     #[test]
     fn show_begins_with_how_far_a_lock_is_taken() {
         let first = |holders: Vec<Contender>, waiters: Vec<Waiting>| {
-            let seen = Snapshot { holders, waiters };
+            let seen = Snapshot::new(holders, waiters);
             shown("a", &seen).lines().next().unwrap_or_default().to_owned()
         };
         let alone = holder("x", Mode::Exclusive, 1);
         let reader = holder("x", Mode::Shared, 1);
-        let kept = Contender { lingering: true, ..alone.clone() };
+        let mut kept = alone.clone();
+        kept.lingering = true;
         assert_eq!(first(vec![], vec![]), "a is free");
         assert_eq!(first(vec![alone.clone()], vec![]), "a: held by one alone");
         let next = || vec![waiting("y", Mode::Exclusive)];
@@ -213,7 +209,7 @@ mod tests {
             (LockName::new("uploads").unwrap(), uploads()),
         ];
         assert_eq!(
-            trimmed(&listing_at(&Listing { names, more: false }, false, NOW)),
+            trimmed(&listing_at(&Listing::new(names, false), false, NOW)),
             [
                 " NAME     HOLDER  FOR  LEASE LEFT  TOKEN                MODE            WAITING",
                 " backup   -       -    -           -                    -               0",
@@ -225,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_list_that_was_cut_says_so_and_a_filtered_one_that_it_may_not_be_all() {
-        let cut = |names: Vec<_>| Listing { names, more: true };
+        let cut = |names: Vec<_>| Listing::new(names, true);
         let one = || vec![(LockName::new("uploads").unwrap(), uploads())];
         let all = listing_at(&cut(one()), false, NOW);
         assert!(all.ends_with("\nThere are more: give a longer prefix."), "{all}");

@@ -12,7 +12,10 @@ use std::{
 };
 
 use nix::unistd::Pid;
-use tenure::{Clock, Lost, SystemClock};
+use tenure::{
+    Lost,
+    clock::{Clock, SystemClock},
+};
 
 #[cfg(not(target_os = "linux"))]
 use super::GUARDIAN as OUTER;

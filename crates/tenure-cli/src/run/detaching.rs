@@ -3,7 +3,9 @@
 use std::{path::PathBuf, time::Duration};
 
 use tenure::{
-    Clock, DetachError, Handle, LockName, SystemClock, Tenure, Token, detached::Detached,
+    DetachError, Handle, LockName, Tenure, Token,
+    clock::{Clock, SystemClock},
+    detached::Detached,
 };
 
 use super::held::{Held, NotReleased};

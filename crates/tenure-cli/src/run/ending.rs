@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tenure::{Clock, SystemClock};
+use tenure::clock::{Clock, SystemClock};
 
 use crate::exit;
 

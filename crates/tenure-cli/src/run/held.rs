@@ -2,7 +2,9 @@
 
 use std::{pin::Pin, time::Duration};
 
-use tenure::{AllGuard, Guard, Lost, LostReason, ReleaseError, Timestamp, Token, detached::Detach};
+use tenure::{
+    AllGuard, Guard, Lost, LostReason, ReleaseError, Token, clock::Timestamp, detached::Detach,
+};
 
 /// The guard of one lock or of several.
 #[derive(Debug)]

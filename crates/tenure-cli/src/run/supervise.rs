@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tenure::{
-    Clock, SystemClock,
-    proto::{LostReason, Timestamp},
+    LostReason,
+    clock::{Clock, SystemClock, Timestamp},
 };
 
 use super::{

@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, time::Duration};
 
-use tenure::{Clock, LockName, SystemClock, Tenure, proto::LostReason};
+use tenure::{
+    LockName, LostReason, Tenure,
+    clock::{Clock, SystemClock},
+};
 
 use super::{
     acquire::together,

@@ -8,7 +8,7 @@ use std::{fmt, future::Future, pin::Pin};
 
 pub use manual::ManualClock;
 pub use system::SystemClock;
-use tenure_proto::Timestamp;
+pub use tenure_proto::Timestamp;
 
 pub use self::tokio::TokioClock;
 

@@ -9,6 +9,7 @@ use crate::{Fault, FaultKind, NameError};
 
 /// How a wait for a lock ended without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TimedOut {
     /// Which lock, in which store.
     pub place: Place,
@@ -20,6 +21,14 @@ pub struct TimedOut {
     pub ahead: u32,
     /// Whether the holder was a task of this process, and those ahead were, too.
     pub here: bool,
+}
+
+impl TimedOut {
+    /// A wait that ended, of which no more is known.
+    #[must_use]
+    pub const fn new(place: Place, waited: Duration) -> Self {
+        Self { place, waited, holder: None, ahead: 0, here: false }
+    }
 }
 
 impl fmt::Display for TimedOut {

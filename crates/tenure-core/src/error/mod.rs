@@ -8,17 +8,27 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 pub use acquire::{AcquireError, TimedOut};
 pub use handle::{DetachError, HandleError};
-use tenure_proto::{LostReason, OutOfRange, Token, latch::BadArrival};
+use tenure_proto::{LostReason, Token};
+pub use tenure_proto::{OutOfRange, latch::BadArrival};
 
 use crate::{Fault, LockName, NameError};
 
 /// Which lock, in which store: the beginning of every error's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Place {
     /// The lock's name.
     pub name: LockName,
     /// The store, without its password.
     pub store: String,
+}
+
+impl Place {
+    /// The lock `name` in `store`, which is what [`Store::location`](crate::Store::location) says.
+    #[must_use]
+    pub fn new(name: LockName, store: impl Into<String>) -> Self {
+        Self { name, store: store.into() }
+    }
 }
 
 impl fmt::Display for Place {
@@ -29,11 +39,20 @@ impl fmt::Display for Place {
 
 /// A store's fault on the way to a lock.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Trouble {
     /// Which lock, in which store.
     pub place: Place,
     /// What happened, and what the user can do.
     pub fault: Fault,
+}
+
+impl Trouble {
+    /// This fault, on the way to the lock at this place.
+    #[must_use]
+    pub const fn new(place: Place, fault: Fault) -> Self {
+        Self { place, fault }
+    }
 }
 
 impl fmt::Display for Trouble {
@@ -167,11 +186,20 @@ impl From<NameError> for LatchError {
 
 /// Which locks of an [`AllGuard`](crate::AllGuard) were not released as they should be. All others were.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct AllReleaseError {
     /// How many locks the guard had.
     pub parts: usize,
     /// What went wrong, for each that it concerns; at least one.
     pub failures: Vec<ReleaseError>,
+}
+
+impl AllReleaseError {
+    /// Of so many locks these were not released as they should be.
+    #[must_use]
+    pub const fn new(parts: usize, failures: Vec<ReleaseError>) -> Self {
+        Self { parts, failures }
+    }
 }
 
 impl fmt::Display for AllReleaseError {
@@ -189,11 +217,20 @@ impl Error for AllReleaseError {}
 #[error(
     "{open} holds or waits and {unsettled} releases were left at shutdown; each ends with its lease"
 )]
+#[non_exhaustive]
 pub struct ShutdownError {
     /// Guards and waits that were still there.
     pub open: usize,
     /// Releases and clean-ups that the store had not answered.
     pub unsettled: usize,
+}
+
+impl ShutdownError {
+    /// So many guards and waits, and so many releases and clean-ups, were left.
+    #[must_use]
+    pub const fn new(open: usize, unsettled: usize) -> Self {
+        Self { open, unsettled }
+    }
 }
 
 /// Any error of tenure, for callers that do not tell them apart.

@@ -86,8 +86,9 @@ impl From<WriteGuard> for Guard {
 
 /// Why a writer did not become a reader, and what it has instead. Dropping the error releases it.
 ///
-/// There is no fourth case: it has nothing, or writes, or reads.
+/// It has nothing, or writes, or reads.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DowngradeError<W = WriteGuard, R = Guard> {
     /// The hold is over: others may have written since.
     #[error(transparent)]
@@ -108,6 +109,26 @@ pub enum DowngradeError<W = WriteGuard, R = Guard> {
         /// Why it is uncertain.
         trouble: Box<Trouble>,
     },
+}
+
+impl<W, R> DowngradeError<W, R> {
+    /// The same error with guards of other types, each made of the one that it has and of `along`.
+    pub fn with_guards<A, X, Y>(
+        self,
+        along: A,
+        writing: impl FnOnce(W, A) -> X,
+        reading: impl FnOnce(R, A) -> Y,
+    ) -> DowngradeError<X, Y> {
+        match self {
+            Self::Lost(lost) => DowngradeError::Lost(lost),
+            Self::StillWriting { guard, trouble } => {
+                DowngradeError::StillWriting { guard: writing(guard, along), trouble }
+            }
+            Self::InDoubt { guard, trouble } => {
+                DowngradeError::InDoubt { guard: reading(guard, along), trouble }
+            }
+        }
+    }
 }
 
 impl<W, R> From<DowngradeError<W, R>> for AnyError {

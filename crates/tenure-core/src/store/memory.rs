@@ -25,9 +25,7 @@ use tenure_proto::{
 
 use crate::{
     Clock, Evictions, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
-    store::{
-        Capabilities, Finding, LeaseScope, Listing, Reasons, Renewal, Store, Weight, check_together,
-    },
+    store::{Capabilities, Finding, LeaseScope, Listing, Reasons, Renewal, Store, check_together},
 };
 
 const LIMITS: Limits = Limits {
@@ -409,13 +407,8 @@ impl Store for MemoryStore {
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
-        Ok(vec![Finding {
-            weight: Weight::Warning,
-            what: "reach".to_owned(),
-            found: "only this process shares these locks".to_owned(),
-            promise: Some("S1"),
-            cure: Some("open another store to share locks between processes".to_owned()),
-        }])
+        let cure = "open another store to share locks between processes";
+        Ok(vec![Finding::warning("reach", "only this process shares these locks", "S1", cure)])
     }
 
     #[cfg(unix)]

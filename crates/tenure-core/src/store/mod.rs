@@ -64,21 +64,28 @@
 //!     clause 1 says. A *detached* hold belongs to no process: no process's end frees it, wherever the
 //!     store notices deaths, and it ends by its lease, a release or an eviction.
 
-pub(crate) mod evictions;
-pub(crate) mod fault;
-pub(crate) mod hints;
-pub(crate) mod memory;
+mod evictions;
+mod fault;
+mod finding;
+mod hints;
+mod memory;
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+pub use evictions::{Eviction, Evictions};
+pub use fault::{Fault, FaultKind};
+pub use finding::{Finding, Weight};
+pub use hints::{HintBoard, Wakeups};
+pub use memory::{MemoryStore, Saved};
+pub use tenure_proto::Owner;
 use tenure_proto::{
-    Incarnation, Owner, Renewed, Token,
+    Incarnation, Renewed, Token,
     all::MOST,
     queue::{Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together},
 };
 
-use crate::{Evictions, Fault, FaultKind, LockName, Wakeups};
+use crate::LockName;
 
 /// What a store can do. The conformance suite holds it to every word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,6 +232,7 @@ pub struct Renewal {
 
 /// Some of the names in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Listing {
     /// Names with at least one contender, in order, each with who contends for it.
     pub names: Vec<(LockName, Snapshot)>,
@@ -232,30 +240,12 @@ pub struct Listing {
     pub more: bool,
 }
 
-/// How a fact about a store bears on what tenure promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
-    /// As it should be.
-    Good,
-    /// A promise holds less widely than it could.
-    Warning,
-    /// A promise does not hold.
-    Bad,
-}
-
-/// One fact that a look at the real store brought up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// How it bears on the promises.
-    pub weight: Weight,
-    /// What was looked at, in a word or two.
-    pub what: String,
-    /// What was found.
-    pub found: String,
-    /// Which promise it touches, `"S1"` to `"S9"`.
-    pub promise: Option<&'static str>,
-    /// What the user can do about it.
-    pub cure: Option<String>,
+impl Listing {
+    /// These names, and whether there were more than asked for.
+    #[must_use]
+    pub const fn new(names: Vec<(LockName, Snapshot)>, more: bool) -> Self {
+        Self { names, more }
+    }
 }
 
 /// A place that keeps leases: the contract is in the [module's documentation](self).

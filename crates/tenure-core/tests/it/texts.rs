@@ -7,10 +7,11 @@ use tenure_core::{
     LookError, Lost, LostReason, ReleaseError, ShutdownError, Token,
     error::{Place, TimedOut, Trouble},
     proto::queue::{Contender, Mode},
+    store::{Finding, Weight},
 };
 
 fn place() -> Place {
-    Place { name: LockName::new("a").unwrap(), store: "memory".to_owned() }
+    Place::new(LockName::new("a").unwrap(), "memory")
 }
 
 fn fault() -> Fault {
@@ -51,7 +52,7 @@ fn every_cause_is_said_once() {
 #[test]
 fn an_error_that_carries_a_fault_says_it_once() {
     let says = "lock \"a\" in memory: it cannot be reached: the network is unplugged; plug it in";
-    let trouble = || Box::new(Trouble { place: place(), fault: fault() });
+    let trouble = || Box::new(Trouble::new(place(), fault()));
     assert_eq!(chain(&trouble()), [says]);
     for error in [
         AnyError::from(AcquireError::Unreachable(trouble())),
@@ -84,16 +85,7 @@ fn a_loss_says_why_it_came() {
 
 #[test]
 fn a_wait_that_ended_says_who_is_in_the_way() {
-    let holder = Contender {
-        label: "pay/42".to_owned(),
-        token: None,
-        since: None,
-        left: None,
-        kind: None,
-        mode: Mode::Exclusive,
-        lingering: false,
-    };
-    let (nobody, somebody) = (None, Some(holder));
+    let (nobody, somebody) = (None, Some(Contender::new("pay/42", Mode::Exclusive)));
     let later = "wait longer or try again later";
     let itself = "see whether who waits holds it itself, or wait longer";
     let says = [
@@ -107,7 +99,9 @@ fn a_wait_that_ended_says_who_is_in_the_way() {
     ];
     for (holder, ahead, here, way, cure) in says {
         let waited = Duration::from_micros(1_500_900);
-        let timed_out = TimedOut { place: place(), waited, holder: holder.clone(), ahead, here };
+        let mut timed_out = TimedOut::new(place(), waited);
+        timed_out.holder.clone_from(holder);
+        (timed_out.ahead, timed_out.here) = (ahead, here);
         let says = format!("lock \"a\" in memory: not free within 1.5s{way}; {cure}");
         assert_eq!(timed_out.to_string(), says);
     }
@@ -118,17 +112,16 @@ fn what_was_left_is_counted() {
     let failures = vec![lost(LostReason::Taken).into(), lost(LostReason::MaxHold).into()];
     let [first, second] = [&failures[0], &failures[1]].map(ReleaseError::to_string);
     let says = format!("2 of 3 locks were not released as they should be; {first}; {second}");
-    assert_eq!(chain(&AllReleaseError { parts: 3, failures }), [says]);
-    let left = ShutdownError { open: 1, unsettled: 2 };
+    assert_eq!(chain(&AllReleaseError::new(3, failures)), [says]);
+    let left = ShutdownError::new(1, 2);
     let says = "1 holds or waits and 2 releases were left at shutdown; each ends with its lease";
     assert_eq!(left.to_string(), says);
 }
 
 #[test]
 fn an_error_can_be_asked_what_to_do_next() {
-    let trouble = |kind| Box::new(Trouble { place: place(), fault: Fault::new(kind, "a", "b") });
-    let waited = Duration::ZERO;
-    let busy = TimedOut { place: place(), waited, holder: None, ahead: 0, here: false };
+    let trouble = |kind| Box::new(Trouble::new(place(), Fault::new(kind, "a", "b")));
+    let busy = TimedOut::new(place(), Duration::ZERO);
     // Busy, lost, transient.
     let cases: Vec<(AnyError, [bool; 3])> = vec![
         (AcquireError::TimedOut(Box::new(busy)).into(), [true, false, true]),
@@ -151,4 +144,21 @@ fn an_error_can_be_asked_what_to_do_next() {
     }
     let away = AcquireError::Unreachable(trouble(FaultKind::Unreachable));
     assert_eq!(away.fault().map(Fault::kind), Some(FaultKind::Unreachable));
+}
+
+#[test]
+fn a_finding_has_a_promise_and_a_cure_where_it_is_not_good() {
+    let good = Finding::good("clock", "as ours");
+    assert_eq!((good.weight, good.promise, good.cure.as_deref()), (Weight::Good, None, None));
+    let failed = Finding::failed("reach", &fault()).touches("S9").of("memory");
+    assert_eq!(
+        (&*failed.what, failed.weight, failed.promise),
+        ("memory: reach", Weight::Bad, Some("S9"))
+    );
+    assert_eq!(failed.found, "it cannot be reached: the network is unplugged");
+    assert_eq!(failed.cure.as_deref(), Some("plug it in"));
+    let warning = Finding::warning("clock", "40 s away", "S2", "set it");
+    assert_eq!((warning.weight, warning.cure.as_deref()), (Weight::Warning, Some("set it")));
+    let bad = Finding::bad("clock", "40 s away", "S2", "set it");
+    assert_eq!((bad.weight, bad.promise), (Weight::Bad, Some("S2")));
 }

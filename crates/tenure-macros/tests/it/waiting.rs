@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure::{AnyError, Defaults, LockedError, MemoryStore, Tenure, clock::TokioClock, locked};
+use tenure::{
+    AnyError, Defaults, LockedError, Tenure, clock::TokioClock, locked, store::MemoryStore,
+};
 use tokio::time::{Instant, sleep};
 
 #[locked(name = "job", store = tenure)]

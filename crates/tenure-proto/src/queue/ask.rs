@@ -84,6 +84,7 @@ pub enum Answer {
 
 /// A holder, for people to see. It proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Contender {
     /// Who it is, by its own word; empty where it said nothing.
     pub label: String,
@@ -102,8 +103,26 @@ pub struct Contender {
     pub lingering: bool,
 }
 
+impl Contender {
+    /// A holder of whom no more is known; a store sets what else it can tell.
+    ///
+    /// ```
+    /// use tenure_proto::queue::{Contender, Mode};
+    ///
+    /// let mut holder = Contender::new("host/7", Mode::Shared);
+    /// holder.since = Some(1_700_000_000_000_000);
+    /// assert_eq!(holder.token, None);
+    /// ```
+    #[must_use]
+    pub fn new(label: impl Into<String>, mode: Mode) -> Self {
+        let (label, lingering) = (label.into(), false);
+        Self { label, token: None, since: None, left: None, kind: None, mode, lingering }
+    }
+}
+
 /// A waiter, for people to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Waiting {
     /// Who it is, by its own word; empty where it said nothing.
     pub label: String,
@@ -116,8 +135,17 @@ pub struct Waiting {
     pub mode: Mode,
 }
 
+impl Waiting {
+    /// A waiter of whom no more is known; a store sets what else it can tell.
+    #[must_use]
+    pub fn new(label: impl Into<String>, mode: Mode) -> Self {
+        Self { label: label.into(), since: None, kind: None, mode }
+    }
+}
+
 /// Who holds a name and who waits for it, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// Those who hold it.
     pub holders: Vec<Contender>,
@@ -126,6 +154,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// What a store found: those who hold the name, and those who wait for it, first the next.
+    #[must_use]
+    pub const fn new(holders: Vec<Contender>, waiters: Vec<Waiting>) -> Self {
+        Self { holders, waiters }
+    }
+
     /// Whether anybody has the name, also where it is only kept taken after a release.
     #[must_use]
     pub fn is_held(&self) -> bool {

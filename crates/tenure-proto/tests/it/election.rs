@@ -11,18 +11,19 @@ fn term(number: u64) -> Token {
 }
 
 fn holder(mode: Mode, lingering: bool, token: Option<Token>) -> Contender {
-    let label = "host:1".to_owned();
-    Contender { label, token, since: Some(7), left: None, kind: None, mode, lingering }
+    let mut holder = Contender::new("host:1", mode);
+    (holder.token, holder.since, holder.lingering) = (token, Some(7), lingering);
+    holder
 }
 
 fn led_by(holder: Contender) -> Option<Leader> {
-    leader(&Snapshot { holders: vec![holder], waiters: Vec::new() })
+    leader(&Snapshot::new(vec![holder], Vec::new()))
 }
 
 #[test]
 fn the_exclusive_holder_leads() {
-    let expected = Leader { label: "host:1".to_owned(), term: term(3), since: Some(7) };
-    assert_eq!(led_by(holder(Mode::Exclusive, false, Some(term(3)))), Some(expected));
+    let leader = led_by(holder(Mode::Exclusive, false, Some(term(3)))).expect("a leader");
+    assert_eq!((&*leader.label, leader.term, leader.since), ("host:1", term(3), Some(7)));
 }
 
 #[test]

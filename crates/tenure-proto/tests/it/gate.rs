@@ -11,16 +11,12 @@ use tenure_proto::{
 
 /// A gate that writers signed at these times.
 fn signed(times: &[u64]) -> Snapshot {
-    let writer = |time: &u64| Contender {
-        label: String::new(),
-        token: Token::from_time(*time),
-        since: None,
-        left: None,
-        kind: None,
-        mode: Mode::Shared,
-        lingering: false,
+    let writer = |time: &u64| {
+        let mut writer = Contender::new("", Mode::Shared);
+        writer.token = Token::from_time(*time);
+        writer
     };
-    Snapshot { holders: times.iter().map(writer).collect(), waiters: Vec::new() }
+    Snapshot::new(times.iter().map(writer).collect(), Vec::new())
 }
 
 #[test]

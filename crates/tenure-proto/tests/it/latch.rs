@@ -7,12 +7,13 @@ use tenure_proto::{
 };
 
 fn contender(label: &str, mode: Mode, lingering: bool) -> Contender {
-    let label = label.to_owned();
-    Contender { label, token: None, since: None, left: None, kind: None, mode, lingering }
+    let mut contender = Contender::new(label, mode);
+    contender.lingering = lingering;
+    contender
 }
 
 fn seen(holders: impl IntoIterator<Item = Contender>) -> Snapshot {
-    Snapshot { holders: holders.into_iter().collect(), waiters: Vec::new() }
+    Snapshot::new(holders.into_iter().collect(), Vec::new())
 }
 
 /// Programs of different versions meet at one latch, so this must never change.

@@ -252,16 +252,9 @@ fn what_is_available_is_what_fits() {
 
 #[test]
 fn a_name_that_is_only_kept_taken_is_held() {
-    let kept = Contender {
-        label: String::new(),
-        token: None,
-        since: None,
-        left: None,
-        kind: None,
-        mode: take(2, 3),
-        lingering: true,
-    };
-    let seen = Snapshot { holders: vec![kept], waiters: Vec::new() };
+    let mut kept = Contender::new("", take(2, 3));
+    kept.lingering = true;
+    let seen = Snapshot::new(vec![kept], Vec::new());
     assert!(seen.is_held());
     assert_eq!(seen.available(3), 1);
     assert!(!Snapshot::default().is_held());

@@ -237,9 +237,8 @@ fn readers_are_told_apart() {
         seen.holders[0].lingering = false;
         seen.holders.remove(0)
     };
-    let both = |first: u64, second: u64| Snapshot {
-        holders: vec![reader("host/1", first), reader("host/1", second)],
-        waiters: Vec::new(),
+    let both = |first: u64, second: u64| {
+        Snapshot::new(vec![reader("host/1", first), reader("host/1", second)], Vec::new())
     };
     assert_eq!(agreed(&[both(5, 6), both(5, 6), Snapshot::default()], 3), both(5, 6));
 }

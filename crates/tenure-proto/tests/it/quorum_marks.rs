@@ -15,16 +15,9 @@ const NOW: Option<Incarnation> = Some(Incarnation::from_bytes([1; 16]));
 const BEFORE: Option<Incarnation> = Some(Incarnation::from_bytes([2; 16]));
 
 pub(crate) fn marked(label: String, left: Duration) -> Snapshot {
-    let holder = Contender {
-        label,
-        token: None,
-        since: None,
-        left: Some(left),
-        kind: None,
-        mode: Mode::Exclusive,
-        lingering: true,
-    };
-    Snapshot { holders: vec![holder], waiters: Vec::new() }
+    let mut holder = Contender::new(label, Mode::Exclusive);
+    (holder.left, holder.lingering) = (Some(left), true);
+    Snapshot::new(vec![holder], Vec::new())
 }
 
 #[test]

@@ -144,7 +144,7 @@ async fn evict(world: &World, random: &mut Random) {
         return;
     }
     if world.latches().contains(name) {
-        stage.check.wiped(name, &Snapshot { holders, ..Snapshot::default() });
+        stage.check.wiped(name, &Snapshot::new(holders, Vec::new()));
     }
     stage.tally.count(Kind::Evicted);
     stage.check.evicted(name);

@@ -90,7 +90,7 @@ impl AllGuard {
         thread.wait_for(guard.release()).unwrap_or_else(|| {
             let parts = tokens.len();
             let of_parent = |(name, token)| of_parent(name, token).into();
-            Err(AllReleaseError { parts, failures: tokens.into_iter().map(of_parent).collect() })
+            Err(AllReleaseError::new(parts, tokens.into_iter().map(of_parent).collect()))
         })
     }
 

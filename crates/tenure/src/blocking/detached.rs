@@ -130,7 +130,7 @@ impl Tenure {
     /// What a forked child is told.
     fn forked<T>(&self, handle: &Handle) -> Result<T, HandleError> {
         let store = self.as_async().store().location();
-        let place = Place { name: handle.name().clone(), store };
+        let place = Place::new(handle.name().clone(), store);
         Err(HandleError::NoRoom(Box::new(AcquireError::ShutDown { place })))
     }
 }

@@ -90,7 +90,7 @@ impl Home {
             let fault = |place| {
                 let what = "this process was forked from the one that opened the store";
                 let fault = Fault::new(FaultKind::Unsupported, what, "open it again after `exec`");
-                LookError::Store(Box::new(Trouble { place, fault }))
+                LookError::Store(Box::new(Trouble::new(place, fault)))
             };
             Err(self.place().map_or_else(LookError::from, fault).into())
         })
@@ -98,7 +98,7 @@ impl Home {
 
     /// Which lock, in which store, for what a forked child is told.
     fn place(&self) -> Result<Place, NameError> {
-        Ok(Place { name: LockName::new(&self.name)?, store: self.tenure.store().location() })
+        Ok(Place::new(LockName::new(&self.name)?, self.tenure.store().location()))
     }
 }
 

@@ -60,7 +60,7 @@ impl Drop for Watch {
 
 /// What a forked child is told of a hold, which was never its own.
 pub(super) fn of_parent(name: LockName, token: Token) -> Lost {
-    let place = Place { name, store: "the parent process".to_owned() };
+    let place = Place::new(name, "the parent process");
     Lost::new(place, token, LostReason::Taken)
 }
 

@@ -42,14 +42,10 @@ impl WriteGuard {
         let downgraded = watch.thread.wait_for(crate::WriteGuard::from(guard).downgrade());
         match downgraded.unwrap_or_else(|| Err(of_parent(name, token).into())) {
             Ok(guard) => Ok(Guard::from_parts(guard, watch)),
-            Err(crate::DowngradeError::Lost(lost)) => Err(DowngradeError::Lost(lost)),
-            Err(crate::DowngradeError::StillWriting { guard, trouble }) => {
-                let guard = Self(Guard::from_parts(guard.into(), watch));
-                Err(DowngradeError::StillWriting { guard, trouble })
-            }
-            Err(crate::DowngradeError::InDoubt { guard, trouble }) => {
-                let guard = Guard::from_parts(guard, watch);
-                Err(DowngradeError::InDoubt { guard, trouble })
+            Err(error) => {
+                let writing =
+                    |guard: crate::WriteGuard, watch| Self(Guard::from_parts(guard.into(), watch));
+                Err(error.with_guards(watch, writing, Guard::from_parts))
             }
         }
     }

@@ -46,7 +46,7 @@ pub(super) fn grace(text: &str) -> Result<Duration, Wrong> {
     Grace::new(length(text)?).map(Grace::get).map_err(out_of_range)
 }
 
-fn out_of_range(OutOfRange { what, given, least, most }: OutOfRange) -> Wrong {
+fn out_of_range(OutOfRange { what, given, least, most, .. }: OutOfRange) -> Wrong {
     let [given, least, most] = [given, least, most].map(format_duration);
     Wrong::new(
         format!("a {what} of {given} is out of range"),

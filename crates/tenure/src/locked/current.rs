@@ -83,8 +83,7 @@ impl Current {
         match self.hold.upgrade() {
             Some(hold) => hold.check(),
             None => {
-                let place =
-                    Place { name: self.name.clone(), store: self.tenure.store().location() };
+                let place = Place::new(self.name.clone(), self.tenure.store().location());
                 Err(Lost::new(place, self.token, LostReason::Taken))
             }
         }

@@ -227,7 +227,7 @@ impl Plan {
         match LockName::new(&self.name) {
             Ok(name) => {
                 let fault = Fault::new(FaultKind::Misconfigured, what, cure);
-                let trouble = Trouble { place: Place { name, store }, fault };
+                let trouble = Trouble::new(Place::new(name, store), fault);
                 AcquireError::Misconfigured(Box::new(trouble))
             }
             Err(error) => error.into(),

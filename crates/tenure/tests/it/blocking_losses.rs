@@ -6,8 +6,10 @@ use std::{
 };
 
 use tenure::{
-    LockName, LostReason, MemoryStore, ReleaseError, Store, SystemClock,
+    LockName, LostReason, ReleaseError,
     blocking::{DowngradeError, Guard, Tenure, scope},
+    clock::SystemClock,
+    store::{MemoryStore, Store},
 };
 use tenure_testkit::{
     Random,

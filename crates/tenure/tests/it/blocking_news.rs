@@ -12,8 +12,10 @@ use std::{
 };
 
 use tenure::{
-    AcquireError, Fault, FaultKind, Leader, LookError, MemoryStore, Store,
+    AcquireError, Fault, FaultKind, LookError,
     blocking::{Guard, Tenure, scope},
+    look::Leader,
+    store::{MemoryStore, Store},
 };
 use tenure_testkit::fault::Faults;
 

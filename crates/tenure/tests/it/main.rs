@@ -14,6 +14,8 @@ mod counter;
 mod dead;
 mod debug;
 mod docs;
+mod front_page;
+mod growth;
 mod messages;
 mod names;
 mod paused;

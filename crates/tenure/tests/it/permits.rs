@@ -11,7 +11,10 @@ use std::{
 };
 
 use nix::sys::signal::Signal;
-use tenure::{Clock, Guard, SystemClock};
+use tenure::{
+    Guard,
+    clock::{Clock, SystemClock},
+};
 use tenure_testkit::Random;
 
 use crate::{

@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use tenure::{AcquireError, AnyError, LostReason, MemoryStore, Tenure, TokioClock};
+use tenure::{AcquireError, AnyError, LostReason, Tenure, clock::TokioClock, store::MemoryStore};
 use tenure_testkit::{
     Random,
     fault::{Faults, Tally, Unreliable},

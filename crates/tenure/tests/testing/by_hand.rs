@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use tenure::{AnyError, ManualClock, MemoryStore, Tenure};
+use tenure::{AnyError, Tenure, clock::ManualClock, store::MemoryStore};
 
 #[tokio::test]
 async fn nothing_is_written_after_a_long_pause() -> Result<(), AnyError> {

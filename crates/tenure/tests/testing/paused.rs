@@ -1,6 +1,10 @@
 use std::{sync::Arc, time::Duration};
 
-use tenure::{AcquireError, AnyError, LostReason, MemoryStore, Store, Tenure, TokioClock};
+use tenure::{
+    AcquireError, AnyError, LostReason, Tenure,
+    clock::TokioClock,
+    store::{MemoryStore, Store},
+};
 
 /// Everything on the clock of the test's own runtime.
 fn in_paused_time() -> (Tenure, MemoryStore) {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use tenure::{AnyError, MemoryStore, Tenure};
+use tenure::{AnyError, Tenure, store::MemoryStore};
 
 #[tokio::test]
 async fn an_order_is_paid_by_one_process_at_a_time() -> Result<(), AnyError> {

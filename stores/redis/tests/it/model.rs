@@ -182,8 +182,7 @@ impl Both<'_> {
             84..87 => {
                 let rules = self.rules(|rules, at| rules.evict(at).0.holders);
                 let store = store.evict(&name).await;
-                let shown =
-                    |holders| shown(&Snapshot { holders, waiters: Vec::new() }).0.join(", ");
+                let shown = |holders| shown(&Snapshot::new(holders, Vec::new())).0.join(", ");
                 self.both(Ok(shown(rules)), store.map(shown).map_err(said));
             }
             87..93 => {

@@ -1,6 +1,6 @@
 //! Waking up at a deadline, also when the machine was suspended before it.
 
-use tenure::proto::Timestamp;
+use tenure::clock::Timestamp;
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::Alarm;
@@ -17,7 +17,7 @@ mod linux {
         Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
         timerfd_settime,
     };
-    use tenure::{Clock, SystemClock};
+    use tenure::clock::{Clock, SystemClock};
     use tokio::net::unix::pipe;
 
     use super::Timestamp;
@@ -74,7 +74,7 @@ mod linux {
 mod other {
     use std::io;
 
-    use tenure::{Clock, SystemClock};
+    use tenure::clock::{Clock, SystemClock};
 
     use super::Timestamp;
 
@@ -97,10 +97,10 @@ mod other {
 mod tests {
     use std::time::Duration;
 
-    use tenure::{Clock, SystemClock};
+    use tenure::clock::{Clock, SystemClock};
 
     use super::Alarm;
-    use tenure::proto::Timestamp;
+    use tenure::clock::Timestamp;
 
     #[tokio::test]
     async fn it_rings_when_it_is_time_and_again_when_it_is_set_again() {

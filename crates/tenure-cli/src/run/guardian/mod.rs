@@ -26,7 +26,7 @@ use std::{
 };
 
 use nix::sys::signal::{SigSet, Signal};
-use tenure::{Clock, SystemClock, proto::Timestamp};
+use tenure::clock::{Clock, SystemClock, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::{

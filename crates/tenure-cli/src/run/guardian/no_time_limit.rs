@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tenure::proto::Timestamp;
+use tenure::clock::Timestamp;
 
 #[derive(Debug)]
 pub(super) struct TimeLimit;

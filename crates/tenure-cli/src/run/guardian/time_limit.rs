@@ -9,7 +9,7 @@ use nix::{
     },
     time::ClockId,
 };
-use tenure::proto::Timestamp;
+use tenure::clock::Timestamp;
 
 /// A stopped process does nothing at its deadline, but SIGKILL reaches it, and its standby sees its
 /// end. The timer counts suspension, as leases do.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure::proto::Timestamp;
+use tenure::clock::Timestamp;
 
 use crate::run::ending::{Cause, How, Terms};
 

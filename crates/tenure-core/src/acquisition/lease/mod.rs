@@ -292,14 +292,11 @@ impl PassedOn for Lease {
             return None;
         }
         let held = u64::try_from(now.since(state.held_since).as_micros()).unwrap_or(u64::MAX);
-        Some(Contender {
-            label: state.label.to_string(),
-            token: Some(state.token),
-            since: Some(self.context.clock.wall().saturating_sub(held)),
-            left: Some(state.hold.deadline().since(now)),
-            kind: Some(self.kind),
-            mode: state.mode,
-            lingering: false,
-        })
+        let mut contender = Contender::new(&*state.label, state.mode);
+        contender.token = Some(state.token);
+        contender.since = Some(self.context.clock.wall().saturating_sub(held));
+        contender.left = Some(state.hold.deadline().since(now));
+        contender.kind = Some(self.kind);
+        Some(contender)
     }
 }

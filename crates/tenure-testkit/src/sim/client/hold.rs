@@ -86,6 +86,7 @@ async fn downgrade(
             stage.check.told(hold, tell(post, &lost));
             return None;
         }
+        Some(Err(other)) => unreachable!("the simulation knows no such end: {other}"),
     };
     let guard = Arc::new(guard);
     stage.check.goes_on(hold, &guard, mode).await;

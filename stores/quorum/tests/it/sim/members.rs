@@ -290,10 +290,10 @@ impl Keeper for Members {
                 !self.late_calls || !state.gone.contains(&(name.clone(), owner, *token))
             });
             held.extend(told.iter().map(|token| (name.clone(), owner, *token)));
-            seen.holders.extend(told.iter().map(|token| Contender {
-                token: Some(*token),
-                left: Some(end.since(now)),
-                ..leases[0].holder.clone()
+            seen.holders.extend(told.iter().map(|token| {
+                let mut holder = leases[0].holder.clone();
+                (holder.token, holder.left) = (Some(*token), Some(end.since(now)));
+                holder
             }));
         }
         let before = std::mem::take(&mut state.held);

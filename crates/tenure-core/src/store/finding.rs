@@ -1,0 +1,90 @@
+//! What a look at the real store brings up.
+
+use crate::Fault;
+
+/// How a fact about a store bears on what tenure promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// As it should be.
+    Good,
+    /// A promise holds less widely than it could.
+    Warning,
+    /// A promise does not hold.
+    Bad,
+}
+
+/// One fact that a look at the real store brought up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// How it bears on the promises.
+    pub weight: Weight,
+    /// What was looked at, in a word or two.
+    pub what: String,
+    /// What was found.
+    pub found: String,
+    /// Which promise it touches, `"S1"` to `"S9"`.
+    pub promise: Option<&'static str>,
+    /// What the user can do about it.
+    pub cure: Option<String>,
+}
+
+impl Finding {
+    /// All is well with `what`.
+    #[must_use]
+    pub fn good(what: impl Into<String>, found: impl Into<String>) -> Self {
+        let (what, found) = (what.into(), found.into());
+        Self { weight: Weight::Good, what, found, promise: None, cure: None }
+    }
+
+    /// A promise holds less widely than it could, and what the user can do.
+    ///
+    /// ```
+    /// use tenure_core::store::Finding;
+    ///
+    /// let finding = Finding::warning("clock", "40 s away from ours", "S2", "set both by NTP");
+    /// assert_eq!(finding.promise, Some("S2"));
+    /// ```
+    #[must_use]
+    pub fn warning(
+        what: impl Into<String>,
+        found: impl Into<String>,
+        promise: &'static str,
+        cure: impl Into<String>,
+    ) -> Self {
+        let (promise, cure) = (Some(promise), Some(cure.into()));
+        Self { weight: Weight::Warning, promise, cure, ..Self::good(what, found) }
+    }
+
+    /// A promise does not hold, and what the user can do.
+    #[must_use]
+    pub fn bad(
+        what: impl Into<String>,
+        found: impl Into<String>,
+        promise: &'static str,
+        cure: impl Into<String>,
+    ) -> Self {
+        Self { weight: Weight::Bad, ..Self::warning(what, found, promise, cure) }
+    }
+
+    /// What could not be done, by its fault, and what the user can do. Of no promise unless it is said.
+    #[must_use]
+    pub fn failed(what: impl Into<String>, fault: &Fault) -> Self {
+        let cure = Some(fault.cure().to_owned());
+        Self { weight: Weight::Bad, cure, ..Self::good(what, fault.what_and_why()) }
+    }
+
+    /// The same, with the promise that it touches.
+    #[must_use]
+    pub const fn touches(mut self, promise: &'static str) -> Self {
+        self.promise = Some(promise);
+        self
+    }
+
+    /// The same of one part of a store that has several: `what` begins with it.
+    #[must_use]
+    pub fn of(mut self, part: &str) -> Self {
+        self.what = format!("{part}: {}", self.what);
+        self
+    }
+}
