@@ -5,12 +5,21 @@ use std::{
     future::{Future, poll_fn},
     io,
     pin::pin,
-    sync::OnceLock,
+    process,
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 use tokio::runtime::{Builder, Handle};
 
-static OWN: OnceLock<Handle> = OnceLock::new();
+static OWN: OnceLock<Own> = OnceLock::new();
+/// A forked child has the one above, and neither its thread nor a right to the sockets of its parent.
+static OF_CHILD: Mutex<Option<Own>> = Mutex::new(None);
+
+/// The runtime of tenure's own thread, and the process that has it.
+struct Own {
+    handle: Handle,
+    process: u32,
+}
 
 /// Runs `engine` on tenure's own thread until it ends.
 pub(crate) fn spawn(engine: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
@@ -24,7 +33,9 @@ pub(crate) fn spawn(engine: impl Future<Output = ()> + Send + 'static) -> io::Re
 /// runtime, or in that of tenure's own thread if the caller has none. Each call to a store that a lock
 /// makes is done in this way; only who calls a store directly needs it.
 ///
-/// A runtime of the caller has to have timers, and for stores on servers I/O: `enable_all`.
+/// A runtime of the caller has to have timers, and for stores on servers I/O: `enable_all`. It has to be
+/// driven, too: a thread that is inside a runtime and blocks in another executor waits for ever, as nobody
+/// keeps its time. Callers that block use `tenure::blocking`.
 ///
 /// # Cancel safety
 /// That of `work`.
@@ -37,28 +48,46 @@ pub(crate) fn spawn(engine: impl Future<Output = ()> + Send + 'static) -> io::Re
 /// futures_executor::block_on(tenure_core::within_runtime(waits));
 /// ```
 pub async fn within_runtime<W: Future>(work: W) -> W::Output {
-    let own = if Handle::try_current().is_ok() { None } else { own().ok() };
-    let mut work = pin!(work);
+    let (mut work, mut own) = (pin!(work), None);
     poll_fn(|context| {
-        let _entered = own.map(Handle::enter);
+        // It may be polled elsewhere than before.
+        if Handle::try_current().is_err() && own.is_none() {
+            own = self::own().ok();
+        }
+        let _entered = own.as_ref().map(Handle::enter);
         work.as_mut().poll(context)
     })
     .await
 }
 
-fn own() -> io::Result<&'static Handle> {
-    match OWN.get() {
-        Some(handle) => Ok(handle),
-        None => start(),
+fn own() -> io::Result<Handle> {
+    let own = match OWN.get() {
+        Some(own) => own,
+        // If two come here at once, the thread of the one that loses stays idle for ever.
+        None => OWN.get_or_init({
+            let own = start()?;
+            || own
+        }),
+    };
+    if own.process == process::id() {
+        return Ok(own.handle.clone());
     }
+    let mut own = OF_CHILD.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(own) = own.as_ref().filter(|own| own.process == process::id()) {
+        return Ok(own.handle.clone());
+    }
+    let new = start()?;
+    let handle = new.handle.clone();
+    // What is dropped of its parent's the child would take from that.
+    std::mem::forget(own.replace(new));
+    Ok(handle)
 }
 
-fn start() -> io::Result<&'static Handle> {
+fn start() -> io::Result<Own> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let handle = runtime.handle().clone();
     std::thread::Builder::new()
         .name("tenure-engine".to_owned())
         .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
-    // If two came here at once, the thread of the one that lost stays idle for ever.
-    Ok(OWN.get_or_init(|| handle))
+    Ok(Own { handle, process: process::id() })
 }

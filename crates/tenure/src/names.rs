@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tenure_core::{Fault, LockName};
+use tenure_core::{Fault, LockName, within_runtime};
 
 use crate::{OpenError, spelling::mistake, stores::known, url::shown};
 
@@ -40,8 +40,8 @@ pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>,
     }
     let failed = |fault| OpenError::Store { url: shown(url), fault };
     match url.split_once(':') {
-        Some(("quorum", list)) => of_quorum(list, prefix).await.map_err(failed),
-        _ => match of_one(url, prefix).await {
+        Some(("quorum", list)) => within_runtime(of_quorum(list, prefix)).await.map_err(failed),
+        _ => match within_runtime(of_one(url, prefix)).await {
             Some(names) => names.map_err(failed),
             None => {
                 let scheme = url.split(':').next().unwrap_or_default().to_owned();
@@ -52,6 +52,7 @@ pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>,
 }
 
 /// Those of one store; nothing if this build has no such store.
+#[cfg_attr(not(any(feature = "embedded", feature = "redis")), allow(unused_variables))]
 async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fault>> {
     match url.split_once(':').unwrap_or((url, "")) {
         ("memory", _) => Some(Ok(BTreeSet::new())),

@@ -52,15 +52,7 @@ pub(crate) fn examine_embedded(dir: &str) -> Result<Examination, Fault> {
 /// The embedded store has no place of its own here.
 #[cfg(feature = "embedded")]
 fn nowhere(fault: &Fault) -> Examination {
-    use tenure_core::store::{Finding, Weight};
-
-    let finding = Finding {
-        weight: Weight::Bad,
-        what: "place".to_owned(),
-        found: fault.what_and_why(),
-        promise: None,
-        cure: Some(fault.cure().to_owned()),
-    };
+    let finding = tenure_core::store::Finding::failed("place", fault);
     let location = "file: in its default place".to_owned();
     Examination { kind: "file", location, findings: vec![finding] }
 }

@@ -38,6 +38,8 @@ _tenure_names() {
         skip=${value%"${value##*:}"}
     fi
     while IFS= read -r name; do
+        # Where there is none, one empty line is read.
+        if [[ -z $name ]]; then continue; fi
         case $quote in
             \") if [[ $name == *[\"\$\`\\\!]* ]]; then continue; fi ;;
             \') if [[ $name == *\'* ]]; then continue; fi ;;

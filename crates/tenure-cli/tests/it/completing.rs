@@ -127,6 +127,9 @@ fn a_shell_completes_names_of_locks_however_they_are_written() {
             ("break deploy:shop:\t", "break deploy:shop:eu"),
             ("show --exit-code 'qu\t", "show --exit-code queue"),
             ("run a\t", "run a b$c"),
+            // Nothing is taken from what nobody has.
+            ("show none\t", "show none"),
+            ("run --all x,none\t", "run --all x,none"),
             ("run --all x,deploy:s\t", "run --all x,deploy:shop:eu"),
             ("show --store ou\tqu\t", "show --store ours queue"),
             ("show --store=ou\t", "show --store=ours"),

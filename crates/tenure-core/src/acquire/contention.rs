@@ -8,7 +8,6 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::failing::Failing;
 use crate::{
     AcquireError, Fault, FaultKind, LockName, Store,
     acquisition::{
@@ -45,7 +44,8 @@ pub(crate) struct Contention<'a> {
     head: Option<Head<Lease>>,
     acquisition: Option<Box<Acquisition>>,
     backoff: Backoff,
-    failing: Option<Failing>,
+    /// Since when asks fail, and why the last one did.
+    failing: Option<(Timestamp, Fault)>,
     seen: Busy,
     contended: bool,
 }
@@ -210,40 +210,46 @@ impl<'a> Contention<'a> {
         {
             acquisition.had_no_effect();
         }
-        let first = self.failing.is_none();
-        let failing = match self.failing.take() {
-            Some(failing) => failing.again(fault),
-            None => Failing::new(sent, fault),
-        };
+        let before = self.failing.take().map(|(since, _)| since);
+        let since = before.unwrap_or(sent);
         let patience = self.settings.terms.ttl.get();
-        let over = tries || received.since(failing.since) >= patience || received >= self.give_up;
-        if over || !failing.last().is_passing() {
+        let over = tries || received.since(since) >= patience || received >= self.give_up;
+        if over || !fault.is_passing() {
             if let Some(acquisition) = &mut self.acquisition
                 && !kept(Rule::DoubtfulGrantTakenBack)
             {
                 acquisition.forget();
             }
-            return Err(self.failed(&failing));
+            return Err(self.failed(fault));
         }
-        if first && let Some(on_away) = &self.settings.on_away {
-            on_away(failing.last());
+        if before.is_none()
+            && let Some(on_away) = &self.settings.on_away
+        {
+            on_away(&fault);
         }
-        self.failing = Some(failing);
+        self.failing = Some((since, fault));
         let gap = self.backoff.next(self.context.entropy.jitter());
         Ok(Step::AskAgain { at: received.saturating_add(gap) })
     }
 
-    /// The wait is over. If the last asks failed, what became of them is what is said: the lock may be
-    /// ours all the same.
-    fn gave_up(&self) -> Result<Outcome, AcquireError> {
-        match &self.failing {
-            Some(failing) => Err(self.failed(failing)),
+    /// The wait is over. If the last asks failed, or one before was never answered, the lock may be ours all
+    /// the same, so that is what is said.
+    fn gave_up(&mut self) -> Result<Outcome, AcquireError> {
+        match self.failing.take() {
+            Some((_, fault)) => Err(self.failed(fault)),
+            None if self.is_in_doubt() => Err(self.failed(unanswered())),
             None => Ok(Outcome::Busy(self.seen.clone())),
         }
     }
 
-    fn failed(&self, failing: &Failing) -> AcquireError {
-        let error = AcquireError::store(self.context.place(self.name), failing.verdict());
+    /// Whether a call may have had an effect: also one of the task that was here before.
+    fn is_in_doubt(&self) -> bool {
+        self.acquisition.as_ref().is_some_and(|acquisition| acquisition.is_in_doubt())
+    }
+
+    fn failed(&self, fault: Fault) -> AcquireError {
+        let fault = if self.is_in_doubt() { fault.in_doubt() } else { fault };
+        let error = AcquireError::store(self.context.place(self.name), fault);
         self.context.observer.failed(self.name, &error);
         error
     }

@@ -1,7 +1,6 @@
 //! Acquiring: first among the tasks of this process, then at the store.
 
 mod contention;
-mod failing;
 pub(crate) mod together;
 
 use std::sync::Arc;

@@ -131,6 +131,11 @@ impl Acquisition {
         self.stage = self.before_call;
     }
 
+    /// Whether a call may have had an effect that nobody knows of.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.stage == Stage::Unknown
+    }
+
     /// Forgets what may be there: it is not this process's to take back, or a test is to notice.
     pub(crate) fn forget(&mut self) {
         self.stage = Stage::Idle;

@@ -137,6 +137,18 @@ pub enum AcquireError {
 }
 
 impl AcquireError {
+    /// The same, after a call that may have had an effect if `doubted`: then it is not certain that nothing
+    /// was acquired.
+    pub(crate) fn after(self, doubted: bool) -> Self {
+        match self {
+            Self::Unreachable(trouble) if doubted => {
+                let Trouble { place, fault } = *trouble;
+                Self::store(place, fault.in_doubt())
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn store(place: Place, fault: Fault) -> Self {
         let kind = fault.kind();
         let trouble = Box::new(Trouble { place, fault });

@@ -26,6 +26,11 @@ where
     T: Send,
     F: Future<Output = Result<T, Fault>> + Send,
 {
+    if context.forked() {
+        let what = "this process was forked from the one that opened the store";
+        let fault = Fault::new(FaultKind::Unsupported, what, "open it anew in this process");
+        return Err(LookError::store(context.place(name), fault));
+    }
     let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_secs(1));
     loop {
         let now = context.now();

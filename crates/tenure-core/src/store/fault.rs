@@ -48,6 +48,16 @@ impl Fault {
         )
     }
 
+    /// The same, of a call before which there was one that may have had an effect.
+    pub(crate) fn in_doubt(self) -> Self {
+        if self.kind == FaultKind::InDoubt {
+            return self;
+        }
+        let what = self.what_and_why();
+        let what = format!("{what}, and no answer came before, so the lock may have been acquired");
+        Self::new(FaultKind::InDoubt, what, self.cure)
+    }
+
     /// The same with the error that caused it.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {

@@ -170,6 +170,38 @@ async fn a_store_that_fails_until_the_wait_is_over_is_what_the_caller_hears_of()
 }
 
 #[tokio::test]
+async fn what_one_task_left_in_doubt_is_in_doubt_for_the_next_one() {
+    let (tenure, store, _, clock) = two_processes();
+    store.lose_next_answer();
+    let ask = |wait| {
+        let asking = tenure.mutex("a").ttl(TTL).wait(wait).lock().into_future();
+        tokio::spawn(async { asking.await.unwrap_err() })
+    };
+    let (first, second) = (ask(STEP * 3), ask(STEP * 6));
+    settle().await;
+    store.refuse_asks(true);
+    assert!(ends_within(STEP * 4, &first, &clock).await);
+    assert!(ends_within(STEP * 4, &second, &clock).await);
+    for asking in [first, second] {
+        let error = asking.await.unwrap();
+        assert!(matches!(error, AcquireError::InDoubt(_)), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn several_locks_of_which_the_answer_got_lost_are_in_doubt() {
+    let (tenure, store, _, clock) = two_processes();
+    store.lose_next_answer();
+    let asking = tenure.all(["a", "b"]).ttl(TTL).wait(STEP * 6).lock().into_future();
+    let asking = tokio::spawn(async { asking.await.map(drop).unwrap_err() });
+    store.refuse_asks(true);
+    assert!(ends_within(STEP * 8, &asking, &clock).await);
+    let error = asking.await.unwrap();
+    assert_eq!(store.asks()[1], 1, "they were not asked for together");
+    assert!(matches!(error, AcquireError::InDoubt(_)), "{error:?}");
+}
+
+#[tokio::test]
 async fn a_turn_at_the_store_lets_the_lease_go_by_one_call() {
     let (tenure, store, other, clock) = two_processes();
     let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();

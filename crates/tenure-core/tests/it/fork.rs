@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant};
 
 use fork::{Fork, waitpid_nohang};
+use futures_executor::block_on;
 use futures_util::FutureExt;
 use tenure_core::{
-    AcquireError, DowngradeError, Entropy, HandleError, LostReason, OsEntropy, ReleaseError, Store,
-    proto::queue::Mode,
+    AcquireError, DowngradeError, Entropy, FaultKind, HandleError, LookError, LostReason,
+    OsEntropy, ReleaseError, Store, proto::queue::Mode, within_runtime,
 };
+use tokio::time::sleep;
 
 use crate::on_manual_clock;
 
@@ -57,6 +59,31 @@ fn a_forked_child_has_no_hold_and_acquires_none() {
         ])
     });
     assert_eq!(found, 0b1_1111, "{found:#b}");
+}
+
+#[test]
+fn a_forked_child_has_a_thread_of_its_own_for_callers_without_a_runtime() {
+    let waits = || block_on(within_runtime(async { sleep(Duration::from_millis(1)).await }));
+    waits();
+    let found = of_a_child(|| {
+        waits();
+        1
+    });
+    assert_eq!(found, 1);
+}
+
+#[test]
+fn a_forked_child_looks_at_nothing_by_the_connections_of_its_parent() {
+    let (tenure, _engine, _store, _) = on_manual_clock();
+    let look = || tenure.mutex("a").look().now_or_never();
+    assert!(matches!(look(), Some(Ok(_))));
+    let found = of_a_child(|| {
+        let unsupported = |error: &LookError| {
+            error.fault().is_some_and(|fault| fault.kind() == FaultKind::Unsupported)
+        };
+        bits(&[look().and_then(Result::err).as_ref().is_some_and(unsupported)])
+    });
+    assert_eq!(found, 1);
 }
 
 #[test]

@@ -16,7 +16,11 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::{group::groups, guard::AllGuard, part::Part};
+use super::{
+    group::{Asked, groups},
+    guard::AllGuard,
+    part::Part,
+};
 use crate::{
     AcquireError, Busy, Fault, LockName,
     acquisition::guard::Guard,
@@ -121,22 +125,22 @@ async fn lock_once(
     parts: &[Part],
     rest: impl Fn() -> Option<Duration>,
 ) -> Result<Option<AllGuard>, AcquireError> {
-    let mut held = Held::default();
+    let (mut held, mut doubted) = (Held::default(), false);
     for group in groups(parts) {
         match first(group.lock_together(rest()), held.lost()).await {
-            Either::One(Ok(Some(guards))) => {
+            Either::One(Ok(Asked::Held(guards))) => {
                 held.0.extend(guards);
                 continue;
             }
-            Either::One(Ok(None)) => {}
-            Either::One(Err(error)) => return Err(error),
+            Either::One(Ok(Asked::Apart { doubted: may })) => doubted |= may,
+            Either::One(Err(error)) => return Err(error.after(doubted)),
             Either::Other(_) => return Ok(None),
         }
         for part in group.parts {
             let settings = Settings { wait: rest(), ..part.settings.clone() };
             let lock = part.target.clone().lock_with(settings);
             match first(lock, held.lost()).await {
-                Either::One(guard) => held.0.push(guard?),
+                Either::One(guard) => held.0.push(guard.map_err(|error| error.after(doubted))?),
                 Either::Other(_) => return Ok(None),
             }
         }

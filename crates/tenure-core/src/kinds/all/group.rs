@@ -6,7 +6,7 @@ use tenure_proto::Timestamp;
 
 use super::part::Part;
 use crate::{
-    AcquireError, Busy, Fault,
+    AcquireError, Busy, Fault, FaultKind,
     acquire::timed_out,
     acquire::together::{Joint, Wanted, try_together},
     acquisition::guard::Guard,
@@ -17,6 +17,16 @@ use crate::{
 pub(super) struct Group<'a> {
     pub(super) parts: &'a [Part],
     first: &'a Part,
+}
+
+/// What came of asking for all of them at once.
+pub(super) enum Asked {
+    Held(Vec<Guard>),
+    /// They are to be asked for one by one. `doubted` if the store may have granted all of them, which is
+    /// being taken back.
+    Apart {
+        doubted: bool,
+    },
 }
 
 /// All of them, in the order.
@@ -63,19 +73,22 @@ impl Group<'_> {
     pub(super) async fn lock_together(
         &self,
         wait: Option<Duration>,
-    ) -> Result<Option<Vec<Guard>>, AcquireError> {
+    ) -> Result<Asked, AcquireError> {
         let asked = self.context().now();
         // Without a wait, an answer is waited for as it is for a try.
         let tries = wait.is_some_and(|wait| wait.is_zero());
         let wait = wait.filter(|_| !tries);
         let give_up = wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
         let busy = match self.together(give_up).await? {
-            Joint::Held(guards) => return Ok(Some(guards)),
+            Joint::Held(guards) => return Ok(Asked::Held(guards)),
             Joint::Failed(fault) if tries || self.context().now() >= give_up => {
                 return Err(self.failed(fault));
             }
             // Who asks for the first alone rides out what passes, and can say which one fails.
-            Joint::Failed(_) | Joint::Apart => return Ok(None),
+            Joint::Failed(fault) => {
+                return Ok(Asked::Apart { doubted: fault.kind() == FaultKind::InDoubt });
+            }
+            Joint::Apart => return Ok(Asked::Apart { doubted: false }),
             Joint::Busy(index, holder, ahead) => {
                 Busy { name: self.part(index).name.clone(), holder, ahead, here: false }
             }
@@ -86,7 +99,7 @@ impl Group<'_> {
             }
         };
         if !tries {
-            return Ok(None);
+            return Ok(Asked::Apart { doubted: false });
         }
         Err(timed_out(self.context(), asked, busy))
     }
