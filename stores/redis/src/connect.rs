@@ -63,8 +63,12 @@ async fn greet(
     }
     let told = connection.send(&hello).await.map_err(|error| match error.detail() {
         Some(detail) if detail.starts_with("unknown command") => Failure::TooOld,
-        _ => error,
+        _ => error.without(options.password.as_ref().map_or("", |password| &password.0)),
     })?;
+    // Whoever only repeats what it hears is no server.
+    if !speaks_as_asked(&told) {
+        return Err(Failure::Nonsense);
+    }
     let how = if options.password.is_some() { "by its password" } else { "without a password" };
     journal.done(format!("{} takes user {user:?} {how}", server(&told)));
     if options.database != 0 {
@@ -73,6 +77,12 @@ async fn greet(
         journal.done(format!("number {}", options.database));
     }
     Ok(connection)
+}
+
+/// Whether it is the answer to HELLO 3.
+fn speaks_as_asked(told: &Value) -> bool {
+    let Value::Map(pairs) = told else { return false };
+    pairs.iter().any(|(key, is)| text(key).as_deref() == Some("proto") && *is == Value::Int(3))
 }
 
 /// What a server says that it is.

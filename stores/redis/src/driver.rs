@@ -24,6 +24,8 @@ use crate::{
 
 /// How much is read at a time.
 const READ: usize = 16 * 1024;
+/// No reply of ours comes near it: whoever sends more is no server of locks.
+const LONGEST_REPLY: usize = 64 * 1024 * 1024;
 /// A buffer that has grown beyond this is not kept.
 const KEPT: usize = 256 * 1024;
 /// How often in the time for an answer it is looked whether one came.
@@ -87,6 +89,9 @@ impl Driver {
     fn read(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
         loop {
             if self.filled == self.read.len() {
+                if self.filled >= LONGEST_REPLY {
+                    return Poll::Ready(Failure::Nonsense);
+                }
                 self.read.resize(self.filled * 2, 0);
             }
             let mut buffer = ReadBuf::new(&mut self.read[self.filled..]);

@@ -26,6 +26,17 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// The same without what the server may repeat of a secret that it was told.
+    pub(crate) fn without(self, secret: &str) -> Self {
+        match self {
+            Self::Server(error) if !secret.is_empty() && error.to_string().contains(secret) => {
+                let text = error.to_string().replace(secret, "***");
+                Self::Server(Box::new(ServerError::new(text)))
+            }
+            other => other,
+        }
+    }
+
     /// The word by which the server says what is wrong.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {

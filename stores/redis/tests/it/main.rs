@@ -21,6 +21,7 @@ mod scenes;
 mod senseless;
 mod server_faults;
 mod sick;
+mod strangers;
 mod support;
 mod take_over;
 #[cfg(feature = "tls")]
