@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use tenure_core::{Fault, MemoryStore, Store, TenureBuilder, within_runtime};
+use tenure_core::{AnyError, Fault, MemoryStore, Store, TenureBuilder, within_runtime};
 
 use crate::{
     Examination,
@@ -18,7 +18,7 @@ use crate::{
 pub struct Tenure(tenure_core::Tenure);
 
 /// Why a store was not opened.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// No store goes by this scheme.
@@ -52,6 +52,23 @@ pub enum OpenError {
     #[cfg(feature = "config")]
     #[error(transparent)]
     Config(#[from] crate::config::ConfigError),
+}
+
+tenure_core::debug_is_text!(OpenError);
+
+impl OpenError {
+    /// Whether the same may work later, without anybody changing anything: the store is away.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Store { fault, .. } if fault.is_passing())
+    }
+}
+
+impl From<OpenError> for AnyError {
+    fn from(error: OpenError) -> Self {
+        let is_transient = error.is_transient();
+        Self::Open { error: Box::new(error), is_transient }
+    }
 }
 
 impl Tenure {

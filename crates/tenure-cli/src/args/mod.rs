@@ -37,7 +37,7 @@ pub(crate) struct Common {
     /// Say more: where the store is; twice, what tenure does
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     pub(crate) verbose: u8,
-    /// Say nothing but errors
+    /// Say nothing but errors; that others have the lock, the exit code tells
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Speak JSON

@@ -12,10 +12,15 @@ use crate::exit::Failure;
 pub(super) const UNKNOWN: &str = "?";
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
+/// Whether a terminal acts on it: control characters, and what turns the direction of writing.
+pub(super) fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Text from elsewhere, with nothing in it that a terminal would act on.
 pub(crate) fn plain(text: &str) -> String {
-    let acts =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if acts(c) {

@@ -13,7 +13,7 @@ use tenure::{
     store::{Finding, Listing, Weight},
 };
 
-use super::{Event, Fate};
+use super::{Event, Fate, human};
 use crate::exit::Failure;
 
 pub(crate) fn event(event: &Event<'_>) -> String {
@@ -56,7 +56,7 @@ pub(crate) fn event(event: &Event<'_>) -> String {
             json!({ "event": "campaign_failed", "name": name, "message": why })
         }
     };
-    value.to_string()
+    value.printed()
 }
 
 pub(crate) fn failure(failure: &Failure, code: u8) -> String {
@@ -68,24 +68,24 @@ pub(crate) fn failure(failure: &Failure, code: u8) -> String {
         Failure::Lost(_) => "handle_lost",
         Failure::Away(_) | Failure::Failed(_) => "error",
     };
-    json!({ "event": kind, "message": failure.to_string(), "exit_code": code }).to_string()
+    json!({ "event": kind, "message": failure.to_string(), "exit_code": code }).printed()
 }
 
 /// The answer of `ls`.
 pub(crate) fn listing(listing: &Listing) -> String {
     let names: Vec<_> = listing.names.iter().map(|(name, seen)| named(name, seen)).collect();
-    json!({ "names": names, "more": listing.more }).to_string()
+    json!({ "names": names, "more": listing.more }).printed()
 }
 
 /// The answer of `show`.
 pub(crate) fn snapshot(name: &LockName, seen: &Snapshot) -> String {
-    named(name, seen).to_string()
+    named(name, seen).printed()
 }
 
 /// The answer of `break`.
 pub(crate) fn broken(name: &LockName, evicted: &[Contender]) -> String {
     let evicted: Vec<_> = evicted.iter().map(contender).collect();
-    json!({ "name": name.as_str(), "evicted": evicted }).to_string()
+    json!({ "name": name.as_str(), "evicted": evicted }).printed()
 }
 
 /// The answer of `lock`, with the handle if that is not in a file.
@@ -97,22 +97,22 @@ pub(crate) fn locked(handle: &Handle, token: Token, left: Duration, shows_handle
     if shows_handle {
         answer["handle"] = handle.expose().into();
     }
-    answer.to_string()
+    answer.printed()
 }
 
 /// The answer of `renew`.
 pub(crate) fn renewed(name: &LockName, left: Duration) -> String {
-    json!({ "name": name.as_str(), "remaining_ms": millis(left) }).to_string()
+    json!({ "name": name.as_str(), "remaining_ms": millis(left) }).printed()
 }
 
 /// The answer of `unlock`.
 pub(crate) fn unlocked(name: &LockName) -> String {
-    json!({ "name": name.as_str(), "released": true }).to_string()
+    json!({ "name": name.as_str(), "released": true }).printed()
 }
 
 /// The answer of `man --dir`.
 pub(crate) fn pages<'p>(dir: &Path, pages: impl Iterator<Item = &'p str>) -> String {
-    json!({ "dir": dir.to_string_lossy(), "pages": pages.collect::<Vec<_>>() }).to_string()
+    json!({ "dir": dir.to_string_lossy(), "pages": pages.collect::<Vec<_>>() }).printed()
 }
 
 /// The answer of `doctor`.
@@ -137,7 +137,29 @@ pub(crate) fn findings(
         })
         .collect();
     json!({ "kind": kind, "location": location, "chosen_by": chosen_by, "findings": findings })
-        .to_string()
+        .printed()
+}
+
+/// JSON as it is printed.
+trait Printed {
+    /// In one line, with nothing in it that a terminal would act on: labels and what servers say come from
+    /// elsewhere.
+    fn printed(&self) -> String;
+}
+
+impl Printed for Value {
+    fn printed(&self) -> String {
+        let mut line = String::new();
+        for c in self.to_string().chars() {
+            if human::acts(c) {
+                // All of them are below 0x10000.
+                line += &format!("\\u{:04x}", u32::from(c));
+            } else {
+                line.push(c);
+            }
+        }
+        line
+    }
 }
 
 fn named(name: &LockName, seen: &Snapshot) -> Value {
@@ -197,4 +219,19 @@ fn moment(micros: u64) -> String {
     let last = Duration::from_secs(253_402_300_799);
     let since = Duration::from_micros(micros).min(last);
     humantime::format_rfc3339_millis(UNIX_EPOCH + since).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_acts_on_is_escaped_and_read_as_it_was() {
+        let said = "a\u{1b}[2J\u{9b}1m\u{202e}b\u{200f}ä\u{1f512}";
+        let line = json!({ "label": said }).printed();
+        assert!(!line.chars().any(human::acts), "{line}");
+        assert!(line.contains("ä\u{1f512}"), "{line}");
+        let read: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read["label"], said);
+    }
 }

@@ -54,7 +54,7 @@ impl fmt::Display for TimedOut {
 }
 
 /// Why a lock was not acquired.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AcquireError {
     /// The name cannot be used.

@@ -6,7 +6,7 @@ use super::{AcquireError, Lost, Place, Trouble};
 use crate::{Fault, FaultKind};
 
 /// Why a guard did not become a handle. The guard is gone: what it held is being released.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum DetachError {
     /// The hold had been lost before.
@@ -28,7 +28,7 @@ pub enum DetachError {
 }
 
 /// Why a handle did not do what it is for.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum HandleError {
     /// Nothing is held by this handle any more.

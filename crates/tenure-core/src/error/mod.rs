@@ -13,6 +13,29 @@ pub use tenure_proto::{OutOfRange, latch::BadArrival};
 
 use crate::{Fault, LockName, NameError};
 
+/// `Debug` of an error is its text: that is what `main` prints which gives it back.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_is_text {
+    ($($error:ty),+) => {$(
+        impl ::std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(self, f)
+            }
+        }
+    )+};
+}
+
+debug_is_text!(
+    AcquireError,
+    AnyError,
+    DetachError,
+    HandleError,
+    LatchError,
+    LookError,
+    ReleaseError
+);
+
 /// Which lock, in which store: the beginning of every error's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -118,7 +141,7 @@ impl PartialEq for Lost {
 impl Eq for Lost {}
 
 /// Why a release did not go as it should. The guard is gone all the same, and nothing renews it.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
     /// The hold had been lost before.
@@ -131,7 +154,7 @@ pub enum ReleaseError {
 }
 
 /// Why a look at a name, or another call that acquires nothing, failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LookError {
     /// The name cannot be used.
@@ -143,7 +166,7 @@ pub enum LookError {
 }
 
 /// Why nobody arrived at a latch, or was not let through.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LatchError {
     /// The name cannot be used, or the store did not do it.
@@ -234,7 +257,7 @@ impl ShutdownError {
 }
 
 /// Any error of tenure, for callers that do not tell them apart.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AnyError {
     /// A lock was not acquired.
@@ -267,4 +290,12 @@ pub enum AnyError {
     /// A handle did not do what it is for.
     #[error(transparent)]
     Handle(#[from] HandleError),
+    /// A store was not opened.
+    #[error("{error}")]
+    Open {
+        /// Why, as who opened it says.
+        error: Box<dyn Error + Send + Sync>,
+        /// Whether the same may work later, without anybody changing anything.
+        is_transient: bool,
+    },
 }

@@ -128,6 +128,7 @@ impl AnyError {
             | Self::Detach(DetachError::Store(trouble) | DetachError::InDoubt(trouble))
             | Self::Release(ReleaseError::InDoubt(trouble)) => passes(trouble),
             Self::Handle(error) => error.is_transient() || error.is_lost(),
+            Self::Open { is_transient, .. } => *is_transient,
             _ => self.is_lost(),
         }
     }

@@ -15,7 +15,7 @@ use tenure_core::{AcquireError, AnyError, Lost};
 ///     Locked(#[from] tenure::LockedError),
 /// }
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LockedError {
     /// The lock was not acquired, and nothing of the function was run.
@@ -26,6 +26,8 @@ pub enum LockedError {
     #[error(transparent)]
     Lost(#[from] Lost),
 }
+
+tenure_core::debug_is_text!(LockedError);
 
 impl LockedError {
     /// Whether somebody else has the lock, so that nothing of the function was run.

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use tenure::{Tenure, blocking, scope};
+use tenure::{AnyError, Tenure, blocking, scope};
 
 /// The longest line. Names in these tests are short.
 const MOST: usize = 400;
@@ -96,4 +96,20 @@ fn a_blocking_value_is_a_line_however_much_is_held() {
         is_a_line(&reentrant);
         is_a_line(&reentrant.lock().unwrap());
     });
+}
+
+/// What `main` prints that gives an error back.
+#[tokio::test]
+async fn an_error_is_shown_as_its_text() {
+    async fn opens() -> Result<Tenure, AnyError> {
+        Ok(Tenure::open("file:/proc/nowhere").await?)
+    }
+    let error = opens().await.unwrap_err();
+    assert!(!error.is_transient() && !error.is_busy() && !error.is_lost(), "{error}");
+    assert!(error.to_string().starts_with("the store cannot be opened: "), "{error}");
+    assert_eq!(format!("{error:?}"), error.to_string());
+    let tenure = Tenure::open("memory:").await.unwrap();
+    let _held = tenure.mutex("a").lock().await.unwrap();
+    let busy = tenure.mutex("a").wait(Duration::from_millis(1)).lock().await.unwrap_err();
+    assert!(format!("{busy:?}").contains("not free within"), "{busy:?}");
 }
