@@ -1,6 +1,6 @@
 //! Renewing many holds: those that nobody else is at by one short script, the others one by one.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use futures_util::future::join_all;
 use tenure_core::{
@@ -21,18 +21,22 @@ use crate::{
 /// How many are renewed by one script: the server does nothing else meanwhile.
 const TOGETHER: usize = 64;
 
+/// The number of a hold, and what became of it.
+type Told = (usize, Result<Renewed, Fault>);
+
 impl RedisStore {
     /// Renews holds, each for itself.
     pub(crate) async fn renew_all(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
-        let crowded = |hold: &&Renewal| self.crowded_holds().contains(&hold.owner);
-        let alone: Vec<_> = holds.iter().filter(|hold| !crowded(hold)).collect();
-        let calls = alone.chunks(TOGETHER).map(|part| self.renew_alone(part));
-        let mut answers = join_all(calls).await.into_iter().flatten();
+        // Decided once: what is known of a hold may change while answers are on their way.
+        let alone = |hold: &Renewal| !self.crowded_holds().contains(&hold.owner);
+        let alone: Vec<_> = holds.iter().enumerate().filter(|(_, hold)| alone(hold)).collect();
+        let said = join_all(alone.chunks(TOGETHER).map(|part| self.renew_alone(part))).await;
+        let mut said: HashMap<_, _> = said.into_iter().flatten().collect();
         // The connection makes one write of them all, and each has an answer of its own.
-        let renewed = holds.iter().map(|hold| {
-            let answer = if crowded(&hold) { None } else { answers.next().flatten() };
+        join_all(holds.iter().enumerate().map(|(index, hold)| {
+            let said = said.remove(&index);
             async move {
-                if let Some(answer) = answer {
+                if let Some(answer) = said {
                     return answer;
                 }
                 let answer = self.renew_one(hold).await;
@@ -41,36 +45,33 @@ impl RedisStore {
                 }
                 answer
             }
-        });
-        let renewed: Vec<_> = renewed.collect();
-        join_all(renewed).await
+        }))
+        .await
     }
 
-    /// The answer for each, or none for what is to be asked by itself.
-    async fn renew_alone(&self, holds: &[&Renewal]) -> Vec<Option<Result<Renewed, Fault>>> {
+    /// The answers by the numbers of the holds, without those of what is to be asked by itself.
+    async fn renew_alone(&self, holds: &[(usize, &Renewal)]) -> Vec<Told> {
         let echo = self.echo();
         let mut call = Call::new();
-        for hold in holds {
+        for (_, hold) in holds {
             call.key(&Keys::new(self.prefix(), &hold.name).parts(Key::Lock));
         }
         call.argument(&[&echo]);
-        for hold in holds {
+        for (_, hold) in holds {
             call.argument(&[&wire::owner(&hold.owner)]).number(ceil_millis(hold.ttl));
         }
-        let answers = match self.run(&script::RENEW_ALONE, &echo, call).await {
-            Ok(reply) => reply.fields().and_then(|fields| renewed(fields, holds.len())),
+        let numbers = holds.iter().map(|(number, _)| *number);
+        let reply = match self.run(&script::RENEW_ALONE, &echo, call).await {
+            Ok(reply) => reply,
             // Names of several slots, or what the user may not: the larger script says it of each.
-            Err(fault) if !fault.is_passing() => {
-                return holds.iter().map(|_| None).collect();
-            }
-            Err(fault) => return holds.iter().map(|_| Some(Err(fault.clone()))).collect(),
+            Err(fault) if !fault.is_passing() => return Vec::new(),
+            Err(fault) => return numbers.map(|number| (number, Err(fault.clone()))).collect(),
         };
         // The runtime in which it listened may have ended.
         self.listen();
-        match answers {
-            Ok(answers) => answers.into_iter().map(|answer| answer.map(Ok)).collect(),
-            Err(_) => holds.iter().map(|_| None).collect(),
-        }
+        let answers = reply.fields().and_then(|fields| renewed(fields, holds.len()));
+        let answers = numbers.zip(answers.unwrap_or_default());
+        answers.filter_map(|(number, answer)| Some((number, Ok(answer?)))).collect()
     }
 
     /// Renews a hold that others may be at.

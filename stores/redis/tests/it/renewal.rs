@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tenure_core::{
     FaultKind, LockName, Store,
     proto::{
@@ -96,6 +97,28 @@ async fn each_hold_is_answered_for_itself() {
     assert!(seen.holders[0].left.unwrap() > TTL / 2, "{seen:?}");
     let theirs = mine.inspect(&called(3)).await.unwrap();
     assert!(theirs.holders[0].left.unwrap() <= TTL / 2, "it was lengthened: {theirs:?}");
+}
+
+/// What is known of a hold may change while the answers are on their way, as by its release.
+#[tokio::test]
+async fn a_release_meanwhile_gives_no_hold_the_answer_of_another() {
+    let server = RedisServer::start();
+    let (mine, other) = (store(&server.url()), store(&server.url()));
+    let beside = ask(250, Mode::Shared, Intent::Try);
+    assert!(matches!(other.acquire(&called(0), &beside).await, Ok(Answer::Granted { .. })));
+    for number in 0..3 {
+        lock(&mine, number, if number == 0 { Mode::Shared } else { Mode::Exclusive }).await;
+    }
+    mine.evict(&called(1)).await.unwrap();
+    let theirs = ask(251, Mode::Exclusive, Intent::Try);
+    assert!(matches!(other.acquire(&called(1), &theirs).await, Ok(Answer::Granted { .. })));
+    let holds = [0, 1, 2].map(renewal);
+    let mut renewing = std::pin::pin!(mine.renew(&holds));
+    assert!(renewing.as_mut().now_or_never().is_none());
+    mine.release(&called(0), &owner(0), Duration::ZERO).await.unwrap();
+    let answers = renewing.await;
+    assert!(matches!(answers[1], Ok(Renewed::Lost)), "{answers:?}");
+    assert!(matches!(answers[2], Ok(Renewed::Renewed { .. })), "{answers:?}");
 }
 
 #[tokio::test]
