@@ -16,7 +16,7 @@ use tenure_testkit::server::{RedisServer, redis::Reply};
 
 use crate::{
     scenes::{self, owner},
-    support::{name, store, until},
+    support::{cluster, name, store},
     together::scripts,
 };
 
@@ -158,13 +158,7 @@ async fn what_a_user_may_not_renew_keeps_nobody_elses_from_being_renewed() {
 
 #[tokio::test]
 async fn holds_in_several_slots_are_renewed_one_by_one() {
-    let server = RedisServer::with(&["--cluster-enabled", "yes", "--save", ""]);
-    server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
-    until("the cluster is up", async || {
-        matches!(server.command(&["CLUSTER", "INFO"]), Reply::Text(text)
-            if text.contains("cluster_state:ok"))
-    })
-    .await;
+    let server = cluster().await;
     let store = store(&server.url());
     for number in 0..3 {
         lock(&store, number, Mode::Exclusive).await;

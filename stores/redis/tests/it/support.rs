@@ -7,7 +7,7 @@ use std::{
 
 use tenure_core::{Guard, LockName, LostReason, Tenure};
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::server::RedisServer;
+use tenure_testkit::server::{RedisServer, redis::Reply};
 
 /// How long what must come may take on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -60,4 +60,16 @@ pub(crate) fn lock_keys(server: &RedisServer) -> Vec<String> {
 /// How many wait for a name.
 pub(crate) async fn waiting(tenure: &Tenure, lock: &str) -> usize {
     tenure.store().inspect(&name(lock)).await.unwrap().waiters.len()
+}
+
+/// A server in cluster mode that has all slots.
+pub(crate) async fn cluster() -> RedisServer {
+    let server = RedisServer::with(&["--cluster-enabled", "yes", "--save", ""]);
+    server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    until("the cluster is up", async || {
+        matches!(server.command(&["CLUSTER", "INFO"]), Reply::Text(text)
+            if text.contains("cluster_state:ok"))
+    })
+    .await;
+    server
 }

@@ -10,7 +10,7 @@ use tenure_testkit::server::{RedisServer, redis::Reply};
 
 use crate::{
     scenes::{ME, ask},
-    support::{lock_keys, name, store, tenure, until},
+    support::{cluster, lock_keys, name, store, tenure, until},
 };
 
 /// How many scripts the server has run since it was last asked to forget.
@@ -126,13 +126,7 @@ async fn what_is_refused_midway_is_in_doubt_and_taken_back() {
 
 #[tokio::test]
 async fn names_in_several_slots_are_asked_for_one_by_one() {
-    let server = RedisServer::with(&["--cluster-enabled", "yes", "--save", ""]);
-    server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
-    until("the cluster is up", async || {
-        matches!(server.command(&["CLUSTER", "INFO"]), Reply::Text(text)
-            if text.contains("cluster_state:ok"))
-    })
-    .await;
+    let server = cluster().await;
     let asks = ["a", "b", "c"].map(|one| (name(one), ask(ME, Mode::Exclusive, Intent::Try)));
     let fault = store(&server.url()).acquire_together(&asks).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}");
