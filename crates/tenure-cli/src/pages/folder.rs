@@ -21,52 +21,67 @@ pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
         let dir = dir.display();
         return Err(Failure::Usage(format!("{dir} is no folder; make it first: mkdir -p {dir}")));
     }
+    let mut places = Vec::new();
     for page in pages {
         let path = dir.join(&page.name);
-        if let Some(what) = in_the_way(&path)? {
+        let found = look(&path)?;
+        if let Found::Others(what) = found {
             let path = path.display();
             return Err(Failure::Usage(format!(
                 "{path} is {what}, and was left as it is; no page was written; remove it, or name \
                  another folder"
             )));
         }
+        places.push((page, path, found));
     }
-    for page in pages {
-        let path = dir.join(&page.name);
-        put(dir, &path, page).map_err(|error| cannot("written", &path, &error))?;
+    for (page, path, found) in places {
+        put(dir, &path, &found, page).map_err(|error| cannot("written", &path, &error))?;
     }
     Ok(())
 }
 
-/// What is there and stays there: anything but a page of tenure's own.
-fn in_the_way(path: &Path) -> Result<Option<&'static str>, Failure> {
+/// What is where a page is to be.
+enum Found {
+    Nothing,
+    /// A page that tenure wrote.
+    Ours,
+    /// Anything else, which stays there.
+    Others(&'static str),
+}
+
+fn look(path: &Path) -> Result<Found, Failure> {
     // Neither does a link lead elsewhere, nor a pipe let this wait.
     let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let mut file = match OpenOptions::new().read(true).custom_flags(safely.bits()).open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
-            return Ok(Some("a symbolic link"));
+            return Ok(Found::Others("a symbolic link"));
         }
         Err(error) => return Err(cannot("read", path, &error)),
     };
     if !file.metadata().is_ok_and(|found| found.is_file()) {
-        return Ok(Some("no regular file"));
+        return Ok(Found::Others("no regular file"));
     }
     let mut first = [0; MARK.len()];
     Ok(match file.read_exact(&mut first) {
-        Ok(()) if first == *MARK.as_bytes() => None,
-        _ => Some("no page that tenure wrote"),
+        Ok(()) if first == *MARK.as_bytes() => Found::Ours,
+        _ => Found::Others("no page that tenure wrote"),
     })
 }
 
 /// Puts a page there in one step, so that no reader meets half of one.
-fn put(dir: &Path, path: &Path, page: &File) -> io::Result<()> {
+fn put(dir: &Path, path: &Path, found: &Found, page: &File) -> io::Result<()> {
     let permissions = Permissions::from_mode(MODE);
     let mut next =
         tempfile::Builder::new().prefix(".tenure-").permissions(permissions).tempfile_in(dir)?;
     next.write_all(page.text.as_bytes())?;
-    next.persist(path).map(drop).map_err(|error| error.error)
+    let put = match found {
+        Found::Ours => next.persist(path),
+        // What came there since it was looked at is not ours.
+        Found::Nothing | Found::Others(_) => next.persist_noclobber(path),
+    };
+    put.map(drop).map_err(|error| error.error)
 }
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::files::{here, sources};
+
 /// Where tests live, seen from this crate.
 const TESTS: [&str; 11] = [
     "tests",
@@ -21,21 +23,6 @@ const TESTS: [&str; 11] = [
     "../tenure-core/src",
     "../../ladder/tests",
 ];
-
-fn here(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-fn sources(dir: &Path, into: &mut Vec<String>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, into);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            into.push(fs::read_to_string(path).unwrap());
-        }
-    }
-}
 
 /// The words between backticks that look like the name of a test: a sentence of three words.
 fn tests_named_in(page: &str) -> BTreeSet<&str> {
@@ -181,7 +168,7 @@ fn code_on_a_page_is_compiled_or_shows_that_it_is_a_part() {
 fn every_test_that_the_documentation_names_exists() {
     let mut code = Vec::new();
     for dir in TESTS {
-        sources(&here(dir), &mut code);
+        code.extend(sources(&here(dir)).iter().map(|file| fs::read_to_string(file).unwrap()));
     }
     let code = code.concat();
     for page in ["guarantees.md", "fencing.md", "handles.md", "wrong-locks.md", "stores/redis.md"] {

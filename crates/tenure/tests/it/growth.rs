@@ -3,9 +3,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
 };
 
+use crate::files::{here, sources};
 use syn::{Attribute, Fields, Item, Visibility};
 
 /// Sources of crates that are built against, seen from this crate.
@@ -35,17 +35,6 @@ const AS_IT_IS: &[(&str, &str)] = &[
     ("queue/take_over.rs TakeOver", "a store heeds each part of it"),
     ("hold.rs Terms", "a hold is renewed by each of them"),
 ];
-
-fn sources(dir: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, into);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            into.push(path);
-        }
-    }
-}
 
 fn may_grow(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| attribute.path().is_ident("non_exhaustive"))
@@ -87,7 +76,7 @@ fn is_closed(item: &Item) -> Option<String> {
 fn what_programs_only_read_can_grow() {
     let mut files = Vec::new();
     for dir in SOURCES {
-        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(dir), &mut files);
+        files.extend(sources(&here(dir)));
     }
     files.retain(|file| !RULES.iter().any(|rules| file.display().to_string().contains(rules)));
     let mut closed = BTreeMap::new();

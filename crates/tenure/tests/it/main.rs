@@ -14,6 +14,7 @@ mod counter;
 mod dead;
 mod debug;
 mod docs;
+mod files;
 mod front_page;
 mod growth;
 mod messages;

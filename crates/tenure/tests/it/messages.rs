@@ -3,28 +3,21 @@
 
 use std::{fs, path::Path};
 
+use crate::files::{here, sources};
+
 const PAGES: [&str; 2] = ["../../docs/troubleshooting.md", "../../docs/containers.md"];
 /// Shorter pieces would be found anywhere.
 const SHORTEST: usize = 6;
 
-fn here(path: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
 /// What the crates say: their code without comments, and texts that go over several lines as one.
 fn spoken(dir: &Path, into: &mut String) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            spoken(&path, into);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            let code = fs::read_to_string(&path).unwrap();
-            let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//"));
-            for line in lines {
-                match line.strip_suffix('\\') {
-                    Some(goes_on) => into.push_str(goes_on),
-                    None => into.extend([line, "\n"]),
-                }
+    for file in sources(dir) {
+        let code = fs::read_to_string(file).unwrap();
+        let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+        for line in lines {
+            match line.strip_suffix('\\') {
+                Some(goes_on) => into.push_str(goes_on),
+                None => into.extend([line, "\n"]),
             }
         }
     }

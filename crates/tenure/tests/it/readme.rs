@@ -3,7 +3,7 @@
 #![cfg(feature = "macros")]
 #![allow(clippy::print_stdout, reason = "programs show what happens")]
 
-use std::{fs, path::Path};
+use crate::files;
 
 /// Each in a module of its own, for each has a `main`.
 macro_rules! programs {
@@ -25,13 +25,8 @@ programs!(guard: "guard.rs", locked: "locked.rs");
 
 #[test]
 fn every_program_of_the_readme_is_run() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let readme = fs::read_to_string(readme).unwrap();
-    let shown: Vec<_> = readme
-        .split("```rust")
-        .skip(1)
-        .filter_map(|rest| rest.split_once('\n')?.1.split_once("```"))
-        .map(|(program, _)| program.replace(r#"open("")"#, r#"open("memory:")"#))
-        .collect();
+    let shown = files::snippets("../../README.md").into_iter();
+    let shown: Vec<_> =
+        shown.map(|program| program.replace(r#"open("")"#, r#"open("memory:")"#)).collect();
     assert_eq!(shown, PROGRAMS, "tests/readme/ has what the README shows");
 }
