@@ -34,7 +34,8 @@ pub(crate) async fn check(
             continue;
         }
         match connection.send(command).await {
-            Ok(Value::Nil) => return Ok(format!("{FORMAT}, from now on")),
+            Ok(Value::Nil) if writes => return Ok(format!("{FORMAT}, from now on")),
+            Ok(Value::Nil) => return Ok("none yet".to_owned()),
             Ok(Value::Bytes(found)) if found == FORMAT.as_bytes() => return Ok(FORMAT.to_owned()),
             Ok(Value::Bytes(found)) => return Err(unknown(options, &found)),
             Ok(_) => return Ok(NONE_TOLD.to_owned()),

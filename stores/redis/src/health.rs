@@ -46,8 +46,9 @@ pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
     findings.push(persistence(info.as_deref()));
     findings.push(eviction(setting(transport, "maxmemory-policy").await.as_deref()));
     findings.push(replicas(info.as_deref()));
-    findings.push(clock(transport).await?);
-    findings.push(latency(transport).await?);
+    let failed = |what, promise| move |fault: Fault| Finding::failed(what, &fault).touches(promise);
+    findings.push(clock(transport).await.unwrap_or_else(failed("clock", "S2")));
+    findings.push(latency(transport).await.unwrap_or_else(failed("latency", "S3")));
     Ok(findings)
 }
 

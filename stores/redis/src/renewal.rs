@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use tenure_core::{
     Fault,
     proto::{Renewed, time::ceil_millis},
@@ -11,6 +11,7 @@ use tenure_core::{
 
 use crate::{
     call::Call,
+    error,
     fields::{Fields, Parsed, Refused},
     keys::{self, Key, Keys},
     script,
@@ -28,25 +29,26 @@ impl RedisStore {
     /// Renews holds, each for itself.
     pub(crate) async fn renew_all(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         // Decided once: what is known of a hold may change while answers are on their way.
-        let alone = |hold: &Renewal| !self.crowded_holds().contains(&hold.owner);
-        let alone: Vec<_> = holds.iter().enumerate().filter(|(_, hold)| alone(hold)).collect();
-        let said = join_all(alone.chunks(TOGETHER).map(|part| self.renew_alone(part))).await;
-        let mut said: HashMap<_, _> = said.into_iter().flatten().collect();
+        let (crowded, alone): (Vec<_>, Vec<_>) = holds
+            .iter()
+            .enumerate()
+            .partition(|(_, hold)| self.crowded_holds().contains(&hold.owner));
+        let one = async |(number, hold): (usize, &Renewal)| (number, self.renew_one(hold).await);
+        let many = join_all(alone.chunks(TOGETHER).map(|part| self.renew_alone(part)));
         // The connection makes one write of them all, and each has an answer of its own.
-        join_all(holds.iter().enumerate().map(|(index, hold)| {
-            let said = said.remove(&index);
-            async move {
-                if let Some(answer) = said {
-                    return answer;
-                }
-                let answer = self.renew_one(hold).await;
-                if matches!(answer, Ok(Renewed::Renewed { .. })) {
-                    self.crowded_holds().insert(hold.owner);
-                }
-                answer
+        let (told, many) = join(join_all(crowded.into_iter().map(one)), many).await;
+        let mut told: HashMap<_, _> = told.into_iter().chain(many.into_iter().flatten()).collect();
+        // Others are at these, or something is odd.
+        let rest: Vec<_> =
+            alone.into_iter().filter(|(number, _)| !told.contains_key(number)).collect();
+        for (number, answer) in join_all(rest.into_iter().map(one)).await {
+            if let (Ok(Renewed::Renewed { .. }), Some(hold)) = (&answer, holds.get(number)) {
+                self.crowded_holds().insert(hold.owner);
             }
-        }))
-        .await
+            told.insert(number, answer);
+        }
+        let unanswered = || Err(error::mixed_up(self.place()));
+        (0..holds.len()).map(|number| told.remove(&number).unwrap_or_else(unanswered)).collect()
     }
 
     /// The answers by the numbers of the holds, without those of what is to be asked by itself.

@@ -140,6 +140,10 @@ impl RedisStore {
         &self.shared.options.prefix
     }
 
+    pub(crate) fn place(&self) -> &str {
+        &self.transport.place
+    }
+
     pub(crate) fn limits(&self) -> &str {
         &self.shared.limits
     }

@@ -15,7 +15,7 @@ use crate::exit::Failure;
 /// Everybody may read a page.
 const MODE: u32 = 0o644;
 
-/// Writes the pages into `dir`. If one cannot be put there, none is.
+/// Writes the pages into `dir`. If something is in the way of one, none is.
 pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
     if !metadata(dir).is_ok_and(|found| found.is_dir()) {
         let dir = dir.display();
@@ -72,9 +72,9 @@ fn look(path: &Path) -> Result<Found, Failure> {
 
 /// Puts a page there in one step, so that no reader meets half of one.
 fn put(dir: &Path, path: &Path, found: &Found, page: &File) -> io::Result<()> {
-    let permissions = Permissions::from_mode(MODE);
-    let mut next =
-        tempfile::Builder::new().prefix(".tenure-").permissions(permissions).tempfile_in(dir)?;
+    let mut next = tempfile::Builder::new().prefix(".tenure-").tempfile_in(dir)?;
+    // Whatever the umask says.
+    next.as_file().set_permissions(Permissions::from_mode(MODE))?;
     next.write_all(page.text.as_bytes())?;
     let put = match found {
         Found::Ours => next.persist(path),

@@ -220,8 +220,8 @@ pub(super) fn of(command: &str) -> Page {
         "doctor" => Page {
             exit: &[
                 ("0", "every promise holds"),
-                ("1", "a promise does not hold"),
-                ("125", "tenure itself failed: the store cannot be opened, or did not answer"),
+                ("1", "a promise does not hold, or the store cannot be used"),
+                ("125", "tenure itself failed: it could not look"),
                 ("2", "wrong usage: options, URLs, the configuration file"),
             ],
             examples: &[(

@@ -46,6 +46,8 @@ pub(crate) struct Contention<'a> {
     backoff: Backoff,
     /// Since when asks fail, and why the last one did.
     failing: Option<(Timestamp, Fault)>,
+    /// A grant came too late, and is being taken back.
+    granted_late: bool,
     seen: Busy,
     contended: bool,
 }
@@ -76,6 +78,7 @@ impl<'a> Contention<'a> {
             head,
             backoff: Backoff::new(Duration::from_millis(5), Duration::from_secs(1)),
             failing: None,
+            granted_late: false,
             seen: Busy { name: name.clone(), holder: None, ahead: 0, here: false },
             contended: false,
         }
@@ -155,6 +158,7 @@ impl<'a> Contention<'a> {
                 let granted = self.acquisition.take().zip(hold);
                 // Dropping it takes back what came too late, and the next ask has another.
                 let Some((acquisition, hold)) = granted else {
+                    self.granted_late = true;
                     return self.fault(sent, received, too_late(), tries);
                 };
                 let waited = received.since(self.asked);
@@ -232,19 +236,19 @@ impl<'a> Contention<'a> {
         Ok(Step::AskAgain { at: received.saturating_add(gap) })
     }
 
-    /// The wait is over. If the last asks failed, or one before was never answered, the lock may be ours all
-    /// the same, so that is what is said.
+    /// The wait is over. If the last asks failed, why they did is what is said: the lock may be ours all the
+    /// same.
     fn gave_up(&mut self) -> Result<Outcome, AcquireError> {
         match self.failing.take() {
             Some((_, fault)) => Err(self.failed(fault)),
-            None if self.is_in_doubt() => Err(self.failed(unanswered())),
             None => Ok(Outcome::Busy(self.seen.clone())),
         }
     }
 
     /// Whether a call may have had an effect: also one of the task that was here before.
     fn is_in_doubt(&self) -> bool {
-        self.acquisition.as_ref().is_some_and(|acquisition| acquisition.is_in_doubt())
+        let (one, now) = (self.acquisition.as_ref(), self.context.now());
+        self.granted_late || one.is_some_and(|acquisition| acquisition.is_in_doubt(now))
     }
 
     fn failed(&self, fault: Fault) -> AcquireError {

@@ -131,9 +131,9 @@ impl Acquisition {
         self.stage = self.before_call;
     }
 
-    /// Whether a call may have had an effect that nobody knows of.
-    pub(crate) fn is_in_doubt(&self) -> bool {
-        self.stage == Stage::Unknown
+    /// Whether a call may have had an effect that nobody knows of, or may still have one.
+    pub(crate) fn is_in_doubt(&self, now: Timestamp) -> bool {
+        self.stage == Stage::Unknown || now < self.tainted_until
     }
 
     /// Forgets what may be there: it is not this process's to take back, or a test is to notice.

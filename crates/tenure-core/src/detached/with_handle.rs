@@ -28,7 +28,7 @@ pub(crate) async fn renew(
     not_forked(context, &place)?;
     let ttl = lease_for(&*context.store, Ttl::new(length)?).map_err(failed)?;
     let renewal = [Renewal { name: handle.name.clone(), owner: handle.owner, ttl }];
-    let mut tries = Tries::new(context);
+    let (mut tries, mut doubted) = (Tries::new(context), false);
     loop {
         let sent = context.now();
         let answer = before(&*context.clock, tries.give_up, context.store.renew(&renewal)).await;
@@ -41,8 +41,10 @@ pub(crate) async fn renew(
             Some(Err(fault)) => fault,
             Some(Ok(Renewed::Unknown)) | None => Fault::unanswered("the renewal"),
         };
+        doubted |= fault.kind() == FaultKind::InDoubt;
         if !fault.is_passing() || !tries.pause(context).await {
-            return Err(failed(fault));
+            let certain = !doubted || fault.kind() == FaultKind::InDoubt;
+            return Err(failed(if certain { fault } else { Fault::unanswered("the renewal") }));
         }
     }
 }

@@ -141,7 +141,12 @@ impl AcquireError {
     /// was acquired.
     pub(crate) fn after(self, doubted: bool) -> Self {
         match self {
-            Self::Unreachable(trouble) if doubted => {
+            Self::Unreachable(trouble)
+            | Self::Misconfigured(trouble)
+            | Self::Full(trouble)
+            | Self::Corrupt(trouble)
+                if doubted =>
+            {
                 let Trouble { place, fault } = *trouble;
                 Self::store(place, fault.in_doubt())
             }

@@ -189,6 +189,26 @@ async fn what_one_task_left_in_doubt_is_in_doubt_for_the_next_one() {
 }
 
 #[tokio::test]
+async fn a_call_that_may_still_arrive_is_in_doubt_although_a_later_one_was_answered() {
+    let (other, engine, store, clock) = on_manual_clock();
+    tokio::spawn(engine);
+    let store = Flawed::new(store).without(|can| can.late_calls = true);
+    let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
+    let (tenure, engine) = builder.build_inline();
+    tokio::spawn(engine);
+    let _theirs = other.mutex("a").ttl(TTL * 9).lock().await.unwrap();
+    store.lose_next_answer();
+    let asking = tenure.mutex("a").ttl(TTL).wait(STEP * 9).lock().into_future();
+    let asking = tokio::spawn(async { asking.await.unwrap_err() });
+    // The second ask is answered: busy.
+    assert!(!ends_within(STEP * 3, &asking, &clock).await);
+    store.refuse_asks(true);
+    assert!(ends_within(STEP * 9, &asking, &clock).await);
+    let error = asking.await.unwrap();
+    assert!(matches!(error, AcquireError::InDoubt(_)), "{error:?}");
+}
+
+#[tokio::test]
 async fn several_locks_of_which_the_answer_got_lost_are_in_doubt() {
     let (tenure, store, _, clock) = two_processes();
     store.lose_next_answer();

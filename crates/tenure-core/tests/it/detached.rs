@@ -116,6 +116,25 @@ async fn whoever_has_the_handle_renews_and_releases() {
     assert!(matches!(error, HandleError::Setting(_)), "{error}");
 }
 
+#[tokio::test]
+async fn a_renewal_that_may_have_been_done_is_in_doubt_whatever_came_after_it() {
+    let (tenure, store, clock) = on_flawed();
+    let detached = tenure.mutex("a").ttl(TTL).lock().await.unwrap().detach().await.unwrap();
+    store.flaws(|flaws| flaws.renew = Some(Flaw::Fails(FaultKind::InDoubt)));
+    let renewing = tokio::spawn({
+        let (tenure, handle) = (tenure.clone(), detached.handle.clone());
+        async move { tenure.renew_detached(&handle, TTL).await }
+    });
+    settle().await;
+    store.flaws(|flaws| flaws.renew = Some(Flaw::Fails(FaultKind::Unreachable)));
+    while !renewing.is_finished() {
+        clock.advance(Duration::from_millis(100));
+        settle().await;
+    }
+    let error = renewing.await.unwrap().unwrap_err();
+    assert!(matches!(error, HandleError::InDoubt(_)), "{error:?}");
+}
+
 fn clock_now(tenure: &Tenure) -> tenure_core::Timestamp {
     tenure.clock().now()
 }

@@ -50,7 +50,8 @@ pub(super) struct Post {
 
 impl Post {
     pub(super) fn busy(&self, busy: &Busy) {
-        self.leave(|unheard| unheard.busy = Some(busy.clone()));
+        // Who says that others are in the way is there again.
+        self.leave(|unheard| *unheard = News { busy: Some(busy.clone()), away: None });
     }
 
     pub(super) fn away(&self, fault: &Fault) {

@@ -83,9 +83,10 @@ impl Asking {
         };
         let asked = context.now();
         let give_up = wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
+        let mut doubted = false;
         loop {
             let rest = || wait.map(|_| give_up.since(context.now()));
-            match lock_once(&parts, rest).await {
+            match lock_once(&parts, rest, &mut doubted).await {
                 Ok(Some(guard)) => return Ok(guard),
                 Ok(None) => {}
                 Err(AcquireError::TimedOut(mut end)) => {
@@ -120,27 +121,29 @@ impl Asking {
     }
 }
 
-/// Takes all locks in their order; nothing if one was lost before all were held.
+/// Takes all locks in their order; nothing if one was lost before all were held. `doubted` says whether the
+/// store may have granted what nobody was told of.
 async fn lock_once(
     parts: &[Part],
     rest: impl Fn() -> Option<Duration>,
+    doubted: &mut bool,
 ) -> Result<Option<AllGuard>, AcquireError> {
-    let (mut held, mut doubted) = (Held::default(), false);
+    let mut held = Held::default();
     for group in groups(parts) {
         match first(group.lock_together(rest()), held.lost()).await {
             Either::One(Ok(Asked::Held(guards))) => {
                 held.0.extend(guards);
                 continue;
             }
-            Either::One(Ok(Asked::Apart { doubted: may })) => doubted |= may,
-            Either::One(Err(error)) => return Err(error.after(doubted)),
+            Either::One(Ok(Asked::Apart { doubted: may })) => *doubted |= may,
+            Either::One(Err(error)) => return Err(error.after(*doubted)),
             Either::Other(_) => return Ok(None),
         }
         for part in group.parts {
             let settings = Settings { wait: rest(), ..part.settings.clone() };
             let lock = part.target.clone().lock_with(settings);
             match first(lock, held.lost()).await {
-                Either::One(guard) => held.0.push(guard.map_err(|error| error.after(doubted))?),
+                Either::One(guard) => held.0.push(guard.map_err(|error| error.after(*doubted))?),
                 Either::Other(_) => return Ok(None),
             }
         }
