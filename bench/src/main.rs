@@ -15,6 +15,7 @@ mod memory;
 mod part;
 mod redis_acquire;
 mod redis_handoff;
+mod redis_holds;
 mod redis_quorum;
 mod redis_server;
 mod reentry;
@@ -89,6 +90,9 @@ fn measure_redis(dir: &Path, shorter: usize) -> Result<Report, Failure> {
     drop(server);
     let figures = redis_acquire::measure(dir, 30 / shorter)?;
     for figure in figures.into_iter().chain(redis_handoff::measure(dir, 500 / shorter)?) {
+        report.add(figure);
+    }
+    for figure in redis_holds::measure(dir, (60 / shorter as u64).max(20))? {
         report.add(figure);
     }
     report.add(redis_quorum::measure(dir, 50 / shorter)?);

@@ -47,7 +47,8 @@ pub(crate) fn hold_many(url: &str) -> Result<(), Failure> {
     })
 }
 
-fn resident() -> Result<f64, Failure> {
+/// The resident memory of this process, in bytes.
+pub(crate) fn resident() -> Result<f64, Failure> {
     let pages = fs::read_to_string("/proc/self/statm")?;
     let pages = pages.split_whitespace().nth(1).ok_or("no resident size")?;
     Ok(pages.parse::<f64>()? * PAGE)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Failure, crash, handoff, memory, redis_handoff};
+use crate::{Failure, crash, handoff, memory, redis_handoff, redis_holds};
 
 /// Plays a part, in a child.
 pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
@@ -11,6 +11,7 @@ pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
         ["handoff", who, rounds, dir] => handoff::take_turns(who, rounds.parse()?, Path::new(dir)),
         ["receive", url, _] => redis_handoff::receive(url),
         ["hold", dir] => crash::hold(Path::new(dir)),
+        ["holds", url, count, _] => redis_holds::hold(url, count.parse()?),
         ["memory", url, _] => memory::hold_many(url),
         _ => Err("no such part".into()),
     }

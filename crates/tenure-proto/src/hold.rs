@@ -70,7 +70,7 @@ enum Phase {
 pub struct Hold {
     terms: Terms,
     phase: Phase,
-    generation: u64,
+    generation: u32,
     lease_deadline: Timestamp,
     hold_end: Timestamp,
     renew_at: Timestamp,
@@ -79,8 +79,8 @@ pub struct Hold {
     hint_due: Timestamp,
     /// From when on the next hint is heeded.
     hints_from: Timestamp,
-    /// Until when the task that it was passed to may take it; none once that is done.
-    claim_until: Option<Timestamp>,
+    /// Until when the task that it was passed to may take it; never once that is done.
+    claim_until: Timestamp,
 }
 
 impl Hold {
@@ -106,7 +106,7 @@ impl Hold {
             unanswered: false,
             hint_due: Timestamp::NEVER,
             hints_from: Timestamp::ZERO,
-            claim_until: None,
+            claim_until: Timestamp::NEVER,
         })
     }
 
@@ -118,7 +118,7 @@ impl Hold {
 
     /// Which hold of the lease this is.
     #[must_use]
-    pub const fn generation(&self) -> u64 {
+    pub const fn generation(&self) -> u32 {
         self.generation
     }
 
@@ -151,7 +151,8 @@ impl Hold {
         if now >= self.deadline() {
             return Action::TellLost(self.why_over());
         }
-        if let Some(until) = self.claim_until {
+        if !self.claimed() {
+            let until = self.claim_until;
             return if now >= until { Action::PassOn } else { Action::WaitUntil(until) };
         }
         if self.unanswered {
@@ -258,7 +259,7 @@ impl Hold {
         self.terms = terms;
         if kept(Rule::UntakenGoesOn) {
             let window = window.min(self.lease_deadline.since(now) / 3);
-            self.claim_until = Some(now.saturating_add(window));
+            self.claim_until = now.saturating_add(window);
             // It begins when the task takes it.
             self.hold_end = Timestamp::NEVER;
         }
@@ -266,8 +267,8 @@ impl Hold {
 
     /// Whether the task that the lease was passed to has taken it, if it was passed on at all.
     #[must_use]
-    pub const fn claimed(&self) -> bool {
-        self.claim_until.is_none()
+    pub fn claimed(&self) -> bool {
+        self.claim_until == Timestamp::NEVER
     }
 
     /// The task that the lease was passed to takes it; `false` if it is over.
@@ -276,7 +277,8 @@ impl Hold {
         if self.phase != Phase::Held || now >= self.deadline() {
             return false;
         }
-        if self.claim_until.take().is_some() {
+        if !self.claimed() {
+            self.claim_until = Timestamp::NEVER;
             self.hold_end = end_of_hold(now, self.terms.max_hold);
         }
         true
@@ -292,7 +294,7 @@ impl Hold {
     /// any more.
     pub fn let_go(&mut self) {
         self.generation += 1;
-        self.claim_until = None;
+        self.claim_until = Timestamp::NEVER;
     }
 
     /// The lease is over: its deadline passed or the store said so.

@@ -1,6 +1,6 @@
 //! Points in time and lengths of time that can only hold valid values.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 /// A point on a clock that never goes back and counts the time a machine is suspended.
 ///
@@ -98,6 +98,27 @@ pub fn in_range(
     Ok(given)
 }
 
+/// A length of time in half the room of a [`Duration`]: there are some in each hold.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Nanos(u64);
+
+impl Nanos {
+    /// At most some hundred years.
+    pub(crate) fn of(length: Duration) -> Self {
+        Self(nanos(length))
+    }
+
+    pub(crate) const fn get(self) -> Duration {
+        Duration::from_nanos(self.0)
+    }
+}
+
+impl fmt::Debug for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
 /// The length of a lease in the store, 10 ms to 24 h.
 ///
 /// Stores count whole milliseconds. The store's count is rounded up and the holder's down, so
@@ -114,7 +135,7 @@ pub fn in_range(
 /// # Ok::<(), tenure_proto::OutOfRange>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ttl(Duration);
+pub struct Ttl(Nanos);
 
 impl Ttl {
     /// The shortest lease.
@@ -122,32 +143,32 @@ impl Ttl {
     /// The longest lease.
     pub const MAX: Duration = Duration::from_secs(24 * 60 * 60);
     /// What is used when nothing is said: 30 s.
-    pub const DEFAULT: Self = Self(Duration::from_secs(30));
+    pub const DEFAULT: Self = Self(Nanos(30_000_000_000));
 
     /// A lease of `length`.
     ///
     /// # Errors
     /// [`OutOfRange`] when `length` is shorter than 10 ms or longer than 24 h.
     pub fn new(length: Duration) -> Result<Self, OutOfRange> {
-        in_range("ttl", length, Self::MIN, Self::MAX).map(Self)
+        in_range("ttl", length, Self::MIN, Self::MAX).map(|length| Self(Nanos::of(length)))
     }
 
     /// The length as given.
     #[must_use]
     pub const fn get(self) -> Duration {
-        self.0
+        self.0.get()
     }
 
     /// What the store is told: whole milliseconds, rounded up.
     #[must_use]
     pub const fn for_store(self) -> Duration {
-        Duration::from_millis(ceil_millis(self.0))
+        Duration::from_millis(ceil_millis(self.get()))
     }
 
     /// What the holder counts on: whole milliseconds, rounded down.
     #[must_use]
     pub const fn for_holder(self) -> Duration {
-        Duration::from_millis(floor_millis(self.0))
+        Duration::from_millis(floor_millis(self.get()))
     }
 }
 
@@ -162,11 +183,11 @@ impl Default for Ttl {
 /// While it lasts nobody else is granted the name, so a holder frozen for less than this, or a
 /// small step of the store's clock, hurts nobody. A release ends it at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Grace(Duration);
+pub struct Grace(Nanos);
 
 impl Grace {
     /// No grace, the default.
-    pub const NONE: Self = Self(Duration::ZERO);
+    pub const NONE: Self = Self(Nanos(0));
     /// The longest grace.
     pub const MAX: Duration = Duration::from_secs(60);
 
@@ -175,19 +196,19 @@ impl Grace {
     /// # Errors
     /// [`OutOfRange`] when `length` is longer than 60 s.
     pub fn new(length: Duration) -> Result<Self, OutOfRange> {
-        in_range("grace", length, Duration::ZERO, Self::MAX).map(Self)
+        in_range("grace", length, Duration::ZERO, Self::MAX).map(|length| Self(Nanos::of(length)))
     }
 
     /// The length as given.
     #[must_use]
     pub const fn get(self) -> Duration {
-        self.0
+        self.0.get()
     }
 
     /// Whole milliseconds, rounded up: the store adds it and the holder takes it away.
     #[must_use]
     pub const fn rounded(self) -> Duration {
-        Duration::from_millis(ceil_millis(self.0))
+        Duration::from_millis(ceil_millis(self.get()))
     }
 }
 

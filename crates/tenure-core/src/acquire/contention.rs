@@ -165,7 +165,7 @@ impl<'a> Contention<'a> {
                 self.context.observer.acquired(self.name, token, waited);
                 let (head, held) = (self.head.take(), (hold, token));
                 let wants = &self.settings.wants();
-                let held = Lease::start(self.context, self.name, acquisition, held, wants, head);
+                let held = Lease::start(self.context, self.name, *acquisition, held, wants, head);
                 Ok(Step::Done(Outcome::Acquired(Guard::new(held))))
             }
             Some(Ok(Answer::Busy { retry_after, ahead, holder, place })) => {

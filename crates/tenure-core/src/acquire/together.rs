@@ -153,7 +153,7 @@ fn held(
         let span = context.observer.span(one.called, one.name);
         span.in_scope(|| context.observer.acquired(one.name, grant.token, waited));
         let (held, wants) = ((hold, grant.token), &one.settings.wants());
-        Guard::new(Lease::start(context, one.name, acquisition, held, wants, head))
+        Guard::new(Lease::start(context, one.name, *acquisition, held, wants, head))
     });
     Some(guards.collect())
 }

@@ -47,8 +47,6 @@ enum Stage {
     Waits,
     /// A call was sent whose answer is not known.
     Unknown,
-    /// A hold, for which a lease answers.
-    Held,
     /// A hold that is over.
     Over(End),
 }
@@ -93,6 +91,23 @@ impl Acquisition {
             tainted_until: Timestamp::ZERO,
             slot: Some(slot),
         }
+    }
+
+    /// One whose hold is over, of which the store does not know yet; a call that was given up may arrive
+    /// until `tainted_until`.
+    pub(crate) fn over(
+        context: &Arc<Context>,
+        name: &LockName,
+        owner: Owner,
+        mut slot: Slot,
+        tainted_until: Timestamp,
+        end: End,
+    ) -> Self {
+        slot.end();
+        let mut acquisition = Self::of(context, name, owner, slot);
+        acquisition.stage = Stage::Over(end);
+        acquisition.tainted_until = tainted_until;
+        acquisition
     }
 
     pub(crate) fn owner(&self) -> Owner {
@@ -142,28 +157,10 @@ impl Acquisition {
         self.tainted_until = Timestamp::ZERO;
     }
 
-    /// The store granted it: from now on its lease answers for it.
-    pub(crate) fn granted(&mut self) {
-        self.stage = Stage::Held;
-        self.wakeups = None;
-    }
-
-    /// Until when a call that was given up may still arrive.
-    pub(crate) fn tainted_until(&self) -> Timestamp {
-        self.tainted_until
-    }
-
-    /// A call that may be given up can arrive until then, or no more.
-    pub(crate) fn taint(&mut self, until: Timestamp) {
-        self.tainted_until = until;
-    }
-
-    /// The hold is over, of which the store does not know yet.
-    pub(crate) fn ends(&mut self, end: End) {
-        self.stage = Stage::Over(end);
-        if let Some(slot) = &mut self.slot {
-            slot.end();
-        }
+    /// The store granted it: from now on its lease answers for it. Answers its slot, and until when a
+    /// call that was given up may still arrive.
+    pub(crate) fn granted(mut self) -> (Option<Slot>, Timestamp) {
+        (self.slot.take(), self.tainted_until)
     }
 
     /// What is left to do in the background, if there is anything.
@@ -172,7 +169,6 @@ impl Acquisition {
         let late_calls = self.context.store.capabilities().late_calls;
         let unknown = self.stage == Stage::Unknown;
         let end = match self.stage {
-            Stage::Held => return None,
             Stage::Over(end) => Some(end),
             Stage::Unknown if kept(Rule::DroppedAcquireTakenBack) => None,
             Stage::Waits => None,
@@ -197,7 +193,7 @@ impl Drop for Acquisition {
         }
         let now = self.context.now();
         if let Some(job) = self.take_back(now) {
-            self.context.agenda.schedule(now, Job::TakeBack(job));
+            self.context.agenda.schedule(now, Job::take_back(job));
         }
     }
 }

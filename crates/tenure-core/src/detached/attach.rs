@@ -74,7 +74,7 @@ impl Attach {
         let no_room = |error| HandleError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;
         let owner = context.fresh_owner().map_err(failed)?;
-        let mut acquisition = Box::new(Acquisition::of(&context, &handle.name, owner, slot));
+        let mut acquisition = Acquisition::of(&context, &handle.name, owner, slot);
         let over = TakeOver {
             from: handle.owner,
             owner,

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    num::NonZeroU64,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
@@ -13,7 +14,7 @@ use super::TakeBack;
 use crate::{Fault, LockName, names::NameUse, store::Renewal};
 
 /// Where an entry of the agenda stands.
-pub(crate) type Key = (Timestamp, u64);
+pub(crate) type Key = (Timestamp, NonZeroU64);
 
 /// A lease, as the engine sees it.
 pub(crate) trait Watched: fmt::Debug + Send + Sync {
@@ -41,11 +42,19 @@ pub(crate) trait OnTime: fmt::Debug + Send + Sync {
     fn on_time(self: Arc<Self>, name: &NameUse, now: Timestamp);
 }
 
-/// Something to look at when its time comes.
+/// Something to look at when its time comes. Each hold has a place for one here, so what only some need
+/// is boxed.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// A lease that is to be renewed, or found lost.
     Watch(Arc<dyn Watched>),
+    /// Anything else.
+    Once(Box<Once>),
+}
+
+/// Something to be done one time.
+#[derive(Debug)]
+pub(crate) enum Once {
     /// Something to be released.
     TakeBack(TakeBack),
     /// The queue of a name, whose head was to go on by now.
@@ -72,18 +81,31 @@ pub(crate) struct Agenda {
     engine: Arc<Notify>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     jobs: BTreeMap<Key, Job>,
     /// When the engine looks next by its own plan.
     planned: Option<Timestamp>,
-    next_id: u64,
+    next_id: NonZeroU64,
+}
+
+impl Job {
+    /// Something to be released.
+    pub(crate) fn take_back(what: TakeBack) -> Self {
+        Self::Once(Box::new(Once::TakeBack(what)))
+    }
+
+    /// The queue of a name to be looked at.
+    pub(crate) fn look_at_queue(queues: Weak<dyn OnTime>, name: NameUse) -> Self {
+        Self::Once(Box::new(Once::LookAtQueue(queues, name)))
+    }
 }
 
 impl Agenda {
     /// An agenda of the engine that is woken by `engine`.
     pub(crate) fn new(engine: &Arc<Notify>) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), engine: engine.clone() })
+        let state = State { jobs: BTreeMap::new(), planned: None, next_id: NonZeroU64::MIN };
+        Arc::new(Self { state: Mutex::new(state), engine: engine.clone() })
     }
 
     /// Puts a job on the agenda.
@@ -97,7 +119,7 @@ impl Agenda {
     pub(crate) fn schedule_quietly(&self, at: Timestamp, job: Job) -> (Key, WakesEngine<'_>) {
         let mut state = self.lock();
         let key = (at, state.next_id);
-        state.next_id += 1;
+        state.next_id = state.next_id.saturating_add(1);
         state.jobs.insert(key, job);
         let too_late = state.planned.is_none_or(|planned| at < planned);
         if too_late {
@@ -118,7 +140,7 @@ impl Agenda {
         let state = self.lock();
         let leases = state.jobs.values().filter_map(|job| match job {
             Job::Watch(lease) if of(lease.name()) => Some(lease.clone()),
-            Job::Watch(_) | Job::TakeBack(_) | Job::LookAtQueue(..) => None,
+            Job::Watch(_) | Job::Once(_) => None,
         });
         leases.collect()
     }
@@ -126,7 +148,7 @@ impl Agenda {
     /// Takes all jobs whose time has come.
     pub(crate) fn take_due(&self, now: Timestamp) -> Vec<Job> {
         let mut state = self.lock();
-        let later = state.jobs.split_off(&(now, u64::MAX));
+        let later = state.jobs.split_off(&(now, NonZeroU64::MAX));
         let due = std::mem::replace(&mut state.jobs, later);
         due.into_values().collect()
     }

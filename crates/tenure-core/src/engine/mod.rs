@@ -10,6 +10,7 @@ mod take_back;
 
 use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
+use agenda::Once;
 pub(crate) use agenda::{Agenda, Job, Key, OnTime, WakesEngine, Watched};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
@@ -121,12 +122,14 @@ impl Engine {
         let mut renewals = Vec::new();
         for job in self.agenda.take_due(now) {
             match job {
-                Job::TakeBack(job) => calls.push(Box::pin(self.take_back(job))),
-                Job::LookAtQueue(queues, name) => {
-                    if let Some(queues) = queues.upgrade() {
-                        queues.on_time(&name, now);
+                Job::Once(once) => match *once {
+                    Once::TakeBack(job) => calls.push(Box::pin(self.take_back(job))),
+                    Once::LookAtQueue(queues, name) => {
+                        if let Some(queues) = queues.upgrade() {
+                            queues.on_time(&name, now);
+                        }
                     }
-                }
+                },
                 Job::Watch(lease) => {
                     if let Some(renewal) = lease.clone().on_time(now) {
                         renewals.push((lease, renewal));
@@ -168,7 +171,7 @@ impl Engine {
                 self.observer.cleaned_up(&job.name);
             }
         } else {
-            self.agenda.schedule(job.next_attempt(), Job::TakeBack(job));
+            self.agenda.schedule(job.next_attempt(), Job::take_back(job));
         }
     }
 }

@@ -37,6 +37,11 @@ impl<L: PassedOn> Head<L> {
         Self { queues: queues.clone(), name, ticket, came_along, left }
     }
 
+    /// The name of the queue.
+    pub(crate) fn name(&self) -> &NameUse {
+        &self.name
+    }
+
     /// Takes something of what came along with the head from another task, if it is still here.
     pub(crate) fn came_along<T>(&self, take: impl FnOnce(&mut L::Along) -> Option<T>) -> Option<T> {
         if self.came_along { self.along(take).flatten() } else { None }
@@ -56,12 +61,12 @@ impl<L: PassedOn> Head<L> {
 
     /// Does something with what goes along with the head, if it is still here.
     pub(crate) fn along<T>(&self, work: impl FnOnce(&mut L::Along) -> T) -> Option<T> {
-        self.entry(|entry| work(&mut entry.along))
+        self.entry(|entry| entry.along(work))
     }
 
     /// The store says that `holder` has the name.
     pub(crate) fn saw(&self, holder: Option<Contender>) {
-        self.entry(|entry| entry.seen = holder.map(Box::new));
+        self.entry(|entry| entry.saw(holder));
     }
 
     /// The name is held by `lease` from `now` on, which has the head then, if it is still here.
@@ -70,7 +75,8 @@ impl<L: PassedOn> Head<L> {
         let mut names = inner.lock();
         let Some(entry) = names.get_mut(&self.name) else { return };
         if entry.queue.granted(self.ticket, now) {
-            (entry.holder, entry.seen) = (Some(lease), None);
+            entry.holder = Some(lease);
+            entry.saw(None);
             // Nothing is waited for any more, so the engine need not look sooner.
             drop(inner.plan(entry, &self.name));
         }
@@ -142,7 +148,7 @@ impl<L: PassedOn> Locked<'_, L> {
     /// Does something with what goes along with the head.
     pub(crate) fn along(&mut self, work: impl FnOnce(&mut L::Along)) {
         if let Some(entry) = self.entry() {
-            work(&mut entry.along);
+            entry.along(work);
         }
     }
 
@@ -153,6 +159,6 @@ impl<L: PassedOn> Locked<'_, L> {
     }
 
     fn entry(&mut self) -> Option<&mut Entry<L>> {
-        self.names.get_mut(&self.head.name)
+        self.names.get_mut(&self.head.name).map(|entry| &mut **entry)
     }
 }

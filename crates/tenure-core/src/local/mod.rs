@@ -3,6 +3,7 @@
 //! They queue here, and the one at the head speaks to the store for all (promise S8). Who is next is
 //! decided in [`tenure_proto::local`], and carried out here once the queues are unlocked.
 
+mod entry;
 mod head;
 mod waiting;
 
@@ -17,18 +18,19 @@ use std::{
 
 use tenure_proto::{
     Timestamp,
-    local::{self, Handoff, LocalQueue, Ticket},
+    local::{self, Handoff, Ticket},
     queue::Contender,
 };
 use tokio::sync::oneshot;
 
+use self::entry::Entry;
 pub(crate) use self::{
     head::{Head, Locked},
     waiting::Waiting,
 };
 use crate::{
     context::Context,
-    engine::{Job, Key, OnTime, WakesEngine},
+    engine::{Job, OnTime, WakesEngine},
     names::NameUse,
     options::{Busy, Wants},
 };
@@ -52,24 +54,13 @@ pub(crate) struct Queues<L: PassedOn>(Arc<Inner<L>>);
 struct Inner<L: PassedOn> {
     context: Arc<Context>,
     names: Mutex<Names<L>>,
-    /// How many queues there have been.
-    queues: AtomicU64,
+    /// How many tickets there have been. They are drawn where the names are locked, so that they rise in
+    /// each queue.
+    tickets: AtomicU64,
 }
 
-type Names<L> = HashMap<NameUse, Entry<L>>;
-
-/// The queue of one name.
-#[derive(Debug)]
-struct Entry<L: PassedOn> {
-    queue: LocalQueue<Waiter<L>>,
-    along: L::Along,
-    /// By what the name is held, if a task of this process does.
-    holder: Option<Weak<L>>,
-    /// Whom the store named as holder, if none does. Boxed, as most names have none.
-    seen: Option<Box<Contender>>,
-    /// When the engine looks at it.
-    on_time: Option<Key>,
-}
+/// Boxed, as the table has room for twice as many.
+type Names<L> = HashMap<NameUse, Box<Entry<L>>>;
 
 /// A task that waits behind others of its process.
 #[derive(Debug)]
@@ -106,7 +97,7 @@ impl<L: PassedOn> Queues<L> {
         Self(Arc::new(Inner {
             context: context.clone(),
             names: Mutex::default(),
-            queues: AtomicU64::new(0),
+            tickets: AtomicU64::new(0),
         }))
     }
 
@@ -114,17 +105,18 @@ impl<L: PassedOn> Queues<L> {
     pub(crate) fn join(&self, name: NameUse, wants: &Wants) -> Joined<'_, L> {
         let mut names = self.0.lock();
         let mut receiver = None;
-        let joined = self.0.entry(&mut names, &name).queue.join(|| {
+        let ticket = self.0.ticket();
+        let joined = self.0.entry(&mut names, &name).queue.join(ticket, || {
             let (sender, handed) = oneshot::channel();
             receiver = Some(handed);
             Waiter { wants: wants.clone(), sender }
         });
         drop(names);
         match (joined, receiver) {
-            (local::Joined::Behind(ticket), Some(receiver)) => {
+            (local::Joined::Behind, Some(receiver)) => {
                 Joined::Behind(Waiting::new(self, name, ticket, receiver))
             }
-            (local::Joined::Behind(ticket) | local::Joined::Head(ticket), _) => {
+            (local::Joined::Behind | local::Joined::Head, _) => {
                 Joined::Head(Head::new(self, name, ticket, false))
             }
         }
@@ -133,7 +125,10 @@ impl<L: PassedOn> Queues<L> {
     /// The head of the queue, if nobody in this process has or wants the name.
     pub(crate) fn join_if_empty(&self, name: NameUse) -> Option<Head<L>> {
         let mut names = self.0.lock();
-        let ticket = self.0.entry(&mut names, &name).queue.join_if_empty()?;
+        let ticket = self.0.ticket();
+        if !self.0.entry(&mut names, &name).queue.join_if_empty(ticket) {
+            return None;
+        }
         Some(Head::new(self, name, ticket, false))
     }
 
@@ -144,14 +139,14 @@ impl<L: PassedOn> Queues<L> {
         let names = self.0.lock();
         let Some(entry) = names.get(name) else { return busy };
         let waiting = entry.queue.waiting(ticket);
-        let (holder, seen) = (entry.holder.clone(), entry.seen.clone());
+        let (holder, seen) = (entry.holder.clone(), entry.seen().cloned());
         drop(names);
         busy.ahead = u32::try_from(waiting).unwrap_or(u32::MAX);
         busy.holder = holder.and_then(|holder| holder.upgrade()?.contender());
         if busy.holder.is_none() {
             // Then the task that asks the store for all of them is ahead, too.
             busy.ahead = busy.ahead.saturating_add(1);
-            busy.holder = seen.map(|seen| *seen);
+            busy.holder = seen;
             busy.here = busy.holder.is_none();
         }
         busy
@@ -165,13 +160,9 @@ impl<L: PassedOn> Queues<L> {
 impl<L: PassedOn> Inner<L> {
     fn entry<'a>(&self, names: &'a mut Names<L>, name: &NameUse) -> &'a mut Entry<L> {
         // One look is enough, as most names are not there yet.
-        names.entry(name.clone()).or_insert_with(|| Entry {
-            queue: LocalQueue::new(self.next_id(), self.context.claim_window()),
-            along: L::Along::default(),
-            holder: None,
-            seen: None,
-            on_time: None,
-        })
+        names
+            .entry(name.clone())
+            .or_insert_with(|| Box::new(Entry::new(self.context.claim_window())))
     }
 
     /// The task with this ticket wants the name no more.
@@ -229,14 +220,14 @@ impl<L: PassedOn> Inner<L> {
         }
         let Some(due) = due else { return WakesEngine::default() };
         let queues: Weak<dyn OnTime> = Arc::<Self>::downgrade(self);
-        let job = Job::LookAtQueue(queues, name.clone());
+        let job = Job::look_at_queue(queues, name.clone());
         let (key, wakes) = self.context.agenda.schedule_quietly(due, job);
         entry.on_time = Some(key);
         wakes
     }
 
-    fn next_id(&self) -> u64 {
-        self.queues.fetch_add(1, Ordering::Relaxed)
+    fn ticket(&self) -> Ticket {
+        Ticket::new(self.tickets.fetch_add(1, Ordering::Relaxed))
     }
 
     fn lock(&self) -> MutexGuard<'_, Names<L>> {

@@ -6,23 +6,30 @@ use super::turn::{AtRelease, Next, Turn};
 use crate::{
     Timestamp, Token,
     rule::{Rule, kept},
+    time::Nanos,
 };
 
-/// A task's number in its queue. Tickets rise, their order is that of the queue, and no two queues give
-/// out the same one.
+/// A task's number in its queue. Their order is that of the queue, so each that joins brings a greater one,
+/// and one that no other queue of the process was brought: a queue is forgotten when it is empty, and a
+/// ticket may outlive it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket {
-    queue: u64,
-    number: u64,
+pub struct Ticket(u64);
+
+impl Ticket {
+    /// The ticket with this number.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
 }
 
 /// Where a task stands that joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joined {
     /// At the head: nobody else here has or wants the name.
-    Head(Ticket),
+    Head,
     /// Behind others.
-    Behind(Ticket),
+    Behind,
 }
 
 /// To whom something goes that a task leaves.
@@ -51,62 +58,74 @@ pub enum Handoff<W> {
 ///
 /// ```
 /// use std::time::Duration;
-/// use tenure_proto::{Timestamp, local::{Handoff, Joined, LocalQueue}};
+/// use tenure_proto::{Timestamp, local::{Handoff, Joined, LocalQueue, Ticket}};
 ///
 /// let now = Timestamp::ZERO;
-/// let mut queue = LocalQueue::new(1, Duration::from_millis(500));
-/// let Joined::Head(first) = queue.join(|| "never waits") else { panic!() };
-/// let Joined::Behind(second) = queue.join(|| "second") else { panic!() };
+/// let (first, second) = (Ticket::new(1), Ticket::new(2));
+/// let mut queue = LocalQueue::new(Duration::from_millis(500));
+/// assert_eq!(queue.join(first, || "never waits"), Joined::Head);
+/// assert_eq!(queue.join(second, || "second"), Joined::Behind);
 /// assert_eq!(queue.leave(first, now), Handoff::Head(second, "second"));
 /// assert!(queue.take(second));
 /// assert_eq!(queue.leave(second, now), Handoff::Nobody);
 /// ```
+///
+/// Most queues are those of names that one task holds and nobody waits for, so these are kept small.
 #[derive(Clone, Debug)]
 pub struct LocalQueue<W> {
-    window: Duration,
-    waiting: BTreeMap<Ticket, W>,
-    next: Ticket,
+    window: Nanos,
+    waiting: Option<Box<Line<W>>>,
     head: Option<(Ticket, Doing)>,
 }
+
+/// Those that wait.
+#[derive(Clone, Debug)]
+struct Line<W>(BTreeMap<Ticket, W>);
 
 /// What the head is doing.
 #[derive(Clone, Copy, Debug)]
 enum Doing {
     /// It was woken, and has to take it by then.
     Woken(Timestamp),
-    /// It asks the store. Where it waits, it has to go on by then.
-    Asks(Option<Timestamp>),
+    /// It asks the store.
+    Asks,
+    /// It waits for an answer or for its next ask, and has to go on by then.
+    Waits(Timestamp),
     /// It has the lease.
     Holds(Turn),
 }
 
+impl<W> Default for Line<W> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
 impl<W> LocalQueue<W> {
-    /// An empty queue whose tasks have this long to take what they are handed. Its `id` is no other
-    /// queue's: a queue is forgotten when it is empty, and a ticket may outlive it.
+    /// An empty queue whose tasks have this long to take what they are handed.
     #[must_use]
-    pub const fn new(id: u64, window: Duration) -> Self {
-        let next = Ticket { queue: id, number: 0 };
-        Self { window, waiting: BTreeMap::new(), next, head: None }
+    pub fn new(window: Duration) -> Self {
+        Self { window: Nanos::of(window), waiting: None, head: None }
     }
 
-    /// A task wants the name. What is known of it is only needed if it has to wait.
-    pub fn join(&mut self, waiter: impl FnOnce() -> W) -> Joined {
-        if let Some(ticket) = self.join_if_empty() {
-            return Joined::Head(ticket);
+    /// The task with this ticket wants the name. What is known of it is only needed if it has to wait.
+    pub fn join(&mut self, ticket: Ticket, waiter: impl FnOnce() -> W) -> Joined {
+        if self.join_if_empty(ticket) {
+            return Joined::Head;
         }
-        let ticket = self.ticket();
-        self.waiting.insert(ticket, waiter());
-        Joined::Behind(ticket)
+        self.waiting.get_or_insert_default().0.insert(ticket, waiter());
+        Joined::Behind
     }
 
-    /// A task wants the name if nobody else here has or wants it.
-    pub fn join_if_empty(&mut self) -> Option<Ticket> {
-        if self.head.is_some() {
-            return None;
+    /// The task with this ticket wants the name if nobody else here has or wants it; `false` if somebody
+    /// does.
+    #[must_use]
+    pub fn join_if_empty(&mut self, ticket: Ticket) -> bool {
+        let empty = self.head.is_none();
+        if empty {
+            self.head = Some((ticket, Doing::Asks));
         }
-        let ticket = self.ticket();
-        self.head = Some((ticket, Doing::Asks(None)));
-        Some(ticket)
+        empty
     }
 
     /// A task that was woken takes the head; `false` if that has gone on to another.
@@ -114,16 +133,16 @@ impl<W> LocalQueue<W> {
     pub fn take(&mut self, ticket: Ticket) -> bool {
         let taken = matches!(self.at_head(ticket), Some(Doing::Woken(_)));
         if taken {
-            self.head = Some((ticket, Doing::Asks(None)));
+            self.head = Some((ticket, Doing::Asks));
         }
         taken
     }
 
     /// The head waits for an answer or for its next ask, and goes on at `until` at the latest.
     pub fn waits(&mut self, ticket: Ticket, until: Timestamp) {
-        if matches!(self.at_head(ticket), Some(Doing::Asks(_))) {
-            let due = until.saturating_add(self.window);
-            self.head = Some((ticket, Doing::Asks(Some(due))));
+        if matches!(self.at_head(ticket), Some(Doing::Asks | Doing::Waits(_))) {
+            let due = until.saturating_add(self.window.get());
+            self.head = Some((ticket, Doing::Waits(due)));
         }
     }
 
@@ -147,16 +166,16 @@ impl<W> LocalQueue<W> {
         now: Timestamp,
         lease: impl FnOnce(&W) -> AtRelease,
     ) -> Handoff<W> {
-        let Some((of, Doing::Holds(turn))) = &mut self.head else { return Handoff::Nothing };
-        if *of != ticket {
-            return Handoff::Nothing;
-        }
-        let Some(first) = self.waiting.first_entry() else {
+        let Some(Doing::Holds(mut turn)) = self.at_head(ticket) else { return Handoff::Nothing };
+        let Some(first) = self.waiting.as_mut().and_then(|line| line.0.first_entry()) else {
             self.head = None;
             return Handoff::Nobody;
         };
         match turn.at_release(lease(first.get())) {
-            Next::Pass(token) => Handoff::Lease(first.remove(), token),
+            Next::Pass(token) => {
+                self.head = Some((ticket, Doing::Holds(turn)));
+                Handoff::Lease(first.remove(), token)
+            }
             Next::Turn => self.leave(ticket, now),
         }
     }
@@ -165,13 +184,16 @@ impl<W> LocalQueue<W> {
     /// for those that wait.
     pub fn leave(&mut self, ticket: Ticket, now: Timestamp) -> Handoff<W> {
         if !self.is_head(ticket) {
-            return self.waiting.remove(&ticket).map_or(Handoff::Nothing, Handoff::Gone);
+            let gone = self.waiting.as_mut().and_then(|line| line.0.remove(&ticket));
+            return gone.map_or(Handoff::Nothing, Handoff::Gone);
         }
-        let Some((ticket, waiter)) = self.waiting.pop_first() else {
+        let Some((ticket, waiter)) = self.waiting.as_mut().and_then(|line| line.0.pop_first())
+        else {
             self.head = None;
             return Handoff::Nobody;
         };
-        self.head = Some((ticket, Doing::Woken(now.saturating_add(self.window))));
+        let due = now.saturating_add(self.window.get());
+        self.head = Some((ticket, Doing::Woken(due)));
         Handoff::Head(ticket, waiter)
     }
 
@@ -189,9 +211,8 @@ impl<W> LocalQueue<W> {
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         match self.head?.1 {
-            Doing::Woken(due) => Some(due),
-            Doing::Asks(due) => due,
-            Doing::Holds(_) => None,
+            Doing::Woken(due) | Doing::Waits(due) => Some(due),
+            Doing::Asks | Doing::Holds(_) => None,
         }
     }
 
@@ -204,16 +225,11 @@ impl<W> LocalQueue<W> {
     /// How many wait here; those before `ticket` if one is given.
     #[must_use]
     pub fn waiting(&self, before: Option<Ticket>) -> usize {
-        before.map_or(self.waiting.len(), |ticket| self.waiting.range(..ticket).count())
+        let Some(Line(line)) = self.waiting.as_deref() else { return 0 };
+        before.map_or(line.len(), |ticket| line.range(..ticket).count())
     }
 
     fn at_head(&self, ticket: Ticket) -> Option<Doing> {
         self.head.and_then(|(of, doing)| (of == ticket).then_some(doing))
-    }
-
-    fn ticket(&mut self) -> Ticket {
-        let ticket = self.next;
-        self.next.number += 1;
-        ticket
     }
 }

@@ -22,7 +22,10 @@ pub enum Next {
 }
 
 /// One turn of one process: from a grant of the store until the name is offered to others again.
+///
+/// Packed, since each hold has one in its queue, beside a tag that fits into what is saved.
 #[derive(Clone, Copy, Debug)]
+#[repr(Rust, packed(4))]
 pub struct Turn {
     began: Timestamp,
     passes: u32,

@@ -93,7 +93,7 @@ struct Model {
     evicted: bool,
     lost: Option<LostReason>,
     ended: bool,
-    generation: u64,
+    generation: u32,
 }
 
 /// Plays a history and says what went wrong first.

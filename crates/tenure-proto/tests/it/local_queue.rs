@@ -14,24 +14,21 @@ const WINDOW: Duration = ms(500);
 
 /// A queue with a head, and this many behind it, called by their numbers.
 fn queue(behind: u64) -> (LocalQueue<u64>, Ticket, Vec<Ticket>) {
-    let mut queue = LocalQueue::new(1, WINDOW);
-    let head = head(queue.join(|| unreachable!("nobody waits at the head")));
-    let behind = (1..=behind).map(|number| waits(queue.join(|| number))).collect();
+    queue_from(1, behind)
+}
+
+/// The same, with tickets from `first` on.
+fn queue_from(first: u64, behind: u64) -> (LocalQueue<u64>, Ticket, Vec<Ticket>) {
+    let mut queue = LocalQueue::new(WINDOW);
+    let head = Ticket::new(first);
+    assert_eq!(queue.join(head, || unreachable!("nobody waits at the head")), Joined::Head);
+    let join = |number| {
+        let ticket = Ticket::new(first + number);
+        assert_eq!(queue.join(ticket, || number), Joined::Behind);
+        ticket
+    };
+    let behind = (1..=behind).map(join).collect();
     (queue, head, behind)
-}
-
-fn head(joined: Joined) -> Ticket {
-    match joined {
-        Joined::Head(ticket) => ticket,
-        Joined::Behind(_) => panic!("others are before it"),
-    }
-}
-
-fn waits(joined: Joined) -> Ticket {
-    match joined {
-        Joined::Behind(ticket) => ticket,
-        Joined::Head(_) => panic!("nobody is before it"),
-    }
 }
 
 /// A lease that can be passed on.
@@ -63,9 +60,9 @@ fn who_comes_first_is_at_the_head_and_the_others_wait() {
 #[test]
 fn who_does_not_want_to_wait_joins_an_empty_queue_alone() {
     let (mut queue, first, _) = queue(0);
-    assert_eq!(queue.join_if_empty(), None);
+    assert!(!queue.join_if_empty(Ticket::new(7)));
     assert_eq!(queue.leave(first, at(0)), Handoff::Nobody);
-    assert!(queue.join_if_empty().is_some_and(|ticket| ticket > first));
+    assert!(queue.join_if_empty(Ticket::new(8)));
 }
 
 #[test]
@@ -135,7 +132,7 @@ fn a_head_that_goes_on_to_nobody_is_nobodys() {
     let (mut queue, first, _) = queue(0);
     queue.waits(first, at(0));
     assert_eq!(queue.on_time(at(500)), Handoff::Nobody);
-    assert!(queue.join_if_empty().is_some());
+    assert!(queue.join_if_empty(Ticket::new(9)));
 }
 
 #[test]
@@ -187,9 +184,8 @@ fn only_the_lease_at_the_head_is_let_go_of() {
 #[test]
 fn a_ticket_of_a_queue_that_was_forgotten_means_nothing_to_the_next() {
     let (_, old, old_behind) = queue(1);
-    let mut next = LocalQueue::new(2, WINDOW);
-    let first = head(next.join(|| 0));
-    let second = waits(next.join(|| 1));
+    let (mut next, first, behind) = queue_from(10, 1);
+    let second = behind[0];
     assert!(!next.is_head(old));
     assert!(!next.granted(old, at(0)));
     for ticket in [old, old_behind[0]] {
@@ -235,13 +231,10 @@ struct Seen {
 }
 
 impl Seen {
-    fn joined(&mut self, joined: Joined, number: u64) {
-        match joined {
-            Joined::Head(ticket) => self.tickets.push(ticket),
-            Joined::Behind(ticket) => {
-                self.tickets.push(ticket);
-                self.waiting.push_back(number);
-            }
+    fn joined(&mut self, ticket: Ticket, joined: Joined, number: u64) {
+        self.tickets.push(ticket);
+        if joined == Joined::Behind {
+            self.waiting.push_back(number);
         }
     }
 
@@ -261,22 +254,23 @@ impl Seen {
 proptest! {
     #[test]
     fn nobody_is_overtaken_or_forgotten(events in events()) {
-        let mut queue = LocalQueue::new(1, WINDOW);
+        let mut queue = LocalQueue::new(WINDOW);
         let mut seen = Seen::default();
         let mut now = 0;
         for event in events {
             let of = |task: usize| seen.tickets.get(task).copied();
             let mut handoff = Handoff::Nothing;
+            let next = Ticket::new(seen.tickets.len() as u64);
             match event {
                 Event::Join => {
                     let number = seen.tickets.len() as u64;
-                    let joined = queue.join(|| number);
-                    seen.joined(joined, number);
+                    let joined = queue.join(next, || number);
+                    seen.joined(next, joined, number);
                 }
                 Event::JoinIfEmpty => {
-                    if let Some(ticket) = queue.join_if_empty() {
+                    if queue.join_if_empty(next) {
                         prop_assert!(seen.waiting.is_empty());
-                        seen.tickets.push(ticket);
+                        seen.tickets.push(next);
                     }
                 }
                 Event::Leave(task) => {

@@ -30,7 +30,7 @@ pub(crate) enum Downgraded {
 impl Lease {
     /// Makes the hold of `generation` a shared one. Whatever comes of it, the lease goes on being
     /// renewed, and dropping the future leaves it to be released like any other.
-    pub(crate) async fn downgrade(&self, generation: u64) -> Downgraded {
+    pub(crate) async fn downgrade(&self, generation: u32) -> Downgraded {
         if let Some(reason) = self.context.store.capabilities().no_readers() {
             return Downgraded::Refused(reason.into());
         }
@@ -48,13 +48,13 @@ impl Lease {
             };
             // From here on it may be: what is detached is said to be held so.
             self.lock().mode = Mode::Shared;
-            let call = self.context.store.acquire(&self.name, &ask);
+            let call = self.context.store.acquire(self.name(), &ask);
             let fault = match before(clock, give_up, call).await {
                 Some(Ok(Answer::Granted { token: kept, .. })) if self.is_same(kept, token) => {
                     if !doubted {
                         self.untaint(untainted);
                     }
-                    self.context.observer.downgraded(&self.name, token);
+                    self.context.observer.downgraded(self.name(), token);
                     return match self.check(generation) {
                         Ok(_) => Downgraded::Shared,
                         Err(reason) => Downgraded::Lost(self.loss(token, reason)),
@@ -90,14 +90,14 @@ impl Lease {
     }
 
     /// What to ask, the token to be kept, and until when to ask.
-    fn prepare(&self, generation: u64) -> Result<(Ask, Token, Timestamp), Lost> {
+    fn prepare(&self, generation: u32) -> Result<(Ask, Token, Timestamp), Lost> {
         let now = self.context.now();
         let state = self.lock();
         let token = state.token;
         self.still_held(&state, generation, now)?;
         let ask = Ask {
             owner: self.owner,
-            kind: self.kind,
+            kind: self.uses().kind,
             mode: Mode::Shared,
             order: if self.context.store.capabilities().fifo {
                 Order::Fifo
@@ -127,14 +127,14 @@ impl Lease {
         }
     }
 
-    fn still_held(&self, state: &State, generation: u64, now: Timestamp) -> Result<(), Lost> {
+    fn still_held(&self, state: &State, generation: u32, now: Timestamp) -> Result<(), Lost> {
         let over = state.hold.generation() != generation;
         // A forked copy must not open the lease of its parent to readers.
         if over || self.context.forked() {
-            return Err(self.loss(state.token, LostReason::Taken));
+            return Err(self.loss_in(None, state.token, LostReason::Taken));
         }
         match state.hold.next_action(now) {
-            Action::TellLost(reason) => Err(self.loss(state.token, reason)),
+            Action::TellLost(reason) => Err(self.loss_in(state.trouble(), state.token, reason)),
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
         }
     }
@@ -142,7 +142,7 @@ impl Lease {
     /// An ask that arrives when the lease is gone would be granted anew. So nothing is asked for a
     /// hold that is over, and an end that comes while the ask is under way must reckon with it, also
     /// where no call is late. Answers what was reckoned with before.
-    fn taint(&self, generation: u64, ttl: Duration) -> Result<Timestamp, Lost> {
+    fn taint(&self, generation: u32, ttl: Duration) -> Result<Timestamp, Lost> {
         let now = self.context.now();
         let mut state = self.lock();
         self.still_held(&state, generation, now)?;
@@ -154,18 +154,6 @@ impl Lease {
 
     fn untaint(&self, until: Timestamp) {
         self.lock().taint(until);
-    }
-}
-
-impl State {
-    fn tainted_until(&self) -> Timestamp {
-        self.acquisition.as_ref().map_or(Timestamp::ZERO, |acquisition| acquisition.tainted_until())
-    }
-
-    fn taint(&mut self, until: Timestamp) {
-        if let Some(acquisition) = &mut self.acquisition {
-            acquisition.taint(until);
-        }
     }
 }
 

@@ -21,14 +21,14 @@ use crate::{
 impl Lease {
     /// Ends the hold of `generation`: it goes to the next task of this process, or the store is to
     /// be told.
-    pub(crate) fn end(self: &Arc<Self>, generation: u64) -> Ended {
+    pub(crate) fn end(self: &Arc<Self>, generation: u32) -> Ended {
         let is_it = |state: &State| state.hold.generation() == generation;
         self.end_if(is_it, true)
     }
 
     /// Ends the hold of `generation` as [`Lease::end`] does, but no task of this process gets the lease:
     /// it leaves the process.
-    pub(crate) fn leave_process(self: &Arc<Self>, generation: u64) -> Ended {
+    pub(crate) fn leave_process(self: &Arc<Self>, generation: u32) -> Ended {
         self.end_if(|state| state.hold.generation() == generation, false)
     }
 
@@ -37,7 +37,10 @@ impl Lease {
         let now = self.context.now();
         let ended =
             if self.context.forked() { None } else { self.let_go(now, is_it, to_others_here) };
-        ended.unwrap_or_else(|| self.is_lost(self.lock().token, LostReason::Taken))
+        ended.unwrap_or_else(|| {
+            let token = self.lock().token;
+            Ended::Lost(self.loss(token, LostReason::Taken))
+        })
     }
 
     /// Ends the present hold if it `is_it`; who is next is decided in the same step. The lease may go
@@ -48,19 +51,19 @@ impl Lease {
         is_it: impl FnOnce(&State) -> bool,
         to_others_here: bool,
     ) -> Option<Ended> {
-        let mut queue = self.head.as_ref().and_then(Head::lock);
+        let mut queue = self.head().and_then(Head::lock);
         let mut state = self.lock();
         if !is_it(&state) {
             return None;
         }
         if let Action::TellLost(reason) = state.hold.next_action(now) {
-            let lost = self.is_lost(state.token, reason);
+            let lost = self.loss_in(state.trouble(), state.token, reason);
             let acquisition = self.leave(&mut state, Timestamp::ZERO);
             let handoff = queue.as_mut().map(|queue| queue.leave(now));
             drop(state);
             queue.zip(handoff).into_iter().for_each(|(queue, handoff)| queue.carry_out(handoff));
             drop(acquisition);
-            return Some(lost);
+            return Some(Ended::Lost(lost));
         }
         let (token, held_for) = (state.token, now.since(state.held_since));
         let was_held = state.hold.claimed();
@@ -76,8 +79,8 @@ impl Lease {
         let tell = || {
             let observer = &self.context.observer;
             match was_held {
-                true if to_others_here => observer.released(&self.name, token, held_for),
-                true => observer.leaves(&self.name, token, held_for),
+                true if to_others_here => observer.released(self.name(), token, held_for),
+                true => observer.leaves(self.name(), token, held_for),
                 false => {}
             }
         };
@@ -107,7 +110,7 @@ impl Lease {
     }
 
     /// Ends the hold of `generation` without telling the store.
-    pub(crate) fn abandon(self: &Arc<Self>, generation: u64) -> Duration {
+    pub(crate) fn abandon(self: &Arc<Self>, generation: u32) -> Duration {
         let mut state = self.lock();
         let over = state.hold.generation() != generation;
         if over || self.context.forked() {
@@ -116,9 +119,9 @@ impl Lease {
         let rest = state.hold.deadline().since(self.context.now());
         state.hold.end();
         self.unplan(&mut state);
-        let acquisition = state.acquisition.take();
+        let slot = state.slot.take();
         drop(state);
-        drop(acquisition);
+        drop(slot);
         self.leave_queue();
         rest
     }
@@ -153,17 +156,14 @@ impl Lease {
         state.held_since = now;
         let wakes = self.plan_quietly(&mut state, now);
         let generation = state.hold.generation();
+        let news = state.news();
         drop(state);
         drop(queue);
         drop(wakes);
         tell();
-        self.news.notify_waiters();
-        self.context.observer.passed(&self.name, token);
+        news.iter().for_each(|news| news.notify_waiters());
+        self.context.observer.passed(self.name(), token);
         waiter.give(Held::new(self.clone(), generation, token))
-    }
-
-    fn is_lost(&self, token: Token, reason: LostReason) -> Ended {
-        Ended::Lost(self.loss(token, reason))
     }
 
     fn leave(&self, state: &mut State, keep_until: Timestamp) -> Option<Box<Acquisition>> {
@@ -180,11 +180,12 @@ impl Lease {
         state: &mut State,
         keep_until: Timestamp,
     ) -> Option<Box<Acquisition>> {
-        let mut acquisition = state.acquisition.take()?;
+        let slot = state.slot.take()?;
         // The store keeps the lease until its own end, also where the hold ended before.
         let terms = state.hold.terms();
         let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
-        acquisition.ends(End { token: state.token, until, keep_until });
-        Some(acquisition)
+        let end = End { token: state.token, until, keep_until };
+        let (context, name, tainted) = (&self.context, self.name(), state.tainted_until());
+        Some(Box::new(Acquisition::over(context, name, self.owner, slot, tainted, end)))
     }
 }

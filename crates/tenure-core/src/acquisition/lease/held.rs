@@ -10,13 +10,13 @@ use crate::options::Wants;
 /// A hold of a lease; dropping it ends the hold.
 pub(crate) struct Held {
     lease: Arc<Lease>,
-    generation: u64,
+    generation: u32,
     token: Token,
     over: bool,
 }
 
 impl Held {
-    pub(super) fn new(lease: Arc<Lease>, generation: u64, token: Token) -> Self {
+    pub(super) fn new(lease: Arc<Lease>, generation: u32, token: Token) -> Self {
         Self { lease, generation, token, over: false }
     }
 
@@ -24,7 +24,7 @@ impl Held {
         &self.lease
     }
 
-    pub(crate) fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u32 {
         self.generation
     }
 

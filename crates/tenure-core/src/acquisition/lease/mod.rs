@@ -3,6 +3,7 @@
 mod downgrading;
 mod ending;
 mod held;
+mod state;
 mod watching;
 
 use std::{
@@ -12,22 +13,22 @@ use std::{
 
 pub(crate) use downgrading::Downgraded;
 pub(crate) use held::Held;
+use state::State;
 use tenure_proto::{
     Hold, LostReason, Owner, Terms, Timestamp, Token,
     hold::Action,
     queue::{Contender, Kind, Mode},
     rule::{Rule, kept},
 };
-use tokio::sync::Notify;
 
 use super::Acquisition;
 use crate::{
     Fault, LockName,
     context::Context,
     driver::before,
-    engine::Key,
     error::Lost,
     local::{Head, PassedOn},
+    names::NameUse,
     options::Wants,
 };
 
@@ -42,32 +43,23 @@ pub(crate) struct Along {
 
 /// A lease, which inside this process is split into holds: each guard names the generation of its
 /// own, so it cannot touch a later one (promise S4).
+///
+/// A process may have a hundred thousand of them, so nothing is kept twice.
 #[derive(Debug)]
 pub(crate) struct Lease {
     context: Arc<Context>,
-    name: LockName,
     owner: Owner,
-    kind: Kind,
-    /// The head of the queue of its process; none for a fair lock.
-    head: Option<Head<Self>>,
+    line: Line,
     state: Mutex<State>,
-    /// Why the last renewal failed, if it did.
-    trouble: Mutex<Option<Arc<Fault>>>,
-    news: Notify,
 }
 
+/// Where the tasks of its process queue for it.
 #[derive(Debug)]
-struct State {
-    hold: Hold,
-    token: Token,
-    mode: Mode,
-    /// None once its end is known to somebody else.
-    acquisition: Option<Box<Acquisition>>,
-    scheduled: Option<Key>,
-    held_since: Timestamp,
-    keep_until: Timestamp,
-    label: Arc<str>,
-    told_lost: bool,
+enum Line {
+    /// It has the head of the queue of this name.
+    Head(Head<Lease>),
+    /// At the store alone: a fair lock of this name.
+    Apart(NameUse),
 }
 
 /// How a hold ended.
@@ -93,44 +85,60 @@ impl Lease {
     pub(crate) fn start(
         context: &Arc<Context>,
         name: &LockName,
-        mut acquisition: Box<Acquisition>,
+        acquisition: Acquisition,
         (hold, token): (Hold, Token),
         wants: &Wants,
         head: Option<Head<Self>>,
     ) -> Held {
         let now = context.now();
-        acquisition.granted();
+        let owner = acquisition.owner();
+        let (slot, tainted_until) = acquisition.granted();
+        let uses = || NameUse { name: name.clone(), kind: wants.kind };
         let lease = Arc::new(Self {
             context: context.clone(),
-            name: name.clone(),
-            owner: acquisition.owner(),
-            kind: wants.kind,
-            head,
+            owner,
+            line: head.map_or_else(|| Line::Apart(uses()), Line::Head),
             state: Mutex::new(State {
                 hold,
                 token,
                 mode: wants.mode,
-                acquisition: Some(acquisition),
+                slot,
                 scheduled: None,
                 held_since: now,
                 keep_until: now.saturating_add(wants.hold_at_least),
                 label: wants.label.clone(),
                 told_lost: false,
+                rare: None,
             }),
-            trouble: Mutex::default(),
-            news: Notify::new(),
         });
-        if let Some(head) = &lease.head {
+        if let Some(head) = lease.head() {
             head.granted(Arc::downgrade(&lease), now);
         }
         let mut state = lease.lock();
+        if tainted_until > now {
+            state.taint(tainted_until);
+        }
         lease.plan(&mut state, now);
         drop(state);
         Held::new(lease, 0, token)
     }
 
     pub(crate) fn name(&self) -> &LockName {
-        &self.name
+        &self.uses().name
+    }
+
+    fn uses(&self) -> &NameUse {
+        match &self.line {
+            Line::Head(head) => head.name(),
+            Line::Apart(name) => name,
+        }
+    }
+
+    fn head(&self) -> Option<&Head<Self>> {
+        match &self.line {
+            Line::Head(head) => Some(head),
+            Line::Apart(_) => None,
+        }
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
@@ -147,7 +155,7 @@ impl Lease {
 
     /// What the name is used as, and how it is held.
     pub(crate) fn used_as(&self) -> (Kind, Mode) {
-        (self.kind, self.lock().mode)
+        (self.uses().kind, self.lock().mode)
     }
 
     /// What was asked for it, and by whom.
@@ -157,7 +165,7 @@ impl Lease {
     }
 
     /// Whether the hold of `generation` may still be counted on, at this very moment.
-    pub(crate) fn check(&self, generation: u64) -> Result<Token, LostReason> {
+    pub(crate) fn check(&self, generation: u32) -> Result<Token, LostReason> {
         if self.context.forked() {
             return Err(LostReason::Taken);
         }
@@ -166,7 +174,7 @@ impl Lease {
 
     /// The same without asking whether this process is a forked copy, which takes as long as all
     /// the rest.
-    pub(crate) fn standing(&self, generation: u64) -> Result<Token, LostReason> {
+    pub(crate) fn standing(&self, generation: u32) -> Result<Token, LostReason> {
         let state = self.lock();
         if state.hold.generation() != generation {
             return Err(LostReason::Taken);
@@ -179,7 +187,7 @@ impl Lease {
 
     /// Takes the hold of `generation`, which was passed on to a task that wants `wants`; `false` if it
     /// is over, as it was not taken in time, or was lost.
-    fn claim(self: &Arc<Self>, generation: u64, wants: &Wants) -> bool {
+    fn claim(self: &Arc<Self>, generation: u32, wants: &Wants) -> bool {
         let now = self.context.now();
         let mut state = self.lock();
         if state.hold.generation() != generation || !state.hold.claim(now) {
@@ -202,7 +210,7 @@ impl Lease {
     /// stays taken for `hold_at_least`.
     pub(crate) fn count_from_now(
         self: &Arc<Self>,
-        generation: u64,
+        generation: u32,
         max_hold: Option<Duration>,
         hold_at_least: Duration,
     ) {
@@ -220,26 +228,29 @@ impl Lease {
 
     /// The hold with this token is lost, as the holder is told.
     pub(crate) fn loss(&self, token: Token, reason: LostReason) -> Lost {
-        let lost = self.context.lost(&self.name, token, reason);
-        match &*self.trouble() {
-            Some(fault) if reason == LostReason::Deadline => lost.because(fault.clone()),
+        let trouble = self.last_trouble();
+        self.loss_in(trouble, token, reason)
+    }
+
+    /// The same where the state is locked, which knows the `trouble`.
+    fn loss_in(&self, trouble: Option<Arc<Fault>>, token: Token, reason: LostReason) -> Lost {
+        let lost = self.context.lost(self.name(), token, reason);
+        match trouble {
+            Some(fault) if reason == LostReason::Deadline => lost.because(fault),
             _ => lost,
         }
     }
 
     /// Why the last renewal failed, if it did.
     pub(crate) fn last_trouble(&self) -> Option<Arc<Fault>> {
-        self.trouble().clone()
-    }
-
-    fn trouble(&self) -> MutexGuard<'_, Option<Arc<Fault>>> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock().trouble()
     }
 
     /// Returns when the hold of `generation` is lost; never if it is released or passed on.
-    pub(crate) async fn lost(&self, generation: u64, token: Token) -> Lost {
+    pub(crate) async fn lost(&self, generation: u32, token: Token) -> Lost {
+        let news = self.lock().rare.get_or_insert_default().news.clone();
         loop {
-            let news = self.news.notified();
+            let news = news.notified();
             let mut news = std::pin::pin!(news);
             news.as_mut().enable();
             match self.outlook(generation) {
@@ -255,7 +266,7 @@ impl Lease {
         }
     }
 
-    fn outlook(&self, generation: u64) -> Outlook {
+    fn outlook(&self, generation: u32) -> Outlook {
         let state = self.lock();
         if state.hold.ended() || state.hold.generation() != generation {
             return Outlook::Over;
@@ -270,7 +281,7 @@ impl Lease {
 
     /// The next task of the process is not to wait for this lease any more.
     fn leave_queue(&self) {
-        if let Some(head) = &self.head {
+        if let Some(head) = self.head() {
             head.leave();
         }
     }
@@ -296,7 +307,7 @@ impl PassedOn for Lease {
         contender.token = Some(state.token);
         contender.since = Some(self.context.clock.wall().saturating_sub(held));
         contender.left = Some(state.hold.deadline().since(now));
-        contender.kind = Some(self.kind);
+        contender.kind = Some(self.uses().kind);
         Some(contender)
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 
 impl Watched for Lease {
     fn name(&self) -> &LockName {
-        &self.name
+        self.name()
     }
 
     fn on_time(self: Arc<Self>, now: Timestamp) -> Option<Renewal> {
@@ -41,7 +41,7 @@ impl Watched for Lease {
                 let ttl = state.hold.renewal_length(now);
                 state.hold.renewal_sent(now);
                 self.plan(&mut state, now);
-                Some(Renewal { name: self.name.clone(), owner: self.owner, ttl })
+                Some(Renewal { name: self.name().clone(), owner: self.owner, ttl })
             }
         }
     }
@@ -63,10 +63,10 @@ impl Watched for Lease {
     ) {
         let (answer, fault) = match answer {
             Ok(answer) => (answer, None),
-            Err(fault) => (Renewed::Unknown, Some(Arc::new(fault))),
+            Err(fault) => (Renewed::Unknown, Some(fault)),
         };
-        *self.trouble() = fault;
         let mut state = self.lock();
+        state.renewal_failed(fault);
         // A holder may have been told of its loss while the answer was on its way here.
         let received = received.max(self.context.now());
         state.hold.renewal_answered(sent, received, answer);
@@ -100,10 +100,11 @@ impl Lease {
         let keep_until = state.keep_until;
         let acquisition = outlasted.then(|| self.depart(&mut state, keep_until));
         let held = now.since(state.held_since);
-        let token = state.token;
+        let lost = self.loss_in(state.trouble(), state.token, reason);
+        let news = state.news();
         drop(state);
-        self.news.notify_waiters();
-        self.context.observer.lost(&self.loss(token, reason), held);
+        news.iter().for_each(|news| news.notify_waiters());
+        self.context.observer.lost(&lost, held);
         drop(acquisition);
         // Whoever is next in this process need not wait for a guard that is worth nothing.
         self.leave_queue();

@@ -1,0 +1,79 @@
+//! What may change about a lease.
+
+use std::sync::Arc;
+
+use tenure_proto::{Hold, Timestamp, Token, queue::Mode};
+use tokio::sync::Notify;
+
+use crate::{
+    Fault,
+    engine::{Key, Slot},
+};
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) hold: Hold,
+    pub(super) token: Token,
+    pub(super) mode: Mode,
+    /// None once its end is known to somebody else.
+    pub(super) slot: Option<Slot>,
+    pub(super) scheduled: Option<Key>,
+    pub(super) held_since: Timestamp,
+    pub(super) keep_until: Timestamp,
+    pub(super) label: Arc<str>,
+    pub(super) told_lost: bool,
+    /// What most leases do not have.
+    pub(super) rare: Option<Box<Rare>>,
+}
+
+/// What a lease has of which somebody wants to hear when it is lost, or with which something went wrong.
+#[derive(Debug, Default)]
+pub(super) struct Rare {
+    /// Until when a call that was given up may still arrive.
+    pub(super) tainted_until: Timestamp,
+    /// Why the last renewal failed, if it did.
+    pub(super) trouble: Option<Arc<Fault>>,
+    /// Tells those who want to hear of the loss.
+    pub(super) news: Arc<Notify>,
+}
+
+impl State {
+    pub(super) fn trouble(&self) -> Option<Arc<Fault>> {
+        self.rare.as_ref()?.trouble.clone()
+    }
+
+    /// The last renewal failed, or did not.
+    pub(super) fn renewal_failed(&mut self, fault: Option<Fault>) {
+        if fault.is_some() || self.rare.is_some() {
+            self.rare.get_or_insert_default().trouble = fault.map(Arc::new);
+        }
+    }
+
+    /// Who is to be told of a change, when nothing is locked.
+    pub(super) fn news(&self) -> Option<Arc<Notify>> {
+        self.rare.as_ref().map(|rare| rare.news.clone())
+    }
+
+    /// Until when a call that was given up may still arrive.
+    pub(super) fn tainted_until(&self) -> Timestamp {
+        self.rare.as_ref().map_or(Timestamp::ZERO, |rare| rare.tainted_until)
+    }
+
+    /// A call that may be given up can arrive until then, or no more.
+    pub(super) fn taint(&mut self, until: Timestamp) {
+        self.rare.get_or_insert_default().tainted_until = until;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::size_of;
+
+    use super::super::{Held, Lease};
+
+    #[test]
+    fn a_process_can_have_a_hundred_thousand_of_them() {
+        let (lease, held) = (size_of::<Lease>(), size_of::<Held>());
+        assert!(lease <= 272 && held <= 24, "a lease takes {lease} bytes, a hold of it {held}");
+    }
+}

@@ -1,0 +1,68 @@
+//! What is known of one name in this process.
+
+use std::{sync::Weak, time::Duration};
+
+use tenure_proto::{local::LocalQueue, queue::Contender};
+
+use super::{PassedOn, Waiter};
+use crate::engine::Key;
+
+/// The queue of one name.
+#[derive(Debug)]
+pub(super) struct Entry<L: PassedOn> {
+    pub(super) queue: LocalQueue<Waiter<L>>,
+    /// By what the name is held, if a task of this process does.
+    pub(super) holder: Option<Weak<L>>,
+    /// When the engine looks at it.
+    pub(super) on_time: Option<Key>,
+    /// What most names do not have.
+    rare: Option<Box<Rare<L>>>,
+}
+
+/// What a name has that others were met at.
+#[derive(Debug)]
+struct Rare<L: PassedOn> {
+    /// What goes along with the head.
+    pub(super) along: L::Along,
+    /// Whom the store named as holder, if no task of this process is.
+    pub(super) seen: Option<Contender>,
+}
+
+impl<L: PassedOn> Entry<L> {
+    /// An empty queue, whose tasks have as long as `window` to take what they are handed.
+    pub(super) fn new(window: Duration) -> Self {
+        Self { queue: LocalQueue::new(window), holder: None, on_time: None, rare: None }
+    }
+
+    /// Does something with what goes along with the head.
+    pub(super) fn along<T>(&mut self, work: impl FnOnce(&mut L::Along) -> T) -> T {
+        work(&mut self.rare().along)
+    }
+
+    /// The store says that `holder` has the name.
+    pub(super) fn saw(&mut self, holder: Option<Contender>) {
+        if holder.is_some() || self.rare.is_some() {
+            self.rare().seen = holder;
+        }
+    }
+
+    pub(super) fn seen(&self) -> Option<&Contender> {
+        self.rare.as_ref()?.seen.as_ref()
+    }
+
+    fn rare(&mut self) -> &mut Rare<L> {
+        self.rare.get_or_insert_with(|| Box::new(Rare { along: L::Along::default(), seen: None }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Entry;
+    use crate::{acquisition::lease::Lease, engine::Job};
+
+    #[test]
+    fn a_process_can_have_a_hundred_thousand_of_them() {
+        let (entry, job) = (size_of::<Entry<Lease>>(), size_of::<Job>());
+        assert!(entry <= 72 && job <= 16, "an entry takes {entry} bytes, a job {job}");
+    }
+}
