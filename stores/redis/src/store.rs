@@ -111,7 +111,7 @@ impl RedisStore {
 
     /// Who holds a name and who waits for it.
     async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        let mut call = self.call(name, &[Key::Lock, Key::Keeps, Key::Ends]);
+        let mut call = self.call(name, &[Key::Lock, Key::Line, Key::Ends]);
         let echo = self.echo();
         call.argument(&[&echo]);
         let reply = self.run(&script::INSPECT, &echo, call).await?;

@@ -5,6 +5,7 @@
 mod child;
 mod conformance;
 mod dropping;
+mod ends;
 mod evicted;
 mod fenced;
 mod format;
