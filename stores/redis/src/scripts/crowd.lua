@@ -2,7 +2,7 @@
 -- and a record of each who waits or shares. `line` has the places, `ends` the ends of the holds and
 -- offers of those who share. What changes is written at the end, with few commands.
 if not redis.acl_check_cmd('DEL', lock, line, ends) then return refused('DEL') end
-needs(lock, 'HMGET', 'HGET', 'HSET', 'HDEL', 'PEXPIREAT')
+needs(lock, 'HGET', 'HSET', 'HDEL', 'PEXPIREAT')
 needs(line, 'ZREM', 'ZCOUNT', 'ZRANGEBYSCORE', 'PEXPIREAT')
 needs(ends, 'ZADD', 'ZREM', 'PEXPIREAT')
 local room, wakes = {n = 0, x = 0, s = 0, p = 0}, {}
@@ -62,7 +62,7 @@ end
 -- Who has it for itself or is offered it so; false when that makes no sense.
 local function load_sole()
     local kind, who = string.sub(sole, 1, 1), string.sub(sole, 2, 33)
-    if #who ~= 32 or not sole_end then return false end
+    if #who ~= 32 or not first_end then return false end
     before = kind == 'o' and 'o' .. who or 'h' .. who
     if kind ~= 'o' then
         local record = alone(string.sub(sole, 2))
@@ -72,7 +72,7 @@ local function load_sole()
     elseif not read('w' .. who) then
         return false
     end
-    scores[before], room.n, room.x = sole_end, 1, 1
+    scores[before], room.n, room.x = first_end, 1, 1
     return true
 end
 
@@ -98,10 +98,8 @@ local function load()
         end
         return true
     end
-    local counts = redis.call('HMGET', lock, 'n', 's', 'p', 'h' .. owner)
-    local n, s, p = tonumber(counts[1] or ''), tonumber(counts[2] or ''), tonumber(counts[3] or '')
     if not (sole and till and next_place and present and places and n and s and p) then return false end
-    records['h' .. owner] = counts[4] and cmsgpack.unpack(counts[4])
+    records['h' .. owner] = holds and cmsgpack.unpack(holds)
     records['w' .. owner] = waits and cmsgpack.unpack(waits)
     if sole ~= '' then return n == 0 and s == 0 and p == 0 and load_sole() end
     room.n, room.s, room.p, shared = n, s, p, n > 0

@@ -5,9 +5,16 @@ local function all(command, key, words)
     end
 end
 
--- Who has the lock for itself or is offered it so, as the head says it, and until when.
+-- Who has the lock for itself or is offered it so, as the head says it, and until when; or when the
+-- first of those who share it may end, which is known, however many they are.
 local function said()
-    if room.x == 0 then return '', 0 end
+    if room.x == 0 then
+        local first = math.huge
+        for _, at in pairs(scores) do
+            if at and at < first then first = at end
+        end
+        return '', first < math.huge and first or 0
+    end
     for member, at in pairs(scores) do
         if at and string.sub(member, 1, 1) == 'o' then return member, at, member end
         if at then

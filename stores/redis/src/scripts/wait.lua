@@ -1,5 +1,5 @@
 -- The usual wait: one has the lock for itself, or is offered it so, and a newcomer wants it so too.
-if short and not waits and ask == 'x' and not old and place == '' and string.sub(how, 2) == 'w'
+if short and sole ~= '' and not waits and ask == 'x' and not old and place == '' and string.sub(how, 2) == 'w'
     and string.sub(sole, 2, 33) ~= owner and redis.acl_check_cmd('HSET', lock)
     and redis.acl_check_cmd('ZADD', line) and redis.acl_check_cmd('PEXPIREAT', line) then
     local claim, place_ttl, look, most = string.match(limits, '^(%d+) (%d+) (%d+) (%d+)')
@@ -12,7 +12,7 @@ if short and not waits and ask == 'x' and not old and place == '' and string.sub
         redis.call('ZADD', line, next_place - 9007199254740992, 'qx' .. owner .. channel,
             upto, 'k' .. owner)
         if places == 0 then redis.call('PEXPIREAT', line, math.ceil(till / 1000)) end
-        local ahead, left = present + (offered and 1 or 0), sole_end - now
+        local ahead, left = present + (offered and 1 or 0), first_end - now
         local retry = math.min(left + claim * ahead, look * (ahead + 1), place_ttl / 3)
         local at = string.format('%.0f', next_place)
         if offered then return {owner, 'busy', math.floor(retry), ahead, at} end

@@ -33,9 +33,7 @@ pub(crate) fn is_over(server: &RedisServer, member: &str) {
     server.command(&["ZADD", &set, "XX", LONG_AGO, member]);
     let end = server.command(&["ZSCORE", &set, member]);
     assert_eq!(end, Reply::Text(LONG_AGO.to_owned()), "{member}");
-    if place {
-        server.command(&["HSET", &lock, "due", LONG_AGO]);
-    }
+    server.command(&["HSET", &lock, if place { "due" } else { "end" }, LONG_AGO]);
 }
 
 /// Who has the lock for itself or is offered it so, while others are there.
