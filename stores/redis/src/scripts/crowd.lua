@@ -197,8 +197,9 @@ local function offer()
     end
 end
 
+-- Whether others wait, or else share the lock.
 local function others()
-    return in_line() > 0 and 1 or 0
+    return in_line() > 0 and 1 or room.n > 1 and 2 or 0
 end
 
 -- Until when the keys are needed. Every place ends within a place ttl.

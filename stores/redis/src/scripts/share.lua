@@ -12,6 +12,6 @@ if short and sole == '' and n > 0 and places == 0 and not holds and not old and 
             'end', math.min(first_end, upto),
             'h' .. owner, cmsgpack.pack({kind, take, of, fresh, '', 0, label, use}))
         redis.call('ZADD', ends, upto, 'h' .. owner)
-        return {owner, 'granted', fresh, tonumber(ttl), 0}
+        return {owner, 'granted', fresh, tonumber(ttl), 2}
     end
 end
