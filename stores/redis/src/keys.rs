@@ -21,16 +21,14 @@ pub(crate) enum Key {
     Lock,
     /// The time of the last token. It never ends, and there are few of them.
     Clock,
-    /// Waiters that are there, by place.
-    Queue,
-    /// Until when places are kept.
-    Keeps,
+    /// Waiters that are there, by place, and until when places are kept.
+    Line,
     /// When holds and offers end.
     Ends,
 }
 
 /// All of them.
-pub(crate) const ALL: [Key; 5] = [Key::Lock, Key::Clock, Key::Queue, Key::Keeps, Key::Ends];
+pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
 
 /// The keys of one lock.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +51,7 @@ impl<'a> Keys<'a> {
         let (kind, name) = match key {
             Key::Lock => (LOCK, self.name),
             Key::Clock => ("clock", ""),
-            Key::Queue => ("queue:", self.name),
-            Key::Keeps => ("keeps:", self.name),
+            Key::Line => ("line:", self.name),
             Key::Ends => ("ends:", self.name),
         };
         [self.prefix.as_bytes(), &self.tag, kind.as_bytes(), name.as_bytes()]
@@ -147,7 +144,7 @@ mod tests {
     #[test]
     fn no_two_keys_are_the_same() {
         let mut seen = HashSet::new();
-        for text in ["a", "lock:a", "queue:a", "keeps:a", "ends:a", "clock", "a}lock:a"] {
+        for text in ["a", "lock:a", "line:a", "ends:a", "clock", "a}lock:a"] {
             for key in ALL.into_iter().filter(|key| *key != Key::Clock) {
                 let key = written("", text, key);
                 assert!(seen.insert(key.clone()), "{key} is used twice");

@@ -63,6 +63,12 @@ impl Reply {
         matches!(self, Self::Record(_))
     }
 
+    /// Whether a grant says that nobody else is there: nobody waits, and nobody shares the lock.
+    pub(crate) fn finds_nobody(&self) -> bool {
+        let Self::Fields(fields) = self else { return true };
+        matches!(fields.0.as_slice(), [Value::Bytes(word), _, _, Value::Int(0)] if word == b"granted")
+    }
+
     /// The answer to an ask for a lease of `ttl`.
     pub(crate) fn answer(self, ttl: Duration) -> Parsed<Answer> {
         let mut fields = match self {

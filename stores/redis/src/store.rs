@@ -111,7 +111,7 @@ impl RedisStore {
 
     /// Who holds a name and who waits for it.
     async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
-        let mut call = self.call(name, &[Key::Lock, Key::Keeps, Key::Ends]);
+        let mut call = self.call(name, &[Key::Lock, Key::Line, Key::Ends]);
         let echo = self.echo();
         call.argument(&[&echo]);
         let reply = self.run(&script::INSPECT, &echo, call).await?;
@@ -230,13 +230,13 @@ impl RedisStore {
             call.argument(&[old]);
         }
         let reply = self.run(&script::ASK, &owner, call).await?;
-        let alone = reply.is_alone();
+        let (alone, finds_nobody) = (reply.is_alone(), reply.finds_nobody());
         let answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
-        if let Answer::Granted { others_waiting, .. } = answer {
+        if let Answer::Granted { .. } = answer {
             if !alone {
                 self.shared.crowded_holds.insert(ask.owner);
             }
-            if first && !others_waiting {
+            if first && finds_nobody {
                 self.shared.crowded_names.remove(name);
             }
         }

@@ -21,8 +21,9 @@ local function may_enter(taken, before)
     if not fits(taken, mode) then return false end
     local from = 0
     while true do
-        local line = redis.call('ZRANGEBYSCORE', queue, '-inf', before, 'LIMIT', from, 16)
-        for _, who in ipairs(line) do
+        local waiters = redis.call('ZRANGEBYSCORE', line, '-inf', before, 'LIMIT', from, 16)
+        for _, member in ipairs(waiters) do
+            local who = string.sub(member, 3, 34)
             if who ~= owner and not end_of('o' .. who) then
                 local waiter = read('w' .. who)
                 if not waiter or not fits(taken, waiter) then return false end
@@ -30,7 +31,7 @@ local function may_enter(taken, before)
                 taken[waiter[1]] = taken[waiter[1]] + waiter[2]
             end
         end
-        if #line < 16 then return fits(taken, mode) end
+        if #waiters < 16 then return fits(taken, mode) end
         from = from + 16
     end
 end
@@ -46,11 +47,11 @@ local function enters(waiter)
         taken[waiter[1]] = taken[waiter[1]] - waiter[2]
     end
     if barges then return fits(taken, mode) end
-    local before = '+inf'
+    local before = '(0'
     if waiter then
-        before = '(' .. whole(waiter[4])
+        before = '(' .. whole(score(waiter[4]))
     elseif place ~= '' then
-        before = place
+        before = score(place)
     end
     return may_enter(taken, before)
 end
@@ -62,24 +63,37 @@ local function keep_place(waiter)
         waiter = {mode[1], mode[2], mode[3], at, channel, now, label, use}
     else
         withdraw(owner, waiter)
+        local before = spot(owner, waiter)
         waiter[1], waiter[2], waiter[3] = unpack(mode)
         waiter[5], waiter[8] = channel, use
+        if spot(owner, waiter) ~= before then redis.call('ZREM', line, before) end
     end
     write('w' .. owner, waiter)
-    redis.call('ZADD', queue, waiter[4], owner)
-    redis.call('ZADD', keeps, whole(now + place_ttl), owner)
-    kept, bare.queue, bare.keeps = now + place_ttl, true, true
+    redis.call('ZADD', line, score(waiter[4]), spot(owner, waiter), now + place_ttl, 'k' .. owner)
+    due, places, joined = math.min(due, now + place_ttl), places + 1, true
     return waiter[4]
 end
 
-local function busy(at)
-    local ahead
-    if at then
-        ahead = redis.call('ZCOUNT', queue, '-inf', '(' .. whole(at))
-    else
-        ahead = redis.call('ZCARD', queue)
-        if redis.call('ZSCORE', queue, owner) then ahead = ahead - 1 end
+-- How many are before this place, or wait if there is none.
+local function before_it(at)
+    local ahead = 0
+    if places > 0 then
+        ahead = redis.call('ZCOUNT', line, '-inf', '(' .. (at and whole(score(at)) or '0'))
+        local own = not at and read('w' .. owner)
+        if own and redis.call('ZSCORE', line, spot(owner, own)) then ahead = ahead - 1 end
     end
+    -- Who is offered the lock for itself is in line no more.
+    for member, until_then in pairs(scores) do
+        if until_then and room.x == 1 and string.sub(member, 1, 1) == 'o' and member ~= 'o' .. owner
+            and (not at or read('w' .. string.sub(member, 2))[4] < at) then
+            ahead = ahead + 1
+        end
+    end
+    return ahead
+end
+
+local function busy(at)
+    local ahead = before_it(at)
     -- Those that end soonest are known, however many there are.
     local change, first
     for member, at in pairs(scores) do
@@ -91,8 +105,7 @@ local function busy(at)
     end
     change = change or 0
     local holder = first and read(first)
-    local retry = math.min(change + claim * ahead, look * (ahead + 1), place_ttl / 3)
-    local reply = {owner, 'busy', math.floor(retry), ahead, at and whole(at) or ''}
+    local reply = {owner, 'busy', retry_after(change, ahead), ahead, at and whole(at) or ''}
     if holder then
         local shown = holder[1]
         if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end
@@ -120,7 +133,7 @@ local function decide()
     local at = false
     -- Who let the lock go and keeps it taken has nothing to wait for.
     if not tries and not read('h' .. owner) then
-        local waiting = redis.call('ZCARD', keeps)
+        local waiting = kept()
         if not waiter and waiting >= max_waiters then return {owner, 'full', waiting} end
         at = keep_place(waiter)
     end
@@ -134,7 +147,7 @@ if reply then
     return save(reply)
 end
 if old then
-    local waiting = redis.call('ZCARD', keeps)
+    local waiting = kept()
     if not tries and waiting >= max_waiters and not read('w' .. owner) and not read('w' .. old) then
         return save({owner, 'full', waiting})
     end

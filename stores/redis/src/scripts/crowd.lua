@@ -1,24 +1,16 @@
--- More than one holder alone: the lock's key is a hash of records and counts, `queue` has the
--- places of those who are present, `keeps` the ends of all places, `ends` those of holds and offers.
--- What changes in the hash and in `ends` is written at the end, with few commands.
-if not redis.acl_check_cmd('DEL', lock, queue, keeps, ends) then return refused('DEL') end
+-- What the short ways do not know: all that can be there. The lock's key is a hash: the head, counts,
+-- and a record of each who waits or shares. `line` has the places, `ends` the ends of the holds and
+-- offers of those who share. What changes is written at the end, with few commands.
+if not redis.acl_check_cmd('DEL', lock, line, ends) then return refused('DEL') end
 needs(lock, 'HGET', 'HSET', 'HDEL', 'PEXPIREAT')
-needs(queue, 'ZREM', 'ZCARD', 'ZRANGE', 'PEXPIREAT')
-needs(keeps, 'ZREM', 'ZCARD', 'PEXPIREAT')
+needs(line, 'ZREM', 'ZCOUNT', 'ZRANGEBYSCORE', 'PEXPIREAT')
 needs(ends, 'ZADD', 'ZREM', 'PEXPIREAT')
-local claim, place_ttl, look, max_waiters, max_holders =
-    string.match(limits, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-claim, place_ttl, look = tonumber(claim), tonumber(place_ttl), tonumber(look)
-max_waiters, max_holders = tonumber(max_waiters), tonumber(max_holders)
-local room, next_place, till, wakes = {n = 0, x = 0, s = 0, p = 0}, 0, 0, {}
+local room, wakes = {n = 0, x = 0, s = 0, p = 0}, {}
 -- Records by field and ends by member as they are to be; false for what is gone.
 local records, changed, scores, moved = {}, {}, {}, {}
--- Whether `scores` has all ends, whether places are kept, and which keys may have no ttl yet.
-local all_ends, kept, bare = true, false, {}
-
-local function whole(number)
-    return string.format('%.0f', number)
-end
+-- Whether `scores` has all ends, whether there are any in `ends`, who had the lock for itself, and
+-- whether the line may have no ttl.
+local all_ends, shared, before, joined = true, false, false, false
 
 local function parse(text)
     local kind, take, of = string.match(text, '^(%a) ?(%d*) ?(%d*)$')
@@ -60,46 +52,77 @@ local function fits(taken, mode)
     return taken.x == 0 and taken.s == 0 and taken.p + mode[2] <= mode[3]
 end
 
+-- How it is written who has the lock alone: whether it reads, what the name is used as, the grant and
+-- the label.
+local function alone(text)
+    local mark, used, grant, shown = string.match(text, '^(s?)(%a?)([^ ]*) (.*)$', 33)
+    return grant and {mark == 's' and 's' or 'x', 1, 0, grant, '', 0, shown, used ~= '' and used or nil}
+end
+
+-- Who has it for itself or is offered it so; false when that makes no sense.
+local function load_sole()
+    local kind, who = string.sub(sole, 1, 1), string.sub(sole, 2, 33)
+    if #who ~= 32 or not first_end then return false end
+    before = kind == 'o' and 'o' .. who or 'h' .. who
+    if kind ~= 'o' then
+        local record = alone(string.sub(sole, 2))
+        if not record or kind ~= 'h' and kind ~= 'l' then return false end
+        record[6] = kind == 'l' and 1 or 0
+        records[before] = record
+    elseif not read('w' .. who) then
+        return false
+    end
+    scores[before], room.n, room.x = first_end, 1, 1
+    return true
+end
+
 -- Reads what there is; false when it makes no sense, as after the eviction of one key of several.
 local function load()
     local hash = not held
-    if hash and not counts[1] then
+    if hash and not sole then
         hash = attempt('PEXPIRETIME', lock) ~= -2
     end
     if not hash then
         local left
         if held then left = attempt('PEXPIRETIME', lock) * 1000 end
-        local mark, used, grant, shown = string.match(held or '', '^(s?)(%a?)([^ ]*) (.*)$', 33)
+        local record = held and alone(held)
         -- Without an end, as after PERSIST, nobody knows when the lease is over.
-        if held and (not grant or left < 0) then return false end
+        if held and (not record or left < 0) then return false end
         -- The record, or what a lock left that somebody deleted by hand or that was evicted.
-        redis.call('DEL', lock, queue, keeps, ends)
+        redis.call('DEL', lock, line, ends)
+        till, next_place, places = 0, 0, 0
         if held then
-            local alone = {mark == 's' and 's' or 'x', 1, 0, grant, '', 0, shown}
-            if used ~= '' then alone[8] = used end
-            write('h' .. string.sub(held, 1, 32), alone)
+            write('h' .. string.sub(held, 1, 32), record)
             set_end('h' .. string.sub(held, 1, 32), left)
-            count(alone, 1)
+            count(record, 1)
         end
         return true
     end
-    for index, field in ipairs({'n', 'x', 's', 'p'}) do
-        room[field] = tonumber(counts[index] or '')
-        if not room[field] then return false end
-    end
-    next_place, till = tonumber(counts[5] or '') or 0, tonumber(counts[6] or '') or 0
-    records['h' .. owner] = counts[7] and cmsgpack.unpack(counts[7])
-    records['w' .. owner] = counts[8] and cmsgpack.unpack(counts[8])
+    if not (sole and till and next_place and present and places and n and s and p) then return false end
+    records['h' .. owner] = holds and cmsgpack.unpack(holds)
+    records['w' .. owner] = waits and cmsgpack.unpack(waits)
+    if sole ~= '' then return n == 0 and s == 0 and p == 0 and load_sole() end
+    room.n, room.s, room.p, shared = n, s, p, n > 0
     local soon = attempt('ZRANGE', ends, 0, 16, 'WITHSCORES')
     for index = 1, #soon, 2 do scores[soon[index]] = tonumber(soon[index + 1]) end
     all_ends = #soon < 34
-    if not all_ends then needs(ends, 'ZSCORE', 'ZREVRANGE', 'ZRANGEBYSCORE', 'ZCARD') end
-    bare.ends = #soon == 0
-    local first = attempt('ZRANGE', keeps, 0, 0, 'WITHSCORES')
-    kept = first[2] and tonumber(first[2])
-    if kept and kept <= now then needs(keeps, 'ZRANGEBYSCORE') end
-    if all_ends then return #soon == room.n * 2 end
-    return redis.call('ZCARD', ends) == room.n
+    if all_ends then return #soon == n * 2 end
+    needs(ends, 'ZSCORE', 'ZREVRANGE', 'ZRANGEBYSCORE', 'ZCARD')
+    return redis.call('ZCARD', ends) == n
+end
+
+-- How many are in line.
+local function in_line()
+    return places == 0 and 0 or redis.call('ZCOUNT', line, '-inf', '(0')
+end
+
+-- How many places are kept.
+local function kept()
+    return places == 0 and 0 or redis.call('ZCOUNT', line, '(0', '+inf')
+end
+
+local function spot(who, waiter)
+    return 'q' .. waiter[1] .. who .. waiter[5]
 end
 
 local function withdraw(who, waiter)
@@ -114,8 +137,7 @@ local function leave(who)
     if not waiter then return false end
     withdraw(who, waiter)
     write('w' .. who, false)
-    redis.call('ZREM', keeps, who)
-    redis.call('ZREM', queue, who)
+    redis.call('ZREM', line, 'k' .. who, spot(who, waiter))
     return true
 end
 
@@ -141,42 +163,48 @@ local function expire()
             count(read(member), -1)
             write(member, false)
         else
-            count(read('w' .. who), -1)
-            redis.call('ZREM', queue, who)
+            local waiter = read('w' .. who)
+            count(waiter, -1)
+            redis.call('ZREM', line, spot(who, waiter))
         end
     end
-    if not kept or kept > now then return end
-    for _, who in ipairs(redis.call('ZRANGEBYSCORE', keeps, '-inf', now)) do
-        leave(who)
-        redis.call('ZREM', keeps, who)
+    if due > now then return end
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', line, '(0', now)) do
+        leave(string.sub(member, 2))
+        redis.call('ZREM', line, member)
     end
+    local first = redis.call('ZRANGEBYSCORE', line, '(0', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+    due = tonumber(first[2] or '') or math.huge
 end
 
 local function offer()
     local from, step = 0, 1
-    while room.x == 0 do
-        local line = redis.call('ZRANGE', queue, from, from + step - 1)
-        for _, who in ipairs(line) do
+    while room.x == 0 and places > 0 do
+        local waiters = redis.call('ZRANGEBYSCORE', line, '-inf', '(0', 'LIMIT', from, step)
+        for _, member in ipairs(waiters) do
+            local who = string.sub(member, 3, 34)
             if not end_of('o' .. who) then
                 local waiter = read('w' .. who)
                 if not waiter or not fits(room, waiter) then return end
                 count(waiter, 1)
                 set_end('o' .. who, now + claim)
                 wakes[#wakes + 1] = {waiter[5], who}
+                if waiter[1] == 'x' then redis.call('ZREM', line, member) end
             end
         end
-        if #line < step then return end
+        if #waiters < step then return end
         from, step = from + step, 16
     end
 end
 
+-- Whether others wait, or else share the lock.
 local function others()
-    return redis.call('ZCARD', queue) > 0 and 1 or 0
+    return in_line() > 0 and 1 or room.n > 1 and 2 or 0
 end
 
 -- Until when the keys are needed. Every place ends within a place ttl.
-local function needed()
-    local last = kept and now + place_ttl or 0
+local function needed(kept)
+    local last = kept > 0 and now + place_ttl or 0
     if not all_ends then
         local latest = redis.call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')
         last = math.max(last, tonumber(latest[2] or 0))

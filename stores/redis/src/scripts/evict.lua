@@ -1,15 +1,16 @@
--- All members of a sorted set; nil when the key is of another type.
-local function listed(key)
-    local all = redis.pcall('ZRANGE', key, 0, -1)
+-- All members of a sorted set with these scores; nil when the key is of another type.
+local function listed(key, from, upto)
+    local all = redis.pcall('ZRANGEBYSCORE', key, from, upto)
     if not all.err then return all end
     if string.sub(all.err, 1, 9) == 'WRONGTYPE' then return nil end
-    error(redis.acl_check_cmd('ZRANGE', key) and all or refused('ZRANGE'))
+    error(redis.acl_check_cmd('ZRANGEBYSCORE', key) and all or refused('ZRANGEBYSCORE'))
 end
 
 -- Those who hold it; nil when somebody's record cannot be read.
 local function holders()
-    local members, places, all = listed(ends), listed(keeps), {}
-    if not members or not places or not listed(queue) or not load() then return nil end
+    local members, places, all = listed(ends, '-inf', '+inf'), listed(line, '(0', '+inf'), {}
+    if not members or not places or not load() then return nil end
+    if before then members = {before} end
     local function fine(field)
         local read_it, record = pcall(read, field)
         return read_it and type(record) == 'table' and record[7]
@@ -19,8 +20,8 @@ local function holders()
         if not fine(holds and member or 'w' .. string.sub(member, 2)) then return nil end
         if holds then all[#all + 1] = member end
     end
-    for _, who in ipairs(places) do
-        if not fine('w' .. who) then return nil end
+    for _, member in ipairs(places) do
+        if not fine('w' .. string.sub(member, 2)) then return nil end
     end
     return all
 end

@@ -1,5 +1,5 @@
 local owner = ARGV[1]
-local lock, keeps, ends = unpack(KEYS)
+local lock, line, ends = unpack(KEYS)
 local held = redis.pcall('GET', lock)
 local holders, waiters = {}, {}
 if type(held) == 'string' then
@@ -12,7 +12,7 @@ elseif held then
     end
     -- What cannot be read must not look like nobody.
     needs(lock, 'HGET')
-    needs(keeps, 'ZRANGE')
+    needs(line, 'ZRANGEBYSCORE')
     needs(ends, 'ZRANGE')
     local time = attempt('TIME')
     local now = time[1] * 1000000 + time[2]
@@ -26,11 +26,21 @@ elseif held then
         if mode == 'p' then mode = 'p ' .. record[2] .. ' ' .. record[3] end
         return record, mode
     end
-    -- The counts, as far as they can be compared.
-    local count = redis.pcall('HGET', lock, 'n')
+    -- The head, as far as it can be compared.
+    local sole, count = redis.pcall('HGET', lock, 'x'), redis.pcall('HGET', lock, 'n')
     local all = redis.pcall('ZRANGE', ends, 0, -1, 'WITHSCORES')
-    if type(count) ~= 'string' or all.err or #all ~= 2 * (tonumber(count) or -1) then
+    if not sole or type(count) ~= 'string' or all.err or #all ~= 2 * (tonumber(count) or -1) then
         return {owner, 'corrupt'}
+    end
+    if sole ~= '' then
+        local left = tonumber(redis.call('HGET', lock, 'end') or nil)
+        local kind = string.match(sole, '^([hlo])' .. string.rep('%x', 32))
+        local used, grant, label = string.match(sole, '^(%a?)([^ ]*) (.*)$', 34)
+        if not kind or not left or kind ~= 'o' and not grant then return {owner, 'corrupt'} end
+        left = math.floor((left - now) / 1000)
+        if kind ~= 'o' and left > 0 then
+            holders[1] = {'x', grant, left, kind == 'l' and 1 or 0, label, used}
+        end
     end
     for index = 1, #all, 2 do
         local left = all[index + 1] - now
@@ -41,11 +51,11 @@ elseif held then
             holders[#holders + 1] = {mode, record[4], left, record[6], record[7], record[8] or ''}
         end
     end
-    local line = redis.pcall('ZRANGE', keeps, 0, -1, 'WITHSCORES')
-    if line.err then return {owner, 'corrupt'} end
-    for index = 1, #line, 2 do
-        local record, mode = show('w' .. line[index])
-        if line[index + 1] - now > 0 and record then
+    local places = redis.pcall('ZRANGEBYSCORE', line, '(0', '+inf', 'WITHSCORES')
+    if places.err then return {owner, 'corrupt'} end
+    for index = 1, #places, 2 do
+        local record, mode = show('w' .. string.sub(places[index], 2))
+        if places[index + 1] - now > 0 and record then
             local place, since = string.format('%.0f', record[4]), string.format('%.0f', record[6])
             waiters[#waiters + 1] = {mode, place, since, record[7], record[8] or ''}
         end

@@ -12,4 +12,4 @@ else
 end
 done = leave(owner) or done
 offer()
-return save({owner, done and 'released' or 'not-held'})
+return save({owner, done and 'released' or 'not-held'}, true)

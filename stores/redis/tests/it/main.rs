@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod child;
+mod commands;
 mod conformance;
 mod dropping;
+mod ends;
 mod evicted;
 mod fenced;
 mod format;

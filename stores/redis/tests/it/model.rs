@@ -20,6 +20,7 @@ use tenure_testkit::{
 };
 
 use crate::{
+    ends::{ends, is_over},
     scenes::{Stage, TTL, owner},
     support::{lock_keys, name},
 };
@@ -254,31 +255,16 @@ impl Both<'_> {
     /// Lets one hold, offer or place be over.
     fn ends(&mut self) {
         let server = self.stage.server;
-        let keys = server.keys();
-        let key = |kind: &str| keys.iter().find(|key| key.contains(kind)).cloned();
-        let Some(lock) = key("}lock:") else { return };
-        let sets: Vec<_> = [key("}ends:"), key("}keeps:")].into_iter().flatten().collect();
-        if sets.is_empty() {
-            server.command(&["DEL", &lock]);
+        let all = ends(server);
+        // One that has it alone ends with its key.
+        let Some(member) = (!all.is_empty()).then(|| self.random.choose(&all).clone()) else {
+            for lock in lock_keys(server) {
+                server.command(&["DEL", &lock]);
+            }
             self.rules.holders.clear();
-        }
-        let mut all = Vec::new();
-        for key in sets {
-            let Reply::List(members) = server.command(&["ZRANGE", &key, "0", "-1"]) else {
-                continue;
-            };
-            all.extend(members.into_iter().filter_map(|member| match member {
-                Reply::Text(member) => Some((key.clone(), member)),
-                _ => None,
-            }));
-        }
-        // In the order of owners: tokens, and so scores, differ from run to run.
-        all.sort_unstable();
-        if all.is_empty() {
             return;
-        }
-        let (key, member) = self.random.choose(&all).clone();
-        server.command(&["ZADD", &key, "1", &member]);
+        };
+        is_over(server, &member);
         self.said.push(format!("over: {member}"));
         let of = |owner: &Owner| member.ends_with(&owner.to_hex());
         let over = Timestamp::ZERO;

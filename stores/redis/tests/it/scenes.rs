@@ -16,7 +16,10 @@ use tenure_core::{
 use tenure_redis::RedisStore;
 use tenure_testkit::server::RedisServer;
 
-use crate::support::{name, store};
+use crate::{
+    ends::is_over,
+    support::{name, store},
+};
 
 /// Longer than any test.
 pub(crate) const TTL: Duration = Duration::from_secs(600);
@@ -196,14 +199,12 @@ impl Stage<'_> {
             Scene::PermitsAndMe => self.all(&[OTHER, ME], PERMITS).await,
             Scene::LapsedPlace => {
                 self.all(&[OTHER, OTHER + 1, OTHER + 2], Exclusive).await;
-                let gone = owner(OTHER + 1).to_hex();
-                self.admin(&["ZADD", &self.key("keeps:"), "1", &gone]);
+                is_over(self.server, &format!("k{}", owner(OTHER + 1).to_hex()));
             }
             Scene::LapsedHold => {
                 self.all(&[OTHER, OTHER + 1], Shared).await;
                 self.asks(OTHER + 2, Exclusive).await;
-                let gone = format!("h{}", owner(OTHER + 1).to_hex());
-                self.admin(&["ZADD", &self.key("ends:"), "1", &gone]);
+                is_over(self.server, &format!("h{}", owner(OTHER + 1).to_hex()));
             }
         }
     }

@@ -192,20 +192,22 @@ async fn no_token_is_raised_so_far_that_none_can_follow() {
 }
 
 /// What somebody may do to the keys of a lock that one has and another waits for.
-const HARM: [&[&[&str]]; 9] = [
-    &[&["DEL", "ends:"]],
+const HARM: [&[&[&str]]; 11] = [
+    // What format 1 kept.
+    &[
+        &["DEL", "lock:", "line:"],
+        &["HSET", "lock:", "n", "1", "x", "1", "s", "0", "p", "0", "next", "1", "till", "9e15"],
+    ],
+    &[&["HDEL", "lock:", "x"]],
+    &[&["HSET", "lock:", "x", "none"]],
+    &[&["HSET", "lock:", "end", "none"]],
     &[&["HDEL", "lock:", "n"]],
-    &[&["HSET", "lock:", "n", "none"]],
+    &[&["HSET", "lock:", "n", "1"]],
     &[&["SET", "lock:", "no record"]],
     &[&["DEL", "lock:"], &["RPUSH", "lock:", "one"]],
     &[&["DEL", "lock:"], &["HSET", "lock:", "of", "another"]],
-    &[&["DEL", "ends:"], &["RPUSH", "ends:", "one"]],
-    &[&["DEL", "keeps:"], &["RPUSH", "keeps:", "one"]],
-    &[
-        &["HSET", "lock:", "h", "none"],
-        &["ZADD", "ends:", "9e15", "h"],
-        &["HSET", "lock:", "n", "2"],
-    ],
+    &[&["DEL", "line:"], &["RPUSH", "line:", "one"]],
+    &[&["HSET", "lock:", "x", "", "n", "1", "h", "none"], &["ZADD", "ends:", "9e15", "h"]],
 ];
 
 #[tokio::test]
@@ -213,11 +215,12 @@ async fn what_makes_no_sense_is_never_shown_as_free_and_can_be_broken() {
     for harm in HARM {
         let lock = Lock::new();
         lock.stage().set(Scene::TheirsWanted).await;
-        let keys: Vec<String> = lock_keys(&lock.server);
-        let key = |kind: &str| keys.iter().find(|key| key.contains(&format!("}}{kind}"))).unwrap();
+        let lock_key = lock.stage().key("lock:");
+        let key = |kind: &str| lock_key.replace("}lock:", &format!("}}{kind}"));
         for words in harm {
+            let key = key(words[1]);
             let mut words: Vec<_> = words.to_vec();
-            words[1] = key(words[1]);
+            words[1] = &key;
             lock.server.command(&words);
         }
         let other = name("another");

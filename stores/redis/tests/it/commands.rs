@@ -1,0 +1,102 @@
+//! How many commands the usual calls take. They are the server's price of a lock.
+
+use std::{collections::VecDeque, time::Duration};
+
+use tenure_core::{
+    Store,
+    proto::queue::{Answer, Intent, Mode, Released},
+};
+use tenure_testkit::server::{RedisServer, redis::Reply};
+
+use crate::scenes::{Lock, WAIT, ask, owner};
+
+/// Turns in which nothing ends, so that none is longer than usual.
+const TURNS: u8 = 30;
+
+/// How many commands scripts have run since the counts were reset, and how many scripts were run.
+fn counted(server: &RedisServer) -> (u32, u32) {
+    let Reply::Text(stats) = server.command(&["INFO", "commandstats"]) else { panic!("no counts") };
+    let calls = |line: &str| {
+        let (name, rest) = line.split_once(":calls=")?;
+        Some((name.to_owned(), rest.split(',').next()?.parse::<u32>().ok()?))
+    };
+    let all: Vec<_> = stats.lines().filter_map(calls).collect();
+    let scripts = all.iter().filter(|(name, _)| name == "cmdstat_evalsha");
+    let other = ["evalsha", "info", "config|resetstat"].map(|name| format!("cmdstat_{name}"));
+    let inner = all.iter().filter(|(name, _)| !other.contains(name));
+    (inner.map(|(_, calls)| calls).sum(), scripts.map(|(_, calls)| calls).sum())
+}
+
+impl Lock {
+    async fn asked(&self, number: u8, mode: Mode, intent: Intent) -> Answer {
+        self.store.acquire(&self.name, &ask(number, mode, intent)).await.unwrap()
+    }
+
+    async fn let_go(&self, number: u8) {
+        let released = self.store.release(&self.name, &owner(number), Duration::ZERO).await;
+        assert_eq!(released.unwrap(), Released::Released);
+    }
+
+    /// Waits, and says at which place.
+    async fn waits(&self, number: u8) -> Intent {
+        match self.asked(number, Mode::Exclusive, WAIT).await {
+            Answer::Busy { place, .. } => Intent::Wait { place },
+            Answer::Granted { .. } => panic!("it is granted"),
+        }
+    }
+
+    /// The first of the line holds the lock and others wait; each lets it go in turn and waits again.
+    async fn turns(&self, line: &mut VecDeque<(u8, Intent)>) {
+        for _ in 0..TURNS {
+            let (holder, _) = line.pop_front().unwrap();
+            self.let_go(holder).await;
+            let (next, place) = line[0];
+            let granted = self.asked(next, Mode::Exclusive, place).await;
+            assert!(matches!(granted, Answer::Granted { .. }), "{granted:?}");
+            line.push_back((holder, self.waits(holder).await));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_hand_off_in_line_takes_fifteen_commands() {
+    for others in [1, 2, 40] {
+        let lock = Lock::new();
+        lock.asked(0, Mode::Exclusive, WAIT).await;
+        let mut line = VecDeque::from([(0, WAIT)]);
+        for number in 1..=others {
+            line.push_back((number, lock.waits(number).await));
+        }
+        lock.turns(&mut line).await;
+        lock.server.command(&["CONFIG", "RESETSTAT"]);
+        lock.turns(&mut line).await;
+        let (inner, scripts) = counted(&lock.server);
+        let turns = u32::from(TURNS);
+        assert_eq!(scripts, 3 * turns);
+        // Where one waits alone its line begins anew each time, with an end of its own.
+        let most = if others == 1 { 16 } else { 15 };
+        assert!(inner <= most * turns, "{others} others: {inner} in {turns} turns");
+    }
+}
+
+#[tokio::test]
+async fn a_permit_among_others_takes_ten_commands() {
+    for mode in [Mode::Permits { take: 1, of: 40 }, Mode::Shared] {
+        let lock = Lock::new();
+        for number in 1..30 {
+            lock.asked(number, mode, Intent::Try).await;
+        }
+        let turn = async || {
+            let granted = lock.asked(0, mode, Intent::Try).await;
+            assert!(matches!(granted, Answer::Granted { .. }), "{granted:?}");
+            lock.let_go(0).await;
+        };
+        turn().await;
+        lock.server.command(&["CONFIG", "RESETSTAT"]);
+        for _ in 0..TURNS {
+            turn().await;
+        }
+        let (inner, _) = counted(&lock.server);
+        assert!(inner <= 10 * u32::from(TURNS), "{mode:?}: {inner}");
+    }
+}
