@@ -14,6 +14,9 @@ use crate::Failure;
 const BEGIN: &str = "<!-- figures -->\n";
 const END: &str = "<!-- /figures -->";
 
+/// Of how many hand-offs a quantile says something.
+const ENOUGH: f64 = 20.0;
+
 /// The README with what lies between the marks made anew.
 pub(super) fn filled(readme: &str, run: &Run) -> Result<String, Failure> {
     let marks = readme.split_once(BEGIN).and_then(|(before, rest)| {
@@ -47,6 +50,11 @@ fn block(run: &Run) -> String {
 /// The best of the peers, by a value of which more, or less, is better.
 fn best<'a>(run: &'a Run, work: &str, key: &str, more: bool) -> Option<(&'a Taking, f64)> {
     let peers = run.at(Keeps::Redis).filter(|taking| !taking.ours());
+    // Who polls hands off seldom, and once may be by chance.
+    let seldom = |peer: &&Taking| {
+        run.value(work, &peer.name, "handoffs").is_some_and(|count| count.median < ENOUGH)
+    };
+    let peers = peers.filter(|peer| !seldom(peer));
     let known = peers.filter_map(|peer| Some((peer, run.value(work, &peer.name, key)?.median)));
     known.max_by(|(_, one), (_, other)| {
         let order = one.total_cmp(other);
