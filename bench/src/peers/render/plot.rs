@@ -22,11 +22,11 @@ const OURS: RGBColor = RGBColor(0xc2, 0x41, 0x0c);
 const PEERS: RGBColor = RGBColor(0x64, 0x74, 0x8b);
 const FLOOR: RGBColor = RGBColor(0xcb, 0xd5, 0xe1);
 const INK: RGBColor = RGBColor(0x1f, 0x29, 0x37);
-const WIDTH: i32 = 760;
+const WIDTH: i32 = 820;
 const BAR: i32 = 22;
 const HEAD: i32 = 40;
 const NAMES: i32 = 130;
-const NUMBERS: i32 = 190;
+const NUMBERS: i32 = 240;
 
 /// One plot: panels below each other.
 pub(super) struct Plot {
@@ -70,7 +70,7 @@ pub(super) const ALL: &[Plot] = &[
             Panel {
                 factors: true,
                 ..panel(
-                    "One name that 256 tasks want: acquisitions a second (each step: ten times)",
+                    "One name that 256 tasks want: acquisitions a second (each line: ten times)",
                     "hot-256",
                     "per_second",
                 )
@@ -94,8 +94,8 @@ pub(super) const ALL: &[Plot] = &[
         title: "Hand-off between two processes",
         beside: "handoff",
         panels: &[
-            Panel { factors: true, ..less("p50, µs (each step: ten times)", "handoff", "p50_us") },
-            Panel { factors: true, ..less("p99, µs (each step: ten times)", "handoff", "p99_us") },
+            Panel { factors: true, ..less("p50, µs (each line: ten times)", "handoff", "p50_us") },
+            Panel { factors: true, ..less("p99, µs (each line: ten times)", "handoff", "p99_us") },
         ],
     },
     Plot {
@@ -106,7 +106,7 @@ pub(super) const ALL: &[Plot] = &[
             Panel {
                 factors: true,
                 ..panel(
-                    "256 waiters: acquisitions a second (each step: ten times)",
+                    "256 waiters: acquisitions a second (each line: ten times)",
                     "hot-256",
                     "per_second",
                 )
@@ -114,7 +114,7 @@ pub(super) const ALL: &[Plot] = &[
             Panel {
                 factors: true,
                 ..less(
-                    "256 waiters: longest wait, ms (each step: ten times)",
+                    "256 waiters: longest wait, ms (each line: ten times)",
                     "hot-256",
                     "wait_max_ms",
                 )
@@ -137,7 +137,7 @@ pub(super) const ALL: &[Plot] = &[
         panels: &[Panel {
             factors: true,
             keeps: Keeps::Files,
-            ..less("Hand-off p50, µs (each step: ten times)", "file-handoff", "p50_us")
+            ..less("Hand-off p50, µs (each line: ten times)", "file-handoff", "p50_us")
         }],
     },
 ];
@@ -183,13 +183,16 @@ impl Panel {
         top: i32,
         bars: &[Bar],
     ) -> Result<(), Failure> {
+        // A fourth larger than what is drawn: without a font at hand the crate takes them for smaller.
         let left = |size| ("sans-serif", size).into_font().color(&INK);
-        let title = left(15).pos(Pos::new(HPos::Left, VPos::Center));
+        let title = left(19).pos(Pos::new(HPos::Left, VPos::Center));
         area.draw(&Text::new(self.title, (12, top + HEAD / 2), title))?;
         let most = bars.iter().map(|bar| bar.value.most).fold(f64::MIN_POSITIVE, f64::max);
-        let least = bars.iter().map(|bar| bar.value.least).fold(most, f64::min);
+        // Nothing has no place among factors; it is drawn as the shortest.
+        let seen = bars.iter().map(|bar| bar.value.least).filter(|value| *value > 0.0);
+        let least = seen.fold(most, f64::min);
         // The shortest bar has a step of its own, or it would not be seen.
-        let floor = least.max(f64::MIN_POSITIVE).log10().floor() - 0.3;
+        let floor = least.log10().floor() - 0.3;
         let space = f64::from(WIDTH - NAMES - NUMBERS);
         let at = |value: f64| {
             let part = if self.factors {
@@ -199,6 +202,13 @@ impl Panel {
             };
             NAMES + (part.clamp(0.0, 1.0) * space) as i32
         };
+        for step in (floor.ceil() as i32)..=(most.log10().floor() as i32) {
+            let x = at(10_f64.powi(step));
+            let ends = [(x, top + HEAD), (x, top + HEAD + BAR * bars.len() as i32)];
+            if self.factors {
+                area.draw(&PathElement::new(ends.to_vec(), FLOOR.stroke_width(1)))?;
+            }
+        }
         for (row, bar) in (0..).zip(bars) {
             let y = top + HEAD + row * BAR;
             let middle = y + BAR / 2;
@@ -207,7 +217,7 @@ impl Panel {
                 who if ours(who) => OURS,
                 _ => PEERS,
             };
-            let right = left(13).pos(Pos::new(HPos::Right, VPos::Center));
+            let right = left(16).pos(Pos::new(HPos::Right, VPos::Center));
             area.draw(&Text::new(bar.who.clone(), (NAMES - 8, middle), right))?;
             let end = at(bar.value.median).max(NAMES + 1);
             area.draw(&Rectangle::new([(NAMES, y + 4), (end, y + BAR - 4)], color.filled()))?;
@@ -218,7 +228,7 @@ impl Panel {
                 behind = behind.max(ends[1].0);
             }
             let text = format!("{}{}", number(bar.value.median), bar.remark);
-            let after = left(12).pos(Pos::new(HPos::Left, VPos::Center));
+            let after = left(15).pos(Pos::new(HPos::Left, VPos::Center));
             area.draw(&Text::new(text, (behind + 6, middle), after))?;
         }
         Ok(())
