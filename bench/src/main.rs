@@ -12,7 +12,9 @@ mod handover;
 mod kinds;
 mod locked;
 mod memory;
+mod orphan;
 mod part;
+mod peers;
 mod redis_acquire;
 mod redis_handoff;
 mod redis_holds;
@@ -23,7 +25,7 @@ mod report;
 
 use std::{error::Error, path::Path};
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
 use crate::report::Report;
 
@@ -48,10 +50,27 @@ struct Arguments {
     /// One part of a figure, as a child process plays it.
     #[arg(long, hide = true, num_args = 1..)]
     part: Vec<String>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// What has options of its own.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the peers beside tenure on the same work, and tells the figures: `scripts/bench-peers`.
+    Peers(peers::Arguments),
+    /// tenure as one of them, as a child process plays it.
+    #[command(hide = true)]
+    Contestant { words: Vec<String> },
 }
 
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
+    match arguments.command {
+        Some(Command::Peers(arguments)) => return peers::main(&arguments),
+        Some(Command::Contestant { words }) => return peers::contest(words),
+        None => {}
+    }
     if !arguments.part.is_empty() {
         return part::play(&arguments.part);
     }

@@ -115,7 +115,7 @@ fn crowd(server: &Server, waiters: usize, rounds: usize) -> Result<Crowd, Failur
     Ok(Crowd { latencies, scripts, inside, micros, grants })
 }
 
-fn messages(server: &Server, rounds: usize) -> Result<Vec<f64>, Failure> {
+pub(crate) fn messages(server: &Server, rounds: usize) -> Result<Vec<f64>, Failure> {
     let mut receiver = Player::start(&["receive", &server.url()], Path::new(""))?;
     receiver.hear()?;
     let runtime = runtime()?;

@@ -1,6 +1,7 @@
 //! A Redis server for the figures, on a free port and without persistence.
 
 use std::{
+    ffi::OsStr,
     io::{BufRead, BufReader, Write},
     net::{TcpListener, TcpStream},
     path::Path,
@@ -9,11 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::Failure;
+use crate::{Failure, orphan::Watch};
 
 /// A server that ends with this value.
 #[derive(Debug)]
 pub(crate) struct Server {
+    // Ended before the process, which is waited for in `drop`.
+    watch: Option<Watch>,
     process: Child,
     port: u16,
 }
@@ -21,15 +24,21 @@ pub(crate) struct Server {
 impl Server {
     /// Starts `$TENURE_REDIS_SERVER`, or `redis-server`.
     pub(crate) fn start(dir: &Path) -> Result<Self, Failure> {
-        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let binary = std::env::var_os("TENURE_REDIS_SERVER").unwrap_or("redis-server".into());
+        Self::start_this(&binary, dir)
+    }
+
+    /// Starts the server in that file.
+    pub(crate) fn start_this(binary: &OsStr, dir: &Path) -> Result<Self, Failure> {
+        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let process = Command::new(binary)
             .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
             .arg("--dir")
             .arg(dir)
             .stdout(Stdio::null())
             .spawn()?;
-        let server = Self { process, port };
+        let watch = Some(Watch::over(process.id())?);
+        let server = Self { watch, process, port };
         let since = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             if since.elapsed() > Duration::from_secs(10) {
@@ -50,6 +59,11 @@ impl Server {
         let told = std::fs::read_to_string(format!("/proc/{}/schedstat", self.process.id()));
         let nanos = told.ok().and_then(|told| told.split(' ').next()?.parse::<f64>().ok());
         nanos.map_or(f64::NAN, |nanos| nanos / 1e3)
+    }
+
+    /// A connection of its own, for what is asked for seldom.
+    pub(crate) fn connect(&self) -> Result<TcpStream, Failure> {
+        Ok(TcpStream::connect(("127.0.0.1", self.port))?)
     }
 
     /// How often each command was called since the last time, by clients and inside of scripts.
@@ -96,6 +110,7 @@ pub(crate) struct Calls {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        self.watch = None;
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,0 +1,110 @@
+//! What the README says of the figures.
+
+use std::fmt::Write;
+
+use super::{
+    super::{
+        roster::Keeps,
+        run::{Run, Taking},
+    },
+    number, plot,
+};
+use crate::Failure;
+
+const BEGIN: &str = "<!-- figures -->\n";
+const END: &str = "<!-- /figures -->";
+
+/// Of how many hand-offs a quantile says something.
+const ENOUGH: f64 = 20.0;
+
+/// The README with what lies between the marks made anew.
+pub(super) fn filled(readme: &str, run: &Run) -> Result<String, Failure> {
+    let marks = readme.split_once(BEGIN).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(END)?;
+        Some((before, after))
+    });
+    let (before, after) = marks.ok_or("README.md has no marks for the figures")?;
+    Ok(format!("{before}{BEGIN}{}{END}{after}", block(run)))
+}
+
+fn block(run: &Run) -> String {
+    let mut text = String::new();
+    if run.quick {
+        text.push_str("*From a quick run, which means little:*\n\n");
+    }
+    let _ =
+        write!(text, "![tenure beside its peers on Redis](docs/figures/{}.svg)\n\n", plot::README);
+    let sentences = [crowd(run), pair(run), handoff(run)];
+    let said: Vec<_> = sentences.into_iter().flatten().collect();
+    let _ = write!(
+        text,
+        "{} Measured on {} cores over loopback, {}, in one run of `scripts/bench-peers`.\n\
+         [docs/figures.md](docs/figures.md) has all works, all peers, and where tenure is behind.\n",
+        said.join("\n"),
+        run.machine.cores,
+        run.machine.server,
+    );
+    text
+}
+
+/// The best of the peers, by a value of which more, or less, is better.
+fn best<'a>(run: &'a Run, work: &str, key: &str, more: bool) -> Option<(&'a Taking, f64)> {
+    let peers = run.at(Keeps::Redis).filter(|taking| !taking.ours());
+    // Who polls hands off seldom, and once may be by chance.
+    let seldom = |peer: &&Taking| {
+        run.value(work, &peer.name, "handoffs").is_some_and(|count| count.median < ENOUGH)
+    };
+    let peers = peers.filter(|peer| !seldom(peer));
+    let known = peers.filter_map(|peer| Some((peer, run.value(work, &peer.name, key)?.median)));
+    known.max_by(|(_, one), (_, other)| {
+        let order = one.total_cmp(other);
+        if more { order } else { order.reverse() }
+    })
+}
+
+fn crowd(run: &Run) -> Option<String> {
+    let ours = run.value("hot-256", "tenure", "per_second")?.median;
+    let (peer, theirs) = best(run, "hot-256", "per_second", true)?;
+    let trouble = |peer: &&Taking| {
+        let most = |key| run.value("hot-256", &peer.name, key).map_or(0.0, |all| all.most);
+        most("never") + most("hung") > 0.0
+    };
+    let peers: Vec<_> =
+        run.at(Keeps::Redis).filter(|taking| !taking.ours() && taking.missing.is_none()).collect();
+    Some(format!(
+        "One name that 256 tasks of a process want: {} acquisitions a second, where the quickest peer, {}, has {};\n\
+         {} of {} peers left some of the 256 without a single one.",
+        number(ours),
+        peer.name,
+        number(theirs),
+        peers.iter().filter(|peer| trouble(peer)).count(),
+        peers.len(),
+    ))
+}
+
+fn pair(run: &Run) -> Option<String> {
+    let ours = run.value("pair-256", "tenure", "per_second")?.median;
+    let (peer, theirs) = best(run, "pair-256", "per_second", true)?;
+    let token = if peer.token { "with a token" } else { "without a token" };
+    Some(format!(
+        "With a name for each of the 256: {} pairs a second, beside {} of {}, {token}.",
+        number(ours),
+        number(theirs),
+        peer.name,
+    ))
+}
+
+fn handoff(run: &Run) -> Option<String> {
+    let p50 = run.value("handoff", "tenure", "p50_us")?.median;
+    let p99 = run.value("handoff", "tenure", "p99_us")?.median;
+    let (peer, theirs) = best(run, "handoff", "p50_us", false)?;
+    let tail = run.value("handoff", &peer.name, "p99_us")?.median;
+    Some(format!(
+        "From a release to the grant of another process: {} µs (p99 {}), beside {} µs (p99 {}) of {}.",
+        number(p50),
+        number(p99),
+        number(theirs),
+        number(tail),
+        peer.name,
+    ))
+}

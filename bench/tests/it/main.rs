@@ -1,0 +1,5 @@
+//! The program as people run it.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod peers;
