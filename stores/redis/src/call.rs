@@ -80,6 +80,22 @@ fn decimal(mut number: u64, digits: &mut [u8; DIGITS]) -> &[u8] {
     }
 }
 
+/// Writes the command that deletes a key, which is written in parts as its value is, if it has it.
+pub(crate) fn delete_if(
+    (verb, condition): (&str, Option<&str>),
+    key: &[&[u8]],
+    value: &[&[u8]],
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(if condition.is_some() { b"*4\r\n" } else { b"*3\r\n" });
+    word(out, &[verb.as_bytes()]);
+    word(out, key);
+    if let Some(condition) = condition {
+        word(out, &[condition.as_bytes()]);
+    }
+    word(out, value);
+}
+
 /// Writes a command that is no script's.
 pub(crate) fn command(words: &[&str], out: &mut Vec<u8>) {
     let mut digits = [0; DIGITS];
@@ -104,6 +120,19 @@ mod tests {
         let expected = "*7\r\n$7\r\nEVALSHA\r\n$6\r\ndigest\r\n$1\r\n1\r\n$3\r\nabc\r\n$0\r\n\r\n\
                         $1\r\n0\r\n$20\r\n18446744073709551615\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_key_is_deleted_under_a_condition_alone() {
+        let written = |words| {
+            let mut out = Vec::new();
+            delete_if(words, &[b"a", b"b"], &[b"c", b"", b"d"], &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let delifeq = "*3\r\n$7\r\nDELIFEQ\r\n$2\r\nab\r\n$2\r\ncd\r\n";
+        assert_eq!(written(("DELIFEQ", None)), delifeq);
+        let delex = "*4\r\n$5\r\nDELEX\r\n$2\r\nab\r\n$4\r\nIFEQ\r\n$2\r\ncd\r\n";
+        assert_eq!(written(("DELEX", Some("IFEQ"))), delex);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use tokio::{sync::oneshot, task::AbortHandle};
 
 use crate::{
     call::command,
+    compare::Compare,
     driver::Driver,
     failure::Failure,
     pipeline::{Hear, Pipeline, broken},
@@ -21,6 +22,8 @@ use crate::{
 pub(crate) struct Connection {
     pipeline: Arc<Pipeline>,
     driver: AbortHandle,
+    /// How keys are deleted that have a certain value.
+    pub(crate) compare: Compare,
 }
 
 impl Connection {
@@ -34,7 +37,8 @@ impl Connection {
     ) -> Self {
         let pipeline = Arc::new(Pipeline::new(writer));
         let driver = Driver::new(pipeline.clone(), reader, patience, hear);
-        Self { pipeline, driver: tokio::spawn(driver).abort_handle() }
+        let driver = tokio::spawn(driver).abort_handle();
+        Self { pipeline, driver, compare: Compare::default() }
     }
 
     /// Sends the command that `write` writes, and waits for its reply.

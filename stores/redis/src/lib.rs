@@ -9,6 +9,7 @@
 //! server's clock, so they rise even when the server has lost its data.
 
 mod call;
+mod compare;
 mod connect;
 mod connection;
 mod driver;
@@ -27,6 +28,7 @@ mod listing;
 mod options;
 mod pipeline;
 mod protocol;
+mod records;
 mod renewal;
 mod reply;
 mod script;

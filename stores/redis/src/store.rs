@@ -33,6 +33,7 @@ use crate::{
     incarnation,
     keys::{self, Key, Keys},
     listing,
+    records::Records,
     reply::Reply,
     script::{self, Script},
     transport::Transport,
@@ -64,6 +65,9 @@ struct Shared {
     calls: AtomicU64,
     /// Holds that were granted while others were there, so that releasing them takes one command.
     crowded_holds: Few<Owner>,
+    /// What was granted to one alone, so that releasing it takes no script where the server can do
+    /// without.
+    records: Records,
     /// Names at which others were met, so that asking for them takes one command.
     crowded_names: Few<LockName>,
 }
@@ -103,6 +107,7 @@ impl RedisStore {
             watch,
             calls: AtomicU64::new(0),
             crowded_holds: Few::new(),
+            records: Records::default(),
             crowded_names: Few::new(),
         };
         let transport = Arc::new(Transport::new(options));
@@ -198,8 +203,12 @@ impl RedisStore {
             begin(&mut call, &owner, ask).argument(&[wire::manner(ask).as_bytes()]);
             let reply = self.run(&script::ACQUIRE_ALONE, &owner, call).await?;
             if !reply.is_crowd() {
+                let alone = reply.is_alone();
                 let answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
-                if matches!(answer, Answer::Granted { .. }) {
+                if let Answer::Granted { token, .. } = answer {
+                    if alone && self.transport.compares() {
+                        self.shared.records.insert(ask, token);
+                    }
                     self.listen();
                 }
                 return Ok(answer);
@@ -332,7 +341,14 @@ impl Store for RedisStore {
     ) -> Result<Released, Fault> {
         let text = wire::owner(owner);
         let released = |reply: Reply| reply.released().map_err(|refused| self.refused(refused));
+        let record = self.shared.records.take(owner);
         if keep.is_zero() && !self.shared.crowded_holds.remove(owner) {
+            if let Some(record) = record
+                && let key = Keys::new(self.prefix(), name).parts(Key::Lock)
+                && self.transport.delete_if(&key, &record.parts(&text, &mut String::new())).await?
+            {
+                return Ok(Released::Released);
+            }
             let mut call = self.call(name, &[Key::Lock]);
             call.argument(&[&text]);
             let reply = self.run(&script::RELEASE_ALONE, &text, call).await?;

@@ -7,7 +7,7 @@
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, Weak,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use tenure_core::{Fault, FaultKind};
@@ -17,8 +17,16 @@ use tokio::{
 };
 
 use crate::{
-    RedisOptions, call::Call, connect::connect, connection::Connection, error, failure::Failure,
-    protocol::Value, reply::Reply, script::Script,
+    RedisOptions,
+    call::{Call, delete_if},
+    compare::NoOutcome,
+    connect::connect,
+    connection::Connection,
+    error,
+    failure::Failure,
+    protocol::Value,
+    reply::Reply,
+    script::Script,
 };
 
 /// Who a call is made for: the reply begins with it, or belongs to another call.
@@ -29,6 +37,7 @@ pub(crate) struct Transport {
     pub(crate) options: Arc<RedisOptions>,
     pub(crate) place: String,
     lines: Arc<Lines>,
+    compares: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +63,7 @@ struct Open {
 impl Transport {
     pub(crate) fn new(options: Arc<RedisOptions>) -> Self {
         let place = options.location();
-        Self { options, place, lines: Arc::default() }
+        Self { options, place, lines: Arc::default(), compares: AtomicBool::new(false) }
     }
 
     /// Runs a script whose reply begins with `echo`, and answers with the rest of the reply.
@@ -76,9 +85,26 @@ impl Transport {
         if let Some(reply) = Reply::to(echo, value) {
             return Ok(reply);
         }
-        condemn(&line, &open);
-        tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
-        Err(error::mixed_up(&self.place))
+        Err(self.mixed_up(&line, &open))
+    }
+
+    /// Deletes a key if it has this value, by one command that compares, both written in parts.
+    /// `false` when it had another, and where the server has no such command.
+    pub(crate) async fn delete_if(&self, key: &[&[u8]], value: &[&[u8]]) -> Result<bool, Fault> {
+        let line = self.line()?;
+        let open = self.opened(&line).await?;
+        let connection = &*open.connection;
+        let Some(words) = connection.compare.words() else { return Ok(false) };
+        let answer = connection.call(|out| delete_if(words, key, value, out)).await;
+        connection.compare.outcome(answer).map_err(|none| match none {
+            NoOutcome::MixedUp => self.mixed_up(&line, &open),
+            NoOutcome::Failed(error) => self.failed(&line, &open, error),
+        })
+    }
+
+    /// Whether a connection was opened to a server that deletes a key if it has a certain value.
+    pub(crate) fn compares(&self) -> bool {
+        self.compares.load(Ordering::Relaxed)
     }
 
     /// Sends one command that is no script.
@@ -92,6 +118,12 @@ impl Transport {
     pub(crate) async fn open(&self) -> Result<(), Fault> {
         let line = self.line()?;
         self.opened(&line).await.map(drop)
+    }
+
+    fn mixed_up(&self, line: &Line, open: &Open) -> Fault {
+        condemn(line, open);
+        tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
+        error::mixed_up(&self.place)
     }
 
     fn failed(&self, line: &Line, open: &Open, error: Failure) -> Fault {
@@ -148,6 +180,7 @@ impl Transport {
         line.attempts.store(number, Ordering::Release);
         match opened {
             Ok(connection) => {
+                self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
                 let open = Open { connection: Arc::new(connection), number };
                 *lock(&line.last_failure) = None;
                 *lock(&line.open) = Some(open.clone());
