@@ -45,7 +45,7 @@ pub(crate) async fn walk(
         // Together they take one round trip.
         let look = async {
             if for_calls {
-                Compare::look(&connection).await;
+                join(Compare::look(&connection), connection.learn()).await;
             }
         };
         let (format, ()) = join(format::check(&connection, options), look).await;

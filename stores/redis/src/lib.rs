@@ -19,6 +19,7 @@ mod few;
 mod fields;
 mod format;
 mod from_outside;
+mod gather;
 mod health;
 mod incarnation;
 mod info;

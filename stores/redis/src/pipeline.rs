@@ -9,7 +9,14 @@ use std::{
 use futures_util::task::AtomicWaker;
 use tokio::sync::oneshot;
 
-use crate::{failure::Failure, protocol::Value, stream::Writer};
+use crate::{
+    call::Call,
+    failure::Failure,
+    gather::{Expected, Gathered, Many},
+    protocol::{ServerError, Value},
+    stream::Writer,
+    wire::OwnerText,
+};
 
 /// A server that leaves so many calls unanswered is not asked more: further ones fail at once.
 pub(crate) const MOST_WAITING: usize = 65_536;
@@ -17,7 +24,20 @@ pub(crate) const MOST_WAITING: usize = 65_536;
 /// Is told what the server says of its own accord, on the task of the connection.
 pub(crate) type Hear = Box<dyn Fn(&[Value]) + Send>;
 
-pub(crate) type Answer = oneshot::Sender<Result<Value, Failure>>;
+/// What a call is told.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// The reply to it.
+    Whole(Value),
+    /// Its part of the reply to several calls.
+    Part(Value),
+    /// Why the server did not do what several were to be done by.
+    Refused(Box<ServerError>),
+}
+
+pub(crate) type Outcome = Result<Told, Failure>;
+
+pub(crate) type Answer = oneshot::Sender<Outcome>;
 
 /// What calls and the driver share.
 pub(crate) struct Pipeline {
@@ -32,7 +52,13 @@ pub(crate) struct State {
     /// Commands that nobody writes yet.
     pub(crate) out: Vec<u8>,
     /// Whose replies are to come, in their order.
-    pub(crate) waiting: VecDeque<Answer>,
+    pub(crate) waiting: VecDeque<Expected>,
+    /// Calls that go out together, by their kind.
+    gathered: [Gathered; Many::ALL.len()],
+    /// How many calls are under way.
+    pub(crate) calls: usize,
+    /// How many were answered when replies came the last time: as many may be about to call again.
+    pub(crate) burst: usize,
     /// How many replies have come.
     pub(crate) answered: u64,
     /// Somebody is writing.
@@ -52,14 +78,35 @@ impl Pipeline {
     /// Adds the command that `write` writes; its reply goes to `sender`.
     pub(crate) fn send(&self, write: impl FnOnce(&mut Vec<u8>), sender: Answer) {
         let mut state = self.lock();
-        if state.closed || state.waiting.len() >= MOST_WAITING {
+        if state.refuses() {
             return;
         }
-        let idle = state.waiting.is_empty() && state.out.is_empty() && !state.writing;
+        let now = state.is_idle();
         write(&mut state.out);
-        state.waiting.push_back(sender);
+        state.waiting.push_back(Expected::One(sender));
+        self.added(state, now);
+    }
+
+    /// Adds a call that others may go with.
+    pub(crate) fn gather(&self, kind: Many, call: &Call, echo: &OwnerText, sender: Answer) {
+        let mut state = self.lock();
+        if state.refuses() {
+            return;
+        }
+        let now = state.is_idle();
+        let gathered = &mut state.gathered[kind as usize];
+        gathered.add(call, echo, sender);
+        if now || gathered.is_full() {
+            state.write_gathered();
+        }
+        self.added(state, now);
+    }
+
+    /// Sees to it that a call is written that was added.
+    fn added(&self, mut state: MutexGuard<'_, State>, now: bool) {
+        state.calls += 1;
         let mut wake = !std::mem::replace(&mut state.watched, true);
-        if idle {
+        if now {
             state.writing = true;
             let out = std::mem::take(&mut state.out);
             drop(state);
@@ -76,9 +123,10 @@ impl Pipeline {
     /// Writes what has gathered, unless somebody is writing.
     pub(crate) fn flush(&self) {
         let mut state = self.lock();
-        if state.closed || state.writing || state.out.is_empty() {
+        if state.closed || state.writing || state.is_written() {
             return;
         }
+        state.write_gathered();
         state.writing = true;
         let out = std::mem::take(&mut state.out);
         drop(state);
@@ -98,6 +146,8 @@ impl Pipeline {
             // What came meanwhile is kept, and the room for it otherwise.
             if state.out.is_empty() {
                 state.out = out;
+            }
+            if state.is_written() {
                 return false;
             }
         } else {
@@ -113,7 +163,9 @@ impl Pipeline {
             let mut state = self.lock();
             state.closed = true;
             state.out = Vec::new();
-            std::mem::take(&mut state.waiting)
+            let waiting = std::mem::take(&mut state.waiting);
+            let gathered = state.gathered.each_mut().map(Gathered::give_up);
+            waiting.into_iter().flat_map(Expected::answers).chain(gathered.into_iter().flatten())
         };
         for answer in waiting {
             // Whoever asked may be gone.
@@ -128,6 +180,45 @@ impl Pipeline {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+}
+
+impl State {
+    /// Whether nothing is sent any more, or too much has no answer.
+    fn refuses(&self) -> bool {
+        self.closed || self.calls >= MOST_WAITING
+    }
+
+    /// Whether a call is best written by its own task: nobody else calls, or is about to.
+    fn is_idle(&self) -> bool {
+        self.calls == 0 && self.burst <= 1 && self.is_written() && !self.writing
+    }
+
+    /// Whether there is nothing to write.
+    pub(crate) fn is_written(&self) -> bool {
+        self.out.is_empty() && self.gathered.iter().all(Gathered::is_empty)
+    }
+
+    /// Makes commands of the calls that go out together.
+    pub(crate) fn write_gathered(&mut self) {
+        for kind in Many::ALL {
+            let gathered = &mut self.gathered[kind as usize];
+            self.waiting.extend(gathered.write(kind, &mut self.out));
+        }
+    }
+
+    /// Whose turn it is to be answered, when so many replies have come; `None` when nobody asked.
+    pub(crate) fn answered(&mut self, count: usize) -> Option<impl Iterator<Item = Expected>> {
+        if count > self.waiting.len() {
+            return None;
+        }
+        self.answered += u64::try_from(count).unwrap_or(u64::MAX);
+        let answered: usize = self.waiting.iter().take(count).map(Expected::count).sum();
+        self.calls -= answered;
+        if count > 0 {
+            self.burst = answered;
+        }
+        Some(self.waiting.drain(..count))
     }
 }
 

@@ -29,14 +29,15 @@ use crate::{
     error,
     few::Few,
     fields::Refused,
+    gather::Many,
     health::{self, Patient},
     incarnation,
     keys::{self, Key, Keys},
     listing,
     records::Records,
-    reply::Reply,
+    reply::{Reply, part_granted, part_released},
     script::{self, Script},
-    transport::Transport,
+    transport::{Answered, Transport},
     watch::Watch,
     wire::{self, OwnerText},
 };
@@ -200,23 +201,44 @@ impl RedisStore {
         if first && !permits && !crowded_names.contains(name) {
             let owner = wire::owner(&ask.owner);
             let mut call = self.call(name, &[Key::Lock, Key::Clock]);
-            begin(&mut call, &owner, ask).argument(&[wire::manner(ask).as_bytes()]);
-            let reply = self.run(&script::ACQUIRE_ALONE, &owner, call).await?;
-            if !reply.is_crowd() {
-                let alone = reply.is_alone();
-                let answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
-                if let Answer::Granted { token, .. } = answer {
-                    if alone && self.transport.compares() {
-                        self.shared.records.insert(ask, token);
-                    }
-                    self.listen();
-                }
+            begin(&mut call, &owner, ask);
+            let answer = if matches!(ask.intent, Intent::Try) {
+                // Who does not wait is told here who has it.
+                call.argument(&[wire::manner(ask).as_bytes()]);
+                Answered::Whole(self.run(&script::ACQUIRE_ALONE, &owner, call).await?)
+            } else {
+                self.transport.run_gathered(Many::Acquire, &owner, call).await?
+            };
+            if let Some(answer) = self.answer_alone(ask, answer)? {
                 return Ok(answer);
             }
             self.met_others_at(name);
         }
         // Rarer and larger: in a box of its own it does not make every call large.
         Box::pin(self.ask_crowd(name, ask, old, first)).await
+    }
+
+    /// What an ask was answered that knew of nobody else; `None` when it met others.
+    fn answer_alone(&self, ask: &Ask, answer: Answered) -> Result<Option<Answer>, Fault> {
+        let refused = |refused| self.refused(refused);
+        let (alone, answer) = match answer {
+            Answered::Whole(reply) if reply.is_crowd() => return Ok(None),
+            Answered::Whole(reply) => (reply.is_alone(), reply.answer(ask.ttl).map_err(refused)?),
+            Answered::Part(part) => match part_granted(part).map_err(refused)? {
+                Some(token) => {
+                    let left = Duration::from_millis(ceil_millis(ask.ttl));
+                    (true, Answer::Granted { token, left, others_waiting: false })
+                }
+                None => return Ok(None),
+            },
+        };
+        if let Answer::Granted { token, .. } = answer {
+            if alone && self.transport.compares() {
+                self.shared.records.insert(ask, token);
+            }
+            self.listen();
+        }
+        Ok(Some(answer))
     }
 
     async fn ask_crowd(
@@ -351,9 +373,14 @@ impl Store for RedisStore {
             }
             let mut call = self.call(name, &[Key::Lock]);
             call.argument(&[&text]);
-            let reply = self.run(&script::RELEASE_ALONE, &text, call).await?;
-            if !reply.is_crowd() {
-                return released(reply);
+            match self.transport.run_gathered(Many::Release, &text, call).await? {
+                Answered::Whole(reply) if reply.is_crowd() => {}
+                Answered::Whole(reply) => return released(reply),
+                Answered::Part(part) => {
+                    if let Some(released) = part_released(part).map_err(|no| self.refused(no))? {
+                        return Ok(released);
+                    }
+                }
             }
         }
         let mut call = self.call(name, &keys::ALL);

@@ -18,19 +18,30 @@ use tokio::{
 
 use crate::{
     RedisOptions,
-    call::{Call, delete_if},
+    call::{BY_DIGEST, Call, IN_FULL, delete_if},
     compare::NoOutcome,
     connect::connect,
     connection::Connection,
     error,
     failure::Failure,
+    gather::Many,
+    pipeline::Told,
     protocol::Value,
     reply::Reply,
     script::Script,
+    wire::OwnerText,
 };
 
 /// Who a call is made for: the reply begins with it, or belongs to another call.
 pub(crate) type Echo<'a> = &'a [u8];
+
+/// The answer to a call that others may have gone with.
+pub(crate) enum Answered {
+    /// The reply, as if it had gone alone.
+    Whole(Reply),
+    /// Its part of the reply to all of them.
+    Part(Value),
+}
 
 #[derive(Debug)]
 pub(crate) struct Transport {
@@ -76,16 +87,66 @@ impl Transport {
         let line = self.line()?;
         let open = self.opened(&line).await?;
         let connection = &*open.connection;
-        let mut answer = connection.call(|out| call.write("EVALSHA", &script.digest, out)).await;
+        let mut answer = connection.call(|out| call.write(BY_DIGEST, &script.digest, out)).await;
         if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
             // The server has never seen it, or was told to forget. It certainly did not run.
-            answer = connection.call(|out| call.write("EVAL", &script.text, out)).await;
+            answer = connection.call(|out| call.write(IN_FULL, &script.text, out)).await;
         }
-        let value = answer.map_err(|error| self.failed(&line, &open, error))?;
-        if let Some(reply) = Reply::to(echo, value) {
-            return Ok(reply);
+        self.reply(&line, &open, echo, answer)
+    }
+
+    /// The same for a call that others may go with, as far as they are ready at the same time.
+    pub(crate) async fn run_gathered(
+        &self,
+        kind: Many,
+        echo: &OwnerText,
+        call: Call,
+    ) -> Result<Answered, Fault> {
+        let line = self.line()?;
+        let open = self.opened(&line).await?;
+        let connection = &*open.connection;
+        if !connection.gathers.load(Ordering::Relaxed) {
+            return self.run(kind.alone(), echo, call).await.map(Answered::Whole);
         }
-        Err(self.mixed_up(&line, &open))
+        let answer = match connection.gather(kind, &call, echo).await {
+            Ok(Told::Part(Value::Error(error))) => Err(Failure::Server(error)),
+            Ok(Told::Part(part)) => return Ok(Answered::Part(part)),
+            Ok(Told::Whole(value)) => Ok(value),
+            Ok(Told::Refused(error)) => {
+                return match error.code() {
+                    // The server was told to forget; one of these calls has it learn again.
+                    "NOSCRIPT" => {
+                        if connection.gathers.swap(false, Ordering::Relaxed) {
+                            connection.learn().await;
+                        }
+                        self.run(kind.alone(), echo, call).await.map(Answered::Whole)
+                    }
+                    // Names of several slots, or one that this user may not touch.
+                    "CROSSSLOT" | "NOPERM" => {
+                        connection.gathers.store(false, Ordering::Relaxed);
+                        self.run(kind.alone(), echo, call).await.map(Answered::Whole)
+                    }
+                    _ => Err(self.failed(&line, &open, Failure::Server(error))),
+                };
+            }
+            Err(error) if error.code() == Some("NOSCRIPT") => {
+                connection.call(|out| call.write(IN_FULL, &kind.alone().text, out)).await
+            }
+            Err(error) => Err(error),
+        };
+        self.reply(&line, &open, echo, answer).map(Answered::Whole)
+    }
+
+    /// What a script answered to this owner.
+    fn reply(
+        &self,
+        line: &Line,
+        open: &Open,
+        echo: Echo<'_>,
+        answer: Result<Value, Failure>,
+    ) -> Result<Reply, Fault> {
+        let value = answer.map_err(|error| self.failed(line, open, error))?;
+        Reply::to(echo, value).ok_or_else(|| self.mixed_up(line, open))
     }
 
     /// Deletes a key if it has this value, by one command that compares, both written in parts.

@@ -20,7 +20,7 @@ if held then
         local record = ARGV[1] .. fresh .. ARGV[3]
         redis.call('SET', lock, record, 'PX', ttl)
         return record
-    elseif grant and not old and string.sub(how, 2) == 't' and (ask ~= 's' or mode ~= 's') then
+    elseif grant and not old and how and string.sub(how, 2) == 't' and (ask ~= 's' or mode ~= 's') then
         local left = attempt('PTTL', lock)
         return {owner, 'busy', left * 1000, 0, '', mode, grant, left, 0, shown, used}
     end

@@ -9,6 +9,7 @@ mod dropping;
 mod evicted;
 mod fenced;
 mod format;
+mod gather;
 mod kinds;
 mod lost_data;
 mod model;
