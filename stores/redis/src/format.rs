@@ -8,7 +8,7 @@ use tenure_core::{Fault, FaultKind};
 use crate::{RedisOptions, connection::Connection, error, failure::Failure, protocol::Value};
 
 /// The format that this version reads and writes.
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";
 /// The longest piece of a foreign value that is shown.
 const SHOWN: usize = 20;
 

@@ -7,9 +7,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tenure_core::{Owner, Token, proto::queue::Ask};
+use tenure_core::{
+    Owner, Token,
+    proto::queue::{Ask, Mode},
+};
 
-use crate::wire;
+use crate::wire::{self, OwnerText};
 
 /// More are not worth their memory.
 const MOST: usize = 4_096;
@@ -28,6 +31,7 @@ struct Kept {
 /// What stands behind the owner in a record.
 pub(crate) struct Record {
     mark: &'static str,
+    mode: Mode,
     time: u64,
     label: Arc<str>,
 }
@@ -43,8 +47,9 @@ impl Records {
         if kept.records.len() >= MOST {
             kept.records.clear();
         }
-        let (mark, time, label) = (wire::mark(ask), token.time(), kept.label.clone());
-        kept.records.insert(ask.owner, Record { mark, time, label });
+        let (mark, mode, time) = (wire::mark(ask), ask.mode, token.time());
+        let label = kept.label.clone();
+        kept.records.insert(ask.owner, Record { mark, mode, time, label });
     }
 
     /// The record of `owner`, if it is known. It is not kept any longer.
@@ -54,9 +59,16 @@ impl Records {
 }
 
 impl Record {
-    /// The record as a script wrote it.
-    pub(crate) fn parts<'a>(&'a self, owner: &'a [u8], time: &'a mut String) -> [&'a [u8]; 5] {
-        *time = self.time.to_string();
-        [owner, self.mark.as_bytes(), time.as_bytes(), b" ", self.label.as_bytes()]
+    /// What stands in front of the label, as a script wrote it: owner, mark, time and permits.
+    pub(crate) fn head(&self, owner: &OwnerText) -> Vec<u8> {
+        let mut head = owner.to_vec();
+        head.extend_from_slice(self.mark.as_bytes());
+        head.extend_from_slice(self.time.to_string().as_bytes());
+        head.extend_from_slice(wire::permits(self.mode).as_bytes());
+        head
+    }
+
+    pub(crate) fn label(&self) -> &[u8] {
+        self.label.as_bytes()
     }
 }

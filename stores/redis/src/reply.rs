@@ -63,6 +63,12 @@ impl Reply {
         matches!(self, Self::Record(_))
     }
 
+    /// Whether the name was granted beside others.
+    pub(crate) fn is_beside_others(&self) -> bool {
+        let Self::Fields(fields) = self else { return false };
+        matches!(fields.0.as_slice(), [_, _, _, _, Value::Int(1)])
+    }
+
     /// The answer to an ask for a lease of `ttl`.
     pub(crate) fn answer(self, ttl: Duration) -> Parsed<Answer> {
         let mut fields = match self {
@@ -200,12 +206,12 @@ fn granted(fields: &mut Fields) -> Parsed<Answer> {
     Ok(Answer::Granted { token, left, others_waiting: fields.number()? == 1 })
 }
 
-/// The token of a record as it is when it is granted: a mark of at most two letters before it, a label
-/// behind it.
+/// The token of a record as it is when it is granted: a mark of at most two letters before it, permits and
+/// a label behind it.
 fn recorded(record: &[u8]) -> Option<Token> {
     let mark = record.iter().take(2).take_while(|byte| byte.is_ascii_alphabetic()).count();
     let record = &record[mark..];
-    let end = record.iter().position(|byte| *byte == b' ')?;
+    let end = record.iter().position(|byte| matches!(*byte, b' ' | b';'))?;
     time_of(&record[..end])
 }
 
@@ -257,6 +263,7 @@ mod tests {
             "owner1700000000000000 label",
             "owners1700000000000000 a label",
             "ownersr1700000000000000 a label",
+            "ownerp1700000000000000;1/20 a label",
         ] {
             let reply = Reply::to(b"owner", text(record)).unwrap();
             let token = Token::from_time(1_700_000_000_000_000).unwrap();

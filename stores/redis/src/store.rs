@@ -189,7 +189,6 @@ impl RedisStore {
         ask: &Ask,
         old: Option<&OwnerText>,
     ) -> Result<Answer, Fault> {
-        let permits = matches!(ask.mode, Mode::Permits { .. });
         if let Mode::Permits { take, of } = ask.mode
             && (take == 0 || take > of)
         {
@@ -198,7 +197,7 @@ impl RedisStore {
         let first =
             old.is_none() && matches!(ask.intent, Intent::Try | Intent::Wait { place: None });
         let crowded_names = &self.shared.crowded_names;
-        if first && !permits && !crowded_names.contains(name) {
+        if first && !crowded_names.contains(name) {
             let owner = wire::owner(&ask.owner);
             let mut call = self.call(name, &[Key::Lock, Key::Clock]);
             begin(&mut call, &owner, ask);
@@ -261,13 +260,13 @@ impl RedisStore {
             call.argument(&[old]);
         }
         let reply = self.run(&script::ASK, &owner, call).await?;
-        let alone = reply.is_alone();
+        let (alone, beside) = (reply.is_alone(), reply.is_beside_others());
         let answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
         if let Answer::Granted { others_waiting, .. } = answer {
             if !alone {
                 self.shared.crowded_holds.insert(ask.owner);
             }
-            if first && !others_waiting {
+            if first && !others_waiting && !beside {
                 self.shared.crowded_names.remove(name);
             }
         }
@@ -281,7 +280,7 @@ impl RedisStore {
 /// The arguments that every ask begins with: what its record is made of.
 fn begin<'a>(call: &'a mut Call, owner: &OwnerText, ask: &Ask) -> &'a mut Call {
     call.argument(&[owner, wire::mark(ask).as_bytes()]).number(ceil_millis(ask.ttl));
-    call.argument(&[b" ", ask.label.as_bytes()])
+    call.argument(&[wire::permits(ask.mode).as_bytes(), ask.label.as_bytes()])
 }
 
 fn capabilities(limits: &Limits) -> Capabilities {
@@ -367,7 +366,7 @@ impl Store for RedisStore {
         if keep.is_zero() && !self.shared.crowded_holds.remove(owner) {
             if let Some(record) = record
                 && let key = Keys::new(self.prefix(), name).parts(Key::Lock)
-                && self.transport.delete_if(&key, &record.parts(&text, &mut String::new())).await?
+                && self.transport.delete_if(&key, &[&record.head(&text), record.label()]).await?
             {
                 return Ok(Released::Released);
             }

@@ -21,7 +21,7 @@ local function whole(number)
 end
 
 local function parse(text)
-    local kind, take, of = string.match(text, '^(%a) ?(%d*) ?(%d*)$')
+    local kind, take, of = string.match(text, '^(%a) ?(%d*)[ /]?(%d*)$')
     return {kind, tonumber(take) or 1, tonumber(of) or 0}
 end
 
@@ -69,13 +69,15 @@ local function load()
     if not hash then
         local left
         if held then left = attempt('PEXPIRETIME', lock) * 1000 end
-        local mark, used, grant, shown = string.match(held or '', '^(s?)(%a?)([^ ]*) (.*)$', 33)
+        local mark, used, grant, has, shown =
+            string.match(held or '', '^(s?)(%a?)([^ ;]*);?([^ ]*) (.*)$', 33)
         -- Without an end, as after PERSIST, nobody knows when the lease is over.
         if held and (not grant or left < 0) then return false end
         -- The record, or what a lock left that somebody deleted by hand or that was evicted.
         redis.call('DEL', lock, queue, keeps, ends)
         if held then
             local alone = {mark == 's' and 's' or 'x', 1, 0, grant, '', 0, shown}
+            if has ~= '' then alone[1], alone[2], alone[3] = unpack(parse('p ' .. has)) end
             if used ~= '' then alone[8] = used end
             write('h' .. string.sub(held, 1, 32), alone)
             set_end('h' .. string.sub(held, 1, 32), left)
