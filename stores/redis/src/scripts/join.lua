@@ -6,26 +6,28 @@ if counts[1] and not (old or counts[7] or counts[8]) and place == '' and ask ~= 
     local n, x, s, p = tonumber(counts[1]), tonumber(counts[2]), tonumber(counts[3]), tonumber(counts[4])
     local fits = n and s and p and x == 0 and n > 0 and n < tonumber(string.match(limits, '%d+$'))
     fits = fits and (kind == 's' and p == 0 or kind == 'p' and s == 0 and p + take <= of)
-    local first = fits and attempt('ZRANGE', ends, 0, 0, 'WITHSCORES')[2]
-    if first and tonumber(first) > now and attempt('ZCARD', keeps) == 0
-        and attempt('ZCARD', ends) == n then
+    -- A lease that ends within this second may be over.
+    if fits and attempt('ZCARD', keeps) == 0
+        and attempt('ZCOUNT', ends, time[1] + 1 .. '000000', '+inf') == n then
         local upto = now + ttl * 1000
-        local till = math.max(tonumber(counts[6] or 0), upto)
+        local moves = upto > tonumber(counts[6] or 0)
+        local till = string.format('%.0f', upto)
         needs(lock, 'HSET')
         needs(ends, 'ZADD')
-        if till == upto then
+        if moves then
             needs(lock, 'PEXPIREAT')
             needs(ends, 'PEXPIREAT')
         end
         local fresh = tick(clock, now)
         if not fresh then return {owner, 'corrupt'} end
         redis.call('HSET', lock, 'n', n + 1, kind, (kind == 's' and s or p) + take,
-            'till', string.format('%.0f', till),
+            'till', moves and till or counts[6],
             'h' .. owner, cmsgpack.pack({kind, take, of, fresh, '', 0, label, use}))
-        redis.call('ZADD', ends, string.format('%.0f', upto), 'h' .. owner)
-        if till == upto then
-            redis.call('PEXPIREAT', lock, math.ceil(till / 1000))
-            redis.call('PEXPIREAT', ends, math.ceil(till / 1000))
+        redis.call('ZADD', ends, till, 'h' .. owner)
+        if moves then
+            local at = math.ceil(upto / 1000)
+            redis.call('PEXPIREAT', lock, at)
+            redis.call('PEXPIREAT', ends, at)
         end
         -- The last says that others are there.
         return {owner, 'granted', fresh, tonumber(ttl), 0, 1}

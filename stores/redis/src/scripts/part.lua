@@ -4,10 +4,9 @@ if keep == '0' and counts[2] == '0' and counts[7] and not counts[8] then
     local n, holder = tonumber(counts[1]), cmsgpack.unpack(counts[7])
     local kind = holder[1]
     local taken = tonumber(kind == 's' and counts[3] or counts[4])
-    local first = n and n > 1 and taken and holder[6] == 0
-        and attempt('ZRANGE', ends, 0, 0, 'WITHSCORES')[2]
-    if first and tonumber(first) > now and attempt('ZCARD', keeps) == 0
-        and attempt('ZCARD', ends) == n then
+    -- A lease that ends within this second may be over.
+    if n and n > 1 and taken and holder[6] == 0 and attempt('ZCARD', keeps) == 0
+        and attempt('ZCOUNT', ends, time[1] + 1 .. '000000', '+inf') == n then
         needs(lock, 'HSET')
         needs(ends, 'ZREM')
         -- First what a server out of memory permits.

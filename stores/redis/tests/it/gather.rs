@@ -62,6 +62,14 @@ async fn opened(server: &RedisServer) -> RedisStore {
     store
 }
 
+/// As the documented user.
+fn as_user(server: &RedisServer) -> RedisStore {
+    let address = server.address();
+    let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
+    let options = RedisOptions::new(address).credentials(Some("tenure"), "choose-a-password");
+    RedisStore::new(options).unwrap()
+}
+
 async fn holder(store: &RedisStore, number: u8) -> Option<Contender> {
     store.inspect(&name(&lock(number))).await.unwrap().holders.pop()
 }
@@ -275,10 +283,7 @@ async fn who_may_not_touch_one_name_gets_the_others() {
         ["~tenure:*clock", "~tenure:*lock:*[0-24-9]", "~tenure:*[qke]*:*[0-24-9]"],
     );
     assert_eq!(server.command(&words), Reply::Text("OK".to_owned()));
-    let address = server.address();
-    let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
-    let options = RedisOptions::new(address).credentials(Some("tenure"), "choose-a-password");
-    let store = RedisStore::new(options).unwrap();
+    let store = as_user(&server);
     token(&take(&store, 0..1).await[0]);
     for (number, answer) in (0..6).zip(take(&store, 0..6).await) {
         match number {
@@ -301,4 +306,26 @@ async fn a_server_out_of_memory_grants_none_and_takes_releases() {
     let told = release(&store, 0..4).await;
     assert!(told.iter().all(|told| matches!(told, Ok(Released::Released))), "{told:?}");
     assert_eq!(lock_keys(&server), [""; 0]);
+}
+
+#[tokio::test]
+async fn whose_rights_are_taken_away_is_granted_nothing() {
+    let server = RedisServer::start();
+    let words: Vec<_> = ACL.split_whitespace().collect();
+    assert_eq!(server.command(&words), Reply::Text("OK".to_owned()));
+    for less in ["-time", "-set"] {
+        let store = as_user(&server);
+        token(&take(&store, 0..1).await[0]);
+        release(&store, 0..1).await;
+        assert_eq!(
+            server.command(&["ACL", "SETUSER", "tenure", less]),
+            Reply::Text("OK".to_owned())
+        );
+        for answer in take(&store, 0..4).await {
+            let refused = answer.unwrap_err();
+            assert_eq!(refused.kind(), FaultKind::Misconfigured, "{less}: {refused}");
+        }
+        assert_eq!(lock_keys(&server), [""; 0]);
+        server.command(&["ACL", "SETUSER", "tenure", &less.replace('-', "+")]);
+    }
 }
