@@ -120,13 +120,17 @@ impl Pipeline {
         }
     }
 
-    /// Writes what has gathered, unless somebody is writing.
+    /// Writes what has gathered, unless somebody is writing. In any case it goes before what is sent
+    /// later.
     pub(crate) fn flush(&self) {
         let mut state = self.lock();
-        if state.closed || state.writing || state.is_written() {
+        if state.closed {
             return;
         }
         state.write_gathered();
+        if state.writing || state.out.is_empty() {
+            return;
+        }
         state.writing = true;
         let out = std::mem::take(&mut state.out);
         drop(state);
@@ -229,4 +233,47 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The connection ended.
 pub(crate) fn broken() -> Failure {
     io::ErrorKind::BrokenPipe.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// One on which somebody is writing.
+    async fn written_to() -> (Pipeline, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let pipeline = Pipeline::new(Writer::Tcp(stream.into_split().1));
+        pipeline.lock().writing = true;
+        (pipeline, listener)
+    }
+
+    #[tokio::test]
+    async fn what_was_given_up_goes_before_what_takes_it_back() {
+        let (pipeline, _listener) = written_to().await;
+        let (first, _one) = oneshot::channel();
+        pipeline.gather(Many::Acquire, &Call::new(), &[b'0'; 32], first);
+        assert!(pipeline.lock().out.is_empty());
+        pipeline.flush();
+        let before = pipeline.lock().out.len();
+        let (second, _other) = oneshot::channel();
+        pipeline.send(|out| out.push(b'z'), second);
+        let state = pipeline.lock();
+        assert!(before > 0 && state.out.len() == before + 1 && state.out.ends_with(b"z"));
+        assert_eq!(state.waiting.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn who_writes_tells_when_calls_have_gathered_meanwhile() {
+        let (pipeline, _listener) = written_to().await;
+        assert!(!pipeline.write_now(Vec::new()));
+        pipeline.lock().writing = true;
+        let (sender, _told) = oneshot::channel();
+        pipeline.gather(Many::Acquire, &Call::new(), &[b'0'; 32], sender);
+        // As the driver leaves it when somebody else is writing.
+        pipeline.lock().told = false;
+        assert!(pipeline.write_now(Vec::new()));
+    }
 }

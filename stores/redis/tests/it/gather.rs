@@ -13,7 +13,7 @@ use tenure_testkit::server::{RedisServer, redis::Reply};
 use crate::{
     places::ACL,
     scenes::{TTL, ask, owner},
-    support::{cluster, lock_keys, micros, name, store},
+    support::{cluster, lock_keys, micros, name, store, until},
 };
 
 /// As many as one script takes, and the first, which goes alone.
@@ -107,6 +107,25 @@ async fn what_is_wanted_together_takes_two_scripts_and_is_granted_as_if_alone() 
     );
     assert_eq!(lock_keys(&server), [""; 0]);
     assert!(release(&store, 0..ALL).await.iter().all(|told| matches!(told, Ok(Released::NotHeld))));
+}
+
+/// The server says how many microseconds of the second have passed, without zeros before them.
+#[tokio::test]
+async fn tokens_are_whole_also_at_the_beginning_of_a_second() {
+    let server = RedisServer::start();
+    let store = opened(&server).await;
+    let mut early = false;
+    until("it was early in a second", async || {
+        let began = micros();
+        for answer in take(&store, 0..3).await {
+            let time = token(&answer) >> 10;
+            assert!(time >= began);
+            early |= time % 1_000_000 < 100_000;
+        }
+        release(&store, 0..3).await;
+        early
+    })
+    .await;
 }
 
 #[tokio::test]
