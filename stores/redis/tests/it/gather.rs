@@ -227,6 +227,8 @@ async fn without_a_clock_one_is_refused_and_the_others_are_granted() {
     let clock = clock_of(&server, 2);
     release(&store, 0..4).await;
     for odd in ["9007199254740991", "no clock", "-1", "", "12345678901234567"] {
+        // A store remembers the names at which something was odd, and asks for them alone.
+        let store = opened(&server).await;
         server.command(&["SET", &clock, odd]);
         let answers = take(&store, 0..4).await;
         let refused = answers[2].as_ref().unwrap_err();
@@ -237,6 +239,7 @@ async fn without_a_clock_one_is_refused_and_the_others_are_granted() {
     }
     server.command(&["DEL", &clock]);
     server.command(&["RPUSH", &clock, "x"]);
+    let store = opened(&server).await;
     let answers = take(&store, 0..4).await;
     assert_eq!(answers[2].as_ref().unwrap_err().kind(), FaultKind::Corrupt);
     assert_eq!(lock_keys(&server).len(), 3);
