@@ -1,6 +1,6 @@
 -- The usual entry of one more reader, or of one more holder of permits: nobody waits, no lease is
 -- over, and there is room.
-if counts[1] and not (old or counts[7] or counts[8]) and place == '' and ask ~= 'x' then
+if counts[1] and not (old or counts[7] or counts[8]) and ask ~= 'x' then
     local kind, take, of = string.match(ask, '^(%a) ?(%d*)/?(%d*)$')
     take, of = tonumber(take) or 1, tonumber(of) or 0
     local n, x, s, p = tonumber(counts[1]), tonumber(counts[2]), tonumber(counts[3]), tonumber(counts[4])

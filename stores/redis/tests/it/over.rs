@@ -230,3 +230,33 @@ async fn what_makes_no_sense_is_granted_to_nobody() {
         }
     }
 }
+
+const BESIDE: [Mode; 2] = [Mode::Shared, Mode::Permits { take: 1, of: 9 }];
+
+#[tokio::test]
+async fn beside_others_who_lapsed_has_nothing_to_let_go() {
+    for mode in BESIDE {
+        let lock = Lock::new();
+        for number in [ME, OTHER, OTHER + 1] {
+            granted(&lock.store.acquire(&lock.name, &ask(number, mode, WAIT)).await.unwrap());
+        }
+        lock.is_over("h", ME);
+        assert_eq!(lock.releases(ME).await, Released::NotHeld, "{mode:?}");
+        assert_eq!(lock.releases(OTHER).await, Released::Released, "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn beside_others_whose_ends_are_gone_nobody_comes_in_or_goes() {
+    for mode in BESIDE {
+        let lock = Lock::new();
+        for number in [ME, OTHER, OTHER + 1] {
+            granted(&lock.store.acquire(&lock.name, &ask(number, mode, WAIT)).await.unwrap());
+        }
+        lock.server.command(&["DEL", &lock.stage().key("ends:")]);
+        let refused = lock.store.acquire(&lock.name, &ask(ME_NEXT, mode, WAIT)).await.unwrap_err();
+        assert_eq!(refused.kind(), FaultKind::Corrupt, "{mode:?}");
+        let kept = lock.store.release(&lock.name, &owner(ME), Duration::ZERO).await.unwrap_err();
+        assert_eq!(kept.kind(), FaultKind::Corrupt, "{mode:?}");
+    }
+}
