@@ -13,7 +13,7 @@ use tenure_testkit::server::{RedisServer, redis::Reply};
 use crate::{
     places::ACL,
     scenes::{TTL, ask, owner},
-    support::{cluster, lock_keys, micros, name, store, until},
+    support::{cluster, lock_keys, micros, name, scripts, store, until},
 };
 
 /// As many as one script takes, and the first, which goes alone.
@@ -45,13 +45,6 @@ async fn release(
 fn token(answer: &Result<Answer, Fault>) -> u64 {
     let Ok(Answer::Granted { token, .. }) = answer else { panic!("{answer:?}") };
     token.get()
-}
-
-/// How many scripts the server was asked to run.
-fn scripts(server: &RedisServer) -> u64 {
-    let Reply::Text(told) = server.command(&["INFO", "commandstats"]) else { panic!() };
-    let line = told.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
-    line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
 }
 
 /// A connected store, whose server knows the scripts.
