@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::{connection::Connection, failure::Failure, protocol::Value};
+use crate::{failure::Failure, protocol::Value};
 
 /// What a server is asked for, in the order in which it is preferred.
 const COMMANDS: [&str; 2] = ["DELIFEQ", "DELEX"];
@@ -16,15 +16,17 @@ const COMMANDS: [&str; 2] = ["DELIFEQ", "DELEX"];
 pub(crate) struct Compare(AtomicU8);
 
 impl Compare {
-    /// Asks the server. One that does not tell, or not this user, has nothing of the kind.
-    pub(crate) async fn look(connection: &Connection) {
-        let words = ["COMMAND", "INFO", COMMANDS[0], COMMANDS[1]];
-        let Ok(Value::Array(told)) = connection.send(&words).await else { return };
+    /// What to ask the server.
+    pub(crate) const QUESTION: [&'static str; 4] = ["COMMAND", "INFO", COMMANDS[0], COMMANDS[1]];
+
+    /// Takes its answer. One that does not tell, or not this user, has nothing of the kind.
+    pub(crate) fn hear(&self, told: Result<Value, Failure>) {
+        let Ok(Value::Array(told)) = told else { return };
         let has = |value: &Value| matches!(value, Value::Array(about) if !about.is_empty());
         if told.len() == COMMANDS.len()
             && let Some(at) = told.iter().position(has)
         {
-            connection.compare.0.store(u8::try_from(at + 1).unwrap_or(0), Ordering::Relaxed);
+            self.0.store(u8::try_from(at + 1).unwrap_or(0), Ordering::Relaxed);
         }
     }
 

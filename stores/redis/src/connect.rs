@@ -45,7 +45,9 @@ pub(crate) async fn walk(
         // Together they take one round trip.
         let look = async {
             if for_calls {
-                join(Compare::look(&connection), connection.learn()).await;
+                let compare = connection.send(&Compare::QUESTION);
+                let (told, ()) = join(compare, connection.learn()).await;
+                connection.compare.hear(told);
             }
         };
         let (format, ()) = join(format::check(&connection, options), look).await;

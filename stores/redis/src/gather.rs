@@ -3,16 +3,33 @@
 //! Half of what a short script costs a server is that it is one. So what is wanted while a write is
 //! awaited goes out as one script with an answer for each; a call that is ready alone goes alone.
 
+use tokio::sync::oneshot;
+
 use crate::{
     call::{self, Call},
-    pipeline::{Answer, Told},
-    protocol::Value,
+    failure::Failure,
+    protocol::{ServerError, Value},
     script::{self, Script},
     wire::OwnerText,
 };
 
 /// The server does nothing else meanwhile.
 const MOST: usize = 32;
+
+/// What a call is told.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// The reply to it.
+    Whole(Value),
+    /// Its part of the reply to several calls.
+    Part(Value),
+    /// Why the server did not do what several were to be done by.
+    Refused(Box<ServerError>),
+}
+
+pub(crate) type Outcome = Result<Told, Failure>;
+
+pub(crate) type Answer = oneshot::Sender<Outcome>;
 
 /// What is gathered.
 #[derive(Clone, Copy, Debug)]
@@ -137,15 +154,13 @@ impl Expected {
 
 #[cfg(test)]
 mod tests {
-    use tokio::sync::oneshot;
-
     use super::*;
 
     fn bytes(text: &[u8]) -> Value {
         Value::Bytes(text.to_vec())
     }
 
-    fn gathered(count: u8) -> (Gathered, Vec<oneshot::Receiver<crate::pipeline::Outcome>>) {
+    fn gathered(count: u8) -> (Gathered, Vec<oneshot::Receiver<Outcome>>) {
         let mut all = Gathered::default();
         let told = (0..count).map(|number| {
             let (sender, told) = oneshot::channel();

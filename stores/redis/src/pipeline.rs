@@ -6,38 +6,21 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use futures_util::task::AtomicWaker;
-use tokio::sync::oneshot;
-
 use crate::{
     call::Call,
     failure::Failure,
-    gather::{Expected, Gathered, Many},
-    protocol::{ServerError, Value},
+    gather::{Answer, Expected, Gathered, Many},
+    protocol::Value,
     stream::Writer,
     wire::OwnerText,
 };
+use futures_util::task::AtomicWaker;
 
 /// A server that leaves so many calls unanswered is not asked more: further ones fail at once.
 pub(crate) const MOST_WAITING: usize = 65_536;
 
 /// Is told what the server says of its own accord, on the task of the connection.
 pub(crate) type Hear = Box<dyn Fn(&[Value]) + Send>;
-
-/// What a call is told.
-#[derive(Debug)]
-pub(crate) enum Told {
-    /// The reply to it.
-    Whole(Value),
-    /// Its part of the reply to several calls.
-    Part(Value),
-    /// Why the server did not do what several were to be done by.
-    Refused(Box<ServerError>),
-}
-
-pub(crate) type Outcome = Result<Told, Failure>;
-
-pub(crate) type Answer = oneshot::Sender<Outcome>;
 
 /// What calls and the driver share.
 pub(crate) struct Pipeline {
@@ -237,7 +220,10 @@ pub(crate) fn broken() -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use tokio::net::{TcpListener, TcpStream};
+    use tokio::{
+        net::{TcpListener, TcpStream},
+        sync::oneshot,
+    };
 
     use super::*;
 
