@@ -21,6 +21,7 @@ const TESTS: [&[&str]; 3] = [
     &[
         "over::",
         "model::",
+        "gather::",
         "senseless::",
         "together::a_clock",
         "together::what_is",

@@ -2,10 +2,12 @@
 
 use std::io::ErrorKind;
 
+use futures_util::future::join;
 use tenure_core::Fault;
 
 use crate::{
     RedisOptions,
+    compare::Compare,
     connection::Connection,
     error,
     failure::Failure,
@@ -33,13 +35,23 @@ pub(crate) async fn walk(
     journal: &mut Journal,
 ) -> Result<Connection, Fault> {
     let place = options.location();
+    let for_calls = hear.is_none();
     let opened = async {
         let connection = match greet(options, hear, journal).await {
             Ok(connection) => connection,
             Err(failure) => return Err(error::of_step(&place, journal.at, failure)),
         };
         journal.begin(Step::Format);
-        journal.done(format::check(&connection, options).await?);
+        // Together they take one round trip.
+        let look = async {
+            if for_calls {
+                let compare = connection.send(&Compare::QUESTION);
+                let (told, ()) = join(compare, connection.learn()).await;
+                connection.compare.hear(told);
+            }
+        };
+        let (format, ()) = join(format::check(&connection, options), look).await;
+        journal.done(format?);
         Ok(connection)
     };
     match tokio::time::timeout(options.connect_timeout, opened).await {

@@ -4,23 +4,38 @@
 //! A call that finds the connection idle writes by itself, so that nobody has to be woken for it.
 //! When others are under way it leaves its command to the driver, which writes what has gathered.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
+use futures_util::future::join_all;
 use tokio::{sync::oneshot, task::AbortHandle};
 
 use crate::{
-    call::command,
+    call::{Call, IN_FULL, command},
+    compare::Compare,
     driver::Driver,
     failure::Failure,
+    gather::{Many, Outcome, Told},
     pipeline::{Hear, Pipeline, broken},
     protocol::Value,
     stream::{Reader, Writer},
+    wire::OwnerText,
 };
 
 /// A connection; dropping it closes it.
 pub(crate) struct Connection {
     pipeline: Arc<Pipeline>,
     driver: AbortHandle,
+    /// How keys are deleted that have a certain value.
+    pub(crate) compare: Compare,
+    /// Whether the server knows the scripts for calls that go together.
+    pub(crate) gathers: AtomicBool,
 }
 
 impl Connection {
@@ -34,7 +49,8 @@ impl Connection {
     ) -> Self {
         let pipeline = Arc::new(Pipeline::new(writer));
         let driver = Driver::new(pipeline.clone(), reader, patience, hear);
-        Self { pipeline, driver: tokio::spawn(driver).abort_handle() }
+        let driver = tokio::spawn(driver).abort_handle();
+        Self { pipeline, driver, compare: Compare::default(), gathers: AtomicBool::new(false) }
     }
 
     /// Sends the command that `write` writes, and waits for its reply.
@@ -45,19 +61,45 @@ impl Connection {
     pub(crate) async fn call(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Value, Failure> {
         let (sender, answer) = oneshot::channel();
         self.pipeline.send(write, sender);
+        match self.told(answer).await? {
+            Told::Whole(Value::Error(error)) | Told::Refused(error) => Err(Failure::Server(error)),
+            Told::Whole(value) => Ok(value),
+            Told::Part(_) => Err(Failure::Nonsense),
+        }
+    }
+
+    /// Makes a call that others may go with, and waits for what it is told. As cancel-safe as
+    /// [`Connection::call`].
+    pub(crate) async fn gather(&self, kind: Many, call: &Call, echo: &OwnerText) -> Outcome {
+        let (sender, answer) = oneshot::channel();
+        self.pipeline.gather(kind, call, echo, sender);
+        match self.told(answer).await? {
+            Told::Whole(Value::Error(error)) => Err(Failure::Server(error)),
+            told => Ok(told),
+        }
+    }
+
+    async fn told(&self, answer: oneshot::Receiver<Outcome>) -> Outcome {
         let mut call = UnderWay { pipeline: &self.pipeline, answered: false };
         let answer = answer.await;
         call.answered = true;
-        match answer.unwrap_or_else(|_| Err(broken()))? {
-            Value::Error(error) => Err(Failure::Server(error)),
-            value => Ok(value),
-        }
+        answer.unwrap_or_else(|_| Err(broken()))
     }
 
     /// Sends a command that is no script's, and waits for its reply. As cancel-safe as
     /// [`Connection::call`].
     pub(crate) async fn send(&self, words: &[&str]) -> Result<Value, Failure> {
         self.call(|out| command(words, out)).await
+    }
+
+    /// Has the server learn the scripts for calls that go together. Where it does not, each goes alone.
+    pub(crate) async fn learn(&self) {
+        let learnt = Many::ALL.map(|kind| {
+            self.call(move |out| Call::default().write(IN_FULL, &kind.together().text, out))
+        });
+        let learnt = join_all(learnt).await;
+        let all = learnt.iter().all(|told| matches!(told, Ok(Value::Array(_))));
+        self.gathers.store(all, Ordering::Relaxed);
     }
 
     /// Whether nothing can be sent any more.

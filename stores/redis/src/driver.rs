@@ -17,7 +17,8 @@ use tokio::{
 
 use crate::{
     failure::Failure,
-    pipeline::{Answer, Hear, Pipeline, broken},
+    gather::Expected,
+    pipeline::{Hear, Pipeline, broken},
     protocol::{self, Nonsense, Value},
     stream::Reader,
 };
@@ -39,7 +40,7 @@ pub(crate) struct Driver {
     read: Vec<u8>,
     filled: usize,
     replies: Vec<Value>,
-    answers: Vec<Answer>,
+    answered: Vec<Expected>,
     /// What is being written while `writing`, and how much of it is.
     sending: Vec<u8>,
     sent: usize,
@@ -74,7 +75,7 @@ impl Driver {
             read: vec![0; READ],
             filled: 0,
             replies: Vec::new(),
-            answers: Vec::new(),
+            answered: Vec::new(),
             sending: Vec::new(),
             sent: 0,
             writing: false,
@@ -127,18 +128,11 @@ impl Driver {
             self.read = vec![0; READ];
         }
         let mut state = self.pipeline.lock();
-        let count = self.replies.len();
-        if count > state.waiting.len() {
-            return Err(Nonsense);
-        }
-        state.answered += u64::try_from(count).unwrap_or(u64::MAX);
-        self.answers.extend(state.waiting.drain(..count));
+        let answered = state.answered(self.replies.len()).ok_or(Nonsense)?;
+        self.answered.extend(answered);
         drop(state);
-        for (answer, value) in self.answers.drain(..).zip(self.replies.drain(..)) {
-            // Whoever asked may be gone.
-            let _ = answer.send(Ok(value));
-        }
-        Ok(())
+        let mut told = self.answered.drain(..).zip(self.replies.drain(..));
+        if told.all(|(expected, reply)| expected.tell(reply)) { Ok(()) } else { Err(Nonsense) }
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -162,12 +156,13 @@ impl Driver {
                 self.sent = 0;
             }
             // A call that is writing tells when it leaves something behind.
-            if state.out.is_empty() || state.writing {
+            if state.is_written() || state.writing {
                 state.told = false;
                 return Poll::Ready(Ok(()));
             }
             // Others were answered together with the one who told, and are about to call too.
-            if state.waiting.len() > 1 && !std::mem::replace(&mut self.gathered, true) {
+            let more = state.calls > 1 || state.burst > 1;
+            if more && !std::mem::replace(&mut self.gathered, true) {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -175,6 +170,7 @@ impl Driver {
             state.told = false;
             state.writing = true;
             self.writing = true;
+            state.write_gathered();
             std::mem::swap(&mut self.sending, &mut state.out);
             if state.out.capacity() > KEPT {
                 state.out = Vec::new();
@@ -197,7 +193,7 @@ impl Driver {
             ready!(timer.as_mut().poll(cx));
             let mut state = self.pipeline.lock();
             let now = Instant::now();
-            let look = Look { answered: state.answered, idle: state.waiting.is_empty(), at: now };
+            let look = Look { answered: state.answered, idle: state.calls == 0, at: now };
             let same = look.answered == self.last_look.answered && look.idle == self.last_look.idle;
             if !same {
                 self.last_look = look;

@@ -58,7 +58,7 @@ impl Fields {
 
     pub(crate) fn mode(&mut self) -> Parsed<Mode> {
         let text = self.text()?;
-        let mut words = text.split(' ');
+        let mut words = text.split([' ', '/']);
         let number =
             |word: Option<&str>| word.and_then(|word| word.parse().ok()).ok_or(Refused::Corrupt);
         match words.next() {

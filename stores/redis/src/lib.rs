@@ -9,6 +9,7 @@
 //! server's clock, so they rise even when the server has lost its data.
 
 mod call;
+mod compare;
 mod connect;
 mod connection;
 mod driver;
@@ -18,6 +19,7 @@ mod few;
 mod fields;
 mod format;
 mod from_outside;
+mod gather;
 mod health;
 mod incarnation;
 mod info;
@@ -27,6 +29,7 @@ mod listing;
 mod options;
 mod pipeline;
 mod protocol;
+mod records;
 mod renewal;
 mod reply;
 mod script;

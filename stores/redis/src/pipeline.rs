@@ -6,18 +6,21 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use crate::{
+    call::Call,
+    failure::Failure,
+    gather::{Answer, Expected, Gathered, Many},
+    protocol::Value,
+    stream::Writer,
+    wire::OwnerText,
+};
 use futures_util::task::AtomicWaker;
-use tokio::sync::oneshot;
-
-use crate::{failure::Failure, protocol::Value, stream::Writer};
 
 /// A server that leaves so many calls unanswered is not asked more: further ones fail at once.
 pub(crate) const MOST_WAITING: usize = 65_536;
 
 /// Is told what the server says of its own accord, on the task of the connection.
 pub(crate) type Hear = Box<dyn Fn(&[Value]) + Send>;
-
-pub(crate) type Answer = oneshot::Sender<Result<Value, Failure>>;
 
 /// What calls and the driver share.
 pub(crate) struct Pipeline {
@@ -32,7 +35,13 @@ pub(crate) struct State {
     /// Commands that nobody writes yet.
     pub(crate) out: Vec<u8>,
     /// Whose replies are to come, in their order.
-    pub(crate) waiting: VecDeque<Answer>,
+    pub(crate) waiting: VecDeque<Expected>,
+    /// Calls that go out together, by their kind.
+    gathered: [Gathered; Many::ALL.len()],
+    /// How many calls are under way.
+    pub(crate) calls: usize,
+    /// How many were answered when replies came the last time: as many may be about to call again.
+    pub(crate) burst: usize,
     /// How many replies have come.
     pub(crate) answered: u64,
     /// Somebody is writing.
@@ -52,14 +61,35 @@ impl Pipeline {
     /// Adds the command that `write` writes; its reply goes to `sender`.
     pub(crate) fn send(&self, write: impl FnOnce(&mut Vec<u8>), sender: Answer) {
         let mut state = self.lock();
-        if state.closed || state.waiting.len() >= MOST_WAITING {
+        if state.refuses() {
             return;
         }
-        let idle = state.waiting.is_empty() && state.out.is_empty() && !state.writing;
+        let now = state.is_idle();
         write(&mut state.out);
-        state.waiting.push_back(sender);
+        state.waiting.push_back(Expected::One(sender));
+        self.added(state, now);
+    }
+
+    /// Adds a call that others may go with.
+    pub(crate) fn gather(&self, kind: Many, call: &Call, echo: &OwnerText, sender: Answer) {
+        let mut state = self.lock();
+        if state.refuses() {
+            return;
+        }
+        let now = state.is_idle();
+        let gathered = &mut state.gathered[kind as usize];
+        gathered.add(call, echo, sender);
+        if now || gathered.is_full() {
+            state.write_gathered();
+        }
+        self.added(state, now);
+    }
+
+    /// Sees to it that a call is written that was added.
+    fn added(&self, mut state: MutexGuard<'_, State>, now: bool) {
+        state.calls += 1;
         let mut wake = !std::mem::replace(&mut state.watched, true);
-        if idle {
+        if now {
             state.writing = true;
             let out = std::mem::take(&mut state.out);
             drop(state);
@@ -73,10 +103,15 @@ impl Pipeline {
         }
     }
 
-    /// Writes what has gathered, unless somebody is writing.
+    /// Writes what has gathered, unless somebody is writing. In any case it goes before what is sent
+    /// later.
     pub(crate) fn flush(&self) {
         let mut state = self.lock();
-        if state.closed || state.writing || state.out.is_empty() {
+        if state.closed {
+            return;
+        }
+        state.write_gathered();
+        if state.writing || state.out.is_empty() {
             return;
         }
         state.writing = true;
@@ -98,6 +133,8 @@ impl Pipeline {
             // What came meanwhile is kept, and the room for it otherwise.
             if state.out.is_empty() {
                 state.out = out;
+            }
+            if state.is_written() {
                 return false;
             }
         } else {
@@ -113,7 +150,9 @@ impl Pipeline {
             let mut state = self.lock();
             state.closed = true;
             state.out = Vec::new();
-            std::mem::take(&mut state.waiting)
+            let waiting = std::mem::take(&mut state.waiting);
+            let gathered = state.gathered.each_mut().map(Gathered::give_up);
+            waiting.into_iter().flat_map(Expected::answers).chain(gathered.into_iter().flatten())
         };
         for answer in waiting {
             // Whoever asked may be gone.
@@ -131,6 +170,45 @@ impl Pipeline {
     }
 }
 
+impl State {
+    /// Whether nothing is sent any more, or too much has no answer.
+    fn refuses(&self) -> bool {
+        self.closed || self.calls >= MOST_WAITING
+    }
+
+    /// Whether a call is best written by its own task: nobody else calls, or is about to.
+    fn is_idle(&self) -> bool {
+        self.calls == 0 && self.burst <= 1 && self.is_written() && !self.writing
+    }
+
+    /// Whether there is nothing to write.
+    pub(crate) fn is_written(&self) -> bool {
+        self.out.is_empty() && self.gathered.iter().all(Gathered::is_empty)
+    }
+
+    /// Makes commands of the calls that go out together.
+    pub(crate) fn write_gathered(&mut self) {
+        for kind in Many::ALL {
+            let gathered = &mut self.gathered[kind as usize];
+            self.waiting.extend(gathered.write(kind, &mut self.out));
+        }
+    }
+
+    /// Whose turn it is to be answered, when so many replies have come; `None` when nobody asked.
+    pub(crate) fn answered(&mut self, count: usize) -> Option<impl Iterator<Item = Expected>> {
+        if count > self.waiting.len() {
+            return None;
+        }
+        self.answered += u64::try_from(count).unwrap_or(u64::MAX);
+        let answered: usize = self.waiting.iter().take(count).map(Expected::count).sum();
+        self.calls -= answered;
+        if count > 0 {
+            self.burst = answered;
+        }
+        Some(self.waiting.drain(..count))
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -138,4 +216,50 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The connection ended.
 pub(crate) fn broken() -> Failure {
     io::ErrorKind::BrokenPipe.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        net::{TcpListener, TcpStream},
+        sync::oneshot,
+    };
+
+    use super::*;
+
+    /// One on which somebody is writing.
+    async fn written_to() -> (Pipeline, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let pipeline = Pipeline::new(Writer::Tcp(stream.into_split().1));
+        pipeline.lock().writing = true;
+        (pipeline, listener)
+    }
+
+    #[tokio::test]
+    async fn what_was_given_up_goes_before_what_takes_it_back() {
+        let (pipeline, _listener) = written_to().await;
+        let (first, _one) = oneshot::channel();
+        pipeline.gather(Many::Acquire, &Call::new(), &[b'0'; 32], first);
+        assert!(pipeline.lock().out.is_empty());
+        pipeline.flush();
+        let before = pipeline.lock().out.len();
+        let (second, _other) = oneshot::channel();
+        pipeline.send(|out| out.push(b'z'), second);
+        let state = pipeline.lock();
+        assert!(before > 0 && state.out.len() == before + 1 && state.out.ends_with(b"z"));
+        assert_eq!(state.waiting.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn who_writes_tells_when_calls_have_gathered_meanwhile() {
+        let (pipeline, _listener) = written_to().await;
+        assert!(!pipeline.write_now(Vec::new()));
+        pipeline.lock().writing = true;
+        let (sender, _told) = oneshot::channel();
+        pipeline.gather(Many::Acquire, &Call::new(), &[b'0'; 32], sender);
+        // As the driver leaves it when somebody else is writing.
+        pipeline.lock().told = false;
+        assert!(pipeline.write_now(Vec::new()));
+    }
 }

@@ -181,20 +181,42 @@ impl Reply {
     }
 }
 
+/// What a call was granted that others went with; `None` when it is to ask by the larger script.
+pub(crate) fn part_granted(part: Value) -> Parsed<Option<Token>> {
+    match part {
+        Value::Nil => Ok(None),
+        Value::Bytes(time) => time_of(&time).map(Some).ok_or(Refused::Granted),
+        _ => Err(Refused::Granted),
+    }
+}
+
+/// What became of a release that others went with; `None` when it is to go by the larger script.
+pub(crate) fn part_released(part: Value) -> Parsed<Option<Released>> {
+    match part {
+        Value::Nil => Ok(None),
+        Value::Int(1) => Ok(Some(Released::Released)),
+        Value::Int(0) => Ok(Some(Released::NotHeld)),
+        _ => Err(Refused::Corrupt),
+    }
+}
+
 fn granted(fields: &mut Fields) -> Parsed<Answer> {
     let (token, _) = fields.grant()?;
     let left = Duration::from_millis(fields.number()?);
     Ok(Answer::Granted { token, left, others_waiting: fields.number()? == 1 })
 }
 
-/// The token of a record as it is when it is granted: a mark of at most two letters before it, a label
-/// behind it.
+/// The token of a record as it is when it is granted: a mark of at most two letters before it, permits and
+/// a label behind it.
 fn recorded(record: &[u8]) -> Option<Token> {
     let mark = record.iter().take(2).take_while(|byte| byte.is_ascii_alphabetic()).count();
     let record = &record[mark..];
-    let end = record.iter().position(|byte| *byte == b' ')?;
-    let time = std::str::from_utf8(&record[..end]).ok()?.parse().ok()?;
-    Token::from_time(time)
+    let end = record.iter().position(|byte| matches!(*byte, b' ' | b';'))?;
+    time_of(&record[..end])
+}
+
+fn time_of(text: &[u8]) -> Option<Token> {
+    Token::from_time(std::str::from_utf8(text).ok()?.parse().ok()?)
 }
 
 #[cfg(test)]
@@ -241,6 +263,7 @@ mod tests {
             "owner1700000000000000 label",
             "owners1700000000000000 a label",
             "ownersr1700000000000000 a label",
+            "ownerp1700000000000000;1/20 a label",
         ] {
             let reply = Reply::to(b"owner", text(record)).unwrap();
             let token = Token::from_time(1_700_000_000_000_000).unwrap();
@@ -250,6 +273,22 @@ mod tests {
         for record in ["owner", "owner1700000000000000", "ownersrx1 label", "owner12/13 label"] {
             let reply = Reply::to(b"owner", text(record)).unwrap();
             assert!(matches!(reply.answer(TTL), Err(Refused::Granted)), "{record}");
+        }
+    }
+
+    #[test]
+    fn a_part_is_a_grant_or_a_release_or_nothing() {
+        let token = Token::from_time(1_700_000_000_000_000);
+        assert_eq!(part_granted(text("1700000000000000")).unwrap(), token);
+        assert_eq!(part_granted(Value::Nil).unwrap(), None);
+        for part in [text(""), text("x"), text("9007199254740992"), Value::Int(1)] {
+            assert!(matches!(part_granted(part), Err(Refused::Granted)));
+        }
+        assert_eq!(part_released(Value::Int(1)).unwrap(), Some(Released::Released));
+        assert_eq!(part_released(Value::Int(0)).unwrap(), Some(Released::NotHeld));
+        assert_eq!(part_released(Value::Nil).unwrap(), None);
+        for part in [text("1"), Value::Int(2), Value::Int(-1)] {
+            assert!(matches!(part_released(part), Err(Refused::Corrupt)));
         }
     }
 

@@ -50,6 +50,10 @@ scripts! {
     /// Asks for a name that nobody waits for, and says so when somebody does: few keys and
     /// arguments are half of what a script costs.
     ACQUIRE_ALONE = "grant" "refused" "clock" "few" "meet" "later";
+    /// Asks for names that several callers want, each for itself.
+    ACQUIRE_MANY = "acquire_many";
+    /// Releases names that several callers let go, each for itself.
+    RELEASE_MANY = "release_many";
     /// Asks for several names that nobody waits for, and says so when somebody does.
     ACQUIRE_TOGETHER = "refused" "clock" "together";
     /// Releases a name that nobody waits for, and says so when somebody does.

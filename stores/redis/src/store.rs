@@ -29,13 +29,15 @@ use crate::{
     error,
     few::Few,
     fields::Refused,
+    gather::Many,
     health::{self, Patient},
     incarnation,
     keys::{self, Key, Keys},
     listing,
-    reply::Reply,
+    records::Records,
+    reply::{Reply, part_granted, part_released},
     script::{self, Script},
-    transport::Transport,
+    transport::{Answered, Transport},
     watch::Watch,
     wire::{self, OwnerText},
 };
@@ -64,6 +66,9 @@ struct Shared {
     calls: AtomicU64,
     /// Holds that were granted while others were there, so that releasing them takes one command.
     crowded_holds: Few<Owner>,
+    /// What was granted to one alone, so that releasing it takes no script where the server can do
+    /// without.
+    records: Records,
     /// Names at which others were met, so that asking for them takes one command.
     crowded_names: Few<LockName>,
 }
@@ -103,6 +108,7 @@ impl RedisStore {
             watch,
             calls: AtomicU64::new(0),
             crowded_holds: Few::new(),
+            records: Records::default(),
             crowded_names: Few::new(),
         };
         let transport = Arc::new(Transport::new(options));
@@ -183,7 +189,6 @@ impl RedisStore {
         ask: &Ask,
         old: Option<&OwnerText>,
     ) -> Result<Answer, Fault> {
-        let permits = matches!(ask.mode, Mode::Permits { .. });
         if let Mode::Permits { take, of } = ask.mode
             && (take == 0 || take > of)
         {
@@ -192,22 +197,47 @@ impl RedisStore {
         let first =
             old.is_none() && matches!(ask.intent, Intent::Try | Intent::Wait { place: None });
         let crowded_names = &self.shared.crowded_names;
-        if first && !permits && !crowded_names.contains(name) {
+        if first && !crowded_names.contains(name) {
             let owner = wire::owner(&ask.owner);
             let mut call = self.call(name, &[Key::Lock, Key::Clock]);
-            begin(&mut call, &owner, ask).argument(&[wire::manner(ask).as_bytes()]);
-            let reply = self.run(&script::ACQUIRE_ALONE, &owner, call).await?;
-            if !reply.is_crowd() {
-                let answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
-                if matches!(answer, Answer::Granted { .. }) {
-                    self.listen();
-                }
+            begin(&mut call, &owner, ask);
+            let answer = if matches!(ask.intent, Intent::Try) {
+                // Who does not wait is told here who has it.
+                call.argument(&[wire::manner(ask).as_bytes()]);
+                Answered::Whole(self.run(&script::ACQUIRE_ALONE, &owner, call).await?)
+            } else {
+                self.transport.run_gathered(Many::Acquire, &owner, call).await?
+            };
+            if let Some(answer) = self.answer_alone(ask, answer)? {
                 return Ok(answer);
             }
             self.met_others_at(name);
         }
         // Rarer and larger: in a box of its own it does not make every call large.
         Box::pin(self.ask_crowd(name, ask, old, first)).await
+    }
+
+    /// What an ask was answered that knew of nobody else; `None` when it met others.
+    fn answer_alone(&self, ask: &Ask, answer: Answered) -> Result<Option<Answer>, Fault> {
+        let refused = |refused| self.refused(refused);
+        let (alone, answer) = match answer {
+            Answered::Whole(reply) if reply.is_crowd() => return Ok(None),
+            Answered::Whole(reply) => (reply.is_alone(), reply.answer(ask.ttl).map_err(refused)?),
+            Answered::Part(part) => match part_granted(part).map_err(refused)? {
+                Some(token) => {
+                    let left = Duration::from_millis(ceil_millis(ask.ttl));
+                    (true, Answer::Granted { token, left, others_waiting: false })
+                }
+                None => return Ok(None),
+            },
+        };
+        if let Answer::Granted { token, .. } = answer {
+            if alone && self.transport.compares() {
+                self.shared.records.insert(ask, token);
+            }
+            self.listen();
+        }
+        Ok(Some(answer))
     }
 
     async fn ask_crowd(
@@ -250,7 +280,7 @@ impl RedisStore {
 /// The arguments that every ask begins with: what its record is made of.
 fn begin<'a>(call: &'a mut Call, owner: &OwnerText, ask: &Ask) -> &'a mut Call {
     call.argument(&[owner, wire::mark(ask).as_bytes()]).number(ceil_millis(ask.ttl));
-    call.argument(&[b" ", ask.label.as_bytes()])
+    call.argument(&[wire::permits(ask.mode).as_bytes(), ask.label.as_bytes()])
 }
 
 fn capabilities(limits: &Limits) -> Capabilities {
@@ -332,12 +362,24 @@ impl Store for RedisStore {
     ) -> Result<Released, Fault> {
         let text = wire::owner(owner);
         let released = |reply: Reply| reply.released().map_err(|refused| self.refused(refused));
+        let record = self.shared.records.take(owner);
         if keep.is_zero() && !self.shared.crowded_holds.remove(owner) {
+            if let Some(record) = record
+                && let key = Keys::new(self.prefix(), name).parts(Key::Lock)
+                && self.transport.delete_if(&key, &[&record.head(&text), record.label()]).await?
+            {
+                return Ok(Released::Released);
+            }
             let mut call = self.call(name, &[Key::Lock]);
             call.argument(&[&text]);
-            let reply = self.run(&script::RELEASE_ALONE, &text, call).await?;
-            if !reply.is_crowd() {
-                return released(reply);
+            match self.transport.run_gathered(Many::Release, &text, call).await? {
+                Answered::Whole(reply) if reply.is_crowd() => {}
+                Answered::Whole(reply) => return released(reply),
+                Answered::Part(part) => {
+                    if let Some(released) = part_released(part).map_err(|no| self.refused(no))? {
+                        return Ok(released);
+                    }
+                }
             }
         }
         let mut call = self.call(name, &keys::ALL);

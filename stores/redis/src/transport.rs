@@ -7,7 +7,7 @@
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, Weak,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use tenure_core::{Fault, FaultKind};
@@ -17,18 +17,37 @@ use tokio::{
 };
 
 use crate::{
-    RedisOptions, call::Call, connect::connect, connection::Connection, error, failure::Failure,
-    protocol::Value, reply::Reply, script::Script,
+    RedisOptions,
+    call::{BY_DIGEST, Call, IN_FULL, delete_if},
+    compare::NoOutcome,
+    connect::connect,
+    connection::Connection,
+    error,
+    failure::Failure,
+    gather::{Many, Told},
+    protocol::Value,
+    reply::Reply,
+    script::Script,
+    wire::OwnerText,
 };
 
 /// Who a call is made for: the reply begins with it, or belongs to another call.
 pub(crate) type Echo<'a> = &'a [u8];
+
+/// The answer to a call that others may have gone with.
+pub(crate) enum Answered {
+    /// The reply, as if it had gone alone.
+    Whole(Reply),
+    /// Its part of the reply to all of them.
+    Part(Value),
+}
 
 #[derive(Debug)]
 pub(crate) struct Transport {
     pub(crate) options: Arc<RedisOptions>,
     pub(crate) place: String,
     lines: Arc<Lines>,
+    compares: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +73,7 @@ struct Open {
 impl Transport {
     pub(crate) fn new(options: Arc<RedisOptions>) -> Self {
         let place = options.location();
-        Self { options, place, lines: Arc::default() }
+        Self { options, place, lines: Arc::default(), compares: AtomicBool::new(false) }
     }
 
     /// Runs a script whose reply begins with `echo`, and answers with the rest of the reply.
@@ -67,18 +86,85 @@ impl Transport {
         let line = self.line()?;
         let open = self.opened(&line).await?;
         let connection = &*open.connection;
-        let mut answer = connection.call(|out| call.write("EVALSHA", &script.digest, out)).await;
+        let mut answer = connection.call(|out| call.write(BY_DIGEST, &script.digest, out)).await;
         if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
             // The server has never seen it, or was told to forget. It certainly did not run.
-            answer = connection.call(|out| call.write("EVAL", &script.text, out)).await;
+            answer = connection.call(|out| call.write(IN_FULL, &script.text, out)).await;
         }
-        let value = answer.map_err(|error| self.failed(&line, &open, error))?;
-        if let Some(reply) = Reply::to(echo, value) {
-            return Ok(reply);
+        self.reply(&line, &open, echo, answer)
+    }
+
+    /// The same for a call that others may go with, as far as they are ready at the same time.
+    pub(crate) async fn run_gathered(
+        &self,
+        kind: Many,
+        echo: &OwnerText,
+        call: Call,
+    ) -> Result<Answered, Fault> {
+        let line = self.line()?;
+        let open = self.opened(&line).await?;
+        let connection = &*open.connection;
+        if !connection.gathers.load(Ordering::Relaxed) {
+            return self.run(kind.alone(), echo, call).await.map(Answered::Whole);
         }
-        condemn(&line, &open);
-        tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
-        Err(error::mixed_up(&self.place))
+        let answer = match connection.gather(kind, &call, echo).await {
+            Ok(Told::Part(Value::Error(error))) => Err(Failure::Server(error)),
+            Ok(Told::Part(part)) => return Ok(Answered::Part(part)),
+            Ok(Told::Whole(value)) => Ok(value),
+            Ok(Told::Refused(error)) => {
+                return match error.code() {
+                    // The server was told to forget; one of these calls has it learn again.
+                    "NOSCRIPT" => {
+                        if connection.gathers.swap(false, Ordering::Relaxed) {
+                            connection.learn().await;
+                        }
+                        self.run(kind.alone(), echo, call).await.map(Answered::Whole)
+                    }
+                    // Names of several slots, or one that this user may not touch.
+                    "CROSSSLOT" | "NOPERM" => {
+                        connection.gathers.store(false, Ordering::Relaxed);
+                        self.run(kind.alone(), echo, call).await.map(Answered::Whole)
+                    }
+                    _ => Err(self.failed(&line, &open, Failure::Server(error))),
+                };
+            }
+            Err(error) if error.code() == Some("NOSCRIPT") => {
+                connection.call(|out| call.write(IN_FULL, &kind.alone().text, out)).await
+            }
+            Err(error) => Err(error),
+        };
+        self.reply(&line, &open, echo, answer).map(Answered::Whole)
+    }
+
+    /// What a script answered to this owner.
+    fn reply(
+        &self,
+        line: &Line,
+        open: &Open,
+        echo: Echo<'_>,
+        answer: Result<Value, Failure>,
+    ) -> Result<Reply, Fault> {
+        let value = answer.map_err(|error| self.failed(line, open, error))?;
+        Reply::to(echo, value).ok_or_else(|| self.mixed_up(line, open))
+    }
+
+    /// Deletes a key if it has this value, by one command that compares, both written in parts.
+    /// `false` when it had another, and where the server has no such command.
+    pub(crate) async fn delete_if(&self, key: &[&[u8]], value: &[&[u8]]) -> Result<bool, Fault> {
+        let line = self.line()?;
+        let open = self.opened(&line).await?;
+        let connection = &*open.connection;
+        let Some(words) = connection.compare.words() else { return Ok(false) };
+        let answer = connection.call(|out| delete_if(words, key, value, out)).await;
+        connection.compare.outcome(answer).map_err(|none| match none {
+            NoOutcome::MixedUp => self.mixed_up(&line, &open),
+            NoOutcome::Failed(error) => self.failed(&line, &open, error),
+        })
+    }
+
+    /// Whether a connection was opened to a server that deletes a key if it has a certain value.
+    pub(crate) fn compares(&self) -> bool {
+        self.compares.load(Ordering::Relaxed)
     }
 
     /// Sends one command that is no script.
@@ -92,6 +178,12 @@ impl Transport {
     pub(crate) async fn open(&self) -> Result<(), Fault> {
         let line = self.line()?;
         self.opened(&line).await.map(drop)
+    }
+
+    fn mixed_up(&self, line: &Line, open: &Open) -> Fault {
+        condemn(line, open);
+        tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
+        error::mixed_up(&self.place)
     }
 
     fn failed(&self, line: &Line, open: &Open, error: Failure) -> Fault {
@@ -148,6 +240,7 @@ impl Transport {
         line.attempts.store(number, Ordering::Release);
         match opened {
             Ok(connection) => {
+                self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
                 let open = Open { connection: Arc::new(connection), number };
                 *lock(&line.last_failure) = None;
                 *lock(&line.open) = Some(open.clone());

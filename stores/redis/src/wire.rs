@@ -12,7 +12,16 @@ pub(crate) fn mode(mode: Mode) -> Cow<'static, str> {
     match mode {
         Mode::Exclusive => "x".into(),
         Mode::Shared => "s".into(),
-        Mode::Permits { take, of } => format!("p {take} {of}").into(),
+        Mode::Permits { take, of } => format!("p {take}/{of}").into(),
+    }
+}
+
+/// What stands between time and label in the record of who has a lock alone: a blank, before it how
+/// many permits it has of how many.
+pub(crate) fn permits(mode: Mode) -> Cow<'static, str> {
+    match mode {
+        Mode::Exclusive | Mode::Shared => " ".into(),
+        Mode::Permits { take, of } => format!(";{take}/{of} ").into(),
     }
 }
 

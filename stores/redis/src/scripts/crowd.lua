@@ -13,7 +13,7 @@ local records, changed, scores, moved = {}, {}, {}, {}
 local all_ends, shared, before, joined = true, false, false, false
 
 local function parse(text)
-    local kind, take, of = string.match(text, '^(%a) ?(%d*) ?(%d*)$')
+    local kind, take, of = string.match(text, '^(%a) ?(%d*)[ /]?(%d*)$')
     return {kind, tonumber(take) or 1, tonumber(of) or 0}
 end
 
@@ -52,11 +52,13 @@ local function fits(taken, mode)
     return taken.x == 0 and taken.s == 0 and taken.p + mode[2] <= mode[3]
 end
 
--- How it is written who has the lock alone: whether it reads, what the name is used as, the grant and
--- the label.
+-- How it is written who has the lock alone: whether it reads, what the name is used as, the grant, the
+-- permits that it has, and the label.
 local function alone(text)
-    local mark, used, grant, shown = string.match(text, '^(s?)(%a?)([^ ]*) (.*)$', 33)
-    return grant and {mark == 's' and 's' or 'x', 1, 0, grant, '', 0, shown, used ~= '' and used or nil}
+    local mark, used, grant, has, shown = string.match(text, '^(s?)(%a?)([^ ;]*);?([^ ]*) (.*)$', 33)
+    if not grant then return nil end
+    local mode = has ~= '' and parse('p ' .. has) or {mark == 's' and 's' or 'x', 1, 0}
+    return {mode[1], mode[2], mode[3], grant, '', 0, shown, used ~= '' and used or nil}
 end
 
 -- Who has it for itself or is offered it so; false when that makes no sense.
@@ -66,7 +68,7 @@ local function load_sole()
     before = kind == 'o' and 'o' .. who or 'h' .. who
     if kind ~= 'o' then
         local record = alone(string.sub(sole, 2))
-        if not record or kind ~= 'h' and kind ~= 'l' then return false end
+        if not record or record[1] ~= 'x' or kind ~= 'h' and kind ~= 'l' then return false end
         record[6] = kind == 'l' and 1 or 0
         records[before] = record
     elseif not read('w' .. who) then

@@ -3,9 +3,10 @@ local lock, line, ends = unpack(KEYS)
 local held = redis.pcall('GET', lock)
 local holders, waiters = {}, {}
 if type(held) == 'string' then
-    local mark, used, grant, label = string.match(held, '^(s?)(%a?)([^ ]*) (.*)$', 33)
+    local mark, used, grant, has, label = string.match(held, '^(s?)(%a?)([^ ;]*);?([^ ]*) (.*)$', 33)
     if not grant then return {owner, 'corrupt'} end
-    holders[1] = {mark == 's' and 's' or 'x', grant, attempt('PTTL', lock), 0, label, used}
+    local mode = has ~= '' and 'p ' .. has or mark == 's' and 's' or 'x'
+    holders[1] = {mode, grant, attempt('PTTL', lock), 0, label, used}
 elseif held then
     if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
         return redis.acl_check_cmd('GET', lock) and held or refused('GET')

@@ -13,10 +13,10 @@ end
 
 if held then
     if string.sub(held, 1, 32) ~= owner then return {owner, 'not-held'} end
-    local mark, used, grant, label = string.match(held, '^(s?)(%a?)([^ ]*) (.*)$', 33)
+    local mark, used, grant, rest = string.match(held, '^(s?)(%a?)([^ ;]*)(.*)$', 33)
     local after = raised(grant)
     if not after then return {owner, 'stale'} end
-    attempt('SET', lock, owner .. mark .. used .. after .. ' ' .. label, 'KEEPTTL')
+    attempt('SET', lock, owner .. mark .. used .. after .. rest, 'KEEPTTL')
     return {owner, 'raised'}
 end
 needs(clock, 'SET')

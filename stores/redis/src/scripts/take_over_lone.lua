@@ -1,13 +1,14 @@
-local ttl, label = ARGV[2], string.sub(ARGV[3], 2)
+local ttl, label = ARGV[2], string.match(ARGV[3], '^[^ ]* (.*)$')
 local ask, limits, from = unpack(ARGV, 4, 6)
 -- What the name is used as: a mutex is not worth a byte.
 local use = string.match(ARGV[1], '^s?([^s%A])', 33)
 if held then
     local whose = string.sub(held, 1, 32)
     if whose ~= owner and whose ~= from then return {owner, 'not-held'} end
-    local mark, grant = string.match(held, '^(s?)%a?([^ ]*) ', 33)
+    local mark, grant, has = string.match(held, '^(s?)%a?([^ ;]*);?([^ ]*) ', 33)
     if not grant then return {owner, 'corrupt'} end
-    if ask ~= (mark == 's' and 's' or 'x') then return {owner, 'mode'} end
+    local mode = has ~= '' and 'p ' .. has or mark == 's' and 's' or 'x'
+    if ask ~= mode then return {owner, 'mode'} end
     if whose == owner then return {owner, 'granted', grant, attempt('PTTL', lock), 0} end
     needs(lock, 'SET')
     local fresh = tick(clock, now)

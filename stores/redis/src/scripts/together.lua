@@ -15,16 +15,18 @@ for index = 1, count do
         end
         return {echo, 'apart', index - 1}
     else
-        local mark, used, grant, shown = string.match(held, '^(s?)(%a?)([^ ]*) (.*)$', 33)
+        local mark, used, grant, has, shown = string.match(held, '^(s?)(%a?)([^ ;]*);?([^ ]*) (.*)$', 33)
         local readers = mark == 's' and string.sub(asked, 33, 33) == 's'
         local ours = string.sub(held, 1, 32) == string.sub(asked, 1, 32)
         -- What is odd, and who may stand beside whom, is for the larger scripts.
-        if not grant or ours and string.sub(asked, 33) ~= mark .. used or readers and not ours then
+        if not grant or ours and (has ~= '' or string.sub(asked, 33) ~= mark .. used)
+            or readers and not ours then
             return {echo, 'apart', index - 1}
         end
         local left = attempt('PTTL', KEYS[index * 2 - 1])
         if not ours then
-            return {echo, 'busy', index - 1, mark == 's' and 's' or 'x', grant, left, 0, shown, used}
+            local mode = has ~= '' and 'p ' .. has or mark == 's' and 's' or 'x'
+            return {echo, 'busy', index - 1, mode, grant, left, 0, shown, used}
         end
         reply[index * 2 + 1], reply[index * 2 + 2] = grant, left
     end

@@ -2,7 +2,7 @@
 if short and sole == '' and n > 1 and places == 0 and holds and keep == '0'
     and redis.acl_check_cmd('HSET', lock) and redis.acl_check_cmd('ZREM', ends) then
     local record = cmsgpack.unpack(holds)
-    if record[6] == 0 then
+    if record[6] == 0 and attempt('ZCARD', ends) == n then
         -- First what a server out of memory permits.
         attempt('HDEL', lock, 'h' .. owner)
         redis.call('HSET', lock, 'n', n - 1,

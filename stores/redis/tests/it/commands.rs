@@ -80,7 +80,7 @@ async fn a_hand_off_in_line_takes_fifteen_commands() {
 }
 
 #[tokio::test]
-async fn a_permit_among_others_takes_ten_commands() {
+async fn a_permit_among_others_takes_twelve_commands() {
     for mode in [Mode::Permits { take: 1, of: 40 }, Mode::Shared] {
         let lock = Lock::new();
         for number in 1..30 {
@@ -97,6 +97,6 @@ async fn a_permit_among_others_takes_ten_commands() {
             turn().await;
         }
         let (inner, _) = counted(&lock.server);
-        assert!(inner <= 10 * u32::from(TURNS), "{mode:?}: {inner}");
+        assert!(inner <= 12 * u32::from(TURNS), "{mode:?}: {inner}");
     }
 }

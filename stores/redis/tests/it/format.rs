@@ -31,7 +31,7 @@ async fn who_connects_first_writes_it_for_good() {
 
 #[tokio::test]
 async fn another_format_is_refused_and_left_alone() {
-    for found in ["1", "0", "2 ", "", "a format from far in the future"] {
+    for found in ["1", "3", "0", "2 ", "", "a format from far in the future"] {
         let server = RedisServer::start();
         server.command(&["SET", KEY, found]);
         let fault = refused(&server.url()).await;
@@ -65,7 +65,7 @@ async fn a_server_that_takes_no_writes_is_asked_for_it() {
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     RedisStore::open(&server.url()).await.unwrap();
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
-    server.command(&["SET", KEY, "1"]);
+    server.command(&["SET", KEY, "3"]);
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     assert!(refused(&server.url()).await.what().contains("format"));
 }

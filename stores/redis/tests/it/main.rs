@@ -4,12 +4,14 @@
 
 mod child;
 mod commands;
+mod compare;
 mod conformance;
 mod dropping;
 mod ends;
 mod evicted;
 mod fenced;
 mod format;
+mod gather;
 mod kinds;
 mod lost_data;
 mod model;

@@ -10,7 +10,7 @@ use tenure_core::{
 use crate::{
     ends::{ends, is_over},
     scenes::{Lock, ME, ME_NEXT, OTHER, WAIT, ask, owner, taking_over},
-    support::micros,
+    support::{lock_keys, micros, scripts},
 };
 
 impl Lock {
@@ -228,5 +228,70 @@ async fn what_makes_no_sense_is_granted_to_nobody() {
             let fault = lock.store.inspect(&lock.name).await.unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault}");
         }
+    }
+}
+
+const BESIDE: [Mode; 2] = [Mode::Shared, Mode::Permits { take: 1, of: 9 }];
+
+#[tokio::test]
+async fn beside_others_who_lapsed_has_nothing_to_let_go() {
+    for mode in BESIDE {
+        let lock = Lock::new();
+        for number in [ME, OTHER, OTHER + 1] {
+            granted(&lock.store.acquire(&lock.name, &ask(number, mode, WAIT)).await.unwrap());
+        }
+        lock.is_over("h", ME);
+        assert_eq!(lock.releases(ME).await, Released::NotHeld, "{mode:?}");
+        assert_eq!(lock.releases(OTHER).await, Released::Released, "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn beside_others_whose_ends_are_gone_nobody_comes_in_or_goes() {
+    for mode in BESIDE {
+        let lock = Lock::new();
+        for number in [ME, OTHER, OTHER + 1] {
+            granted(&lock.store.acquire(&lock.name, &ask(number, mode, WAIT)).await.unwrap());
+        }
+        lock.server.command(&["DEL", &lock.stage().key("ends:")]);
+        let refused = lock.store.acquire(&lock.name, &ask(ME_NEXT, mode, WAIT)).await.unwrap_err();
+        assert_eq!(refused.kind(), FaultKind::Corrupt, "{mode:?}");
+        let kept = lock.store.release(&lock.name, &owner(ME), Duration::ZERO).await.unwrap_err();
+        assert_eq!(kept.kind(), FaultKind::Corrupt, "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn beside_others_who_only_keeps_it_taken_has_nothing_to_let_go() {
+    for mode in BESIDE {
+        let lock = Lock::new();
+        for number in [ME, OTHER, OTHER + 1] {
+            granted(&lock.store.acquire(&lock.name, &ask(number, mode, WAIT)).await.unwrap());
+        }
+        let keeps = lock.store.release(&lock.name, &owner(ME), Duration::from_secs(60)).await;
+        assert_eq!(keeps.unwrap(), Released::Released, "{mode:?}");
+        assert_eq!(lock.releases(ME).await, Released::NotHeld, "{mode:?}");
+        assert_eq!(lock.store.inspect(&lock.name).await.unwrap().holders.len(), 3, "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_last_who_goes_leaves_no_key_and_before_each_call_was_one_script() {
+    for mode in BESIDE {
+        let lock = Lock::new();
+        let others = [OTHER, OTHER + 1, OTHER + 2];
+        for number in others {
+            granted(&lock.store.acquire(&lock.name, &ask(number, mode, WAIT)).await.unwrap());
+        }
+        for _ in 0..3 {
+            let before = scripts(&lock.server);
+            granted(&lock.store.acquire(&lock.name, &ask(ME, mode, WAIT)).await.unwrap());
+            assert_eq!(lock.releases(ME).await, Released::Released);
+            assert_eq!(scripts(&lock.server), before + 2, "{mode:?}");
+        }
+        for number in others {
+            assert_eq!(lock.releases(number).await, Released::Released);
+        }
+        assert_eq!(lock_keys(&lock.server), [""; 0], "{mode:?}");
     }
 }

@@ -89,7 +89,7 @@ async fn a_server_busy_with_a_slow_script_is_ridden_out() {
 async fn a_server_that_cannot_tell_its_format_now_is_not_used_before_it_has() {
     let server = RedisServer::start();
     server.command(&["CONFIG", "SET", "busy-reply-threshold", "20"]);
-    server.command(&["SET", "tenure:format", "1"]);
+    server.command(&["SET", "tenure:format", "3"]);
     let _cause = sent(&server, "EVAL \"while true do end\" 0");
     until("it is sick", async || answers_with(&server, "BUSY")).await;
     let fault = RedisStore::open(&server.url()).await.unwrap_err();

@@ -57,6 +57,13 @@ pub(crate) fn lock_keys(server: &RedisServer) -> Vec<String> {
     server.keys().into_iter().filter(|key| !other(key)).collect()
 }
 
+/// How many scripts the server was asked to run.
+pub(crate) fn scripts(server: &RedisServer) -> u64 {
+    let Reply::Text(told) = server.command(&["INFO", "commandstats"]) else { panic!() };
+    let line = told.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+    line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
+}
+
 /// How many wait for a name.
 pub(crate) async fn waiting(tenure: &Tenure, lock: &str) -> usize {
     tenure.store().inspect(&name(lock)).await.unwrap().waiters.len()

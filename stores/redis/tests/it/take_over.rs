@@ -57,7 +57,8 @@ async fn it_takes_one_script_and_so_does_the_release_also_for_the_engine() {
             assert!(matches!(taken, TakenOver::Granted(_)), "{taken:?}");
             scripts(&lock.server)
         };
-        // The server gets to know the script.
+        // The server gets to know the scripts.
+        engine.inspect(&lock.name).await.unwrap();
         scripts_of(&lock.store, ME, ME_NEXT).await;
         assert_eq!(scripts_of(&*engine, ME_NEXT, ME).await, 1, "{all:?}");
         assert_eq!(scripts_of(&lock.store, ME, ME_NEXT).await, 1, "{all:?}");
