@@ -8,8 +8,8 @@ needs(ends, 'ZADD', 'ZREM', 'PEXPIREAT')
 local room, wakes = {n = 0, x = 0, s = 0, p = 0}, {}
 -- Records by field and ends by member as they are to be; false for what is gone.
 local records, changed, scores, moved = {}, {}, {}, {}
--- Whether `scores` has all ends, whether there are any in `ends`, who had the lock for itself, and
--- whether the line may have no ttl.
+-- Whether `scores` has all ends, or the soonest; whether there are any in `ends`, who had the lock for
+-- itself, and whether the line may have no ttl.
 local all_ends, shared, before, joined = true, false, false, false
 
 local function parse(text)
@@ -78,6 +78,13 @@ local function load_sole()
     return true
 end
 
+-- Takes in ends, each behind its member.
+local function know(listed)
+    for index = 1, #listed, 2 do
+        scores[listed[index]] = tonumber(listed[index + 1])
+    end
+end
+
 -- Reads what there is; false when it makes no sense, as after the eviction of one key of several.
 local function load()
     local hash = not held
@@ -106,7 +113,7 @@ local function load()
     if sole ~= '' then return n == 0 and s == 0 and p == 0 and load_sole() end
     room.n, room.s, room.p, shared = n, s, p, n > 0
     local soon = attempt('ZRANGE', ends, 0, 16, 'WITHSCORES')
-    for index = 1, #soon, 2 do scores[soon[index]] = tonumber(soon[index + 1]) end
+    know(soon)
     all_ends = #soon < 34
     if all_ends then return #soon == n * 2 end
     needs(ends, 'ZSCORE', 'ZREVRANGE', 'ZRANGEBYSCORE', 'ZCARD')
@@ -169,6 +176,9 @@ local function expire()
             count(waiter, -1)
             redis.call('ZREM', line, spot(who, waiter))
         end
+    end
+    if #over > 0 and not all_ends then
+        know(redis.call('ZRANGEBYSCORE', ends, '(' .. whole(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 17))
     end
     if due > now then return end
     for _, member in ipairs(redis.call('ZRANGEBYSCORE', line, '(0', now)) do

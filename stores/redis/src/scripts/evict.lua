@@ -45,7 +45,7 @@ for _, member in ipairs(all) do
     end
 end
 offer()
-save(reply)
+save(reply, true)
 -- What only stayed taken after a release has nobody to tell.
 if told then redis.pcall('PUBLISH', ARGV[3], lock) end
 return reply

@@ -23,6 +23,8 @@ local due, till = tonumber(head[3] or '') or math.huge, tonumber(head[4] or '')
 local next_place, present = tonumber(head[5] or ''), tonumber(head[6] or '')
 local places, waits, holds = tonumber(head[7] or ''), head[11], head[12]
 local n, s, p = tonumber(head[8] or ''), tonumber(head[9] or ''), tonumber(head[10] or '')
+-- Where it is not known when the first place ends, it has to be looked up.
+if places and places > 0 and due == math.huge then due = 0 end
 -- While nothing is over there is a short way for what is usual.
 local short = sole and first_end and till and next_place and present and places and n and s and p
     and first_end > now and due > now

@@ -1,7 +1,7 @@
 local holder = read('h' .. owner)
 if not holder or holder[6] == 1 then
     offer()
-    return save({owner, 'lost'})
+    return save({owner, 'lost'}, true)
 end
 local upto = math.max(end_of('h' .. owner), now + ttl * 1000)
 set_end('h' .. owner, upto)

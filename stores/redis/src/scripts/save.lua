@@ -6,7 +6,7 @@ local function all(command, key, words)
 end
 
 -- Who has the lock for itself or is offered it so, as the head says it, and until when; or when the
--- first of those who share it may end, which is known, however many they are.
+-- first of those who share it may end.
 local function said()
     if room.x == 0 then
         local first = math.huge

@@ -36,6 +36,53 @@ pub(crate) fn is_over(server: &RedisServer, member: &str) {
     server.command(&["HSET", &lock, if place { "due" } else { "end" }, LONG_AGO]);
 }
 
+/// Fails unless the head of a crowd counts what there is, and knows no end as later than it is.
+pub(crate) fn head_is_right(server: &RedisServer) {
+    let Some(lock) = key(server, "lock:") else { return };
+    if server.command(&["TYPE", &lock]) != Reply::Text("hash".to_owned()) {
+        return;
+    }
+    let of = |field: &str| match server.command(&["HGET", &lock, field]) {
+        Reply::Text(text) => text,
+        other => panic!("{field}: {other:?}"),
+    };
+    let scored = |kind: &str, from: &str, upto: &str| {
+        let Some(key) = key(server, kind) else { return Vec::new() };
+        match server.command(&["ZRANGEBYSCORE", &key, from, upto, "WITHSCORES"]) {
+            Reply::List(all) => all.chunks(2).map(|pair| number(&pair[1])).collect(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (ends, places) = (scored("ends:", "-inf", "+inf"), scored("line:", "(0", "+inf"));
+    assert_eq!(of("n"), ends.len().to_string(), "how many share it");
+    assert_eq!(of("places"), places.len().to_string(), "how many places are kept");
+    assert_eq!(
+        of("present"),
+        scored("line:", "-inf", "(0").len().to_string(),
+        "how many are there"
+    );
+    if let (true, Some(first)) = (of("x").is_empty(), ends.first()) {
+        assert!(of("end").parse::<f64>().unwrap() <= *first, "an end that is too late");
+    }
+    let sole = if of("x").is_empty() { 0.0 } else { of("end").parse().unwrap() };
+    let last = ends.iter().chain(&places).fold(sole, |last, end| f64::max(last, *end));
+    for kind in ["lock:", "line:", "ends:"] {
+        let Some(key) = key(server, kind) else { continue };
+        let kept = number(&server.command(&["PEXPIRETIME", &key])) * 1_000.0;
+        assert!(kept >= last, "{kind} ends before what is in it");
+    }
+    if let Some(first) = places.first() {
+        assert!(of("due").parse::<f64>().unwrap() <= *first, "a place that ends too late");
+    }
+}
+
+fn number(reply: &Reply) -> f64 {
+    match reply {
+        Reply::Text(text) => text.parse().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Who has the lock for itself or is offered it so, while others are there.
 fn sole(server: &RedisServer) -> Option<String> {
     let lock = key(server, "lock:")?;

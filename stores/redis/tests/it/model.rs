@@ -20,7 +20,7 @@ use tenure_testkit::{
 };
 
 use crate::{
-    ends::{ends, is_over},
+    ends::{ends, head_is_right, is_over},
     scenes::{Stage, TTL, owner},
     support::{lock_keys, name},
 };
@@ -205,11 +205,13 @@ impl Both<'_> {
         let rules = self.rules(|rules, at| rules.inspect(at));
         let seen = self.stage.store.inspect(&self.stage.name).await.unwrap();
         assert_eq!(shown(&rules), shown(&seen), "the rules, and the store");
+        head_is_right(self.stage.server);
         for key in lock_keys(self.stage.server) {
             let ends = self.stage.server.command(&["PTTL", &key]);
             assert_ne!(ends, Reply::Text("-1".to_owned()), "{key} never ends");
         }
         if self.rules.is_idle() {
+            assert_eq!(lock_keys(self.stage.server), [] as [&str; 0], "nobody is there");
             self.places.clear();
         }
         for holder in &rules.holders {

@@ -63,6 +63,8 @@ pub(crate) enum Scene {
     MineWanted,
     TheirsWanted,
     TheirsWantedByMe,
+    TheirsWantedByAReader,
+    MineWantedByAReader,
     OfferedToMe,
     OfferedToAnother,
     Lingering,
@@ -75,7 +77,7 @@ pub(crate) enum Scene {
     LapsedHold,
 }
 
-pub(crate) const SCENES: [Scene; 18] = [
+pub(crate) const SCENES: [Scene; 20] = [
     Scene::Free,
     Scene::Torn,
     Scene::Mine,
@@ -84,6 +86,8 @@ pub(crate) const SCENES: [Scene; 18] = [
     Scene::MineWanted,
     Scene::TheirsWanted,
     Scene::TheirsWantedByMe,
+    Scene::TheirsWantedByAReader,
+    Scene::MineWantedByAReader,
     Scene::OfferedToMe,
     Scene::OfferedToAnother,
     Scene::Lingering,
@@ -177,6 +181,14 @@ impl Stage<'_> {
             Scene::MineWanted => self.all(&[ME, OTHER], Exclusive).await,
             Scene::TheirsWanted => self.all(&[OTHER, OTHER + 1], Exclusive).await,
             Scene::TheirsWantedByMe => self.all(&[OTHER, ME], Exclusive).await,
+            Scene::TheirsWantedByAReader => {
+                self.asks(OTHER, Exclusive).await;
+                self.asks(OTHER + 1, Shared).await;
+            }
+            Scene::MineWantedByAReader => {
+                self.asks(ME, Exclusive).await;
+                self.asks(OTHER, Shared).await;
+            }
             Scene::OfferedToMe => {
                 self.all(&[OTHER, ME, OTHER + 1], Exclusive).await;
                 self.releases(OTHER, Duration::ZERO).await;

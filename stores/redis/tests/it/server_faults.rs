@@ -6,6 +6,7 @@ use tenure_core::{AcquireError, FaultKind, LostReason, Store, store::Weight};
 use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisServer, redis::Reply};
 
+use crate::scenes::{Action, Lock, SCENES};
 use crate::support::{hold, lock_keys, lost, store, tenure, until};
 
 const TTL: Duration = Duration::from_millis(1_500);
@@ -100,6 +101,23 @@ async fn a_server_out_of_memory_still_renews_and_releases() {
     crowded.release().await.unwrap();
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
     waits.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_out_of_memory_renews_releases_and_evicts_in_every_state() {
+    let mut refused = Vec::new();
+    for scene in SCENES {
+        for action in [Action::Renew, Action::Release, Action::Evict] {
+            let lock = Lock::new();
+            lock.stage().set(scene).await;
+            lock.server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+            let caller = crate::support::store(&lock.server.url());
+            if let Err(fault) = action.call(&caller, &lock.name).await {
+                refused.push(format!("{action:?} of {scene:?}: {fault}"));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
 }
 
 #[tokio::test]
