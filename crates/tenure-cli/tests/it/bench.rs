@@ -77,15 +77,16 @@ fn words_of(pid: i32) -> String {
     String::from_utf8_lossy(&words).into_owned()
 }
 
-/// Waits until a measurement holds something.
+/// Waits until a measurement holds something, which ends by itself soon.
 fn until_held(scene: &Scene) {
     eventually("something is held", || {
         let all = json(&scene.output(["ls", "tenure-bench:", "--json"]).stdout);
-        all["names"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|name| name["holders"].as_array().is_some_and(|holders| !holders.is_empty()))
+        let names = all["names"].as_array().unwrap().iter();
+        let holders: Vec<_> = names.flat_map(|name| name["holders"].as_array().unwrap()).collect();
+        let left = holders.iter().map(|holder| holder["left_ms"].as_u64().unwrap());
+        assert!(left.max() <= Some(10_000), "{all}");
+        assert!(holders.iter().all(|it| it["label"].as_str().unwrap().ends_with(" bench")));
+        !holders.is_empty()
     });
 }
 
@@ -173,6 +174,16 @@ fn who_watches_a_terminal_sees_how_far_it_is() {
     assert!(shown.contains("handoff: round"), "{shown}");
     let table = fs::read_to_string(scene.path("table")).unwrap();
     assert!(table.contains("PER SECOND") && !table.contains("round"), "{table}");
+    let mut screen = Screen::new(&scene);
+    for voice in ["-q", "--json"] {
+        screen.types(&format!(
+            "$T bench --for 600ms --rounds 1 --tasks 1 {voice}; echo > ./{voice}.end\n"
+        ));
+        scene.line(&format!("{voice}.end"));
+    }
+    let shown = screen.ends();
+    assert!(shown.contains("PER SECOND") && shown.contains("per_second"), "{shown}");
+    assert!(!shown.contains("round 1"), "{shown}");
 }
 
 #[test]
@@ -224,15 +235,17 @@ fn a_signal_ends_it_and_nothing_stays_held() {
 
 #[test]
 fn who_takes_turns_ends_and_releases_when_the_one_that_started_it_is_gone() {
-    let scene = Scene::new();
-    let bench = start(&scene, &["handoff"]);
-    let players = players(&bench);
-    until_held(&scene);
-    // What a terminal sends to all of them is for the one that started them.
-    players.iter().for_each(|pid| send(*pid, Signal::SIGINT));
-    drop(bench);
-    eventually("they are gone", || !players.iter().any(|pid| lives(*pid)));
-    is_free(&scene);
+    let server = RedisServer::start();
+    for scene in [Scene::new(), Scene::with_store(&server.url())] {
+        let bench = start(&scene, &["handoff"]);
+        let players = players(&bench);
+        until_held(&scene);
+        // What a terminal sends to all of them is for the one that started them.
+        players.iter().for_each(|pid| send(*pid, Signal::SIGINT));
+        drop(bench);
+        eventually("they are gone", || !players.iter().any(|pid| lives(*pid)));
+        is_free(&scene);
+    }
 }
 
 #[test]
@@ -243,6 +256,8 @@ fn one_that_takes_turns_and_dies_is_told_of() {
         let players = players(&bench);
         until_held(&scene);
         send(players[dying], Signal::SIGKILL);
+        // Not only when the other one's round is over.
+        eventually("it is told", || !lives(bench.pid()));
         let output = bench.wait();
         assert_eq!((code(&output), text(&output.stdout)), (125, ""));
         let said = text(&output.stderr);
