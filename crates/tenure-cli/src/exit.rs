@@ -43,7 +43,7 @@ impl Codes {
             Failure::Declined(_) => DECLINED,
             Failure::Busy { .. } => self.busy,
             Failure::Lost(_) => self.lost,
-            Failure::Interrupted { signal } => by_signal(*signal),
+            Failure::Interrupted { signal, .. } => by_signal(*signal),
             Failure::Away(_) | Failure::Failed(_) => self.failed,
         }
     }
@@ -75,9 +75,9 @@ pub(crate) enum Failure {
     /// Nothing is held by a handle any more.
     #[error("{0}")]
     Lost(String),
-    /// A signal came before the command was started.
-    #[error("interrupted while waiting for the lock")]
-    Interrupted { signal: i32 },
+    /// A signal came before the command was started, or before all was measured.
+    #[error("interrupted {during}")]
+    Interrupted { signal: i32, during: &'static str },
     /// The store did not answer, which may pass.
     #[error("{0}")]
     Away(String),

@@ -4,6 +4,7 @@
 compile_error!("the tenure command needs Unix process groups: build it for Linux or macOS");
 
 mod args;
+mod bench;
 mod commands;
 mod completing;
 mod exit;
@@ -20,8 +21,8 @@ use std::{env, ffi::OsString, process::ExitCode};
 use clap::Parser;
 
 fn main() -> ExitCode {
-    // `run` starts this very program again in other roles.
-    if let Some(code) = run::play_role() {
+    // `run` and `bench` start this very program again in other roles.
+    if let Some(code) = run::play_role().or_else(bench::play_role) {
         return code;
     }
     let words: Vec<OsString> = env::args_os().collect();
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
     let mut voice = output::Voice::new(&cli.common);
     let code = commands::dispatch(cli, &mut voice).unwrap_or_else(|failure| {
         voice.failure(&failure);
-        if let exit::Failure::Interrupted { signal } = failure
+        if let exit::Failure::Interrupted { signal, .. } = failure
             && let Some(interrupt) = run::interrupt::Interrupt::of_wait(signal)
         {
             interrupt.die();

@@ -1,5 +1,6 @@
 //! What can be written on the command line. Declarations only.
 
+mod bench;
 mod detached;
 pub(crate) mod hints;
 mod values;
@@ -11,6 +12,7 @@ use tenure::LockName;
 
 use crate::pages::Page;
 
+pub(crate) use self::bench::{Bench, Work};
 pub(crate) use self::detached::{Lock, Renew, Unlock};
 use self::values::{duration, lease, name, one_of_several};
 
@@ -74,6 +76,9 @@ pub(crate) enum Command {
     /// Look at the store and say which promises hold there
     #[command(after_long_help = Page::of("doctor").help())]
     Doctor,
+    /// Measure how fast the store is: it is loaded as much as it can bear
+    #[command(after_long_help = Page::of("bench").help())]
+    Bench(Bench),
     /// Print a completion script
     #[command(after_long_help = Page::of("completions").help())]
     Completions(Completions),

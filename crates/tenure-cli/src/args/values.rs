@@ -44,3 +44,10 @@ pub(super) fn lease(text: &str) -> Result<Duration, String> {
     let length = duration(text)?;
     Ttl::new(length).map(|_| length).map_err(|_| "choose from 10ms to 24h".to_owned())
 }
+
+/// How long a round of a measurement takes.
+pub(super) fn round(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    let bounds = Duration::from_millis(10)..=Duration::from_secs(60);
+    if bounds.contains(&length) { Ok(length) } else { Err("choose from 10ms to 60s".to_owned()) }
+}

@@ -1,6 +1,7 @@
 //! One file for each subcommand.
 
 mod attach;
+mod bench;
 mod break_;
 mod completions;
 mod doctor;
@@ -84,6 +85,10 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
         Command::Doctor => {
             let config = settings::load(&common)?;
             block_on(doctor::doctor(&config, voice))
+        }
+        Command::Bench(args) => {
+            let config = settings::load(&common)?;
+            bench::on_all_cores(bench::bench(&args, &config, voice))
         }
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args, voice),

@@ -141,7 +141,7 @@ pub(crate) fn findings(
 }
 
 /// JSON as it is printed.
-trait Printed {
+pub(super) trait Printed {
     /// In one line, with nothing in it that a terminal would act on: labels and what servers say come from
     /// elsewhere.
     fn printed(&self) -> String;

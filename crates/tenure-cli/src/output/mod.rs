@@ -1,5 +1,6 @@
 //! What tenure says, to people and to programs.
 
+pub(crate) mod bench;
 pub(crate) mod findings;
 pub(crate) mod handing_over;
 pub(crate) mod human;

@@ -47,13 +47,20 @@ const LOOK_EXIT: Lines = &[
     ("2", "wrong usage: options, names, URLs, the configuration file"),
 ];
 
+const BENCH_EXIT: Lines = &[
+    ("0", "it was measured"),
+    ("125", "tenure itself failed: the store, or one of the processes that take turns"),
+    ("128+n", "signal n ended it; what it held is released"),
+    ("2", "wrong usage: options, URLs, the configuration file"),
+];
+
 const ALL_EXIT: Lines = &[
     ("0", "what was asked for was done"),
     ("123", "run, elect, lock, renew, unlock: the lock was lost"),
     ("124", "run, elect, lock: the lock is busy"),
     ("125", "tenure itself failed"),
     ("126, 127", "run, elect: the command cannot be executed; it was not found"),
-    ("128+n", "signal n ended the command, or the wait for the lock"),
+    ("128+n", "signal n ended the command, the wait for the lock, or bench"),
     (
         "1",
         "a promise does not hold, for doctor; the lock is held, for show --exit-code; no, for break",
@@ -228,6 +235,21 @@ pub(super) fn of(command: &str) -> Page {
                 "tenure doctor --store redis://locks.internal",
                 "what holds there, and what does not",
             )],
+            ..LOOKING
+        },
+        "bench" => Page {
+            exit: BENCH_EXIT,
+            examples: &[
+                ("tenure bench", "pairs and hand-offs on the store, in some 40 s"),
+                (
+                    "tenure bench pair --tasks 1,64 --for 5s --json",
+                    "acquire and release alone, by 1 and by 64 tasks, for a program",
+                ),
+                (
+                    "tenure bench handoff --store redis://locks.test",
+                    "how long a waiter in another process waits when the holder releases",
+                ),
+            ],
             ..LOOKING
         },
         "completions" => Page {

@@ -40,13 +40,13 @@ const COMMAND: &str = "lock-command";
 const INTERRUPTED: &str = "lock-interrupted";
 
 #[cfg(target_os = "linux")]
-fn own_program() -> std::io::Result<std::path::PathBuf> {
+pub(crate) fn own_program() -> std::io::Result<std::path::PathBuf> {
     // Unlike the path, this is right even after the file was replaced by a newer version.
     Ok("/proc/self/exe".into())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn own_program() -> std::io::Result<std::path::PathBuf> {
+pub(crate) fn own_program() -> std::io::Result<std::path::PathBuf> {
     env::current_exe()
 }
 

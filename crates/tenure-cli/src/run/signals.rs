@@ -54,14 +54,25 @@ impl Signals {
         }
     }
 
-    /// What `work` gives, unless a signal that ends tenure comes first.
+    /// What `work` gives, unless a signal that ends tenure comes first: then it waited for a lock.
     pub(crate) async fn unless_ended<T>(
         &mut self,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
+        self.unless_ended_during("while waiting for the lock", work).await
+    }
+
+    /// The same for work that people know by another name.
+    pub(crate) async fn unless_ended_during<T>(
+        &mut self,
+        during: &'static str,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
         tokio::select! {
             done = work => done,
-            signal = self.next_ending() => Err(Failure::Interrupted { signal: signal as i32 }),
+            signal = self.next_ending() => {
+                Err(Failure::Interrupted { signal: signal as i32, during })
+            }
         }
     }
 

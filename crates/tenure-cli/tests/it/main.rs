@@ -4,6 +4,7 @@
 
 mod all;
 mod away;
+mod bench;
 mod chosen_codes;
 mod completing;
 mod counter;

@@ -39,7 +39,9 @@ fn written() -> (Scene, Vec<(String, String)>) {
 fn there_is_a_page_for_each_subcommand_and_each_page_that_one_speaks_of() {
     let (_scene, pages) = written();
     let names: Vec<_> = pages.iter().map(|(name, _)| name.as_str()).collect();
-    for sub in ["run", "lock", "renew", "unlock", "elect", "ls", "show", "break", "doctor", "man"] {
+    for sub in
+        ["run", "lock", "renew", "unlock", "elect", "ls", "show", "break", "doctor", "bench", "man"]
+    {
         assert!(names.contains(&format!("tenure-{sub}.1").as_str()), "{sub}: {names:?}");
     }
     for (name, page) in &pages {
@@ -149,6 +151,7 @@ fn the_help_of_each_subcommand_has_its_exit_codes() {
         ("unlock", "123 nothing is held by the handle"),
         ("show", "1 with --exit-code"),
         ("doctor", "1 a promise does not hold"),
+        ("bench", "128+n signal n ended it"),
     ] {
         let help = scene.output([command, "--help"]);
         assert_eq!(code(&help), 0);

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Every command that works on a store, and what chooses it.
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 9] = [
     &["run", "name", "--", "true"],
     &["run", "--all", "a,b", "--", "true"],
     &["elect", "name", "--", "true"],
@@ -17,6 +17,7 @@ const COMMANDS: [&[&str]; 8] = [
     &["show", "name"],
     &["break", "name", "--yes"],
     &["doctor"],
+    &["bench"],
 ];
 
 /// That it was wrong usage, and that the message says all of this.

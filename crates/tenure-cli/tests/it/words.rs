@@ -40,11 +40,12 @@ fn an_option_of_another_tool_is_told_what_it_is_called_here() {
 #[test]
 fn every_error_begins_alike() {
     let scene = Scene::new();
-    let failing: [&[&str]; 4] = [
+    let failing: [&[&str]; 5] = [
         &["run", "name", "true"],
         &["run", "name", "--", "no-such-command"],
         &["run", "name", "--store", "floppy:/a", "--", "true"],
         &["show", "name", "--store", "redis://127.0.0.1:1"],
+        &["bench", "--rounds", "0"],
     ];
     for args in failing {
         let output = scene.output(args.iter().copied());

@@ -1,0 +1,85 @@
+//! `tenure bench`: how fast a store is, from here.
+
+use std::future::Future;
+
+use tenure::{Tenure, config::Config};
+
+use crate::{
+    args::{self, Work},
+    bench::{Extent, handoff, names, pair, progress::Progress},
+    exit::Failure,
+    output::{
+        Voice, answer,
+        bench::{Figures, json, table},
+    },
+    run::signals::{ENDING, Signals},
+    store::{self, open},
+};
+
+/// What a signal interrupts.
+const DURING: &str = "while measuring; what was held is released";
+
+pub(super) async fn bench(
+    args: &args::Bench,
+    config: &Config,
+    voice: &Voice,
+) -> Result<u8, Failure> {
+    let mut signals = Signals::default();
+    signals.listen(&ENDING).map_err(Failure::failed)?;
+    let opened = signals.unless_ended_during(DURING, open(config)).await?;
+    if !voice.is_json() {
+        // The answer says it there.
+        store::tell(&opened, config, voice);
+    }
+    // The same store without what the configuration says of locks.
+    let tenure = Tenure::with_store(opened.store().clone());
+    let done = measure(args, config, &tenure, voice, &mut signals).await;
+    super::leave(&tenure, &done).await;
+    super::leave(&opened, &done).await;
+    let figures = done?;
+    answer(&if voice.is_json() { json(&figures) } else { table(&figures) })?;
+    Ok(0)
+}
+
+async fn measure(
+    args: &args::Bench,
+    config: &Config,
+    tenure: &Tenure,
+    voice: &Voice,
+    signals: &mut Signals,
+) -> Result<Figures, Failure> {
+    let extent = Extent { length: args.length, rounds: args.rounds };
+    let (names, progress) = (names(), Progress::new(voice));
+    let mut figures = Figures {
+        kind: tenure.store().kind().to_owned(),
+        location: tenure.store().location(),
+        cores: cores(),
+        pair: None,
+        handoff: None,
+    };
+    if args.wants(Work::Pair) {
+        let tasks = args.tasks();
+        let work = pair::measure(tenure, &names, &tasks, extent, &progress);
+        figures.pair = Some(signals.unless_ended_during(DURING, work).await?);
+    }
+    if args.wants(Work::Handoff) {
+        let url = config.store().map_err(|error| Failure::Usage(error.to_string()))?;
+        let name = format!("{names}:turns");
+        let work = handoff::measure(url, &name, extent, &progress, signals, DURING);
+        figures.handoff = Some(work.await?);
+    }
+    Ok(figures)
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// As a program does it that has many tasks.
+pub(super) fn on_all_cores(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?
+        .block_on(work)
+}
