@@ -111,7 +111,7 @@ async fn a_server_out_of_memory_renews_releases_and_evicts_in_every_state() {
             let lock = Lock::new();
             lock.stage().set(scene).await;
             lock.server.command(&["CONFIG", "SET", "maxmemory", "1"]);
-            let caller = crate::support::store(&lock.server.url());
+            let caller = store(&lock.server.url());
             if let Err(fault) = action.call(&caller, &lock.name).await {
                 refused.push(format!("{action:?} of {scene:?}: {fault}"));
             }
