@@ -168,9 +168,8 @@ impl Driver {
             }
             self.gathered = false;
             state.told = false;
-            state.writing = true;
             self.writing = true;
-            state.write_gathered();
+            state.begin_to_write();
             std::mem::swap(&mut self.sending, &mut state.out);
             if state.out.capacity() > KEPT {
                 state.out = Vec::new();

@@ -19,6 +19,11 @@ use futures_util::task::AtomicWaker;
 /// A server that leaves so many calls unanswered is not asked more: further ones fail at once.
 pub(crate) const MOST_WAITING: usize = 65_536;
 
+/// Fewer calls are not worth a write of their own while others are about to call.
+const FEWEST: usize = 4;
+/// With each answer so large a part of the highest number of calls is forgotten.
+const FORGETS: usize = 16;
+
 /// Is told what the server says of its own accord, on the task of the connection.
 pub(crate) type Hear = Box<dyn Fn(&[Value]) + Send>;
 
@@ -40,6 +45,10 @@ pub(crate) struct State {
     gathered: [Gathered; Many::ALL.len()],
     /// How many calls are under way.
     pub(crate) calls: usize,
+    /// How many of them nobody has written yet.
+    unwritten: usize,
+    /// How many were under way at most, lately.
+    peak: usize,
     /// How many were answered when replies came the last time: as many may be about to call again.
     pub(crate) burst: usize,
     /// How many replies have come.
@@ -79,7 +88,7 @@ impl Pipeline {
         let now = state.is_idle();
         let gathered = &mut state.gathered[kind as usize];
         gathered.add(call, echo, sender);
-        if now || gathered.is_full() {
+        if gathered.is_full() {
             state.write_gathered();
         }
         self.added(state, now);
@@ -88,10 +97,10 @@ impl Pipeline {
     /// Sees to it that a call is written that was added.
     fn added(&self, mut state: MutexGuard<'_, State>, now: bool) {
         state.calls += 1;
+        state.unwritten += 1;
         let mut wake = !std::mem::replace(&mut state.watched, true);
-        if now {
-            state.writing = true;
-            let out = std::mem::take(&mut state.out);
+        if now || state.is_half() {
+            let out = state.take_out();
             drop(state);
             wake |= self.write_now(out);
         } else {
@@ -114,8 +123,7 @@ impl Pipeline {
         if state.writing || state.out.is_empty() {
             return;
         }
-        state.writing = true;
-        let out = std::mem::take(&mut state.out);
+        let out = state.take_out();
         drop(state);
         if self.write_now(out) {
             self.driver.wake();
@@ -181,13 +189,31 @@ impl State {
         self.calls == 0 && self.burst <= 1 && self.is_written() && !self.writing
     }
 
+    /// Whether half of those who call lately have called again: the server works on these while the
+    /// others get ready.
+    fn is_half(&self) -> bool {
+        !self.writing && self.unwritten >= FEWEST.max(self.peak / 2)
+    }
+
+    /// From now on somebody writes all that there is to write, which is in `out`.
+    pub(crate) fn begin_to_write(&mut self) {
+        self.write_gathered();
+        self.writing = true;
+        self.unwritten = 0;
+    }
+
+    fn take_out(&mut self) -> Vec<u8> {
+        self.begin_to_write();
+        std::mem::take(&mut self.out)
+    }
+
     /// Whether there is nothing to write.
     pub(crate) fn is_written(&self) -> bool {
         self.out.is_empty() && self.gathered.iter().all(Gathered::is_empty)
     }
 
     /// Makes commands of the calls that go out together.
-    pub(crate) fn write_gathered(&mut self) {
+    fn write_gathered(&mut self) {
         for kind in Many::ALL {
             let gathered = &mut self.gathered[kind as usize];
             self.waiting.extend(gathered.write(kind, &mut self.out));
@@ -201,6 +227,8 @@ impl State {
         }
         self.answered += u64::try_from(count).unwrap_or(u64::MAX);
         let answered: usize = self.waiting.iter().take(count).map(Expected::count).sum();
+        // It is forgotten slowly, as replies come in parts.
+        self.peak = self.calls.max(self.peak - self.peak.div_ceil(FORGETS));
         self.calls -= answered;
         if count > 0 {
             self.burst = answered;
