@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nix::unistd::{SysconfVar, sysconf};
 use serde::de::DeserializeOwned;
 
 use crate::{Failure, orphan::Watch};
@@ -90,14 +91,29 @@ impl Contender {
 
     /// Microseconds of CPU that it has used.
     pub(crate) fn cpu(&self) -> f64 {
-        let tasks = format!("/proc/{}/task", self.process.id());
-        let Ok(tasks) = fs::read_dir(tasks) else { return f64::NAN };
-        // By the scheduler, to the nanosecond; a thread that ended is left out.
+        // Neither says too much: the one leaves out threads that ended, the other rounds down.
+        f64::max(self.cpu_of_threads().unwrap_or(f64::NAN), self.cpu_in_ticks().unwrap_or(f64::NAN))
+    }
+
+    /// That of the threads that live, to the nanosecond.
+    fn cpu_of_threads(&self) -> Option<f64> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.process.id())).ok()?;
         let used = |task: PathBuf| {
             let told = fs::read_to_string(task.join("schedstat")).ok()?;
             told.split(' ').next()?.parse::<f64>().ok()
         };
-        tasks.flatten().filter_map(|task| used(task.path())).sum::<f64>() / 1e3
+        Some(tasks.flatten().filter_map(|task| used(task.path())).sum::<f64>() / 1e3)
+    }
+
+    /// That of all threads and of the children that ended, in ticks of the kernel.
+    fn cpu_in_ticks(&self) -> Option<f64> {
+        let told = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
+        // Behind the name, which may have blanks: utime, stime, cutime and cstime.
+        let (_, rest) = told.rsplit_once(") ")?;
+        let ticks: f64 =
+            rest.split(' ').skip(11).take(4).filter_map(|word| word.parse::<f64>().ok()).sum();
+        let second = sysconf(SysconfVar::CLK_TCK).ok()??;
+        Some(ticks * 1e6 / second as f64)
     }
 
     /// Bytes of memory that it has.
@@ -148,6 +164,14 @@ mod tests {
         // It was waited for, too, so that not even its number is left.
         let left = nix::sys::signal::kill(nix::unistd::Pid::from_raw(process as i32), None);
         assert!(left.is_err(), "{process}");
+    }
+
+    #[test]
+    fn what_those_used_who_ended_counts() {
+        let busy = "sh -c 'n=0; while [ $n -lt 200000 ]; do n=$((n+1)); done'; echo ready; exec sleep 1000";
+        let contender = script(busy).unwrap();
+        assert!(contender.cpu() > 20_000.0, "{}", contender.cpu());
+        assert!(contender.cpu_of_threads().unwrap() < 20_000.0);
     }
 
     #[test]

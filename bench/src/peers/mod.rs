@@ -73,7 +73,7 @@ impl Arguments {
         let contestants: Vec<_> =
             roster::ALL.iter().filter(|each| among(&self.only, each.name)).collect();
         // As much as it is, it is no moment.
-        let short = |name: &str| !self.quick || !self.works.is_empty() || name != "hold-100k";
+        let short = |name: &str| !self.quick || !self.works.is_empty() || !name.starts_with("hold");
         let works = work::ALL.iter().filter(|each| among(&self.works, each.name));
         let works: Vec<_> = works.filter(|each| short(each.name)).collect();
         if contestants.is_empty() || works.is_empty() {

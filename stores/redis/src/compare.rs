@@ -45,8 +45,9 @@ impl Compare {
     }
 
     /// The server does not do it for this user, whatever it said.
-    pub(crate) fn forget(&self) {
+    fn forget(&self) -> bool {
         self.0.store(0, Ordering::Relaxed);
+        false
     }
 
     /// Whether the key had the value and is gone; `false` when it did not, and nothing happened.
@@ -58,14 +59,21 @@ impl Compare {
                 // Others are there too.
                 Some("WRONGTYPE") => Ok(false),
                 // Unknown here, written otherwise, or not permitted: it did not run.
-                Some("ERR" | "NOPERM") => {
-                    self.forget();
-                    Ok(false)
-                }
+                Some("NOPERM") => Ok(self.forget()),
+                Some("ERR") if error.detail().is_some_and(is_not_known) => Ok(self.forget()),
+                // What Redis says of a key that is no string.
+                Some("ERR") => Ok(false),
                 _ => Err(NoOutcome::Failed(error)),
             },
         }
     }
+}
+
+/// Whether the server says that it does not know the command so.
+fn is_not_known(detail: &str) -> bool {
+    ["unknown command", "syntax error", "wrong number of arguments"]
+        .iter()
+        .any(|text| detail.contains(text))
 }
 
 /// Why it is not known whether the key is gone.
@@ -73,4 +81,25 @@ pub(crate) enum NoOutcome {
     /// The reply is to another call.
     MixedUp,
     Failed(Failure),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::ServerError;
+
+    #[test]
+    fn a_key_of_another_type_does_not_end_its_use() {
+        let compare = Compare(AtomicU8::new(2));
+        let told = |text: &str| Err(Failure::Server(Box::new(ServerError::new(text))));
+        for text in [
+            "ERR Key should be of string type if conditions are specified",
+            "WRONGTYPE Operation against a key holding the wrong kind of value",
+        ] {
+            assert!(matches!(compare.outcome(told(text)), Ok(false)));
+            assert!(compare.is_there(), "{text}");
+        }
+        assert!(matches!(compare.outcome(told("ERR unknown command 'DELEX'")), Ok(false)));
+        assert!(!compare.is_there());
+    }
 }

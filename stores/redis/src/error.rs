@@ -78,6 +78,11 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
 /// tells whether others before it were writes: scripts that know of none say `NOPERM` instead.
 const IN_A_SCRIPT: [&str; 2] = ["user executing the script can't", "ACL failure in script"];
 
+/// Whether a script ended in its midst, after it may have written.
+pub(crate) fn is_midway(detail: &str) -> bool {
+    IN_A_SCRIPT.iter().any(|text| detail.contains(text))
+}
+
 /// What an error in answer to a command means. Without a word from the server the command may
 /// have taken effect.
 pub(crate) fn of_command(place: &str, error: Failure) -> Fault {
@@ -214,7 +219,7 @@ pub(crate) fn last_token(place: &str) -> Fault {
 
 fn of_code(place: &str, error: &Failure) -> Option<Fault> {
     let mut code = error.code()?;
-    if error.detail().is_some_and(|detail| IN_A_SCRIPT.iter().any(|text| detail.contains(text))) {
+    if error.detail().is_some_and(is_midway) {
         code = "TORN";
     }
     let entry = CODES.iter().find(|(known, ..)| *known == code)?;

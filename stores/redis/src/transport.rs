@@ -121,7 +121,7 @@ impl Transport {
                         self.run(kind.alone(), echo, call).await.map(Answered::Whole)
                     }
                     // Names of several slots, or one that this user may not touch.
-                    "CROSSSLOT" | "NOPERM" => {
+                    "CROSSSLOT" | "NOPERM" if !error::is_midway(error.detail()) => {
                         connection.gathers.store(false, Ordering::Relaxed);
                         self.run(kind.alone(), echo, call).await.map(Answered::Whole)
                     }

@@ -180,6 +180,8 @@ Read them so:
   of its own each time. Figures are medians of the rounds; in parentheses are the least and the greatest.
 - **CPU for each operation carries over to other machines**, commands and bytes do exactly. Times and throughput
   belong to this machine, where clients and server share the cores and there is no network.
+- **Warm**: pairs are made for 0.7 s before they are measured, and a JVM works for four seconds before anything; in
+  the other works everyone else makes one acquisition first.
 - **They do not promise the same.** A lock without a token, without an order or without renewal does less, and may be
   quicker for it. [why-not.md](why-not.md) says who promises what.
 - **Whoever made this page made tenure.** The programs are in `bench/peers`, and `scripts/bench-peers` runs them on

@@ -65,20 +65,23 @@ fn best<'a>(run: &'a Run, work: &str, key: &str, more: bool) -> Option<(&'a Taki
 fn crowd(run: &Run) -> Option<String> {
     let ours = run.value("hot-256", "tenure", "per_second")?.median;
     let (peer, theirs) = best(run, "hot-256", "per_second", true)?;
-    let trouble = |peer: &&Taking| {
-        let most = |key| run.value("hot-256", &peer.name, key).map_or(0.0, |all| all.most);
-        most("never") + most("hung") > 0.0
+    let fair = run.value("hot-256", "tenure fair", "per_second")?.median;
+    let without = |peer: &&Taking| {
+        run.value("hot-256", &peer.name, "never").is_some_and(|never| never.most > 0.0)
     };
     let peers: Vec<_> =
         run.at(Keeps::Redis).filter(|taking| !taking.ours() && taking.missing.is_none()).collect();
     Some(format!(
-        "One name that 256 tasks of a process want: {} acquisitions a second, where the quickest peer, {}, has {};\n\
-         {} of {} peers left some of the 256 without a single one.",
+        "One name that 256 tasks of a process want: {} acquisitions a second, as they pass the lock on among themselves\n\
+         ({} with `fair()`, each at the server), where the quickest peer, {}, has {};\n\
+         {} of {} peers left some of the 256 without a single one for the {} of the measurement.",
         number(ours),
+        number(fair),
         peer.name,
         number(theirs),
-        peers.iter().filter(|peer| trouble(peer)).count(),
+        peers.iter().filter(|peer| without(peer)).count(),
         peers.len(),
+        if run.quick { "moment" } else { "second" },
     ))
 }
 

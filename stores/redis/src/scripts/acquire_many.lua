@@ -21,7 +21,8 @@ local function grant(lock, clock, owner, ttl, label)
     local at = text and #last <= 16 and string.find(last, '^%d+$') and tonumber(last)
     -- What is no clock, or the last time that a token can have, has no next one.
     if not at or at >= 9007199254740991 then
-        redis.call('DEL', lock)
+        -- Who may not delete was just permitted to set.
+        if type(redis.pcall('DEL', lock)) == 'table' then redis.call('SET', lock, '', 'PX', 1) end
         if text then redis.call('SET', clock, last) end
         return false
     end

@@ -16,7 +16,10 @@ if not held then
     local at = text and #last <= 16 and string.find(last, '^%d+$') and tonumber(last)
     -- What is no clock, or the last time that a token can have, has no next one.
     if not at or at >= 9007199254740991 then
-        redis.call('DEL', KEYS[1])
+        -- Who may not delete was just permitted to set.
+        if type(redis.pcall('DEL', KEYS[1])) == 'table' then
+            redis.call('SET', KEYS[1], '', 'PX', 1)
+        end
         if text then
             redis.call('SET', KEYS[2], last)
         elseif string.sub(last.err, 1, 9) ~= 'WRONGTYPE' then

@@ -124,6 +124,23 @@ async fn without_a_clock_nothing_is_granted_and_nobody_loses_what_they_have() {
 }
 
 #[tokio::test]
+async fn who_may_not_delete_gets_nothing_by_asking_again_where_the_clock_is_none() {
+    let lock = Lock::new();
+    lock.clear().await;
+    let clock = lock.clock();
+    lock.server.command(&["DEL", &clock]);
+    lock.server.command(&["RPUSH", &clock, "one"]);
+    let rules = ["on", ">word", "~*", "&*", "+@all", "-del"];
+    lock.server.command(&[&["ACL", "SETUSER", "few"][..], &rules].concat());
+    let few = store(&lock.server.url().replace("redis://", "redis://few:word@"));
+    for intent in [WAIT, Intent::Try] {
+        for _ in 0..2 {
+            is_corrupt(few.acquire(&lock.name, &ask(ME, Mode::Exclusive, intent)).await);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_reader_that_is_alone_outlives_a_clock_of_another_type() {
     let lock = Lock::new();
     lock.asks_in(OTHER, Mode::Shared, WAIT).await.unwrap();

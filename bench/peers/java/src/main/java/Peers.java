@@ -50,6 +50,9 @@ public final class Peers {
         }
     }
 
+    /** A virtual machine that has just begun is slow. */
+    private static final long WARM_MILLIS = 4_000;
+
     private static void ready() throws IOException {
         System.out.println("ready");
         INPUT.readLine();
@@ -213,12 +216,18 @@ public final class Peers {
         client = Redisson.create(config);
         String work = WORDS.get("work");
         if (work.equals("pair")) {
-            pairs(number("warm"));
+            pairs(Math.max(number("warm"), WARM_MILLIS));
             ready();
             tell(pairs(number("millis")));
         } else if (work.equals("hold")) {
             hold();
         } else {
+            RLock alone = lock(WORDS.get("prefix") + "warm-" + ProcessHandle.current().pid());
+            long until = System.nanoTime() + WARM_MILLIS * 1_000_000L;
+            do {
+                acquire(alone);
+                alone.unlock();
+            } while (System.nanoTime() < until);
             RLock first = lock(name(0));
             acquire(first);
             first.unlock();
