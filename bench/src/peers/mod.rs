@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Measures each for a moment, in one round, to see that it works.
     #[arg(long)]
     quick: bool,
-    /// How often each is measured; what takes long is measured once.
+    /// How often each is measured [default: 3]; what takes long is measured once.
     #[arg(long)]
     rounds: Option<usize>,
     /// What the order in each round comes from.

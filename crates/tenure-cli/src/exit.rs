@@ -76,8 +76,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Lost(String),
     /// A signal came before the command was started, or before all was measured.
-    #[error("interrupted {during}")]
-    Interrupted { signal: i32, during: &'static str },
+    #[error("{what}")]
+    Interrupted { signal: i32, what: &'static str },
     /// The store did not answer, which may pass.
     #[error("{0}")]
     Away(String),

@@ -74,7 +74,7 @@ fn crowd(run: &Run) -> Option<String> {
     Some(format!(
         "One name that 256 tasks of a process want: {} acquisitions a second, as they pass the lock on among themselves\n\
          ({} with `fair()`, each at the server), where the quickest peer, {}, has {};\n\
-         {} of {} peers left some of the 256 without a single one for the {} of the measurement.",
+         {} of {} other locks left some of the 256 without a single one for the {} of the measurement.",
         number(ours),
         number(fair),
         peer.name,

@@ -10,10 +10,11 @@ pub(crate) async fn measure(
     extent: Extent,
     progress: &Progress,
     signals: &mut Signals,
-    during: &'static str,
+    interrupted: &'static str,
 ) -> Result<Handoff, Failure> {
     let mut players = [Player::start(url, name, extent)?, Player::start(url, name, extent)?];
-    let measured = signals.unless_ended_during(during, play(&mut players, extent, progress)).await;
+    let measured =
+        signals.unless_interrupted(interrupted, play(&mut players, extent, progress)).await;
     let [one, other] = players;
     // Whatever became of it, they release what they hold.
     tokio::join!(one.end(), other.end());

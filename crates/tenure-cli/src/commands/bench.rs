@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// What a signal interrupts.
-const DURING: &str = "while measuring; what was held is released";
+const INTERRUPTED: &str = "interrupted while measuring; what was held is released";
 
 pub(super) async fn bench(
     args: &args::Bench,
@@ -26,7 +26,7 @@ pub(super) async fn bench(
 ) -> Result<u8, Failure> {
     let mut signals = Signals::default();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let opened = signals.unless_ended_during(DURING, open(config)).await?;
+    let opened = signals.unless_interrupted(INTERRUPTED, open(config)).await?;
     if !voice.is_json() {
         // The answer says it there.
         store::tell(&opened, config, voice);
@@ -60,12 +60,12 @@ async fn measure(
     if args.wants(Work::Pair) {
         let tasks = args.tasks();
         let work = pair::measure(tenure, &names, &tasks, extent, &progress);
-        figures.pair = Some(signals.unless_ended_during(DURING, work).await?);
+        figures.pair = Some(signals.unless_interrupted(INTERRUPTED, work).await?);
     }
     if args.wants(Work::Handoff) {
         let url = config.store().map_err(|error| Failure::Usage(error.to_string()))?;
         let name = format!("{names}:turns");
-        let work = handoff::measure(url, &name, extent, &progress, signals, DURING);
+        let work = handoff::measure(url, &name, extent, &progress, signals, INTERRUPTED);
         figures.handoff = Some(work.await?);
     }
     Ok(figures)

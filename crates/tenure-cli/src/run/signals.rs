@@ -59,19 +59,19 @@ impl Signals {
         &mut self,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        self.unless_ended_during("while waiting for the lock", work).await
+        self.unless_interrupted("interrupted while waiting for the lock", work).await
     }
 
     /// The same for work that people know by another name.
-    pub(crate) async fn unless_ended_during<T>(
+    pub(crate) async fn unless_interrupted<T>(
         &mut self,
-        during: &'static str,
+        what: &'static str,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         tokio::select! {
             done = work => done,
             signal = self.next_ending() => {
-                Err(Failure::Interrupted { signal: signal as i32, during })
+                Err(Failure::Interrupted { signal: signal as i32, what })
             }
         }
     }
