@@ -39,7 +39,7 @@ fn block(run: &Run) -> String {
     let _ = write!(
         text,
         "{} Measured on {} cores over loopback, {}, in one run of `scripts/bench-peers`.\n\
-         [docs/figures.md](docs/figures.md) has all works, all peers, and where tenure is behind.\n",
+         [docs/figures.md](docs/figures.md) has all works and all peers, also where these are quicker.\n",
         said.join("\n"),
         run.machine.cores,
         run.machine.server,
