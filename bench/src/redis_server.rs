@@ -40,13 +40,33 @@ impl Server {
         let watch = Some(Watch::over(process.id())?);
         let server = Self { watch, process, port };
         let since = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        // Somebody else may have taken the port meanwhile.
+        while !server.is_itself() {
             if since.elapsed() > Duration::from_secs(10) {
-                return Err("redis-server does not start".into());
+                let what = format!("{} does not start on port {port}", binary.display());
+                return Err(format!("{what}; see that it runs by hand").into());
             }
             sleep(Duration::from_millis(5));
         }
         Ok(server)
+    }
+
+    /// Whether what listens there says that it is this process.
+    fn is_itself(&self) -> bool {
+        let told = || -> std::io::Result<bool> {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+            stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+            stream.write_all(b"INFO server\r\n")?;
+            let own = format!("process_id:{}", self.process.id());
+            for line in BufReader::new(stream).lines() {
+                let line = line?;
+                if line.starts_with("process_id:") {
+                    return Ok(line == own);
+                }
+            }
+            Ok(false)
+        };
+        told().unwrap_or(false)
     }
 
     /// Its URL.

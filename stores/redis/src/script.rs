@@ -59,19 +59,19 @@ scripts! {
     /// Releases a name that nobody waits for, and says so when somebody does.
     RELEASE_ALONE = "release_alone" "refused" "release_refused";
     /// Asks for a name, after letting go of a hold if it is told of one.
-    ASK = "refused" "clock" "corrupt" "look" "meet" "claim" "share" "wait" "line" "crowd" "save" "enter" "ask";
+    ASK = "refused" "clock" "corrupt" "look" "meet" "claim" "share" "places" "wait" "limits" "crowd" "save" "enter" "ask";
     /// Gives up a hold or a place.
-    RELEASE = "refused" "corrupt" "look" "release_lone" "pass" "unshare" "line" "crowd" "save" "enter" "release";
+    RELEASE = "refused" "corrupt" "look" "release_lone" "pass" "unshare" "places" "limits" "crowd" "save" "enter" "release";
     /// Extends the leases of names that nobody else is at, and says of the others that somebody is.
     RENEW_ALONE = "renew_alone";
     /// Extends a lease.
-    RENEW = "refused" "corrupt" "look" "renew_lone" "line" "crowd" "save" "enter" "renew";
+    RENEW = "refused" "corrupt" "look" "renew_lone" "places" "limits" "crowd" "save" "enter" "renew";
     /// Writes a greater token into a hold.
-    RAISE = "refused" "clock" "corrupt" "look" "raise_lone" "line" "crowd" "save" "enter" "raise";
+    RAISE = "refused" "clock" "corrupt" "look" "raise_lone" "places" "limits" "crowd" "save" "enter" "raise";
     /// Makes a hold another owner's.
-    TAKE_OVER = "refused" "clock" "corrupt" "look" "take_over_lone" "line" "crowd" "save" "enter" "take_over";
+    TAKE_OVER = "refused" "clock" "corrupt" "look" "take_over_lone" "places" "limits" "crowd" "save" "enter" "take_over";
     /// Takes a name from all who hold it.
-    EVICT = "refused" "senseless" "look" "evict_lone" "line" "crowd" "save" "evict";
+    EVICT = "refused" "senseless" "look" "evict_lone" "places" "limits" "crowd" "save" "evict";
     /// Shows who holds a name and who waits for it. It writes nothing.
     INSPECT = "refused" "inspect";
 }

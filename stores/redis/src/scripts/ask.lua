@@ -105,7 +105,7 @@ local function busy(at)
     end
     change = change or 0
     local holder = first and read(first)
-    local reply = {owner, 'busy', retry_after(change, ahead), ahead, at and whole(at) or ''}
+    local reply = {owner, 'busy', retry_after(change, ahead, claim, look, place_ttl), ahead, at and whole(at) or ''}
     if holder then
         local shown = holder[1]
         if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end

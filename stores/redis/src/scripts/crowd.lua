@@ -10,7 +10,7 @@ local room, wakes = {n = 0, x = 0, s = 0, p = 0}, {}
 local records, changed, scores, moved = {}, {}, {}, {}
 -- Whether `scores` has all ends, or the soonest; whether there are any in `ends`, who had the lock for
 -- itself, and whether the line may have no ttl.
-local all_ends, shared, before, joined = true, false, false, false
+local all_ends, shared, was_sole, joined = true, false, false, false
 
 local function parse(text)
     local kind, take, of = string.match(text, '^(%a) ?(%d*)[ /]?(%d*)$')
@@ -65,16 +65,16 @@ end
 local function load_sole()
     local kind, who = string.sub(sole, 1, 1), string.sub(sole, 2, 33)
     if #who ~= 32 or not first_end then return false end
-    before = kind == 'o' and 'o' .. who or 'h' .. who
+    was_sole = kind == 'o' and 'o' .. who or 'h' .. who
     if kind ~= 'o' then
         local record = alone(string.sub(sole, 2))
         if not record or record[1] ~= 'x' or kind ~= 'h' and kind ~= 'l' then return false end
         record[6] = kind == 'l' and 1 or 0
-        records[before] = record
+        records[was_sole] = record
     elseif not read('w' .. who) then
         return false
     end
-    scores[before], room.n, room.x = first_end, 1, 1
+    scores[was_sole], room.n, room.x = first_end, 1, 1
     return true
 end
 

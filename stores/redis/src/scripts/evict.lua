@@ -10,7 +10,7 @@ end
 local function holders()
     local members, places, all = listed(ends, '-inf', '+inf'), listed(line, '(0', '+inf'), {}
     if not members or not places or not load() then return nil end
-    if before then members = {before} end
+    if was_sole then members = {was_sole} end
     local function fine(field)
         local read_it, record = pcall(read, field)
         return read_it and type(record) == 'table' and record[7]

@@ -51,14 +51,14 @@ local function save(reply, permitted)
         if record and field ~= sole then
             fields[#fields + 1] = field
             fields[#fields + 1] = cmsgpack.pack(record)
-        elseif field ~= before and (shared or not record) then
+        elseif field ~= was_sole and (shared or not record) then
             gone[#gone + 1] = field
         end
     end
     all('HDEL', lock, gone)
     all('HSET', lock, fields)
     -- Who goes on sharing what it had for itself is listed from now on.
-    if before and before ~= sole and scores[before] then moved[before] = true end
+    if was_sole and was_sole ~= sole and scores[was_sole] then moved[was_sole] = true end
     for member in pairs(moved) do
         local score = scores[member]
         if score and member ~= sole then

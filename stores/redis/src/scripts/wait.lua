@@ -6,17 +6,17 @@ if short and sole ~= '' and not waits and ask == 'x' and not old and place == ''
     local offered, upto = string.sub(sole, 1, 1) == 'o', now + place_ttl
     local used, grant, shown = string.match(sole, '^(%a?)([^ ]*) (.*)$', 34)
     if till >= upto and places < tonumber(most) and (offered or grant) then
-        redis.call('ZADD', line, next_place - 9007199254740992, 'qx' .. owner .. channel,
+        redis.call('ZADD', line, score(next_place), 'qx' .. owner .. channel,
             upto, 'k' .. owner)
         redis.call('HSET', lock, 'due', math.min(due, upto), 'next', next_place + 1,
             'present', present + 1, 'places', places + 1,
             'w' .. owner, cmsgpack.pack({'x', 1, 0, next_place, channel, now, label, use}))
         if places == 0 then redis.call('PEXPIREAT', line, math.ceil(till / 1000)) end
         local ahead, left = present + (offered and 1 or 0), first_end - now
-        local retry = math.min(left + claim * ahead, look * (ahead + 1), place_ttl / 3)
-        local at = string.format('%.0f', next_place)
-        if offered then return {owner, 'busy', math.floor(retry), ahead, at} end
-        return {owner, 'busy', math.floor(retry), ahead, at, 'x', grant, math.floor(left / 1000),
+        local retry = retry_after(left, ahead, claim, look, place_ttl)
+        local at = whole(next_place)
+        if offered then return {owner, 'busy', retry, ahead, at} end
+        return {owner, 'busy', retry, ahead, at, 'x', grant, math.floor(left / 1000),
             string.sub(sole, 1, 1) == 'l' and 1 or 0, shown, used}
     end
 end
