@@ -11,20 +11,24 @@ use crate::{failure::Failure, protocol::Value};
 /// What a server is asked for, in the order in which it is preferred.
 const COMMANDS: [&str; 2] = ["DELIFEQ", "DELEX"];
 
-/// What the server of one connection has.
+/// Which of them this user may use. `COMMAND INFO` does not say, and to try would show in `ACL LOG`.
+const MAY: &str = include_str!("scripts/may.lua");
+
+/// What the server of one connection does for its user.
 #[derive(Debug, Default)]
 pub(crate) struct Compare(AtomicU8);
 
 impl Compare {
-    /// What to ask the server.
-    pub(crate) const QUESTION: [&'static str; 4] = ["COMMAND", "INFO", COMMANDS[0], COMMANDS[1]];
+    /// What to ask the server, about a key such as locks have.
+    pub(crate) fn question(key: &str) -> [&str; 6] {
+        ["EVAL", MAY, "1", key, COMMANDS[0], COMMANDS[1]]
+    }
 
-    /// Takes its answer. One that does not tell, or not this user, has nothing of the kind.
+    /// Takes its answer. A server that does not tell has nothing of the kind.
     pub(crate) fn hear(&self, told: Result<Value, Failure>) {
         let Ok(Value::Array(told)) = told else { return };
-        let has = |value: &Value| matches!(value, Value::Array(about) if !about.is_empty());
         if told.len() == COMMANDS.len()
-            && let Some(at) = told.iter().position(has)
+            && let Some(at) = told.iter().position(|may| matches!(may, Value::Int(1)))
         {
             self.0.store(u8::try_from(at + 1).unwrap_or(0), Ordering::Relaxed);
         }

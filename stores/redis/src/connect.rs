@@ -14,6 +14,7 @@ use crate::{
     format,
     info::text,
     journal::{Journal, Step},
+    keys,
     pipeline::Hear,
     protocol::Value,
     stream,
@@ -45,8 +46,9 @@ pub(crate) async fn walk(
         // Together they take one round trip.
         let look = async {
             if for_calls {
-                let compare = connection.send(&Compare::QUESTION);
-                let (told, ()) = join(compare, connection.learn()).await;
+                let key = keys::any_lock(&options.prefix);
+                let question = Compare::question(&key);
+                let (told, ()) = join(connection.send(&question), connection.learn()).await;
                 connection.compare.hear(told);
             }
         };

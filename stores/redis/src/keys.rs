@@ -58,6 +58,11 @@ impl<'a> Keys<'a> {
     }
 }
 
+/// A key such as locks have, which none has: a lock has a name.
+pub(crate) fn any_lock(prefix: &str) -> String {
+    format!("{prefix}{{000}}{LOCK}")
+}
+
 /// The channel on which one process hears its hints.
 pub(crate) fn channel(prefix: &str, client: [u8; 16]) -> String {
     format!("{prefix}wake:{:032x}", u128::from_be_bytes(client))

@@ -228,12 +228,12 @@ impl State {
         }
         self.answered += u64::try_from(count).unwrap_or(u64::MAX);
         let answered: usize = self.waiting.iter().take(count).map(Expected::count).sum();
-        // It is forgotten slowly, as replies come in parts.
-        self.peak = self.calls.max(self.peak - self.peak.div_ceil(FORGETS));
-        self.calls -= answered;
         if count > 0 {
+            // It is forgotten slowly, as replies come in parts.
+            self.peak = self.calls.max(self.peak - self.peak.div_ceil(FORGETS));
             self.burst = answered;
         }
+        self.calls -= answered;
         Some(self.waiting.drain(..count))
     }
 }

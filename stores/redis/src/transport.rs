@@ -156,7 +156,10 @@ impl Transport {
         let connection = &*open.connection;
         let Some(words) = connection.compare.words() else { return Ok(false) };
         let answer = connection.call(|out| delete_if(words, key, value, out)).await;
-        connection.compare.outcome(answer).map_err(|none| match none {
+        let outcome = connection.compare.outcome(answer);
+        // Else records would be kept that nobody can use.
+        self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
+        outcome.map_err(|none| match none {
             NoOutcome::MixedUp => self.mixed_up(&line, &open),
             NoOutcome::Failed(error) => self.failed(&line, &open, error),
         })

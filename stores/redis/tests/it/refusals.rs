@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Commands of the documented user that are not run by scripts of a lock.
-const NOT_IN_SCRIPTS: [&str; 13] = [
+const NOT_IN_SCRIPTS: [&str; 12] = [
     "hello",
     "auth",
     "ping",
@@ -30,7 +30,6 @@ const NOT_IN_SCRIPTS: [&str; 13] = [
     "scan",
     "info",
     "config|get",
-    "command|info",
 ];
 
 /// A server and somebody who may do everything there.
