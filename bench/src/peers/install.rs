@@ -60,8 +60,8 @@ impl Place {
                 let mut cargo = self.command("cargo");
                 cargo.args(["build", "--release", "--locked", "--target-dir"]).arg(&self.built);
                 // Not those of whoever builds the workspace.
-                for (name, _) in
-                    std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PROFILE"))
+                for (name, _) in std::env::vars_os()
+                    .filter(|(name, _)| name.to_string_lossy().starts_with("CARGO_PROFILE"))
                 {
                     cargo.env_remove(name);
                 }

@@ -73,7 +73,8 @@ fn a_killed_holder_is_measured_until_the_next_grant() {
     let dir = tempfile::tempdir().unwrap();
     let (run, told) = run(dir.path(), &["--only", "tenure embedded", "--works", "file-kill"]);
     let seconds = run["results"][0]["rounds"][0]["seconds"].as_f64().unwrap();
-    assert!(seconds < 30.0, "{told}");
+    // Else it was the ttl that ended.
+    assert!(seconds < 20.0, "{told}");
 }
 
 /// The servers that work in a folder below this one; they call themselves by their ports.

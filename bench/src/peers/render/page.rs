@@ -31,7 +31,7 @@ const SECTIONS: &[Section] = &[
     section(
         "What a pair asks of the server",
         "commands",
-        "One task, counted by `MONITOR` and by the server's own bytes. Nothing here depends on the machine.",
+        "One task, counted by `MONITOR` and by the server's own bytes.",
     ),
     section(
         "Hand-off between two processes",
@@ -102,8 +102,8 @@ fn heading(work: &super::super::work::Work) -> String {
 pub(super) fn page(run: &Run) -> String {
     let mut page = format!(
         "# Figures\n\n<!-- Made by scripts/bench-peers from figures.json; a test compares. -->\n\n\
-         tenure beside other locks, on the same work, in one run of `scripts/bench-peers`. Every number on this page \
-         and every plot comes from [figures.json](figures.json), and none was typed.\n\n{}",
+         tenure beside other locks, on the same work, in one run of `scripts/bench-peers`. Every figure in the \
+         tables and plots comes from [figures.json](figures.json), and none was typed.\n\n{}",
         about(run)
     );
     for section in SECTIONS {
@@ -177,10 +177,12 @@ const CAVEATS: &str = "\
 Read them so:
 
 - **Compare within a table.** Everyone did the same work in the same run, in another order each round, with a server
-  of its own each time. Figures are medians of the rounds; in parentheses are the least and the greatest.
-- **CPU for each operation carries over to other machines**, commands and bytes do exactly. Times and throughput
-  belong to this machine, where clients and server share the cores and there is no network.
-- **Warm**: pairs are made for 0.7 s before they are measured, and a JVM works for four seconds before anything; in
+  of its own each time. Figures are medians of the rounds; in parentheses are the least and the greatest. Who was
+  *never granted*, *hung* or met *errors* is counted in the worst round, and what is told of those who hung leaves
+  out what they were granted before.
+- **Commands carry over to other machines**, bytes but for the host's name, and CPU for each operation better than
+  times and throughput: here clients and server share the cores, and there is no network.
+- **Warm**: pairs are made before they are measured, and a JVM works for four seconds before anything but holds; in
   the other works everyone else makes one acquisition first.
 - **They do not promise the same.** A lock without a token, without an order or without renewal does less, and may be
   quicker for it. [why-not.md](why-not.md) says who promises what.

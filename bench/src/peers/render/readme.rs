@@ -39,7 +39,7 @@ fn block(run: &Run) -> String {
     let _ = write!(
         text,
         "{} Measured on {} cores over loopback, {}, in one run of `scripts/bench-peers`.\n\
-         [docs/figures.md](docs/figures.md) has all works and all peers, also where these are quicker.\n",
+         [docs/figures.md](docs/figures.md) has all of it, also where others are quicker.\n",
         said.join("\n"),
         run.machine.cores,
         run.machine.server,
@@ -66,8 +66,10 @@ fn crowd(run: &Run) -> Option<String> {
     let ours = run.value("hot-256", "tenure", "per_second")?.median;
     let (peer, theirs) = best(run, "hot-256", "per_second", true)?;
     let fair = run.value("hot-256", "tenure fair", "per_second")?.median;
+    // Those who hung or were refused say little of how the others share.
     let without = |peer: &&Taking| {
-        run.value("hot-256", &peer.name, "never").is_some_and(|never| never.most > 0.0)
+        let most = |key| run.value("hot-256", &peer.name, key).map_or(0.0, |all| all.most);
+        most("never") > 0.0 && most("hung") + most("errors") == 0.0
     };
     let peers: Vec<_> =
         run.at(Keeps::Redis).filter(|taking| !taking.ours() && taking.missing.is_none()).collect();
