@@ -122,6 +122,22 @@ func bucket(wait time.Duration) int {
 	return int(math.Log(float64(max(wait.Nanoseconds(), 1))) / math.Log(1.1))
 }
 
+// member is what one of a crowd wrote down. Nobody else locks it before the end, which counts those
+// too who still wait.
+type member struct {
+	sync.Mutex
+	grants, failed int
+	waits          map[int]int
+	longest        time.Duration
+	waiting        time.Time
+}
+
+func (m *member) write(down func()) {
+	m.Lock()
+	defer m.Unlock()
+	down()
+}
+
 func hot(lock acquire, w words) {
 	name, tasks := w.name(0), w.number("tasks")
 	section := time.Duration(w.number("section")) * time.Microsecond
@@ -134,21 +150,16 @@ func hot(lock acquire, w words) {
 		fail(err)
 	}
 	ready()
-	var crowd sync.Mutex
-	grants, waiting := make([]int, tasks), make([]time.Time, tasks)
-	waits := map[int]int{}
-	var longest time.Duration
-	errors := 0
+	crowd := make([]member, tasks)
 	var running sync.WaitGroup
 	start := time.Now()
-	for task := range tasks {
+	for task := range crowd {
+		mine := &crowd[task]
+		mine.waits = map[int]int{}
 		running.Go(func() {
-			granted, failed, mine, own := 0, 0, time.Duration(0), map[int]int{}
 			for time.Since(start) < length {
 				asked := time.Now()
-				crowd.Lock()
-				waiting[task] = asked
-				crowd.Unlock()
+				mine.write(func() { mine.waiting = asked })
 				for {
 					release, err := lock(name)
 					if err == nil {
@@ -157,29 +168,24 @@ func hot(lock acquire, w words) {
 						}
 						err = release()
 						wait := at.Sub(asked)
-						mine = max(mine, wait)
-						own[bucket(wait)]++
-						if at.Sub(start) < length {
-							granted++
-						}
+						mine.write(func() {
+							mine.waiting = time.Time{}
+							mine.longest = max(mine.longest, wait)
+							mine.waits[bucket(wait)]++
+							if at.Sub(start) < length {
+								mine.grants++
+							}
+						})
 					}
 					if err == nil {
 						break
 					}
-					failed++
+					mine.write(func() { mine.failed++ })
 					if time.Since(start) >= length {
+						mine.write(func() { mine.waiting = time.Time{} })
 						break
 					}
 				}
-			}
-			crowd.Lock()
-			defer crowd.Unlock()
-			waiting[task] = time.Time{}
-			grants[task] = granted
-			errors += failed
-			longest = max(longest, mine)
-			for at, count := range own {
-				waits[at] += count
 			}
 		})
 	}
@@ -189,13 +195,23 @@ func hot(lock acquire, w words) {
 	case <-ended:
 	case <-time.After(length + w.millis("grace")):
 	}
-	crowd.Lock()
-	hung := 0
-	for _, since := range waiting {
-		if !since.IsZero() {
-			hung++
-			longest = max(longest, time.Since(since))
-		}
+	grants, waits := make([]int, tasks), map[int]int{}
+	var longest time.Duration
+	hung, errors := 0, 0
+	for task := range crowd {
+		mine := &crowd[task]
+		mine.write(func() {
+			grants[task] = mine.grants
+			for at, count := range mine.waits {
+				waits[at] += count
+			}
+			longest = max(longest, mine.longest)
+			errors += mine.failed
+			if !mine.waiting.IsZero() {
+				hung++
+				longest = max(longest, time.Since(mine.waiting))
+			}
+		})
 	}
 	tell(map[string]any{
 		"grants": grants, "waits": waits, "longest_us": longest.Microseconds(), "errors": errors,

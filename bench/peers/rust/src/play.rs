@@ -129,46 +129,40 @@ async fn pairs<C: Contestant>(
     ))
 }
 
-/// What the tasks of a crowd wrote down.
+/// What one of a crowd wrote down.
 #[derive(Default)]
-struct Crowd {
-    grants: Vec<u64>,
+struct Member {
+    grants: u64,
     /// By the logarithm of the nanoseconds to the base of 1.1.
     waits: BTreeMap<u32, u64>,
     longest: Duration,
     failed: u64,
-    /// Since when each of them has been waiting.
-    waiting: Vec<Option<Instant>>,
+    waiting_since: Option<Instant>,
 }
 
 async fn hot<C: Contestant>(contestant: &C, words: &Words) -> Result<(), Failure> {
-    let tasks = words.number("tasks")?;
     let section = Duration::from_micros(words.number("section")?);
     let time = words.millis("millis")?;
     let name = words.name(0)?;
     contestant.lock(name.clone())?.hold(async {}).await?;
     ready()?;
-    let nobody = Crowd {
-        grants: vec![0; tasks as usize],
-        waiting: vec![None; tasks as usize],
-        ..Crowd::default()
-    };
-    let crowd = Arc::new(Mutex::new(nobody));
     let mut running = JoinSet::new();
+    let mut crowd = Vec::new();
     let start = Instant::now();
-    for task in 0..tasks as usize {
+    for _ in 0..words.number("tasks")? {
         let mut lock = contestant.lock(name.clone())?;
-        let crowd = crowd.clone();
+        // Nobody else locks it before the end, which counts those too who still wait.
+        let member = Arc::new(Mutex::new(Member::default()));
+        crowd.push(member.clone());
+        let write = move |down: &mut dyn FnMut(&mut Member)| {
+            if let Ok(mut member) = member.lock() {
+                down(&mut member);
+            }
+        };
         spawn::<C, _>(&mut running, async move {
-            let (mut grants, mut failed) = (0, 0);
-            let mut waits = BTreeMap::new();
-            let mut longest = Duration::ZERO;
             while start.elapsed() < time {
                 let asked = Instant::now();
-                // So seldom that it costs nothing: only who waits for long is looked for at the end.
-                if let Ok(mut crowd) = crowd.lock() {
-                    crowd.waiting[task] = Some(asked);
-                }
+                write(&mut |member| member.waiting_since = Some(asked));
                 loop {
                     let inside = async {
                         let granted = Instant::now();
@@ -180,42 +174,46 @@ async fn hot<C: Contestant>(contestant: &C, words: &Words) -> Result<(), Failure
                     match lock.hold(inside).await {
                         Ok(granted) => {
                             let wait = granted - asked;
-                            longest = longest.max(wait);
-                            *waits.entry(bucket(wait)).or_insert(0) += 1;
-                            grants += u64::from(granted - start < time);
+                            write(&mut |member| {
+                                member.waiting_since = None;
+                                member.longest = member.longest.max(wait);
+                                *member.waits.entry(bucket(wait)).or_insert(0) += 1;
+                                member.grants += u64::from(granted - start < time);
+                            });
                             break;
                         }
-                        Err(_) if start.elapsed() < time => failed += 1,
-                        Err(_) => break,
+                        Err(_) => write(&mut |member| member.failed += 1),
                     }
-                }
-            }
-            if let Ok(mut crowd) = crowd.lock() {
-                crowd.waiting[task] = None;
-                crowd.grants[task] = grants;
-                crowd.failed += failed;
-                crowd.longest = crowd.longest.max(longest);
-                for (bucket, count) in waits {
-                    *crowd.waits.entry(bucket).or_insert(0) += count;
+                    if start.elapsed() >= time {
+                        write(&mut |member| member.waiting_since = None);
+                        break;
+                    }
                 }
             }
         });
     }
     let all = async { while running.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(time + words.millis("grace")?, all).await;
-    let crowd = crowd.lock().map_err(|_| "a task failed")?;
-    let longest =
-        crowd.waiting.iter().flatten().map(Instant::elapsed).fold(crowd.longest, Ord::max);
-    let hung = crowd.waiting.iter().flatten().count();
-    let grants: Vec<_> = crowd.grants.iter().map(u64::to_string).collect();
-    let waits: Vec<_> =
-        crowd.waits.iter().map(|(at, count)| format!(r#""{at}":{count}"#)).collect();
+    let mut waits = BTreeMap::new();
+    let mut grants = Vec::new();
+    let (mut longest, mut failed, mut hung) = (Duration::ZERO, 0, 0);
+    for member in crowd {
+        let member = member.lock().map_err(|_| "a task failed")?;
+        grants.push(member.grants.to_string());
+        for (bucket, count) in &member.waits {
+            *waits.entry(*bucket).or_insert(0) += count;
+        }
+        let late = member.waiting_since.map(|since| since.elapsed());
+        hung += u32::from(late.is_some());
+        longest = longest.max(member.longest).max(late.unwrap_or_default());
+        failed += member.failed;
+    }
+    let waits: Vec<_> = waits.iter().map(|(at, count)| format!(r#""{at}":{count}"#)).collect();
     tell(&format!(
-        r#"{{"grants":[{}],"waits":{{{}}},"longest_us":{},"errors":{},"hung":{hung},"seconds":{}}}"#,
+        r#"{{"grants":[{}],"waits":{{{}}},"longest_us":{},"errors":{failed},"hung":{hung},"seconds":{}}}"#,
         grants.join(","),
         waits.join(","),
         longest.as_micros(),
-        crowd.failed,
         time.as_secs_f64(),
     ))
 }

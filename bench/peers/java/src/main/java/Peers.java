@@ -2,16 +2,16 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.IntConsumer;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
@@ -86,79 +86,103 @@ public final class Peers {
     }
 
     private static String pairs(long millis) throws InterruptedException {
-        AtomicLong done = new AtomicLong();
-        AtomicLong errors = new AtomicLong();
+        LongAdder done = new LongAdder();
+        LongAdder errors = new LongAdder();
+        long length = millis * 1_000_000;
         long start = System.nanoTime();
-        run((int) number("tasks"), millis + 10_000, task -> {
+        // Who hangs has done what it has done.
+        int hung = run((int) number("tasks"), millis + number("grace"), task -> {
             RLock lock = lock(name(task));
-            long good = 0;
-            while (System.nanoTime() - start < millis * 1_000_000) {
+            while (System.nanoTime() - start < length) {
                 try {
                     acquire(lock);
                     lock.unlock();
-                    good++;
+                    done.increment();
                 } catch (RuntimeException failed) {
-                    errors.incrementAndGet();
+                    errors.increment();
                 }
             }
-            done.addAndGet(good);
         });
-        double seconds = (System.nanoTime() - start) / 1e9;
-        return "{\"pairs\":%d,\"errors\":%d,\"seconds\":%s}".formatted(done.get(), errors.get(), seconds);
+        double seconds = (hung > 0 ? length : System.nanoTime() - start) / 1e9;
+        return "{\"pairs\":%d,\"errors\":%d,\"hung\":%d,\"seconds\":%s}"
+                .formatted(done.sum(), errors.sum(), hung, seconds);
+    }
+
+    /** What one of a crowd wrote down; at the end those too are counted who still wait. */
+    private static final class Member {
+        long grants;
+        long failed;
+        final Map<Integer, Long> waits = new TreeMap<>();
+        long longest;
+        long waiting;
+
+        synchronized void asks(long at) {
+            waiting = at;
+        }
+
+        synchronized void gaveUp() {
+            failed++;
+        }
+
+        synchronized void held(long wait, boolean inTime) {
+            waiting = 0;
+            waits.merge((int) (Math.log(Math.max(wait, 1)) / Math.log(1.1)), 1L, Long::sum);
+            longest = Math.max(longest, wait);
+            grants += inTime ? 1 : 0;
+        }
     }
 
     private static void hot() throws IOException, InterruptedException {
         int tasks = (int) number("tasks");
         long length = number("millis") * 1_000_000;
         long section = number("section") * 1_000;
-        long[] grants = new long[tasks];
-        long[] waiting = new long[tasks];
-        Map<Integer, Long> waits = new TreeMap<>();
-        AtomicLong longest = new AtomicLong();
-        AtomicLong errors = new AtomicLong();
+        List<Member> crowd = Stream.generate(Member::new).limit(tasks).toList();
         long start = System.nanoTime();
         run(tasks, number("millis") + number("grace"), task -> {
             RLock lock = lock(name(0));
-            Map<Integer, Long> mine = new HashMap<>();
+            Member mine = crowd.get(task);
             while (System.nanoTime() - start < length) {
                 long asked = System.nanoTime();
-                waiting[task] = asked;
-                try {
-                    acquire(lock);
-                    long granted = System.nanoTime();
-                    while (System.nanoTime() - granted < section) {
-                        Thread.onSpinWait();
+                mine.asks(asked);
+                for (boolean had = false; !had && System.nanoTime() - start < length; ) {
+                    try {
+                        acquire(lock);
+                        long granted = System.nanoTime();
+                        while (System.nanoTime() - granted < section) {
+                            Thread.onSpinWait();
+                        }
+                        mine.held(granted - asked, granted - start < length);
+                        had = true;
+                        lock.unlock();
+                    } catch (RuntimeException failed) {
+                        mine.gaveUp();
                     }
-                    lock.unlock();
-                    long wait = granted - asked;
-                    mine.merge((int) (Math.log(Math.max(wait, 1)) / Math.log(1.1)), 1L, Long::sum);
-                    longest.accumulateAndGet(wait, Math::max);
-                    grants[task] += granted - start < length ? 1 : 0;
-                } catch (RuntimeException failed) {
-                    errors.incrementAndGet();
                 }
-                waiting[task] = 0;
-            }
-            synchronized (waits) {
-                mine.forEach((bucket, count) -> waits.merge(bucket, count, Long::sum));
+                mine.asks(0);
             }
         });
+        List<Long> grants = new ArrayList<>();
+        Map<Integer, Long> waits = new TreeMap<>();
+        long longest = 0;
+        long errors = 0;
         int hung = 0;
-        for (long since : waiting) {
-            if (since != 0) {
-                hung++;
-                longest.accumulateAndGet(System.nanoTime() - since, Math::max);
+        for (Member mine : crowd) {
+            synchronized (mine) {
+                grants.add(mine.grants);
+                mine.waits.forEach((bucket, count) -> waits.merge(bucket, count, Long::sum));
+                longest = Math.max(longest, mine.longest);
+                errors += mine.failed;
+                if (mine.waiting != 0) {
+                    hung++;
+                    longest = Math.max(longest, System.nanoTime() - mine.waiting);
+                }
             }
         }
-        String histogram;
-        synchronized (waits) {
-            histogram = waits.entrySet().stream()
-                    .map(each -> "\"" + each.getKey() + "\":" + each.getValue())
-                    .collect(Collectors.joining(","));
-        }
+        String histogram = waits.entrySet().stream()
+                .map(each -> "\"" + each.getKey() + "\":" + each.getValue())
+                .collect(Collectors.joining(","));
         tell("{\"grants\":%s,\"waits\":{%s},\"longest_us\":%d,\"errors\":%d,\"hung\":%d,\"seconds\":%s}"
-                .formatted(Arrays.toString(grants), histogram, longest.get() / 1_000, errors.get(),
-                        hung, length / 1e9));
+                .formatted(grants, histogram, longest / 1_000, errors, hung, length / 1e9));
     }
 
     private static void handoff() throws IOException, InterruptedException {
