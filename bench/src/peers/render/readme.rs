@@ -66,10 +66,8 @@ fn crowd(run: &Run) -> Option<String> {
     let ours = run.value("hot-256", "tenure", "per_second")?.median;
     let (peer, theirs) = best(run, "hot-256", "per_second", true)?;
     let fair = run.value("hot-256", "tenure fair", "per_second")?.median;
-    // Those who hung or were refused say little of how the others share.
     let without = |peer: &&Taking| {
-        let most = |key| run.value("hot-256", &peer.name, key).map_or(0.0, |all| all.most);
-        most("never") > 0.0 && most("hung") + most("errors") == 0.0
+        run.value("hot-256", &peer.name, "never").is_some_and(|never| never.most > 0.0)
     };
     let peers: Vec<_> =
         run.at(Keeps::Redis).filter(|taking| !taking.ours() && taking.missing.is_none()).collect();

@@ -150,8 +150,6 @@ fn row(
         let rest = " |".repeat(columns.len().saturating_sub(1));
         return (None, format!("| {shown} | {} |{rest}", why.replace('|', "/")));
     };
-    let hung = result.spread("hung").is_some_and(|hung| hung.most > 0.0);
-    let each = ["wait_p50_ms", "wait_p99_ms", "client_us", "server_us", "commands"];
     let mut row = format!("| {shown} |");
     for column in columns {
         let cell = match result.spread(column.key) {
@@ -160,8 +158,6 @@ fn row(
             Some(all) if column.spread && all.least < all.most => {
                 format!("{} ({}–{})", number(all.median), number(all.least), number(all.most))
             }
-            // Of those who hung nobody knows how much each of their acquisitions took.
-            Some(_) if each.contains(&column.key) && hung => "–".to_owned(),
             // What went wrong in one round went wrong.
             Some(all) if matches!(column.key, "never" | "hung" | "lapsed" | "errors") => {
                 format!("{:.0}", all.most)
