@@ -62,7 +62,9 @@ async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fa
             Some(tenure_embedded::names_in_use(dir, prefix).map(BTreeSet::from_iter))
         }
         #[cfg(feature = "redis")]
-        ("redis" | "rediss" | "unix", _) => Some(tenure_redis::names_in_use(url, prefix).await),
+        (scheme, _) if crate::stores::is_redis(scheme) => {
+            Some(tenure_redis::names_in_use(url, prefix).await)
+        }
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use tenure_core::{AnyError, Fault, MemoryStore, Store, TenureBuilder, within_run
 use crate::{
     Examination,
     spelling::mistake,
-    stores::{embedded, known, redis},
+    stores::{embedded, is_redis, known, redis},
     url::shown,
 };
 
@@ -79,6 +79,7 @@ impl Tenure {
     /// | empty, or `file:` | embedded, in its default place on this machine |
     /// | `file:/dir` | embedded, in `/dir`: the whole path, so that all callers mean the same |
     /// | `redis://host`, `rediss://`, `unix:` | one Redis or Valkey server: feature `redis` |
+    /// | `redis-sentinel://host,host,host?service=…` | the primary that these sentinels name: feature `redis` |
     /// | `quorum:URL,URL,URL` | a majority of several independent stores: feature `quorum` |
     /// | `memory:` | this process alone, for tests |
     ///
@@ -149,7 +150,8 @@ pub(crate) fn check(url: &str) -> Result<(&str, &str), OpenError> {
     }
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
     match scheme {
-        "" | "file" | "memory" | "quorum" | "redis" | "rediss" | "unix" => Ok((scheme, rest)),
+        "" | "file" | "memory" | "quorum" => Ok((scheme, rest)),
+        _ if is_redis(scheme) => Ok((scheme, rest)),
         _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned(), known: known() }),
     }
 }

@@ -31,7 +31,9 @@ fn has_bare_password(url: &str) -> bool {
         })
     };
     if let Some((_, password)) = url.split_once("password=") {
-        return password.contains(['/', '@', '?', '#', ':', '&']) || !encoded(password);
+        let (password, settings) = password.split_once('&').unwrap_or((password, ""));
+        let cut = settings.split('&').any(|one| !one.is_empty() && !one.contains('='));
+        return cut || password.contains(['/', '@', '?', '#', ':']) || !encoded(password);
     }
     let Some((before, _)) = url.rsplit_once('@') else { return false };
     let before = before.split_once("//").map_or(before, |(_, user)| user);
@@ -61,6 +63,7 @@ mod tests {
             "redis://me:p%40ss@host/1",
             "redis://:p-ss@[::1]:6379",
             "unix:/run/redis.sock?user=me&password=p%26ss",
+            "redis-sentinel://a,b/0?sentinel_password=p-ss&service=mymaster",
         ] {
             assert!(!has_bare_password(url), "{url}");
         }

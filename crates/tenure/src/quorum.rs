@@ -7,7 +7,7 @@ use tenure_quorum::{QuorumOptions, QuorumStore};
 
 use crate::{
     Examination, examination,
-    stores::{embedded, examine_embedded, examine_redis, redis_member},
+    stores::{embedded, examine_embedded, examine_redis, is_redis, is_sentinel, redis_member},
     url::shown_member,
 };
 
@@ -96,7 +96,7 @@ fn member(url: &str) -> Result<Arc<dyn Store>, Fault> {
     match url.split(':').next().unwrap_or_default() {
         "memory" => Ok(Arc::new(tenure_core::MemoryStore::new())),
         "file" => embedded(&url.trim_start_matches("file:").replace("%2C", ",")),
-        "redis" | "rediss" | "unix" => redis_member(url),
+        scheme if may_be_member(scheme) => redis_member(url),
         _ => Err(unknown(url)),
     }
 }
@@ -104,9 +104,15 @@ fn member(url: &str) -> Result<Arc<dyn Store>, Fault> {
 /// Whether there may be such a member.
 fn known(url: &str) -> Result<(), Fault> {
     match url.split(':').next().unwrap_or_default() {
-        "memory" | "file" | "redis" | "rediss" | "unix" => Ok(()),
+        "memory" | "file" => Ok(()),
+        scheme if may_be_member(scheme) => Ok(()),
         _ => Err(unknown(url)),
     }
+}
+
+/// Whether it is one server. One of several that are told apart by sentinels can be two for a while.
+fn may_be_member(scheme: &str) -> bool {
+    is_redis(scheme) && !is_sentinel(scheme)
 }
 
 fn unknown(url: &str) -> Fault {

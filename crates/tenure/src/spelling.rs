@@ -11,7 +11,7 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
         #[cfg(feature = "embedded")]
         "" | "file" => misplaced(behind_scheme(url)),
         #[cfg(feature = "redis")]
-        "redis" | "rediss" | "unix" => tenure_redis::RedisOptions::from_url(url)
+        scheme if crate::stores::is_redis(scheme) => tenure_redis::RedisOptions::from_url(url)
             .err()
             .map(|fault| crate::password::hinted(url, fault)),
         #[cfg(feature = "quorum")]

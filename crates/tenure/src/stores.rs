@@ -13,10 +13,27 @@ pub(crate) fn known() -> String {
         ("redis:", cfg!(feature = "redis")),
         ("rediss:", cfg!(feature = "redis-tls")),
         ("unix:", cfg!(feature = "redis")),
+        ("redis-sentinel:", cfg!(feature = "redis")),
+        ("rediss-sentinel:", cfg!(feature = "redis-tls")),
         ("quorum:", cfg!(feature = "quorum")),
     ];
     let known: Vec<_> = schemes.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
     known.join(", ")
+}
+
+/// Whether a URL that begins so leads to Redis or Valkey.
+pub(crate) fn is_redis(scheme: &str) -> bool {
+    scheme == "unix" || is_redis_server(scheme) || is_sentinel(scheme)
+}
+
+/// Whether a URL that begins so names a server by its host.
+pub(crate) fn is_redis_server(scheme: &str) -> bool {
+    ["redis", "rediss", "valkey", "valkeys"].contains(&scheme)
+}
+
+/// Whether a URL that begins so names sentinels.
+pub(crate) fn is_sentinel(scheme: &str) -> bool {
+    scheme.strip_suffix("-sentinel").is_some_and(is_redis_server)
 }
 
 #[cfg(feature = "embedded")]
@@ -70,7 +87,7 @@ pub(crate) async fn examine_redis(url: &str) -> Result<Examination, Fault> {
     let mut examined = crate::examination::of(&store).await?;
     for finding in &mut examined.findings {
         if let Some(cure) = &mut finding.cure
-            && ["name", "connection", "login"].contains(&finding.what.as_str())
+            && ["primary", "name", "connection", "login"].contains(&finding.what.as_str())
         {
             *cure = crate::password::cure(url, cure);
         }

@@ -1,5 +1,7 @@
 //! URLs of stores as people may see them.
 
+use crate::stores::{is_redis_server, is_sentinel};
+
 /// The URL without what may hold a password.
 pub(crate) fn shown(url: &str) -> String {
     if let Some(members) = url.strip_prefix("quorum:") {
@@ -17,7 +19,9 @@ pub(crate) fn shown(url: &str) -> String {
     let scheme = url.split(':').next().unwrap_or_default();
     let server = url.rsplit_once('@').map_or("", |(_, server)| server);
     let server = server.split('?').next().unwrap_or_default();
-    format!("{scheme}://***@{server}")
+    // Where a setting has the sign, what is behind it may be a piece of a password.
+    let in_setting = url.split('@').next().is_some_and(|before| before.contains("password="));
+    if in_setting { format!("{scheme}:***") } else { format!("{scheme}://***@{server}") }
 }
 
 /// One member of a quorum. A comma in a password that was not encoded cuts it in two, so only what
@@ -27,7 +31,7 @@ pub(crate) fn shown_member(url: &str) -> String {
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
     let setting = |name| url.strip_prefix(name).is_some_and(|value| value.starts_with('='));
     let known = match scheme {
-        "redis" | "rediss" => {
+        scheme if is_redis_server(scheme) || is_sentinel(scheme) => {
             let server = rest.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
             let port = server.rsplit_once(':').map_or("", |(_, port)| port);
             url.contains('@') || port.chars().all(|c| c.is_ascii_digit() || c == ']')
@@ -48,6 +52,9 @@ mod tests {
             "redis://me:s3ntinel@host/1",
             "redis://:s3n@s3ntinel@host",
             "unix:/run/redis.sock?user=me&password=s3ntinel",
+            "unix:/run/redis.sock?user=me&password=s3n@s3ntinel",
+            "redis-sentinel://a,b/0?service=m&sentinel_password=s3n@s3ntinel",
+            "redis-sentinel://me:s3ntinel@a,b/0?service=m&sentinel_password=s3ntinel",
             "redis://me:s3ntinel?@host",
             "quorum:redis://a,redis://me:s3ntinel@b,unix:/c?password=s3ntinel",
             "quorum:redis://a,redis://me:s3ntinel,s3ntinel@b,redis://c",

@@ -64,19 +64,24 @@ impl Call {
         (self.split, self.keys, self.arguments) = (0, 0, 0);
     }
 
-    /// Writes the command that has `script` run with these.
-    pub(crate) fn write(&self, verb: &str, script: &str, out: &mut Vec<u8>) {
+    /// Writes the command that has `script` run with these, and with `more` as its last argument unless
+    /// that is empty.
+    pub(crate) fn write(&self, verb: &str, script: &str, more: &str, out: &mut Vec<u8>) {
         let mut digits = [0; DIGITS];
         let length = |words: usize| u64::try_from(words).unwrap_or(u64::MAX);
         out.reserve(self.words.len() + self.behind.len() + script.len() + 64);
         out.push(b'*');
-        out.extend_from_slice(decimal(length(self.keys + self.arguments + 3), &mut digits));
+        let arguments = self.arguments + usize::from(!more.is_empty());
+        out.extend_from_slice(decimal(length(self.keys + arguments + 3), &mut digits));
         out.extend_from_slice(b"\r\n");
         word(out, &[verb.as_bytes()]);
         word(out, &[script.as_bytes()]);
         word(out, &[decimal(length(self.keys), &mut digits)]);
         out.extend_from_slice(&self.words);
         out.extend_from_slice(&self.behind);
+        if !more.is_empty() {
+            word(out, &[more.as_bytes()]);
+        }
     }
 }
 
@@ -145,7 +150,7 @@ mod tests {
         let mut call = Call::new();
         call.key(&[b"a", b"bc"]).argument(&[]).number(0).number(u64::MAX);
         let mut out = Vec::new();
-        call.write("EVALSHA", "digest", &mut out);
+        call.write("EVALSHA", "digest", "", &mut out);
         let expected = "*7\r\n$7\r\nEVALSHA\r\n$6\r\ndigest\r\n$1\r\n1\r\n$3\r\nabc\r\n$0\r\n\r\n\
                         $1\r\n0\r\n$20\r\n18446744073709551615\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);

@@ -1,9 +1,9 @@
 //! Opening connections, step by step.
 
-use std::io::ErrorKind;
+use std::{io::ErrorKind, sync::Arc};
 
 use futures_util::future::join;
-use tenure_core::Fault;
+use tenure_core::{Fault, FaultKind};
 
 use crate::{
     RedisOptions,
@@ -12,36 +12,73 @@ use crate::{
     error,
     failure::Failure,
     format,
-    info::text,
+    greet::{Whom, greet},
     journal::{Journal, Step},
     keys,
     pipeline::Hear,
-    protocol::Value,
-    stream,
+    protocol::ServerError,
+    route::{Route, Server},
 };
 
+/// By how many seconds a fail-over moves tokens on: what the clock of the new primary may be behind that of
+/// the old one.
+const AHEAD: u64 = 60;
+/// How many fail-overs do so: a number that makes no sense must not use up the tokens that there are.
+const MOST_EPOCHS: u64 = 1_000_000;
+
 /// Opens a connection in the runtime of the caller. What the server says of its own accord goes to
-/// `hear`, which is dropped when the connection ends.
+/// `hear`, which is dropped when the connection ends. It ends as soon as another server has the locks.
 pub(crate) async fn connect(
     options: &RedisOptions,
+    route: &Arc<Route>,
+    server: &Server,
     hear: Option<Hear>,
 ) -> Result<Connection, Fault> {
-    walk(options, hear, &mut Journal::new()).await
+    let walked = walk(options, server, hear, &mut Journal::new()).await;
+    let mut connection = walked.inspect_err(|_| route.suspect(server))?;
+    if route.changes() {
+        let (route, server) = (route.clone(), server.clone());
+        connection.close_after(async move { route.leaves(&server).await });
+    }
+    Ok(connection)
 }
 
 /// The same, and writes down how far it came.
 pub(crate) async fn walk(
     options: &RedisOptions,
+    server: &Server,
     hear: Option<Hear>,
     journal: &mut Journal,
 ) -> Result<Connection, Fault> {
-    let place = options.location();
+    let place = &server.place;
     let for_calls = hear.is_none();
+    let whom = Whom {
+        address: &server.address,
+        certificates: &options.certificates,
+        login: &options.login,
+        patience: options.response_timeout,
+    };
     let opened = async {
-        let connection = match greet(options, hear, journal).await {
-            Ok(connection) => connection,
-            Err(failure) => return Err(error::of_step(&place, journal.at, failure)),
+        let (mut connection, greeting) = match greet(&whom, hear, journal).await {
+            Ok(greeted) => greeted,
+            Err(failure) => return Err(error::of_step(place, journal.at, failure)),
         };
+        if greeting.is_sentinel() {
+            return Err(a_sentinel(place));
+        }
+        if server.named.is_some() && greeting.is_replica() {
+            let replica = ServerError::new("READONLY as it says itself");
+            return Err(error::of_connecting(place, Failure::Server(Box::new(replica))));
+        }
+        if let Some(named) = &server.named {
+            connection.make_tokens_ahead(named.epoch.min(MOST_EPOCHS) * AHEAD);
+        }
+        if options.database != 0 {
+            journal.begin(Step::Database);
+            let selected = connection.send(&["SELECT", &options.database.to_string()]).await;
+            selected.map_err(|failure| error::of_step(place, journal.at, failure))?;
+            journal.done(format!("number {}", options.database));
+        }
         journal.begin(Step::Format);
         // Together they take one round trip.
         let look = async {
@@ -52,67 +89,19 @@ pub(crate) async fn walk(
                 connection.compare.hear(told);
             }
         };
-        let (format, ()) = join(format::check(&connection, options), look).await;
+        let (format, ()) = join(format::check(&connection, options, place), look).await;
         journal.done(format?);
         Ok(connection)
     };
     match tokio::time::timeout(options.connect_timeout, opened).await {
         Ok(opened) => opened,
-        Err(_) => Err(error::of_step(&place, journal.at, ErrorKind::TimedOut.into())),
+        Err(_) => Err(error::of_step(place, journal.at, ErrorKind::TimedOut.into())),
     }
 }
 
-async fn greet(
-    options: &RedisOptions,
-    hear: Option<Hear>,
-    journal: &mut Journal,
-) -> Result<Connection, Failure> {
-    let (reader, writer) = stream::open(&options.address, &options.certificates, journal).await?;
-    journal.begin(Step::Login);
-    let connection = Connection::start(reader, writer, options.response_timeout, hear);
-    let mut hello = vec!["HELLO", "3"];
-    let user = options.user.as_deref().unwrap_or("default");
-    if let Some(password) = &options.password {
-        hello.extend(["AUTH", user, &password.0]);
-    }
-    let told = connection.send(&hello).await.map_err(|error| match error.detail() {
-        Some(detail) if detail.starts_with("unknown command") => Failure::TooOld,
-        _ => error.without(options.password.as_ref().map_or("", |password| &password.0)),
-    })?;
-    // Whoever only repeats what it hears is no server.
-    if !speaks_as_asked(&told) {
-        return Err(Failure::Nonsense);
-    }
-    let how = if options.password.is_some() { "by its password" } else { "without a password" };
-    journal.done(format!("{} takes user {user:?} {how}", server(&told)));
-    if options.database != 0 {
-        journal.begin(Step::Database);
-        connection.send(&["SELECT", &options.database.to_string()]).await?;
-        journal.done(format!("number {}", options.database));
-    }
-    Ok(connection)
-}
-
-/// Whether it is the answer to HELLO 3.
-fn speaks_as_asked(told: &Value) -> bool {
-    let Value::Map(pairs) = told else { return false };
-    pairs.iter().any(|(key, is)| text(key).as_deref() == Some("proto") && *is == Value::Int(3))
-}
-
-/// What a server says that it is.
-fn server(told: &Value) -> String {
-    let Value::Map(pairs) = told else { return "the server".to_owned() };
-    let field = |name: &str| {
-        pairs
-            .iter()
-            .find(|(key, _)| text(key).as_deref() == Some(name))
-            .and_then(|(_, is)| text(is))
-    };
-    let kind = match field("server").as_deref() {
-        Some("redis") => "Redis".to_owned(),
-        Some("valkey") => "Valkey".to_owned(),
-        Some(other) => other.to_owned(),
-        None => "the server".to_owned(),
-    };
-    field("version").map_or(kind.clone(), |version| format!("{kind} {version}"))
+fn a_sentinel(place: &str) -> Fault {
+    let what = format!("what listens at {place} is a sentinel and keeps no locks");
+    let cure = "write redis-sentinel:// with the name of the service: \
+                redis-sentinel://host:26379/0?service=mymaster";
+    Fault::new(FaultKind::Misconfigured, what, cure)
 }

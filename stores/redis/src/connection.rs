@@ -17,13 +17,14 @@ use futures_util::future::join_all;
 use tokio::{sync::oneshot, task::AbortHandle};
 
 use crate::{
-    call::{Call, IN_FULL, command},
+    call::{BY_DIGEST, Call, IN_FULL, command},
     compare::Compare,
     driver::Driver,
     failure::Failure,
     gather::{Many, Outcome, Told},
     pipeline::{Hear, Pipeline, broken},
     protocol::Value,
+    script::Script,
     stream::{Reader, Writer},
     wire::OwnerText,
 };
@@ -32,6 +33,10 @@ use crate::{
 pub(crate) struct Connection {
     pipeline: Arc<Pipeline>,
     driver: AbortHandle,
+    /// What closes it before somebody drops it.
+    closing: Option<AbortHandle>,
+    /// How far tokens are ahead of the server's time, as scripts are told; empty when they are not.
+    ahead: String,
     /// How keys are deleted that have a certain value.
     pub(crate) compare: Compare,
     /// Whether the server knows the scripts for calls that go together.
@@ -50,7 +55,44 @@ impl Connection {
         let pipeline = Arc::new(Pipeline::new(writer));
         let driver = Driver::new(pipeline.clone(), reader, patience, hear);
         let driver = tokio::spawn(driver).abort_handle();
-        Self { pipeline, driver, compare: Compare::default(), gathers: AtomicBool::new(false) }
+        Self {
+            pipeline,
+            driver,
+            closing: None,
+            ahead: String::new(),
+            compare: Compare::default(),
+            gathers: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on tokens are so many seconds ahead of the server's time.
+    pub(crate) fn make_tokens_ahead(&mut self, seconds: u64) {
+        self.ahead = format!("+{seconds}");
+        self.pipeline.lock().ahead.clone_from(&self.ahead);
+    }
+
+    /// Runs a script, which the server knows or has to be sent.
+    pub(crate) async fn run(&self, call: &Call, script: &Script) -> Result<Value, Failure> {
+        let ahead = if script.makes_tokens { self.ahead.as_str() } else { "" };
+        let answer = self.call(|out| call.write(BY_DIGEST, &script.digest, ahead, out)).await;
+        match answer {
+            // The server has never seen it, or was told to forget. It certainly did not run.
+            Err(error) if error.code() == Some("NOSCRIPT") => {
+                self.call(|out| call.write(IN_FULL, &script.text, ahead, out)).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Closes it when this has come to its end: whatever is under way then fails.
+    pub(crate) fn close_after(&mut self, end: impl Future<Output = ()> + Send + 'static) {
+        let (pipeline, driver) = (self.pipeline.clone(), self.driver.clone());
+        let closing = tokio::spawn(async move {
+            end.await;
+            pipeline.close(&broken());
+            driver.abort();
+        });
+        self.closing = Some(closing.abort_handle());
     }
 
     /// Sends the command that `write` writes, and waits for its reply.
@@ -95,7 +137,7 @@ impl Connection {
     /// Has the server learn the scripts for calls that go together. Where it does not, each goes alone.
     pub(crate) async fn learn(&self) {
         let learnt = Many::ALL.map(|kind| {
-            self.call(move |out| Call::default().write(IN_FULL, &kind.together().text, out))
+            self.call(move |out| Call::default().write(IN_FULL, &kind.together().text, "", out))
         });
         let learnt = join_all(learnt).await;
         let all = learnt.iter().all(|told| matches!(told, Ok(Value::Array(_))));
@@ -126,6 +168,9 @@ impl Drop for UnderWay<'_> {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.driver.abort();
+        if let Some(closing) = &self.closing {
+            closing.abort();
+        }
     }
 }
 

@@ -150,6 +150,24 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
     Fault::new(FaultKind::Unreachable, what, cure).because(said(error))
 }
 
+/// What it means that a sentinel does not answer. Nothing was sent that could have had an effect.
+pub(crate) fn of_sentinel(place: &str, step: Step, error: Failure) -> Fault {
+    let (what, cure) = match error.code() {
+        Some("NOAUTH") => ("wants a password", "put it into the URL: sentinel_password=…"),
+        Some("WRONGPASS") => (
+            "refuses this user and password",
+            "correct sentinel_user= and sentinel_password= in the URL; percent-encode what is special",
+        ),
+        Some("NOPERM") => (
+            "does not permit this user to ask for the primary",
+            "give it the ACL line for sentinels of docs/stores/redis-sentinel.md",
+        ),
+        _ => return of_step(place, step, error),
+    };
+    let what = format!("the sentinel at {place} {what}");
+    Fault::new(FaultKind::Misconfigured, what, cure).because(said(error))
+}
+
 /// What an error while connecting means. Nothing was sent that could have had an effect.
 pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
     if let Some(fault) = of_code(place, &error) {

@@ -26,6 +26,7 @@ const NOT_TOLD: [&str; 3] = ["NOPERM", "MOVED", "ASK"];
 pub(crate) async fn check(
     connection: &Connection,
     options: &RedisOptions,
+    place: &str,
 ) -> Result<String, Fault> {
     let key = key(&options.prefix);
     let (claim, look) = (["SET", &key, FORMAT, "NX", "GET"], ["GET", &key]);
@@ -37,11 +38,13 @@ pub(crate) async fn check(
             Ok(Value::Nil) if writes => return Ok(format!("{FORMAT}, from now on")),
             Ok(Value::Nil) => return Ok("none yet".to_owned()),
             Ok(Value::Bytes(found)) if found == FORMAT.as_bytes() => return Ok(FORMAT.to_owned()),
-            Ok(Value::Bytes(found)) => return Err(unknown(options, &found)),
+            Ok(Value::Bytes(found)) => return Err(unknown(options, place, &found)),
             Ok(_) => return Ok(NONE_TOLD.to_owned()),
-            Err(error) if error.code() == Some("WRONGTYPE") => return Err(not_ours(options)),
+            Err(error) if error.code() == Some("WRONGTYPE") => {
+                return Err(not_ours(options, place));
+            }
             Err(error) if error.is_an_answer() && (writes || is_for_good(&error)) => {}
-            Err(error) => return Err(error::of_connecting(&options.location(), error)),
+            Err(error) => return Err(error::of_connecting(place, error)),
         }
     }
     Ok(NONE_TOLD.to_owned())
@@ -56,8 +59,7 @@ fn is_for_good(error: &Failure) -> bool {
     NOT_TOLD.iter().any(|code| error.code() == Some(code))
 }
 
-fn unknown(options: &RedisOptions, found: &[u8]) -> Fault {
-    let place = options.location();
+fn unknown(options: &RedisOptions, place: &str, found: &[u8]) -> Fault {
     let found: String = String::from_utf8_lossy(found).chars().take(SHOWN).collect();
     let what = format!(
         "the locks on Redis at {place} are kept in format {found:?}, as {} says, and this version of \
@@ -69,11 +71,11 @@ fn unknown(options: &RedisOptions, found: &[u8]) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, cure)
 }
 
-fn not_ours(options: &RedisOptions) -> Fault {
+fn not_ours(options: &RedisOptions, place: &str) -> Fault {
     let what = format!(
         "{} on Redis at {} is no number of a format: something else lies there",
         key(&options.prefix),
-        options.location(),
+        place,
     );
     let cure = "see who else writes keys that begin so, or choose another prefix in the URL";
     Fault::new(FaultKind::Misconfigured, what, cure)

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use tenure_core::{Fault, LockName};
 
-use crate::{RedisOptions, listing, transport::Transport};
+use crate::{RedisOptions, listing, route::Route, transport::Transport};
 
 /// The names on the server at `url` that begin with `prefix` and that somebody holds or waits for, as far
 /// as their keys tell.
@@ -29,5 +29,7 @@ use crate::{RedisOptions, listing, transport::Transport};
 pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     let mut options = RedisOptions::from_url(url)?;
     options.only_looks = true;
-    listing::names(&Transport::new(Arc::new(options)), prefix).await
+    let options = Arc::new(options);
+    let route = Arc::new(Route::new(&options));
+    listing::names(&Transport::new(options, route), prefix).await
 }

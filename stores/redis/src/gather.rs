@@ -84,8 +84,9 @@ impl Gathered {
         self.answers.len() >= MOST
     }
 
-    /// Writes them, and says whose answers are to come; `None` when there are none.
-    pub(crate) fn write(&mut self, kind: Many, out: &mut Vec<u8>) -> Option<Expected> {
+    /// Writes them, and says whose answers are to come; `None` when there are none. `ahead` is for scripts
+    /// that make tokens.
+    pub(crate) fn write(&mut self, kind: Many, ahead: &str, out: &mut Vec<u8>) -> Option<Expected> {
         let alone = self.answers.len() <= 1;
         let script = if alone { kind.alone() } else { kind.together() };
         let expected = if alone {
@@ -93,7 +94,8 @@ impl Gathered {
         } else {
             Expected::Many(self.echo, std::mem::take(&mut self.answers))
         };
-        self.calls.write(call::BY_DIGEST, &script.digest, out);
+        let ahead = if script.makes_tokens { ahead } else { "" };
+        self.calls.write(call::BY_DIGEST, &script.digest, ahead, out);
         self.calls.clear();
         Some(expected)
     }
@@ -177,13 +179,13 @@ mod tests {
     fn one_alone_is_written_as_if_nothing_were_gathered() {
         let (mut all, _told) = gathered(1);
         let mut out = Vec::new();
-        assert!(matches!(all.write(Many::Release, &mut out), Some(Expected::One(_))));
+        assert!(matches!(all.write(Many::Release, "", &mut out), Some(Expected::One(_))));
         let mut call = Call::new();
         call.key(&[b"key0"]).argument(&[b"argument0"]);
         let mut alone = Vec::new();
-        call.write("EVALSHA", &script::RELEASE_ALONE.digest, &mut alone);
+        call.write("EVALSHA", &script::RELEASE_ALONE.digest, "", &mut alone);
         assert_eq!(out, alone);
-        assert!(all.is_empty() && all.write(Many::Release, &mut out).is_none());
+        assert!(all.is_empty() && all.write(Many::Release, "", &mut out).is_none());
         assert_eq!(out, alone);
     }
 
@@ -191,18 +193,21 @@ mod tests {
     fn several_are_one_call_with_all_keys_before_all_arguments() {
         let (mut all, _told) = gathered(2);
         let mut out = Vec::new();
-        assert_eq!(all.write(Many::Release, &mut out).map(|expected| expected.count()), Some(2));
+        assert_eq!(
+            all.write(Many::Release, "", &mut out).map(|expected| expected.count()),
+            Some(2)
+        );
         let mut call = Call::new();
         call.key(&[b"key0"]).key(&[b"key1"]).argument(&[b"argument0"]).argument(&[b"argument1"]);
         let mut together = Vec::new();
-        call.write("EVALSHA", &script::RELEASE_MANY.digest, &mut together);
+        call.write("EVALSHA", &script::RELEASE_MANY.digest, "", &mut together);
         assert_eq!(out, together);
     }
 
     #[test]
     fn each_is_told_its_part() {
         let (mut all, told) = gathered(2);
-        let expected = all.write(Many::Acquire, &mut Vec::new()).unwrap();
+        let expected = all.write(Many::Acquire, "", &mut Vec::new()).unwrap();
         let reply = Value::Array(vec![bytes(&[b'0'; 32]), bytes(b"12"), Value::Nil]);
         assert!(expected.tell(reply));
         let told: Vec<_> = told.into_iter().map(|mut told| told.try_recv().unwrap()).collect();
@@ -222,7 +227,7 @@ mod tests {
             Value::Int(1),
         ] {
             let (mut all, told) = gathered(2);
-            let expected = all.write(Many::Acquire, &mut Vec::new()).unwrap();
+            let expected = all.write(Many::Acquire, "", &mut Vec::new()).unwrap();
             assert!(!expected.tell(reply));
             for mut told in told {
                 assert!(told.try_recv().is_err());

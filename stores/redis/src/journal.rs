@@ -5,6 +5,8 @@ use std::fmt;
 /// What has to go well, one after the other, before a connection can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
+    /// The sentinels say which server it is.
+    Primary,
     /// The host's name leads to addresses.
     Name,
     /// Something listens there.
@@ -19,6 +21,7 @@ pub(crate) enum Step {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Primary => "primary",
             Self::Name => "name",
             Self::Connection => "connection",
             Self::Tls => "TLS",

@@ -60,6 +60,8 @@ pub(crate) struct State {
     /// The driver looks from time to time whether replies come.
     pub(crate) watched: bool,
     closed: bool,
+    /// How far tokens are ahead of the server's time.
+    pub(crate) ahead: String,
 }
 
 impl Pipeline {
@@ -217,7 +219,7 @@ impl State {
         // What is let go may be what another one asks for.
         for kind in [Many::Release, Many::Acquire] {
             let gathered = &mut self.gathered[kind as usize];
-            self.waiting.extend(gathered.write(kind, &mut self.out));
+            self.waiting.extend(gathered.write(kind, &self.ahead, &mut self.out));
         }
     }
 

@@ -13,13 +13,19 @@ use sha1_smol::Sha1;
 pub(crate) struct Script {
     pub(crate) text: String,
     pub(crate) digest: String,
+    /// Whether it makes tokens, so that it is told how far they are ahead of the server's time.
+    pub(crate) makes_tokens: bool,
 }
+
+/// The part of those that make tokens.
+const AHEAD: &str = "ahead";
 
 impl Script {
     fn new(parts: &[(&str, &'static str)]) -> Self {
         let text: String = parts.iter().map(|(file, text)| part(file, text)).collect();
         let digest = Sha1::from(&text).digest().to_string();
-        Self { text, digest }
+        let makes_tokens = parts.iter().any(|(file, _)| *file == AHEAD);
+        Self { text, digest, makes_tokens }
     }
 }
 
@@ -49,17 +55,17 @@ macro_rules! scripts {
 scripts! {
     /// Asks for a name that nobody waits for, and says so when somebody does: few keys and
     /// arguments are half of what a script costs.
-    ACQUIRE_ALONE = "grant" "refused" "clock" "few" "meet" "later";
+    ACQUIRE_ALONE = "ahead" "grant" "refused" "clock" "few" "meet" "later";
     /// Asks for names that several callers want, each for itself.
-    ACQUIRE_MANY = "acquire_many";
+    ACQUIRE_MANY = "ahead" "acquire_many";
     /// Releases names that several callers let go, each for itself.
     RELEASE_MANY = "release_many";
     /// Asks for several names that nobody waits for, and says so when somebody does.
-    ACQUIRE_TOGETHER = "refused" "clock" "together";
+    ACQUIRE_TOGETHER = "ahead" "refused" "clock" "together";
     /// Releases a name that nobody waits for, and says so when somebody does.
     RELEASE_ALONE = "release_alone" "refused" "release_refused";
     /// Asks for a name, after letting go of a hold if it is told of one.
-    ASK = "refused" "clock" "corrupt" "look" "meet" "claim" "share" "places" "wait" "limits" "crowd" "save" "enter" "ask";
+    ASK = "ahead" "refused" "clock" "corrupt" "look" "meet" "claim" "share" "places" "wait" "limits" "crowd" "save" "enter" "ask";
     /// Gives up a hold or a place.
     RELEASE = "refused" "corrupt" "look" "release_lone" "pass" "unshare" "places" "limits" "crowd" "save" "enter" "release";
     /// Extends the leases of names that nobody else is at, and says of the others that somebody is.
@@ -67,9 +73,9 @@ scripts! {
     /// Extends a lease.
     RENEW = "refused" "corrupt" "look" "renew_lone" "places" "limits" "crowd" "save" "enter" "renew";
     /// Writes a greater token into a hold.
-    RAISE = "refused" "clock" "corrupt" "look" "raise_lone" "places" "limits" "crowd" "save" "enter" "raise";
+    RAISE = "ahead" "refused" "clock" "corrupt" "look" "raise_lone" "places" "limits" "crowd" "save" "enter" "raise";
     /// Makes a hold another owner's.
-    TAKE_OVER = "refused" "clock" "corrupt" "look" "take_over_lone" "places" "limits" "crowd" "save" "enter" "take_over";
+    TAKE_OVER = "ahead" "refused" "clock" "corrupt" "look" "take_over_lone" "places" "limits" "crowd" "save" "enter" "take_over";
     /// Takes a name from all who hold it.
     EVICT = "refused" "senseless" "look" "evict_lone" "places" "limits" "crowd" "save" "evict";
     /// Shows who holds a name and who waits for it. It writes nothing.

@@ -36,6 +36,7 @@ use crate::{
     listing,
     records::Records,
     reply::{Reply, part_granted, part_released},
+    route::Route,
     script::{self, Script},
     transport::{Answered, Transport},
     watch::Watch,
@@ -100,7 +101,8 @@ impl RedisStore {
         })?;
         let client = Client(client);
         let options = Arc::new(options);
-        let watch = Watch::new(options.clone(), client);
+        let route = Arc::new(Route::new(&options));
+        let watch = Watch::new(options.clone(), route.clone(), client);
         let shared = Shared {
             capabilities: capabilities(&options.limits),
             limits: wire::limits(&options.limits),
@@ -111,7 +113,7 @@ impl RedisStore {
             records: Records::default(),
             crowded_names: Few::new(),
         };
-        let transport = Arc::new(Transport::new(options));
+        let transport = Arc::new(Transport::new(options, route));
         Ok(Self { shared: Arc::new(shared), transport })
     }
 
@@ -330,7 +332,8 @@ impl Store for RedisStore {
     }
 
     fn for_engine(&self) -> Arc<dyn Store> {
-        let transport = Arc::new(Transport::new(self.shared.options.clone()));
+        let route = self.transport.route.clone();
+        let transport = Arc::new(Transport::new(self.shared.options.clone(), route));
         Arc::new(Self { shared: self.shared.clone(), transport })
     }
 

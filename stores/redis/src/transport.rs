@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     RedisOptions,
-    call::{BY_DIGEST, Call, IN_FULL, delete_if},
+    call::{Call, delete_if},
     compare::NoOutcome,
     connect::connect,
     connection::Connection,
@@ -27,7 +27,9 @@ use crate::{
     gather::{Many, Told},
     protocol::Value,
     reply::Reply,
+    route::{Route, Server},
     script::Script,
+    sentinel::Panel,
     wire::OwnerText,
 };
 
@@ -46,6 +48,7 @@ pub(crate) enum Answered {
 pub(crate) struct Transport {
     pub(crate) options: Arc<RedisOptions>,
     pub(crate) place: String,
+    pub(crate) route: Arc<Route>,
     lines: Arc<Lines>,
     compares: AtomicBool,
 }
@@ -62,18 +65,22 @@ struct Line {
     attempts: AtomicU64,
     last_failure: Mutex<Option<(FaultKind, String, String)>>,
     watcher: Mutex<Option<AbortHandle>>,
+    /// Who is asked for the server.
+    panel: Panel,
 }
 
 #[derive(Clone)]
 struct Open {
     connection: Arc<Connection>,
     number: u64,
+    server: Arc<Server>,
 }
 
 impl Transport {
-    pub(crate) fn new(options: Arc<RedisOptions>) -> Self {
+    pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>) -> Self {
         let place = options.location();
-        Self { options, place, lines: Arc::default(), compares: AtomicBool::new(false) }
+        let compares = AtomicBool::new(false);
+        Self { options, place, route, lines: Arc::default(), compares }
     }
 
     /// Runs a script whose reply begins with `echo`, and answers with the rest of the reply.
@@ -85,12 +92,7 @@ impl Transport {
     ) -> Result<Reply, Fault> {
         let line = self.line()?;
         let open = self.opened(&line).await?;
-        let connection = &*open.connection;
-        let mut answer = connection.call(|out| call.write(BY_DIGEST, &script.digest, out)).await;
-        if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
-            // The server has never seen it, or was told to forget. It certainly did not run.
-            answer = connection.call(|out| call.write(IN_FULL, &script.text, out)).await;
-        }
+        let answer = open.connection.run(&call, script).await;
         self.reply(&line, &open, echo, answer)
     }
 
@@ -129,7 +131,7 @@ impl Transport {
                 };
             }
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                connection.call(|out| call.write(IN_FULL, &kind.alone().text, out)).await
+                connection.run(&call, kind.alone()).await
             }
             Err(error) => Err(error),
         };
@@ -193,6 +195,7 @@ impl Transport {
         // A replica may have taken the place of the server: the address has to be looked up again.
         if !error.is_an_answer() || error.code() == Some("READONLY") {
             condemn(line, open);
+            self.route.suspect(&open.server);
         }
         error::of_command(&self.place, error)
     }
@@ -221,16 +224,16 @@ impl Transport {
 
     async fn opened(&self, line: &Line) -> Result<Open, Fault> {
         match line.current() {
-            Some(open) => Ok(open),
+            Some(open) if self.route.trusts(&open.server) => Ok(open),
             // Rare and large: in a box of its own it does not make every call large.
-            None => Box::pin(self.open_anew(line)).await,
+            _ => Box::pin(self.open_anew(line)).await,
         }
     }
 
     async fn open_anew(&self, line: &Line) -> Result<Open, Fault> {
         let seen = line.attempts.load(Ordering::Acquire);
         let _alone = line.opening.lock().await;
-        if let Some(open) = line.current() {
+        if let Some(open) = line.current().filter(|open| self.route.trusts(&open.server)) {
             return Ok(open);
         }
         let number = line.attempts.load(Ordering::Acquire) + 1;
@@ -239,14 +242,11 @@ impl Transport {
         {
             return Err(Fault::new(kind, what, cure));
         }
-        let opened = connect(&self.options, None).await;
+        let opened = self.connect(line, number).await;
         line.attempts.store(number, Ordering::Release);
         match opened {
-            Ok(connection) => {
-                self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
-                let open = Open { connection: Arc::new(connection), number };
+            Ok(open) => {
                 *lock(&line.last_failure) = None;
-                *lock(&line.open) = Some(open.clone());
                 Ok(open)
             }
             Err(fault) => {
@@ -255,6 +255,19 @@ impl Transport {
                 Err(fault)
             }
         }
+    }
+
+    /// Connects to the server that has the locks, unless that is the one that is connected to.
+    async fn connect(&self, line: &Line, number: u64) -> Result<Open, Fault> {
+        let server = self.route.server(&line.panel).await?;
+        if let Some(open) = line.current().filter(|open| *open.server == server) {
+            return Ok(open);
+        }
+        let connection = connect(&self.options, &self.route, &server, None).await?;
+        self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
+        let open = Open { connection: Arc::new(connection), number, server: Arc::new(server) };
+        *lock(&line.open) = Some(open.clone());
+        Ok(open)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Options from a URL, and URLs without their password.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use percent_encoding::percent_decode_str;
 use tenure_core::{Fault, FaultKind};
 
 use crate::{
-    Address, RedisOptions,
+    Address, RedisOptions, Sentinels,
+    login::Password,
     tls::{Certificates, Files},
 };
 
@@ -19,93 +20,211 @@ impl RedisOptions {
     /// |---|---|
     /// | `redis://[user[:password]@]host[:port][/db]` | over TCP |
     /// | `rediss://…` | the same over TLS |
+    /// | `redis-sentinel://[user[:password]@]host[:port],host[:port],…[/db]?service=…` | the primary that these sentinels name |
+    /// | `rediss-sentinel://…` | the same over TLS, the sentinels too unless `sentinel_tls=no` |
     /// | `unix:/path/to/socket?db=0&user=…&password=…` | over a unix socket |
     ///
+    /// `valkey` means `redis`, and `valkeys` `rediss`, also before `-sentinel`.
+    ///
     /// Each takes `?prefix=`, `connect_timeout=` and `response_timeout=`, in `ms` or `s`. What is
-    /// special in a user, password or prefix is percent-encoded. `rediss:` takes files in PEM too,
+    /// special in a user, password or prefix is percent-encoded. Over TLS each takes files in PEM too,
     /// which are read at once: `ca=` with the authorities to trust instead of the system's, and
-    /// `cert=` and `key=` for a server that wants a client's certificate.
+    /// `cert=` and `key=` for a server that wants a client's certificate. User and password are those of
+    /// the servers. `sentinel_user=`, `sentinel_password=`, `sentinel_tls=yes`, `sentinel_ca=`,
+    /// `sentinel_cert=` and `sentinel_key=` are the sentinels'; without files of their own these get the
+    /// servers'.
     ///
     /// # Errors
-    /// A fault that says what is wrong, and never shows the password.
+    /// A fault that says what is wrong, and never shows a password.
     pub fn from_url(url: &str) -> Result<Self, Fault> {
-        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+        let (written, rest) = url.split_once(':').unwrap_or((url, ""));
+        let scheme = Scheme::of(written).ok_or_else(|| {
+            wrong("it begins with none of redis:, rediss:, redis-sentinel:, rediss-sentinel: and unix:")
+        })?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut settings = Settings::of(scheme, url, query)?;
         let mut options = match scheme {
-            "redis" | "rediss" => from_authority(scheme == "rediss", place)?,
-            "unix" => {
+            Scheme::Server { tls } => {
+                let place = Authority::of(place)?;
+                let (host, port) = host_and_port(place.servers, DEFAULT_PORT)?;
+                place.applied(Self::new(Address::of(tls, &host, port)))?
+            }
+            Scheme::Sentinel { tls } => {
+                let place = Authority::of(place)?;
+                let sentinels = sentinels(&place, tls, &mut settings)?;
+                place.applied(Self::found_by(sentinels).tls(tls))?
+            }
+            Scheme::Socket => {
                 let path = place.strip_prefix("//").unwrap_or(place);
                 if !path.starts_with('/') {
                     return Err(wrong("a unix socket needs an absolute path"));
                 }
                 Self::new(Address::Unix(decoded(path)?.into()))
             }
-            _ => return Err(wrong("it begins with none of redis:, rediss: and unix:")),
         };
-        let mut files = Files::default();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = decoded(value)?;
-            options = match key {
-                "prefix" => options.prefix(&value)?,
-                "connect_timeout" => options.connect_timeout(length(&value)?)?,
-                "response_timeout" => options.response_timeout(length(&value)?)?,
-                "db" => options.database(number(&value)?),
-                "user" => Self { user: Some(value), ..options },
-                "password" => {
-                    let user = options.user.clone();
-                    options.credentials(user.as_deref(), &value)
-                }
-                "ca" | "cert" | "key" if scheme == "rediss" => {
-                    match key {
-                        "ca" => files.roots = Some(value),
-                        "cert" => files.certificate = Some(value),
-                        _ => files.key = Some(value),
-                    }
-                    options
-                }
-                // What is not encoded may make a piece of a password look like a setting.
-                _ if url.contains('@') || url.contains("password=") => {
-                    return Err(wrong(&format!("it has a setting that {scheme}: does not know")));
-                }
-                _ => return Err(wrong(&format!("{key:?} is no setting of {scheme}:"))),
-            };
+        if let Some(user) = settings.take("user") {
+            options.login.user = Some(user);
         }
-        options.certificates = Certificates::read(&files)?;
+        if let Some(password) = settings.take("password") {
+            options.login.password = Some(Password(password));
+        }
+        if let Some(database) = settings.take("db") {
+            options = options.database(number(&database)?);
+        }
+        if let Some(prefix) = settings.take("prefix") {
+            options = options.prefix(&prefix)?;
+        }
+        if let Some(time) = settings.take("connect_timeout") {
+            options = options.connect_timeout(length(&time)?)?;
+        }
+        if let Some(time) = settings.take("response_timeout") {
+            options = options.response_timeout(length(&time)?)?;
+        }
+        options.certificates = settings.certificates("")?;
         Ok(options)
     }
 }
 
-fn from_authority(tls: bool, place: &str) -> Result<RedisOptions, Fault> {
-    let place =
-        place.strip_prefix("//").ok_or_else(|| wrong("two slashes come before the host"))?;
-    let (authority, database) = place.split_once('/').unwrap_or((place, ""));
-    let (credentials, server) = match authority.rsplit_once('@') {
-        Some((credentials, server)) => (Some(credentials), server),
-        None => (None, authority),
-    };
-    let (host, port) = host_and_port(server)?;
-    let address = if tls { Address::Tls { host, port } } else { Address::Tcp { host, port } };
-    let mut options = RedisOptions::new(address);
-    if let Some(credentials) = credentials {
-        let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
-        let (user, password) = (decoded(user)?, decoded(password)?);
-        options =
-            options.credentials(Some(user.as_str()).filter(|user| !user.is_empty()), &password);
-    }
-    if !database.is_empty() {
-        options = options.database(number(database)?);
-    }
-    Ok(options)
+/// How a server is found.
+#[derive(Clone, Copy)]
+enum Scheme {
+    Server { tls: bool },
+    Sentinel { tls: bool },
+    Socket,
 }
 
-fn host_and_port(server: &str) -> Result<(String, u16), Fault> {
+impl Scheme {
+    fn of(written: &str) -> Option<Self> {
+        Some(match written {
+            "redis" | "valkey" => Self::Server { tls: false },
+            "rediss" | "valkeys" => Self::Server { tls: true },
+            "redis-sentinel" | "valkey-sentinel" => Self::Sentinel { tls: false },
+            "rediss-sentinel" | "valkeys-sentinel" => Self::Sentinel { tls: true },
+            "unix" => Self::Socket,
+            _ => return None,
+        })
+    }
+
+    /// Whether URLs of its kind have such a setting.
+    fn knows(self, setting: &str) -> bool {
+        let tls = ["ca", "cert", "key"].contains(&setting);
+        match setting {
+            "prefix" | "connect_timeout" | "response_timeout" => true,
+            "db" | "user" | "password" => true,
+            "service" | "sentinel_user" | "sentinel_password" | "sentinel_tls" | "sentinel_ca"
+            | "sentinel_cert" | "sentinel_key" => matches!(self, Self::Sentinel { .. }),
+            _ => tls && matches!(self, Self::Server { tls: true } | Self::Sentinel { tls: true }),
+        }
+    }
+}
+
+/// What stands behind the question mark.
+struct Settings(BTreeMap<String, String>);
+
+impl Settings {
+    fn of(scheme: Scheme, url: &str, query: &str) -> Result<Self, Fault> {
+        let mut settings = BTreeMap::new();
+        let written = url.split(':').next().unwrap_or_default();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if !scheme.knows(key) {
+                // What is not encoded may make a piece of a password look like a setting.
+                return Err(wrong(&if url.contains('@') || url.contains("password=") {
+                    format!("it has a setting that {written}: does not know")
+                } else {
+                    format!("{key:?} is no setting of {written}:")
+                }));
+            }
+            settings.insert(key.to_owned(), decoded(value)?);
+        }
+        Ok(Self(settings))
+    }
+
+    fn take(&mut self, setting: &str) -> Option<String> {
+        self.0.remove(setting)
+    }
+
+    /// Reads the files that are named by settings that begin so.
+    fn certificates(&self, of: &str) -> Result<Certificates, Fault> {
+        let file = |name| self.0.get(&format!("{of}{name}")).cloned();
+        Certificates::read(&Files {
+            roots: file("ca"),
+            certificate: file("cert"),
+            key: file("key"),
+        })
+    }
+
+    fn has(&self, setting: &str) -> bool {
+        self.0.contains_key(setting)
+    }
+}
+
+/// What stands between the scheme and the question mark.
+struct Authority<'a> {
+    credentials: Option<&'a str>,
+    servers: &'a str,
+    database: &'a str,
+}
+
+impl<'a> Authority<'a> {
+    fn of(place: &'a str) -> Result<Self, Fault> {
+        let place =
+            place.strip_prefix("//").ok_or_else(|| wrong("two slashes come before the host"))?;
+        let (authority, database) = place.split_once('/').unwrap_or((place, ""));
+        Ok(match authority.rsplit_once('@') {
+            Some((credentials, servers)) => {
+                Self { credentials: Some(credentials), servers, database }
+            }
+            None => Self { credentials: None, servers: authority, database },
+        })
+    }
+
+    /// These options as this user, and with this database.
+    fn applied(&self, mut options: RedisOptions) -> Result<RedisOptions, Fault> {
+        if let Some(credentials) = self.credentials {
+            let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
+            let (user, password) = (decoded(user)?, decoded(password)?);
+            let user = Some(user.as_str()).filter(|user| !user.is_empty());
+            options = options.credentials(user, &password);
+        }
+        if !self.database.is_empty() {
+            options = options.database(number(self.database)?);
+        }
+        Ok(options)
+    }
+}
+
+fn sentinels(
+    place: &Authority<'_>,
+    tls: bool,
+    settings: &mut Settings,
+) -> Result<Sentinels, Fault> {
+    // In a list of URLs the commas of one may be encoded.
+    let seeds = decoded(place.servers)?;
+    let seeds: Result<Vec<_>, _> =
+        seeds.split(',').map(|seed| host_and_port(seed, Sentinels::DEFAULT_PORT)).collect();
+    let service = settings.take("service").unwrap_or_default();
+    let mut sentinels = Sentinels::new(seeds?, &service)?;
+    sentinels.tls = match settings.take("sentinel_tls").as_deref() {
+        None => tls,
+        Some("yes") => true,
+        Some("no") => false,
+        Some(_) => return Err(wrong("sentinel_tls is yes or no")),
+    };
+    sentinels.login.user = settings.take("sentinel_user");
+    sentinels.login.password = settings.take("sentinel_password").map(Password);
+    let own = ["sentinel_ca", "sentinel_cert", "sentinel_key"].iter().any(|one| settings.has(one));
+    sentinels.certificates = settings.certificates(if own { "sentinel_" } else { "" })?;
+    Ok(sentinels)
+}
+
+fn host_and_port(server: &str, usual: u16) -> Result<(String, u16), Fault> {
     let (host, port) = match server.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':').unwrap_or("")),
         None => server.split_once(':').unwrap_or((server, "")),
     };
     let port = match port {
-        "" => DEFAULT_PORT,
+        "" => usual,
         text => text.parse().map_err(|_| wrong("the port is no number up to 65535"))?,
     };
     let host = if host.is_empty() { "localhost" } else { host };
@@ -135,7 +254,8 @@ fn wrong(what: &str) -> Fault {
     Fault::new(
         FaultKind::Misconfigured,
         format!("this is no URL of a Redis server: {what}"),
-        "write redis://host, rediss://user:password@host:6379/0 or unix:/path",
+        "write redis://host, rediss://user:password@host:6379/0, \
+         redis-sentinel://host1,host2,host3/0?service=mymaster or unix:/path",
     )
 }
 
@@ -154,6 +274,8 @@ pub fn without_password(url: &str) -> String {
         Some((before, after)) => {
             let (scheme, credentials) = before.split_once("://").unwrap_or(("", before));
             let user = credentials.split(':').next().unwrap_or_default();
+            // Else it is no user, and the sign stands in a setting.
+            let user = if user.contains(['?', '&', '=']) { "***" } else { user };
             let (place, query) =
                 after.split_once('?').map_or((after, None), |(place, query)| (place, Some(query)));
             (format!("{scheme}://{user}:***@{place}"), query)
@@ -163,7 +285,11 @@ pub fn without_password(url: &str) -> String {
     let Some(query) = query else { return shown_place };
     let pairs: Vec<_> = query
         .split('&')
-        .map(|pair| if pair.starts_with("password=") { "password=***" } else { pair })
+        .map(|pair| match pair.split_once('=') {
+            Some(("password", _)) => "password=***",
+            Some(("sentinel_password", _)) => "sentinel_password=***",
+            _ => pair,
+        })
         .collect();
     format!("{shown_place}?{}", pairs.join("&"))
 }
@@ -171,7 +297,7 @@ pub fn without_password(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Password;
+    use crate::{login::Login, options::Deployment};
 
     const SENTINEL: &str = "s3ntinel";
 
@@ -180,9 +306,8 @@ mod tests {
         let url = "redis://me:pa%40ss@example.org:6380/3?prefix=shop%3A&response_timeout=500ms";
         let options = RedisOptions::from_url(url).unwrap();
         let address = Address::Tcp { host: "example.org".to_owned(), port: 6380 };
-        assert_eq!(options.address, address);
-        assert_eq!(options.user.as_deref(), Some("me"));
-        assert_eq!(options.password, Some(Password("pa@ss".to_owned())));
+        assert!(matches!(&options.deployment, Deployment::One(one) if *one == address));
+        assert_eq!(options.login, Login::new(Some("me"), "pa@ss"));
         assert_eq!((options.database, options.prefix.as_str()), (3, "shop:"));
         assert_eq!(options.response_timeout, Duration::from_millis(500));
     }
@@ -210,7 +335,7 @@ mod tests {
             format!("unix:/run/redis.sock?user=me&password={SENTINEL}"),
         ] {
             let options = RedisOptions::from_url(&url).unwrap();
-            assert_eq!(options.password, Some(Password(SENTINEL.to_owned())));
+            assert_eq!(options.login.password(), Some(SENTINEL));
             assert!(!format!("{options:?} {}", options.location()).contains(SENTINEL));
             assert!(!without_password(&url).contains(SENTINEL), "{}", without_password(&url));
         }

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::future::join;
 use tenure_core::{
     Fault, HintBoard,
     proto::{Owner, queue::Client},
@@ -18,7 +19,7 @@ use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
 use crate::{
     RedisOptions, call::command, connect::connect, connection::Connection, error, keys,
-    protocol::Value,
+    pipeline::Hear, protocol::Value, route::Route, sentinel::Panel,
 };
 
 /// How often a silent connection is tried.
@@ -40,14 +41,16 @@ pub(crate) struct Watch {
     /// That of all evictions.
     pub(crate) evicted: String,
     options: Arc<RedisOptions>,
+    route: Arc<Route>,
     running: Arc<Mutex<Option<AbortHandle>>>,
 }
 
 impl Watch {
-    pub(crate) fn new(options: Arc<RedisOptions>, client: Client) -> Self {
+    pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>, client: Client) -> Self {
         let channel = keys::channel(&options.prefix, client.0);
         let evicted = keys::evicted(&options.prefix);
-        Self { board: HintBoard::new(), channel, evicted, options, running: Arc::default() }
+        let board = HintBoard::new();
+        Self { board, channel, evicted, options, route, running: Arc::default() }
     }
 
     /// Sees to it that somebody listens. The task runs in the runtime of the caller, and in
@@ -61,13 +64,16 @@ impl Watch {
         let end = EndOfTask(Arc::downgrade(&self.running));
         let listener = Listener {
             options: self.options.clone(),
+            route: self.route.clone(),
+            panel: Panel::default(),
             channel: self.channel.clone(),
             evicted: self.evicted.clone(),
             board: self.board.clone(),
         };
         let task = runtime.spawn(async move {
             let _end = end;
-            listener.watch().await;
+            let route = listener.route.clone();
+            join(listener.watch(), route.follow()).await;
         });
         *running = Some(task.abort_handle());
     }
@@ -96,6 +102,8 @@ impl Drop for EndOfTask {
 /// What the task needs.
 struct Listener {
     options: Arc<RedisOptions>,
+    route: Arc<Route>,
+    panel: Panel,
     channel: String,
     evicted: String,
     board: HintBoard,
@@ -168,7 +176,9 @@ impl Listener {
                 board.wake(&owner);
             }
         };
-        Ok((connect(&self.options, Some(Box::new(hear))).await?, ended))
+        let server = self.route.server(&self.panel).await?;
+        let hear: Hear = Box::new(hear);
+        Ok((connect(&self.options, &self.route, &server, Some(hear)).await?, ended))
     }
 
     /// Subscribes to the channel of this process and, if `all`, to that of evictions. A connection over

@@ -119,7 +119,13 @@ fn a_scheme_that_no_store_has_is_wrong_usage() {
     let scene = Scene::new();
     for store in ["http://x", "floppy:/a", "postgres://me:s3ntinel@host"] {
         let refused = run_in(&scene, store);
-        is_refused(&refused, &["no store is called", "file:, redis:, rediss:, unix:, quorum:"]);
+        is_refused(
+            &refused,
+            &[
+                "no store is called",
+                "file:, redis:, rediss:, unix:, redis-sentinel:, rediss-sentinel:, quorum:",
+            ],
+        );
         let said = text(&refused.stderr);
         assert!(!said.contains("s3ntinel") && !said.contains("memory"), "{said}");
     }

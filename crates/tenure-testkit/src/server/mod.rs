@@ -1,7 +1,10 @@
 //! Real servers for tests, each in a throw-away folder and stopped by its own handle.
 
+mod behind;
 mod certificates;
 pub mod redis;
+mod sentinel;
 
 pub use certificates::Certificates;
 pub use redis::RedisServer;
+pub use sentinel::SentinelService;

@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Certificates;
+use super::{Certificates, behind};
+
+/// The name of its own file of settings.
+const FILE: &str = "redis.conf";
 
 /// How long a server may take to answer its first PING.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -23,6 +26,10 @@ pub struct RedisServer {
     settings: Vec<String>,
     port: u16,
     tls_port: Option<u16>,
+    /// Whether it has a file of settings that it writes to.
+    has_file: bool,
+    /// By how many seconds its clock is behind.
+    behind: u32,
     process: Option<Child>,
 }
 
@@ -80,14 +87,28 @@ impl RedisServer {
         Self::on_free_ports(&settings, true)
     }
 
-    #[allow(clippy::panic, reason = "a test without its server fails")]
+    /// A server with these settings whose clock is behind by so many seconds.
+    ///
+    /// # Panics
+    /// As [`RedisServer::start`], and without a C compiler.
+    #[must_use]
+    pub fn behind(seconds: u32, settings: &[&str]) -> Self {
+        Self::on_free_ports_behind(seconds, settings, false)
+    }
+
     fn on_free_ports(settings: &[&str], tls: bool) -> Self {
+        Self::on_free_ports_behind(0, settings, tls)
+    }
+
+    #[allow(clippy::panic, reason = "a test without its server fails")]
+    fn on_free_ports_behind(behind: u32, settings: &[&str], tls: bool) -> Self {
         let folder = match tempfile::tempdir() {
             Ok(folder) => folder,
             Err(error) => panic!("no folder for a server: {error}"),
         };
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let mut server = Self { folder, settings, port: 0, tls_port: None, process: None };
+        let (port, tls_port, has_file, process) = (0, None, false, None);
+        let mut server = Self { folder, settings, port, tls_port, has_file, behind, process };
         // Somebody else may take a port between its choice and its use.
         for _ in 0..10 {
             server.port = free_port();
@@ -99,12 +120,46 @@ impl RedisServer {
         panic!("redis-server does not start; install it with: apt-get install redis-server");
     }
 
+    /// A server on this port, which has to be free, with a file of settings that it may write to.
+    pub(super) fn with_file(port: u16, settings: &[&str], file: &str) -> Option<Self> {
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let folder = tempfile::tempdir().ok()?;
+        std::fs::write(folder.path().join(FILE), file).ok()?;
+        let mut server = Self {
+            folder,
+            settings,
+            port,
+            tls_port: None,
+            has_file: true,
+            behind: 0,
+            process: None,
+        };
+        server.spawn().then_some(server)
+    }
+
     /// Ends the process as `kill -9` does.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
             let _ = process.wait();
         }
+    }
+
+    /// Stops the process, which keeps its connections and answers nothing, until what this returns is
+    /// dropped.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn freeze(&self) -> Frozen<'_> {
+        self.signal("-STOP");
+        Frozen(self)
+    }
+
+    /// Sends a signal as `kill` names it.
+    fn signal(&self, signal: &str) {
+        let Some(pid) = self.pid() else { return };
+        let sent = Command::new("kill").args([signal, &pid.to_string()]).status();
+        assert!(sent.is_ok_and(|sent| sent.success()), "the server gets no signal");
     }
 
     /// Starts the process again, on the same port and in the same folder.
@@ -184,6 +239,9 @@ impl RedisServer {
         let binary = std::env::var_os("TENURE_REDIS_SERVER");
         let binary = binary.as_deref().unwrap_or(OsStr::new("redis-server"));
         let mut words = Command::new(binary);
+        if self.has_file {
+            words.arg(self.folder.path().join(FILE));
+        }
         words.arg("--port").arg(self.port.to_string());
         words.args(["--bind", "127.0.0.1", "--daemonize", "no", "--enable-debug-command", "local"]);
         words.arg("--dir").arg(self.folder.path());
@@ -193,6 +251,9 @@ impl RedisServer {
             words.arg("--tls-port").arg(port.to_string());
         }
         words.args(&self.settings);
+        if self.behind > 0 {
+            behind::set(&mut words, self.behind, self.folder.path());
+        }
         words.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let Ok(process) = words.spawn() else { return false };
         self.process = Some(process);
@@ -222,13 +283,24 @@ impl RedisServer {
     }
 }
 
+/// A server that is stopped; it goes on when this is dropped.
+#[derive(Debug)]
+#[must_use = "the server goes on when it is dropped"]
+pub struct Frozen<'a>(&'a RedisServer);
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        self.0.signal("-CONT");
+    }
+}
+
 impl Drop for RedisServer {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
     listener.map_or(0, |address| address.port())
 }

@@ -1,5 +1,7 @@
 //! A look at the real server, and which promise holds there.
 
+mod sentinels;
+
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tenure_core::{
@@ -9,11 +11,13 @@ use tenure_core::{
 };
 
 use crate::{
-    RedisOptions,
     connect::walk,
     info::{field, text},
-    journal::Journal,
+    journal::{Journal, Step},
+    options::bracketed,
     protocol::Value,
+    route::Route,
+    sentinel::Panel,
     transport::Transport,
 };
 
@@ -36,7 +40,7 @@ const PROBE: &str = "tenure-doctor-probe";
 /// Looks at the way to the server first, and at the server if it leads there.
 pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
     let transport = patient.transport;
-    let mut findings = match steps(&transport.options).await {
+    let mut findings = match steps(transport).await {
         Ok(findings) => findings,
         Err(findings) => return Ok(findings),
     };
@@ -47,25 +51,40 @@ pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
     findings.push(eviction(setting(transport, "maxmemory-policy").await.as_deref()));
     findings.push(replicas(info.as_deref()));
     let failed = |what, promise| move |fault: Fault| Finding::failed(what, &fault).touches(promise);
+    if let Route::Sentinels(group) = &*transport.route {
+        findings.extend(sentinels::look(transport, group).await);
+    }
     findings.push(clock(transport).await.unwrap_or_else(failed("clock", "S2")));
     findings.push(latency(transport).await.unwrap_or_else(failed("latency", "S3")));
     Ok(findings)
 }
 
 /// The steps to a connection: all of them, or those that went well and the one that did not.
-async fn steps(options: &RedisOptions) -> Result<Vec<Finding>, Vec<Finding>> {
+async fn steps(transport: &Transport) -> Result<Vec<Finding>, Vec<Finding>> {
     let mut journal = Journal::new();
-    let walked = walk(options, None, &mut journal).await;
+    let walked = go(transport, &mut journal).await;
     let done = journal.done.into_iter();
     let mut findings: Vec<_> =
         done.map(|(step, found)| Finding::good(step.to_string(), found)).collect();
     match walked {
-        Ok(_) => Ok(findings),
+        Ok(()) => Ok(findings),
         Err(fault) => {
             findings.push(Finding::failed(journal.at.to_string(), &fault));
             Err(findings)
         }
     }
+}
+
+async fn go(transport: &Transport, journal: &mut Journal) -> Result<(), Fault> {
+    if transport.route.changes() {
+        journal.begin(Step::Primary);
+    }
+    let server = transport.route.ask(&Panel::default()).await?;
+    if let Some(named) = &server.named {
+        let (host, port) = (bracketed(&named.host), named.port);
+        journal.done(format!("{host}:{port}, since fail-over {}", named.epoch));
+    }
+    walk(&transport.options, &server, None, journal).await.map(drop)
 }
 
 fn version(info: Option<&str>) -> Finding {

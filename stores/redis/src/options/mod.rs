@@ -1,13 +1,16 @@
 //! How a server is reached, and the bounds of its queues.
 
-use std::{fmt, path::PathBuf, time::Duration};
+mod sentinels;
+
+use std::{path::PathBuf, time::Duration};
 
 use tenure_core::{
     Fault, FaultKind,
     proto::{queue::Limits, time::in_range},
 };
 
-use crate::tls::Certificates;
+pub use self::sentinels::Sentinels;
+use crate::{login::Login, tls::Certificates};
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,14 +34,13 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// A password, which no text of ours ever shows.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Password(pub(crate) String);
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(hidden)")
-    }
+/// Which server has the locks.
+#[derive(Clone, Debug)]
+pub(crate) enum Deployment {
+    /// Always the same.
+    One(Address),
+    /// The one that these name.
+    Sentinels(Sentinels),
 }
 
 /// How a server is reached, and the bounds of its queues.
@@ -56,9 +58,10 @@ impl fmt::Debug for Password {
 /// ```
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
-    pub(crate) address: Address,
-    pub(crate) user: Option<String>,
-    pub(crate) password: Option<Password>,
+    pub(crate) deployment: Deployment,
+    /// Whether servers that sentinels name are reached over TLS.
+    pub(crate) tls: bool,
+    pub(crate) login: Login,
     pub(crate) database: u32,
     pub(crate) prefix: String,
     pub(crate) connect_timeout: Duration,
@@ -78,10 +81,20 @@ impl RedisOptions {
     /// The server at `address`, without a password.
     #[must_use]
     pub fn new(address: Address) -> Self {
+        Self::of(Deployment::One(address))
+    }
+
+    /// The primary that sentinels name, without a password and without TLS.
+    #[must_use]
+    pub fn found_by(sentinels: Sentinels) -> Self {
+        Self::of(Deployment::Sentinels(sentinels))
+    }
+
+    fn of(deployment: Deployment) -> Self {
         Self {
-            address,
-            user: None,
-            password: None,
+            deployment,
+            tls: false,
+            login: Login::default(),
             database: 0,
             prefix: Self::DEFAULT_PREFIX.to_owned(),
             connect_timeout: Duration::from_secs(2),
@@ -102,8 +115,14 @@ impl RedisOptions {
     /// Who this is to the server.
     #[must_use]
     pub fn credentials(mut self, user: Option<&str>, password: &str) -> Self {
-        self.user = user.map(str::to_owned);
-        self.password = Some(Password(password.to_owned()));
+        self.login = Login::new(user, password);
+        self
+    }
+
+    /// Whether a server that sentinels name is reached over TLS. For others their [`Address`] says so.
+    #[must_use]
+    pub fn tls(mut self, yes: bool) -> Self {
+        self.tls = yes;
         self
     }
 
@@ -209,13 +228,19 @@ impl RedisOptions {
     /// Where the server is, without user and password.
     #[must_use]
     pub fn location(&self) -> String {
-        let database = self.database;
-        let mut location = match &self.address {
-            Address::Tcp { host, port } => format!("redis://{}:{port}/{database}", bracketed(host)),
-            Address::Tls { host, port } => {
-                format!("rediss://{}:{port}/{database}", bracketed(host))
+        let mut location = match &self.deployment {
+            Deployment::One(address) => self.location_of(address),
+            Deployment::Sentinels(sentinels) => {
+                let place = |(host, port): &(String, u16)| format!("{}:{port}", bracketed(host));
+                let seeds: Vec<_> = sentinels.seeds.iter().map(place).collect();
+                format!(
+                    "redis{}-sentinel://{}/{}?service={}",
+                    if self.tls { "s" } else { "" },
+                    seeds.join(","),
+                    self.database,
+                    sentinels.service
+                )
             }
-            Address::Unix(path) => format!("unix:{}?db={database}", path.display()),
         };
         if self.prefix != Self::DEFAULT_PREFIX {
             let mark = if location.contains('?') { '&' } else { '?' };
@@ -225,9 +250,29 @@ impl RedisOptions {
         }
         location
     }
+
+    /// Where a server at this address is.
+    pub(crate) fn location_of(&self, address: &Address) -> String {
+        let database = self.database;
+        match address {
+            Address::Tcp { host, port } => format!("redis://{}:{port}/{database}", bracketed(host)),
+            Address::Tls { host, port } => {
+                format!("rediss://{}:{port}/{database}", bracketed(host))
+            }
+            Address::Unix(path) => format!("unix:{}?db={database}", path.display()),
+        }
+    }
 }
 
-fn bracketed(host: &str) -> String {
+impl Address {
+    /// A host and a port, with TLS or without it.
+    pub(crate) fn of(tls: bool, host: &str, port: u16) -> Self {
+        let host = host.to_owned();
+        if tls { Self::Tls { host, port } } else { Self::Tcp { host, port } }
+    }
+}
+
+pub(crate) fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 

@@ -5,7 +5,7 @@ local time = redis.pcall('TIME')
 if time.err then return redis.error_reply('NOPERM this user may not run TIME') end
 local micros = time[2]
 if #micros < 6 then micros = string.rep('0', 6 - #micros) .. micros end
-local now = time[1] .. micros
+local now = (ahead > 0 and string.format('%.0f', time[1] + ahead) or time[1]) .. micros
 local answers = {ARGV[1] and string.sub(ARGV[1], 1, 32)}
 local function grant(lock, clock, owner, ttl, label)
     local held = redis.pcall('SET', lock, owner .. now .. label, 'NX', 'PX', ttl, 'GET')

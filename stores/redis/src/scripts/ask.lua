@@ -120,7 +120,7 @@ end
 local function decide()
     local waiter = read('w' .. owner)
     if enters(waiter) then
-        local grant = whole(math.max(now, last + 1))
+        local grant = whole(math.max(now + ahead * 1000000, last + 1))
         redis.call('SET', clock, grant)
         leave(owner)
         write('h' .. owner, {mode[1], mode[2], mode[3], grant, '', 0, label, use})

@@ -17,6 +17,7 @@ end
 -- Moves a clock on and says to what; nil, and the clock as it was, when it is none. Comes before
 -- all other writes.
 local function tick(key, now)
+    now = now + ahead * 1000000
     local fresh = string.format('%.0f', now)
     local last = redis.pcall('SET', key, fresh, 'GET')
     if not last then return fresh end

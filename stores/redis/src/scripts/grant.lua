@@ -3,7 +3,7 @@ local time = redis.pcall('TIME')
 if time.err then return redis.error_reply('NOPERM this user may not run TIME') end
 local micros = time[2]
 if #micros < 6 then micros = string.rep('0', 6 - #micros) .. micros end
-local grant = time[1] .. micros
+local grant = (ahead > 0 and string.format('%.0f', time[1] + ahead) or time[1]) .. micros
 local record = ARGV[1] .. grant .. ARGV[3]
 local held = redis.pcall('SET', KEYS[1], record, 'NX', 'PX', ARGV[2], 'GET')
 if not held then

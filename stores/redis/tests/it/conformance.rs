@@ -32,3 +32,9 @@ mod killed_clients {
 
     tenure_testkit::conformance!(Place::with_nuisance(KILL));
 }
+
+mod sentinel {
+    use crate::places::Served;
+
+    tenure_testkit::conformance!(Served::by_sentinels());
+}

@@ -1,5 +1,13 @@
 //! Every kind, on a real server.
 
-use crate::places::Place;
+mod one {
+    use crate::places::Place;
 
-tenure_testkit::kinds!("redis", Place::plain());
+    tenure_testkit::kinds!("redis", Place::plain());
+}
+
+mod sentinel {
+    use crate::places::Served;
+
+    tenure_testkit::kinds!("sentinel", Served::by_sentinels());
+}

@@ -23,6 +23,7 @@ mod refusals;
 mod renewal;
 mod scenes;
 mod senseless;
+mod sentinel;
 mod server_faults;
 mod sick;
 mod strangers;

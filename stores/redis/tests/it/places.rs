@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
@@ -15,7 +15,7 @@ use tenure_redis::{Address, RedisOptions, RedisStore};
 use tenure_testkit::{
     conformance::Adapter,
     fault::{Proxy, Weather},
-    server::RedisServer,
+    server::{RedisServer, SentinelService},
 };
 
 /// The line of `docs/stores/redis.md`, word for word.
@@ -72,9 +72,59 @@ impl Place {
     }
 }
 
+/// A service behind sentinels, each place under a prefix of its own.
+#[derive(Debug)]
+pub(crate) struct Served {
+    service: Arc<SentinelService>,
+    prefix: String,
+    options: RedisOptions,
+}
+
+impl Served {
+    /// Places that are used at the same time share a service, which takes a while to start.
+    pub(crate) fn by_sentinels() -> Self {
+        static SHARED: Mutex<(Weak<SentinelService>, u32)> = Mutex::new((Weak::new(), 0));
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let service = shared.0.upgrade().unwrap_or_else(|| {
+            let service = Arc::new(SentinelService::start());
+            shared.0 = Arc::downgrade(&service);
+            service
+        });
+        shared.1 += 1;
+        let prefix = format!("place-{}:", shared.1);
+        let options = bounded(RedisOptions::from_url(&service.url()).unwrap());
+        let options = options.prefix(&prefix).unwrap();
+        Self { service, prefix, options }
+    }
+}
+
+#[async_trait]
+impl Adapter for Served {
+    async fn open(&self) -> Arc<dyn Store> {
+        Arc::new(RedisStore::new(self.options.clone()).unwrap())
+    }
+
+    async fn lose_data(&self) -> bool {
+        let Some(primary) = self.service.primary() else { return false };
+        let primary = &self.service.servers[primary];
+        for key in primary.keys().iter().filter(|key| key.starts_with(&self.prefix)) {
+            primary.command(&["DEL", key]);
+        }
+        true
+    }
+
+    fn loss_shows(&self) -> bool {
+        false
+    }
+}
+
 fn over(address: std::net::SocketAddr) -> RedisOptions {
     let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
-    let options = RedisOptions::new(address).claim_window(Duration::from_millis(400)).unwrap();
+    bounded(RedisOptions::new(address))
+}
+
+fn bounded(options: RedisOptions) -> RedisOptions {
+    let options = options.claim_window(Duration::from_millis(400)).unwrap();
     let options = options.place_ttl(Duration::from_millis(2_500)).unwrap();
     options.max_waiters(100).unwrap().max_holders(100).unwrap()
 }

@@ -1,0 +1,98 @@
+//! How the sentinels of a service are reached.
+
+use tenure_core::{Fault, FaultKind};
+
+use crate::{login::Login, tls::Certificates};
+
+/// The sentinels that know which server is the primary of a service.
+///
+/// One that answers is enough to find the others. Which server is the primary a majority of all of them has
+/// to say.
+///
+/// ```
+/// use tenure_redis::{RedisOptions, Sentinels};
+///
+/// let sentinels = Sentinels::new([("10.0.0.1", 26379), ("10.0.0.2", 26379)], "mymaster")?
+///     .credentials(None, "of the sentinels");
+/// let options = RedisOptions::found_by(sentinels).credentials(Some("tenure"), "of the servers");
+/// assert_eq!(
+///     options.location(),
+///     "redis-sentinel://10.0.0.1:26379,10.0.0.2:26379/0?service=mymaster"
+/// );
+/// # Ok::<(), tenure_core::Fault>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sentinels {
+    pub(crate) seeds: Vec<(String, u16)>,
+    pub(crate) service: String,
+    pub(crate) tls: bool,
+    pub(crate) login: Login,
+    pub(crate) certificates: Certificates,
+}
+
+impl Sentinels {
+    /// Where sentinels listen unless told otherwise.
+    pub const DEFAULT_PORT: u16 = 26379;
+    /// How many of one service are asked at most.
+    pub const MOST: usize = 32;
+
+    /// Sentinels at these hosts and ports, and the name by which they know the servers. They are reached
+    /// without TLS and without a password.
+    ///
+    /// # Errors
+    /// A fault when there is none, when there are too many, or when the service has no name.
+    pub fn new<H: Into<String>>(
+        seeds: impl IntoIterator<Item = (H, u16)>,
+        service: &str,
+    ) -> Result<Self, Fault> {
+        let seeds: Vec<_> = seeds.into_iter().map(|(host, port)| (host.into(), port)).collect();
+        let wrong = |what: String, cure| Err(Fault::new(FaultKind::Misconfigured, what, cure));
+        if seeds.is_empty() || seeds.len() > Self::MOST {
+            let what = format!("{} sentinels are named", seeds.len());
+            return wrong(what, "name some of those that there are, 1 to 32");
+        }
+        let strange = |c: char| c.is_control() || c.is_whitespace();
+        if service.is_empty() || service.contains(strange) {
+            let what = format!("the sentinels' service cannot be called {service:?}");
+            let cure = "say by which name they know the servers: service=mymaster; \
+                        SENTINEL MASTERS lists them";
+            return wrong(what, cure);
+        }
+        Ok(Self {
+            seeds,
+            service: service.to_owned(),
+            tls: false,
+            login: Login::default(),
+            certificates: Certificates::default(),
+        })
+    }
+
+    /// Who this is to the sentinels.
+    #[must_use]
+    pub fn credentials(mut self, user: Option<&str>, password: &str) -> Self {
+        self.login = Login::new(user, password);
+        self
+    }
+
+    /// Whether sentinels are reached over TLS.
+    #[must_use]
+    pub fn tls(mut self, yes: bool) -> Self {
+        self.tls = yes;
+        self
+    }
+
+    /// Trusts sentinels whose certificates these have signed, in PEM, and not those that the system
+    /// trusts.
+    #[must_use]
+    pub fn root_certificates(mut self, roots: &[u8]) -> Self {
+        self.certificates.trust(roots);
+        self
+    }
+
+    /// Shows this certificate to a sentinel that asks for one, both in PEM. The key is in no text.
+    #[must_use]
+    pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Self {
+        self.certificates.show(certificate, key);
+        self
+    }
+}

@@ -1,0 +1,288 @@
+//! A service whose primary sentinels name: fail-overs, and what is not known without a majority.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use tenure_core::{AcquireError, FaultKind, LostReason, Store, Tenure, store::Weight};
+use tenure_redis::RedisStore;
+use tenure_testkit::server::{RedisServer, SentinelService, redis::Reply};
+
+use crate::support::{PATIENCE, hold, lock_keys, lost, micros, store, tenure, until, waiting};
+
+/// Longer than a fail-over.
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Takes a lock, and waits until all servers have it.
+async fn held_everywhere(
+    service: &SentinelService,
+    tenure: &Tenure,
+    lock: &str,
+) -> tenure_core::Guard {
+    let held = hold(tenure, lock, LONG).await;
+    until("all have it", async || {
+        service.servers.iter().all(|server| keys_of(server, lock).len() == 1)
+    })
+    .await;
+    held
+}
+
+fn keys_of(server: &RedisServer, lock: &str) -> Vec<String> {
+    let end = format!("lock:{lock}");
+    lock_keys(server).into_iter().filter(|key| key.ends_with(&end)).collect()
+}
+
+/// For how long a server keeps a lock, in milliseconds.
+fn left(server: &RedisServer, lock: &str) -> u64 {
+    let keys = keys_of(server, lock);
+    let Some(key) = keys.first() else { return 0 };
+    let Reply::Text(left) = server.command(&["PTTL", key]) else { panic!("no answer") };
+    left.parse().unwrap_or(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_primary_is_replaced_and_holds_and_waiters_go_on() {
+    let mut service = SentinelService::start();
+    let (one, other) = (tenure(&service.url()), tenure(&service.url()));
+    let held = held_everywhere(&service, &one, "lock").await;
+    let token = held.token();
+    let waits = tokio::spawn(async move { hold(&other, "lock", LONG).await.token() });
+    until("it waits", async || waiting(&one, "lock").await == 1).await;
+
+    // So that the renewal at the new one can be told from the one before.
+    tokio::time::sleep(Duration::from_millis(1_200)).await;
+    let before = service.primary();
+    let old = before.unwrap();
+    service.servers[old].kill();
+    let now = service.another_than(before);
+    // Not only when its time comes, after a third of its ttl.
+    until("it is renewed", async || left(&service.servers[now], "lock") > 59_000).await;
+    held.check().unwrap();
+    held.release().await.unwrap();
+    assert!(tokio::time::timeout(PATIENCE, waits).await.unwrap().unwrap() > token);
+
+    // And back, with whatever the old one has.
+    service.servers[old].restart();
+    until("the old one is a replica", async || {
+        matches!(service.servers[old].command(&["INFO", "replication"]), Reply::Text(told)
+            if told.contains("role:slave") && told.contains("master_link_status:up"))
+    })
+    .await;
+    let token = hold(&one, "lock", LONG).await.token();
+    service.fail_over();
+    let next = tokio::time::timeout(PATIENCE, one.mutex("other").lock()).await.unwrap().unwrap();
+    drop(next);
+    assert!(hold(&one, "lock", LONG).await.token() > token);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_that_the_new_primary_lacks_is_lost_at_once() {
+    let mut service = SentinelService::start();
+    let tenure = tenure(&service.url());
+    let held = held_everywhere(&service, &tenure, "lock").await;
+    let before = service.primary();
+    for (number, server) in service.servers.iter().enumerate() {
+        if Some(number) != before {
+            server.command(&["CONFIG", "SET", "replica-read-only", "no"]);
+            for key in keys_of(server, "lock") {
+                server.command(&["DEL", &key]);
+            }
+        }
+    }
+    service.servers[before.unwrap()].kill();
+    service.another_than(before);
+    assert_eq!(lost(&held).await, LostReason::Taken);
+    let token = held.token();
+    drop(held);
+    assert!(hold(&tenure, "lock", LONG).await.token() > token);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_is_frozen_is_left_and_not_used_when_it_comes_back() {
+    let service = SentinelService::start();
+    let tenure = tenure(&service.url());
+    let held = held_everywhere(&service, &tenure, "lock").await;
+    let before = service.primary();
+    let old = &service.servers[before.unwrap()];
+    let frozen = old.freeze();
+    service.another_than(before);
+    let token = hold(&tenure, "other", LONG).await.token();
+    drop(frozen);
+    held.check().unwrap();
+    until("the old one is a replica", async || {
+        matches!(old.command(&["INFO", "replication"]), Reply::Text(told)
+            if told.contains("role:slave"))
+    })
+    .await;
+    assert!(hold(&tenure, "third", LONG).await.token() > token);
+    held.release().await.unwrap();
+    until("all forget it", async || {
+        service.servers.iter().all(|server| keys_of(server, "lock").is_empty())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_rise_and_locks_stay_through_fail_overs_there_and_back() {
+    let service = SentinelService::start();
+    let tenure = tenure(&service.url());
+    let kept = held_everywhere(&service, &tenure, "kept").await;
+    let mut token = kept.token();
+    for _ in 0..3 {
+        service.fail_over();
+        let next = hold(&tenure, "lock", LONG).await;
+        assert!(next.token() > token);
+        token = next.token();
+        kept.check().unwrap();
+        next.release().await.unwrap();
+        let other = crate::support::tenure(&service.url());
+        assert!(other.mutex("kept").try_lock().await.unwrap().is_none());
+    }
+    kept.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_rise_at_a_primary_whose_clock_is_behind_and_that_lacks_the_last_ones() {
+    const BEHIND: u32 = 40;
+    let mut service = SentinelService::with_replicas_behind(BEHIND);
+    let tenure = tenure(&service.url());
+    let held = held_everywhere(&service, &tenure, "lock").await;
+    let before = service.primary();
+    for (number, server) in service.servers.iter().enumerate() {
+        if Some(number) != before {
+            server.command(&["CONFIG", "SET", "replica-read-only", "no"]);
+            for key in server.keys() {
+                server.command(&["DEL", &key]);
+            }
+        }
+    }
+    service.servers[before.unwrap()].kill();
+    let now = service.another_than(before);
+    let Reply::List(time) = service.servers[now].command(&["TIME"]) else { panic!("no time") };
+    let Reply::Text(seconds) = &time[0] else { panic!("no time") };
+    assert!(seconds.parse::<u64>().unwrap() + 30 < micros() / 1_000_000, "its clock is not behind");
+    assert_eq!(lost(&held).await, LostReason::Taken);
+    // By each way of granting: alone, with others, several together, and as a waiter.
+    let token = held.token();
+    drop(held);
+    assert!(hold(&tenure, "lock", LONG).await.token() > token);
+    let tenure = &tenure;
+    let alike = (0..64)
+        .map(|number| async move { hold(tenure, &format!("lock-{number}"), LONG).await.token() });
+    let least = join_all(alike).await.into_iter().min().unwrap();
+    assert!(least > token);
+    let reader = tenure.rwlock("shared").read().await.unwrap();
+    let other = tenure.rwlock("shared").read().await.unwrap();
+    assert!(reader.token() > token && other.token() > token);
+    let both = tenure.all(["several-1", "several-2"]).lock().await.unwrap();
+    assert!(both.tokens().all(|(_, one)| one > token));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_no_majority_names_is_not_used() {
+    let mut service = SentinelService::start();
+    let tenure = tenure(&service.url());
+    let held = hold(&tenure, "lock", SHORT).await;
+    service.sentinels[0].kill();
+    // One may be away.
+    hold(&tenure, "other", LONG).await.release().await.unwrap();
+    let frozen = service.sentinels[1].freeze();
+    assert_eq!(lost(&held).await, LostReason::Deadline);
+    let error = tenure.mutex("third").try_lock().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
+    let said = error.to_string();
+    assert!(said.contains("only 1 of 3 sentinels"), "{said}");
+    drop(frozen);
+    drop(held);
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_sentinel_leads_to_the_others() {
+    let mut service = SentinelService::start();
+    // Nothing listens there, and the next one is the only one that is named and lives.
+    service.sentinels[2].kill();
+    let (dead, alive) = (service.sentinels[2].address(), service.sentinels[1].address());
+    let url = format!("redis-sentinel://{dead},{alive}/0?service=mymaster");
+    let tenure = tenure(&url);
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_sentinel_or_no_service_is_told() {
+    let service = SentinelService::start();
+    let wrong = service.url().replace("mymaster", "yourmaster");
+    let server = service.servers[0].address();
+    let no_sentinel = format!("redis-sentinel://{server}/0?service=mymaster");
+    let no_server = format!("redis://{}", service.sentinels[0].address());
+    for (url, told) in [
+        (&wrong, "know no service \"yourmaster\""),
+        (&no_sentinel, "is a server and no sentinel"),
+        (&no_server, "is a sentinel and keeps no locks"),
+    ] {
+        let fault = RedisStore::open(url).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert!(fault.to_string().contains(told), "{fault}");
+    }
+}
+
+/// Both as users that may do what the pages say and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn users_of_the_documentation_may_do_all_that_is_needed() {
+    let mut service = SentinelService::start();
+    let ok = Reply::Text("OK".to_owned());
+    for server in &service.servers {
+        let words: Vec<_> = crate::places::ACL.split_whitespace().collect();
+        assert_eq!(server.command(&words), ok);
+    }
+    const OF_SENTINELS: &str = include_str!("../../../../docs/stores/redis-sentinel.acl");
+    for sentinel in &service.sentinels {
+        let words: Vec<_> = OF_SENTINELS.split_whitespace().collect();
+        assert_eq!(sentinel.command(&words), ok);
+    }
+    let url = service.url().replace("//", "//tenure:choose-a-password@");
+    let url = format!("{url}&sentinel_user=tenure&sentinel_password=choose-a-password");
+    let tenure = tenure(&url);
+    let held = held_everywhere(&service, &tenure, "lock").await;
+    let before = service.primary();
+    service.servers[before.unwrap()].kill();
+    service.another_than(before);
+    hold(&tenure, "other", LONG).await.release().await.unwrap();
+    held.check().unwrap();
+    for sentinel in &service.sentinels {
+        assert_eq!(sentinel.command(&["ACL", "LOG"]), Reply::List(Vec::new()));
+    }
+    let wrong = url.replace("sentinel_password=choose", "sentinel_password=s3ntinel");
+    let fault = RedisStore::open(&wrong).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    let said = format!("{fault:?} {fault}");
+    assert!(said.contains("sentinel_password=") && !said.contains("s3ntinel-a"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_says_what_the_sentinels_are_worth() {
+    let mut service = SentinelService::start();
+    let store = Arc::new(store(&service.url()));
+    let finding = async |what: &str| {
+        let findings = store.health().await.unwrap();
+        let names: Vec<_> = findings.iter().map(|finding| finding.what.clone()).collect();
+        let found = findings.into_iter().find(|finding| finding.what == what);
+        found.unwrap_or_else(|| panic!("{what} is none of {names:?}"))
+    };
+    let found = finding("sentinels").await;
+    assert_eq!(found.weight, Weight::Good, "{found:?}");
+    assert!(found.found.contains("3 of 3 answer"), "{found:?}");
+    assert_eq!(finding("isolation").await.weight, Weight::Warning);
+    for server in &service.servers {
+        server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    }
+    assert_eq!(finding("isolation").await.weight, Weight::Good);
+    service.sentinels[0].kill();
+    let found = finding("sentinels").await;
+    assert_eq!(found.weight, Weight::Warning, "{found:?}");
+    assert!(found.found.contains("2 of 3 answer"), "{found:?}");
+    service.sentinels[1].kill();
+    let found = finding("primary").await;
+    assert_eq!(found.weight, Weight::Bad, "{found:?}");
+    assert!(found.found.contains("only 1 of 3 sentinels"), "{found:?}");
+}
