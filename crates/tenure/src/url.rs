@@ -20,7 +20,7 @@ pub(crate) fn shown(url: &str) -> String {
     let server = url.rsplit_once('@').map_or("", |(_, server)| server);
     let server = server.split('?').next().unwrap_or_default();
     // Where a setting has the sign, what is behind it may be a piece of a password.
-    let in_setting = url.split('@').next().is_some_and(|before| before.contains("password="));
+    let in_setting = url.rsplit_once('@').is_some_and(|(before, _)| before.contains("password="));
     if in_setting { format!("{scheme}:***") } else { format!("{scheme}://***@{server}") }
 }
 
@@ -55,6 +55,7 @@ mod tests {
             "unix:/run/redis.sock?user=me&password=s3n@s3ntinel",
             "redis-sentinel://a,b/0?service=m&sentinel_password=s3n@s3ntinel",
             "redis-sentinel://me:s3ntinel@a,b/0?service=m&sentinel_password=s3ntinel",
+            "redis-sentinel://me:s3ntinel@a,b/0?service=m&sentinel_password=s3n@s3ntinel",
             "redis://me:s3ntinel?@host",
             "quorum:redis://a,redis://me:s3ntinel@b,unix:/c?password=s3ntinel",
             "quorum:redis://a,redis://me:s3ntinel,s3ntinel@b,redis://c",

@@ -20,12 +20,6 @@ use crate::{
     route::{Route, Server},
 };
 
-/// By how many seconds a fail-over moves tokens on: what the clock of the new primary may be behind that of
-/// the old one.
-const AHEAD: u64 = 60;
-/// How many fail-overs do so: a number that makes no sense must not use up the tokens that there are.
-const MOST_EPOCHS: u64 = 1_000_000;
-
 /// Opens a connection in the runtime of the caller. What the server says of its own accord goes to
 /// `hear`, which is dropped when the connection ends. It ends as soon as another server has the locks.
 pub(crate) async fn connect(
@@ -71,7 +65,7 @@ pub(crate) async fn walk(
             return Err(error::of_connecting(place, Failure::Server(Box::new(replica))));
         }
         if let Some(named) = &server.named {
-            connection.make_tokens_ahead(named.epoch.min(MOST_EPOCHS) * AHEAD);
+            connection.make_tokens_ahead(named.ahead());
         }
         if options.database != 0 {
             journal.begin(Step::Database);

@@ -24,7 +24,7 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "NOAUTH",
         FaultKind::Misconfigured,
         "wants a password",
-        "put user and password into the URL: redis://user:password@host",
+        "put user and password into the URL, before the host: user:password@host",
     ),
     (
         "WRONGPASS",
@@ -166,6 +166,14 @@ pub(crate) fn of_sentinel(place: &str, step: Step, error: Failure) -> Fault {
     };
     let what = format!("the sentinel at {place} {what}");
     Fault::new(FaultKind::Misconfigured, what, cure).because(said(error))
+}
+
+/// Which server has the locks was known for a shorter time than connecting to it took.
+pub(crate) fn not_known_for_long_enough(place: &str) -> Fault {
+    let what = format!("the primary of {place} is not known for long enough to be used");
+    let cure =
+        "wait for the fail-over to end; if it lasts, raise the sentinels' down-after-milliseconds";
+    Fault::new(FaultKind::Unreachable, what, cure)
 }
 
 /// What an error while connecting means. Nothing was sent that could have had an effect.

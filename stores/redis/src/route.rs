@@ -81,16 +81,29 @@ impl Route {
         }
     }
 
+    /// By how many microseconds tokens are ahead of the server's time now.
+    pub(crate) fn ahead(&self) -> u64 {
+        match self {
+            Self::Always(_) => 0,
+            Self::Sentinels(group) => group.named().map_or(0, |named| named.ahead() * 1_000_000),
+        }
+    }
+
+    /// Whether it is known that there is such a server, if not which.
+    pub(crate) fn is_there(&self) -> bool {
+        matches!(self, Self::Sentinels(group) if group.is_there())
+    }
+
     /// Whether the server may become another one.
     pub(crate) const fn changes(&self) -> bool {
         matches!(self, Self::Sentinels(_))
     }
 
-    /// Keeps what is known of it new, for as long as it runs.
-    pub(crate) async fn follow(&self) {
+    /// Keeps what is known of it new, for as long as it runs. `moved` is called when it is another one.
+    pub(crate) async fn follow(&self, moved: impl Fn() + Send) {
         match self {
             Self::Always(_) => std::future::pending().await,
-            Self::Sentinels(group) => group.follow().await,
+            Self::Sentinels(group) => group.follow(moved).await,
         }
     }
 }

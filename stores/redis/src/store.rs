@@ -78,14 +78,18 @@ impl RedisStore {
     /// Connects to the server at `url`: [`RedisOptions::from_url`] says how it is written.
     ///
     /// # Errors
-    /// A fault if the URL is wrong, the server cannot be reached, or it refuses this user.
+    /// A fault if the URL is wrong, the server cannot be reached, or it refuses this user. Where sentinels
+    /// name the server, it is enough that as many as a majority of them answer: a fail-over may be under way.
     ///
     /// # Cancel safety
     /// Cancel-safe: a connection that is not wanted any more is closed.
     pub async fn open(url: &str) -> Result<Self, Fault> {
         let store = Self::new(RedisOptions::from_url(url)?)?;
-        store.transport.open().await?;
-        Ok(store)
+        match store.transport.open().await {
+            // Calls wait for the fail-over as long as they may.
+            Err(fault) if fault.is_passing() && store.transport.route.is_there() => Ok(store),
+            opened => opened.map(|()| store),
+        }
     }
 
     /// The same without a first look: the server is connected to by the first call.
@@ -123,7 +127,18 @@ impl RedisStore {
         let echo = self.echo();
         call.argument(&[&echo]);
         let reply = self.run(&script::INSPECT, &echo, call).await?;
-        reply.seen().map_err(|refused| self.refused(refused))
+        let mut seen = reply.seen().map_err(|refused| self.refused(refused))?;
+        self.by_the_clock(&mut seen.holders);
+        Ok(seen)
+    }
+
+    /// Since when these hold, by the server's clock: it is told by their tokens. After a fail-over those from
+    /// before it seem older than they are.
+    pub(crate) fn by_the_clock<'a>(&self, holders: impl IntoIterator<Item = &'a mut Contender>) {
+        let ahead = self.transport.route.ahead();
+        for holder in holders {
+            holder.since = holder.since.map(|since| since.saturating_sub(ahead));
+        }
     }
 
     /// A call with keys of a lock.
@@ -154,6 +169,12 @@ impl RedisStore {
 
     pub(crate) fn limits(&self) -> &str {
         &self.shared.limits
+    }
+
+    fn holder_by_the_clock(&self, answer: &mut Answer) {
+        if let Answer::Busy { holder, .. } = answer {
+            self.by_the_clock(holder);
+        }
     }
 
     /// Holds that others were seen at.
@@ -222,7 +243,7 @@ impl RedisStore {
     /// What an ask was answered that knew of nobody else; `None` when it met others.
     fn answer_alone(&self, ask: &Ask, answer: Answered) -> Result<Option<Answer>, Fault> {
         let refused = |refused| self.refused(refused);
-        let (alone, answer) = match answer {
+        let (alone, mut answer) = match answer {
             Answered::Whole(reply) if reply.is_crowd() => return Ok(None),
             Answered::Whole(reply) => (reply.is_alone(), reply.answer(ask.ttl).map_err(refused)?),
             Answered::Part(part) => match part_granted(part).map_err(refused)? {
@@ -233,6 +254,7 @@ impl RedisStore {
                 None => return Ok(None),
             },
         };
+        self.holder_by_the_clock(&mut answer);
         if let Answer::Granted { token, .. } = answer {
             if alone && self.transport.compares() {
                 self.shared.records.insert(ask, token);
@@ -263,7 +285,8 @@ impl RedisStore {
         }
         let reply = self.run(&script::ASK, &owner, call).await?;
         let (alone, finds_nobody) = (reply.is_alone(), reply.finds_nobody());
-        let answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
+        let mut answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
+        self.holder_by_the_clock(&mut answer);
         if let Answer::Granted { .. } = answer {
             if !alone {
                 self.shared.crowded_holds.insert(ask.owner);
@@ -446,7 +469,9 @@ impl Store for RedisStore {
         call.argument(&[&echo]).argument(&[self.shared.limits.as_bytes()]);
         call.argument(&[self.shared.watch.evicted.as_bytes()]);
         let reply = self.run(&script::EVICT, &echo, call).await?;
-        reply.evicted().map_err(|refused| self.refused(refused))
+        let mut evicted = reply.evicted().map_err(|refused| self.refused(refused))?;
+        self.by_the_clock(&mut evicted);
+        Ok(evicted)
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -199,11 +199,24 @@ fn sentinels(
     tls: bool,
     settings: &mut Settings,
 ) -> Result<Sentinels, Fault> {
+    if place.credentials.is_some_and(|credentials| credentials.contains('@')) {
+        return Err(wrong(
+            "user and password stand once, before all hosts, and a @ in them as %40",
+        ));
+    }
     // In a list of URLs the commas of one may be encoded.
     let seeds = decoded(place.servers)?;
+    // A list made from what is empty must not mean whatever runs on this machine.
+    if seeds.split(',').any(|seed| seed.is_empty() || seed.starts_with(':')) {
+        return Err(wrong("one of its hosts is empty"));
+    }
     let seeds: Result<Vec<_>, _> =
         seeds.split(',').map(|seed| host_and_port(seed, Sentinels::DEFAULT_PORT)).collect();
-    let service = settings.take("service").unwrap_or_default();
+    let Some(service) = settings.take("service") else {
+        return Err(wrong(
+            "it does not say by which name the sentinels know the servers: service=mymaster",
+        ));
+    };
     let mut sentinels = Sentinels::new(seeds?, &service)?;
     sentinels.tls = match settings.take("sentinel_tls").as_deref() {
         None => tls,
@@ -227,6 +240,9 @@ fn host_and_port(server: &str, usual: u16) -> Result<(String, u16), Fault> {
         "" => usual,
         text => text.parse().map_err(|_| wrong("the port is no number up to 65535"))?,
     };
+    if host.contains(char::is_whitespace) {
+        return Err(wrong("there is a space in a host"));
+    }
     let host = if host.is_empty() { "localhost" } else { host };
     Ok((host.to_owned(), port))
 }
@@ -267,31 +283,17 @@ fn wrong(what: &str) -> Fault {
 /// ```
 #[must_use]
 pub fn without_password(url: &str) -> String {
-    let (place, query) =
-        url.split_once('?').map_or((url, None), |(place, query)| (place, Some(query)));
-    // A password that was not encoded may hold any of `/`, `@` and `?`: too much is left out then.
-    let (shown_place, query) = match url.rsplit_once('@') {
-        Some((before, after)) => {
-            let (scheme, credentials) = before.split_once("://").unwrap_or(("", before));
-            let user = credentials.split(':').next().unwrap_or_default();
-            // Else it is no user, and the sign stands in a setting.
-            let user = if user.contains(['?', '&', '=']) { "***" } else { user };
-            let (place, query) =
-                after.split_once('?').map_or((after, None), |(place, query)| (place, Some(query)));
-            (format!("{scheme}://{user}:***@{place}"), query)
-        }
-        None => (place.to_owned(), query),
+    const PASSWORD: &str = "password=";
+    // What stands behind one that was not encoded may be a piece of it.
+    let (url, rest) = match url.split_once(PASSWORD) {
+        Some((before, _)) => (before, format!("{PASSWORD}***")),
+        None => (url, String::new()),
     };
-    let Some(query) = query else { return shown_place };
-    let pairs: Vec<_> = query
-        .split('&')
-        .map(|pair| match pair.split_once('=') {
-            Some(("password", _)) => "password=***",
-            Some(("sentinel_password", _)) => "sentinel_password=***",
-            _ => pair,
-        })
-        .collect();
-    format!("{shown_place}?{}", pairs.join("&"))
+    // One before the host may hold any of `/`, `@` and `?`: too much is left out then.
+    let Some((before, after)) = url.rsplit_once('@') else { return format!("{url}{rest}") };
+    let (scheme, credentials) = before.split_once("://").unwrap_or(("", before));
+    let user = credentials.split(':').next().unwrap_or_default();
+    format!("{scheme}://{user}:***@{after}{rest}")
 }
 
 #[cfg(test)]
@@ -333,11 +335,74 @@ mod tests {
             format!("redis://me:{SENTINEL}@host"),
             format!("redis://:{SENTINEL}@host/1"),
             format!("unix:/run/redis.sock?user=me&password={SENTINEL}"),
+            format!("unix:/run/redis.sock?user=me&password={SENTINEL}&db=1"),
         ] {
             let options = RedisOptions::from_url(&url).unwrap();
             assert_eq!(options.login.password(), Some(SENTINEL));
             assert!(!format!("{options:?} {}", options.location()).contains(SENTINEL));
             assert!(!without_password(&url).contains(SENTINEL), "{}", without_password(&url));
+        }
+    }
+
+    #[test]
+    fn no_text_shows_a_password_of_sentinels() {
+        for (password, url) in [
+            ("s3ntinel", "redis-sentinel://a,b/0?service=m&sentinel_password=s3ntinel"),
+            ("a@s3ntinel", "redis-sentinel://a,b/0?service=m&sentinel_password=a@s3ntinel"),
+            ("s3ntinel", "redis-sentinel://me:s3ntinel@a/?sentinel_password=s3ntinel&service=m"),
+            (
+                "a@s3ntinel",
+                "redis-sentinel://me:s3ntinel@a/?sentinel_password=a@s3ntinel&service=m",
+            ),
+        ] {
+            let options = RedisOptions::from_url(url).unwrap();
+            let Deployment::Sentinels(sentinels) = &options.deployment else { panic!("{url}") };
+            assert_eq!(sentinels.login.password(), Some(password));
+            assert!(!format!("{options:?} {}", options.location()).contains(SENTINEL));
+            assert!(!without_password(url).contains(SENTINEL), "{}", without_password(url));
+        }
+    }
+
+    #[test]
+    fn sentinels_are_read_from_a_url() {
+        let url =
+            "rediss-sentinel://me:secret@a,b:7,[::1]:8/3?service=shop&sentinel_tls=no&prefix=p:";
+        let options = RedisOptions::from_url(url).unwrap();
+        let Deployment::Sentinels(sentinels) = &options.deployment else { panic!("another kind") };
+        let seeds = [("a", 26379), ("b", 7), ("::1", 8)];
+        assert_eq!(sentinels.seeds, seeds.map(|(host, port)| (host.to_owned(), port)));
+        assert_eq!((sentinels.service.as_str(), sentinels.tls, options.tls), ("shop", false, true));
+        assert_eq!(sentinels.login, Login::default());
+        assert_eq!(options.login, Login::new(Some("me"), "secret"));
+        assert_eq!(
+            options.location(),
+            "rediss-sentinel://a:26379,b:7,[::1]:8/3?service=shop&prefix=p:"
+        );
+        // In a list of URLs.
+        let listed = url.replace(',', "%2C");
+        assert_eq!(RedisOptions::from_url(&listed).unwrap().location(), options.location());
+        let valkey = url.replace("rediss", "valkeys");
+        assert_eq!(RedisOptions::from_url(&valkey).unwrap().location(), options.location());
+    }
+
+    #[test]
+    fn a_wrong_url_of_sentinels_is_refused() {
+        for (url, told) in [
+            ("redis-sentinel://a,b", "service="),
+            ("redis-sentinel://a,b?service=", "service="),
+            ("redis-sentinel://a,,b?service=m", "empty"),
+            ("redis-sentinel://?service=m", "empty"),
+            ("redis-sentinel://:26379?service=m", "empty"),
+            ("redis-sentinel://a, b?service=m", "space"),
+            ("redis-sentinel://me:one@a,me:one@b?service=m", "once"),
+            ("redis-sentinel://a:x?service=m", "port"),
+            ("redis-sentinel://a?service=m&sentinel_tls=maybe", "sentinel_tls"),
+            ("redis-sentinel://a?service=m&ca=/x", "ca"),
+            ("redis://a?service=m", "service"),
+        ] {
+            let fault = RedisOptions::from_url(url).unwrap_err();
+            assert_eq!(fault.kind(), FaultKind::Misconfigured, "{url}");
+            assert!(fault.to_string().contains(told), "{fault}");
         }
     }
 

@@ -72,8 +72,12 @@ impl Watch {
         };
         let task = runtime.spawn(async move {
             let _end = end;
-            let route = listener.route.clone();
-            join(listener.watch(), route.follow()).await;
+            let (route, board) = (listener.route.clone(), listener.board.clone());
+            let moved = || {
+                board.wake_all();
+                board.evictions_missed();
+            };
+            join(listener.watch(), route.follow(moved)).await;
         });
         *running = Some(task.abort_handle());
     }

@@ -49,7 +49,8 @@ pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
     findings.push(version(info.as_deref()));
     findings.push(persistence(info.as_deref()));
     findings.push(eviction(setting(transport, "maxmemory-policy").await.as_deref()));
-    findings.push(replicas(info.as_deref()));
+    let none = sentinels::replicas(info.as_deref()).filter(|_| transport.route.changes());
+    findings.push(none.unwrap_or_else(|| replicas(info.as_deref())));
     let failed = |what, promise| move |fault: Fault| Finding::failed(what, &fault).touches(promise);
     if let Route::Sentinels(group) = &*transport.route {
         findings.extend(sentinels::look(transport, group).await);

@@ -4,6 +4,7 @@ use tenure_core::{Fault, store::Finding};
 
 use super::setting;
 use crate::{
+    info::field,
     sentinel::{Group, Panel, Survey},
     transport::Transport,
 };
@@ -19,28 +20,42 @@ pub(super) async fn look(transport: &Transport, group: &Group) -> Vec<Finding> {
 
 fn sentinels(survey: &Survey) -> Finding {
     let what = "sentinels";
-    let (answered, of, alike) = (survey.answered, survey.of, survey.alike);
-    let found = format!("{answered} of {of} answer, and {alike} of them name the same primary");
-    if of < ENOUGH {
-        let found = format!("{found}; when one is away nobody knows which server it is");
-        return Finding::warning(
-            what,
-            found,
-            "S9",
-            "run at least three, each on a machine of its own",
-        );
+    let &Survey { answered, of, alike, know, .. } = survey;
+    let mut found = format!("{answered} of {of} answer, and {alike} of them name the same primary");
+    for why in survey.why() {
+        found.push_str("; ");
+        found.push_str(&why);
     }
-    if answered < of {
-        let why: Vec<_> = survey.faults.iter().map(Fault::what_and_why).collect();
-        let found = if why.is_empty() { found } else { format!("{found}; {}", why.join("; ")) };
-        let cure = "see that all of them run; SENTINEL RESET makes them forget those that are gone for good";
-        return Finding::warning(what, found, "S9", cure);
-    }
-    if alike < of {
-        let cure = "wait for the fail-over to end; if it lasts, compare their SENTINEL MASTER";
-        return Finding::warning(what, found, "S9", cure);
-    }
-    Finding::good(what, found)
+    let refused = survey.faults.iter().find(|fault| !fault.is_passing());
+    let cure = match refused.map(Fault::cure) {
+        Some(cure) => cure,
+        None if answered < of => {
+            "see that all of them run; take those that are gone for good out of the URL, and have the others \
+             forget them by SENTINEL RESET"
+        }
+        None if alike < of => {
+            "wait for the fail-over to end; if it lasts, compare their SENTINEL MASTER"
+        }
+        None if know < of => {
+            found = format!(
+                "{found}; but one of them knows of {know}: they cannot make a fail-over together"
+            );
+            "see that they reach each other and the primary, and what SENTINEL CKQUORUM says"
+        }
+        None if of < ENOUGH => {
+            found.push_str("; when one is away nobody knows which server it is");
+            "run at least three, each on a machine of its own"
+        }
+        None => return Finding::good(what, found),
+    };
+    Finding::warning(what, found, "S9", cure)
+}
+
+/// Whether there is a replica that can take over.
+pub(super) fn replicas(info: Option<&str>) -> Option<Finding> {
+    let none = field(info?, "connected_slaves") == Some("0");
+    let cure = "see why the replicas are away";
+    none.then(|| Finding::warning("replicas", "none: no fail-over is possible", "S9", cure))
 }
 
 /// Whether a primary without its replicas goes on taking locks.

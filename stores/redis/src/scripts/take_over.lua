@@ -12,7 +12,7 @@ local function decide()
         local left = end_of('h' .. owner) - now
         return {owner, 'granted', own[4], math.floor(left / 1000), others()}
     end
-    local grant = whole(math.max(now, last + 1))
+    local grant = whole(math.max(now + ahead * 1000000, last + 1))
     redis.call('SET', clock, grant)
     -- Who waited under this owner has what it waited for.
     leave(owner)

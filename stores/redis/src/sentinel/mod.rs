@@ -9,7 +9,10 @@ mod told;
 mod verdict;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -23,8 +26,10 @@ pub(crate) use self::{
 };
 use crate::{RedisOptions, Sentinels};
 
-/// For so long a part of the time in which no sentinel can think that the primary is down an answer counts.
+/// For so long a part of the time in which no majority can think that the primary is down an answer counts.
 const COUNTS: u32 = 2;
+/// The longest that it counts where nobody would hear of a fail-over that somebody asked for.
+const UNHEARD: Duration = Duration::from_millis(200);
 /// How often in that time they are asked by who has nothing else to do.
 const ASKS: u32 = 3;
 /// The shortest and the longest pause between two questions.
@@ -38,11 +43,25 @@ const HURRIED: u32 = 30;
 pub(crate) struct Group {
     pub(crate) options: Arc<RedisOptions>,
     sentinels: Sentinels,
-    known: Mutex<Vec<(String, u16)>>,
-    /// What a majority said last.
-    said: Mutex<Option<Said>>,
+    state: Mutex<State>,
     /// Which of all answers was the last that was new.
     named: watch::Sender<Option<Primary>>,
+    /// How many hear of fail-overs.
+    following: AtomicUsize,
+    /// As many as a majority have answered.
+    is_there: AtomicBool,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Where sentinels are: those that the user named, and those that a majority told of.
+    known: Vec<(String, u16)>,
+    /// How many there are: as many as the user named, or as a majority of so many said.
+    of: usize,
+    /// What a majority said last.
+    said: Option<Said>,
+    /// What was asked before says nothing: a server did not do what a primary does.
+    doubted: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -55,8 +74,13 @@ struct Said {
 
 impl Group {
     pub(crate) fn new(options: Arc<RedisOptions>, sentinels: Sentinels) -> Self {
-        let known = Mutex::new(sentinels.seeds.clone());
-        Self { options, sentinels, known, said: Mutex::default(), named: watch::Sender::new(None) }
+        let mut known = sentinels.seeds.clone();
+        known.sort_unstable();
+        known.dedup();
+        let state = State { of: known.len(), known, said: None, doubted: None };
+        let (state, named) = (Mutex::new(state), watch::Sender::new(None));
+        let (following, is_there) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Self { options, sentinels, state, named, following, is_there }
     }
 
     pub(crate) fn service(&self) -> &str {
@@ -65,23 +89,29 @@ impl Group {
 
     /// The primary, if a majority said so a short while ago.
     pub(crate) fn primary(&self) -> Option<Primary> {
-        let said = lock(&self.said);
-        let counts = |said: &&Said| said.asked.elapsed() < said.counts_for;
-        said.as_ref().filter(counts).map(|said| said.primary.clone())
+        self.counting(|said| said.primary.clone())
     }
 
     /// Whether a majority said a short while ago that this is the primary.
     pub(crate) fn trusts(&self, primary: &Primary) -> bool {
-        let said = lock(&self.said);
-        said.as_ref()
-            .is_some_and(|said| said.primary == *primary && said.asked.elapsed() < said.counts_for)
+        self.counting(|said| said.primary == *primary).unwrap_or(false)
+    }
+
+    /// Of what a majority said, if it counts now.
+    fn counting<T>(&self, of: impl FnOnce(&Said) -> T) -> Option<T> {
+        let heard = self.following.load(Ordering::Relaxed) > 0;
+        let state = lock(&self.state);
+        let said = state.said.as_ref()?;
+        let counts_for = if heard { said.counts_for } else { said.counts_for.min(UNHEARD) };
+        (said.asked.elapsed() < counts_for).then(|| of(said))
     }
 
     /// That server did not do what a primary does, so they are asked again before it is used.
     pub(crate) fn suspect(&self, primary: &Primary) {
-        let mut said = lock(&self.said);
-        if said.as_ref().is_some_and(|said| said.primary == *primary) {
-            *said = None;
+        let mut state = lock(&self.state);
+        if state.said.as_ref().is_some_and(|said| said.primary == *primary) {
+            state.said = None;
+            state.doubted = Some(Instant::now());
         }
     }
 
@@ -91,13 +121,19 @@ impl Group {
     /// Cancel-safe.
     pub(crate) async fn ask(&self, panel: &Panel) -> Result<Primary, Fault> {
         let asked = Instant::now();
-        let Agreed { primary, patience, places } = panel.ask(self).await?;
-        let mut known = self.sentinels.seeds.clone();
-        known.extend(places.into_iter().filter(|place| !self.sentinels.seeds.contains(place)));
-        known.truncate(Sentinels::MOST);
-        *lock(&self.known) = known;
+        let Agreed { primary, patience, places, of } = panel.ask(self).await?;
+        let mut state = lock(&self.state);
+        let later = state.said.as_ref().is_some_and(|said| said.asked > asked);
+        if later || state.doubted.is_some_and(|doubted| doubted > asked) {
+            // Whoever wants to use it finds that this does not count, and asks again.
+            return Ok(primary);
+        }
+        let seeds = &self.sentinels.seeds;
+        let told = places.into_iter().filter(|place| !seeds.contains(place));
+        state.known = seeds.iter().cloned().chain(told).take(Sentinels::MOST).collect();
+        state.of = of;
         let counts_for = patience / COUNTS;
-        *lock(&self.said) = Some(Said { primary: primary.clone(), asked, counts_for });
+        state.said = Some(Said { primary: primary.clone(), asked, counts_for });
         self.named.send_if_modified(|named| {
             let is_new = named.as_ref() != Some(&primary);
             if is_new {
@@ -127,10 +163,12 @@ impl Group {
     }
 
     /// Asks again and again, at once when one of them tells of a fail-over, so that nobody has to wait for
-    /// it.
-    pub(crate) async fn follow(&self) {
+    /// it. After each fail-over `moved` is called.
+    pub(crate) async fn follow(&self, moved: impl Fn() + Send) {
         let switched = Arc::new(Notify::new());
         let panel = Panel::that_hears(switched.clone());
+        let _hears = Hears::new(&self.following);
+        let mut last: Option<Primary> = None;
         let (mut hurried, mut patience) = (0_u32, PAUSES.0);
         loop {
             match self.ask(&panel).await {
@@ -140,6 +178,12 @@ impl Group {
                     patience = (patience * 2).min(PAUSES.1);
                 }
             }
+            // Somebody else may have heard of it first.
+            let now = self.named();
+            if last.is_some() && last != now {
+                moved();
+            }
+            last = now;
             let pause = match hurried.checked_sub(1) {
                 Some(left) => {
                     hurried = left;
@@ -150,14 +194,25 @@ impl Group {
             };
             if tokio::time::timeout(pause, switched.notified()).await.is_ok() {
                 hurried = HURRIED;
+                // One that says so without end is not asked without end.
+                tokio::time::sleep(PAUSES.0 / 2).await;
             }
         }
     }
 
     fn pause(&self) -> Duration {
-        let said = lock(&self.said);
-        let counts_for = said.as_ref().map_or(PAUSES.0, |said| said.counts_for);
+        let counts_for = lock(&self.state).said.as_ref().map_or(PAUSES.0, |said| said.counts_for);
         (counts_for / ASKS).clamp(PAUSES.0, PAUSES.1)
+    }
+
+    /// What a majority named last, whether that counts or not.
+    pub(crate) fn named(&self) -> Option<Primary> {
+        self.named.borrow().clone()
+    }
+
+    /// Whether as many as a majority have answered, whatever they said.
+    pub(crate) fn is_there(&self) -> bool {
+        self.is_there.load(Ordering::Relaxed)
     }
 
     /// Returns when another server is the primary, or the same after another fail-over.
@@ -168,13 +223,30 @@ impl Group {
         let _ = named.wait_for(other).await;
     }
 
-    /// Where sentinels are: those that the user named, and those that a majority told of.
-    fn known(&self) -> Vec<(String, u16)> {
-        lock(&self.known).clone()
+    /// Where sentinels are, and how many there are at least.
+    fn known(&self) -> (Vec<(String, u16)>, usize) {
+        let state = lock(&self.state);
+        (state.known.clone(), state.of)
     }
 
     fn place(&self) -> String {
         self.options.location()
+    }
+}
+
+/// Counts one who hears of fail-overs for as long as it lives.
+struct Hears<'a>(&'a AtomicUsize);
+
+impl<'a> Hears<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Hears<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::Ordering},
     time::Duration,
 };
 
@@ -12,10 +12,10 @@ use tokio::sync::Notify;
 
 use super::{
     Group, lock,
-    seat::{Place, Seat},
+    seat::{Place, Seat, at},
     verdict::{Primary, Told, Verdict, counts, verdict},
 };
-use crate::Sentinels;
+use crate::{Sentinels, options::bracketed};
 
 /// Connections to sentinels, of one task or one runtime.
 #[derive(Debug, Default)]
@@ -32,6 +32,8 @@ pub(super) struct Agreed {
     pub(super) patience: Duration,
     /// Where those who answered say that others are.
     pub(super) places: Vec<Place>,
+    /// How many sentinels there are.
+    pub(super) of: usize,
 }
 
 /// What each of them made of the question.
@@ -42,7 +44,23 @@ pub(crate) struct Survey {
     pub(crate) of: usize,
     /// How many say the same, at most.
     pub(crate) alike: usize,
+    /// Of how many sentinels the one that knows fewest knows, itself counted.
+    pub(crate) know: usize,
     pub(crate) faults: Vec<Fault>,
+    /// Who has said nothing at all.
+    pub(crate) silent: HashSet<Place>,
+}
+
+impl Survey {
+    /// Why those who did not answer did not.
+    pub(crate) fn why(&self) -> Vec<String> {
+        why(&self.faults, &self.silent)
+    }
+}
+
+fn why(faults: &[Fault], silent: &HashSet<Place>) -> Vec<String> {
+    let silent = silent.iter().map(|place| format!("{} says nothing", at(place)));
+    faults.iter().map(Fault::what_and_why).chain(silent).collect()
 }
 
 /// What was answered so far.
@@ -50,6 +68,10 @@ pub(crate) struct Survey {
 struct Heard {
     answers: Vec<Told>,
     faults: Vec<Fault>,
+    /// How many sentinels there are at least.
+    at_least: usize,
+    /// Who was asked and has not answered.
+    silent: HashSet<Place>,
     /// Where those who answered say that others are.
     places: Vec<Place>,
 }
@@ -60,49 +82,58 @@ impl Panel {
         Self { seats: Mutex::default(), switched: Some(switched) }
     }
 
-    /// Asks until a majority has said the same.
+    /// Asks until a majority has said the same, and can be counted on for a while.
     pub(super) async fn ask(&self, group: &Group) -> Result<Agreed, Fault> {
-        let mut heard = self.hear(group, |said| matches!(said, Verdict::Agreed { .. })).await;
-        match verdict(&heard.answers) {
-            Verdict::Agreed { primary, patience } => {
+        let enough = |said: &Verdict| matches!(said, Verdict::Agreed { patience, .. } if !patience.is_zero());
+        let mut heard = self.hear(group, enough).await;
+        let verdict = verdict(&heard.answers, heard.at_least);
+        if !matches!(verdict, Verdict::TooFew { .. }) {
+            group.is_there.store(true, Ordering::Relaxed);
+        }
+        match verdict {
+            Verdict::Agreed { primary, patience } if !patience.is_zero() => {
                 let mut twice = HashSet::new();
                 heard.places.retain(|place| twice.insert(place.clone()));
-                Ok(Agreed { primary, patience, places: heard.places })
+                // A majority of as many as were known before has told of them.
+                let (_, of, _) = counts(&heard.answers, 1);
+                Ok(Agreed { primary, patience, places: heard.places, of })
             }
-            undecided => Err(unknown(group, &undecided, &heard.faults)),
+            undecided => Err(unknown(group, &undecided, &heard)),
         }
     }
 
     /// Asks all of them.
     pub(super) async fn survey(&self, group: &Group) -> Survey {
-        let Heard { answers, faults, .. } = self.hear(group, |_| false).await;
-        let (answered, of, alike) = counts(&answers);
-        Survey { answered, of, alike, faults }
+        let Heard { answers, faults, at_least, silent, .. } = self.hear(group, |_| false).await;
+        let (answered, of, alike) = counts(&answers, at_least);
+        let know = answers.iter().map(|told| told.others + 1).min().unwrap_or(0);
+        Survey { answered, of, alike, know, faults, silent }
     }
 
     /// Asks all sentinels together, those too that the answers tell of, until they say enough.
     async fn hear(&self, group: &Group, enough: fn(&Verdict) -> bool) -> Heard {
-        let places = group.known();
+        let (places, at_least) = group.known();
         lock(&self.seats).retain(|seat| places.contains(&seat.place));
         let mut asked: HashSet<Place> = places.iter().cloned().collect();
         let mut asking: FuturesUnordered<_> =
             places.into_iter().map(|place| self.ask_one(group, place)).collect();
-        let mut heard = Heard::default();
+        let mut heard = Heard { at_least, silent: asked.clone(), ..Heard::default() };
         let all = async {
-            while let Some(answer) = asking.next().await {
+            while let Some((place, answer)) = asking.next().await {
+                heard.silent.remove(&place);
                 match answer {
                     Ok((told, others)) => {
                         heard.answers.push(told);
-                        if enough(&verdict(&heard.answers)) {
-                            heard.places.extend(others);
+                        heard.places.extend(others.iter().cloned());
+                        if enough(&verdict(&heard.answers, at_least)) {
                             return;
                         }
-                        for place in &others {
+                        for place in others {
                             if asked.len() < Sentinels::MOST && asked.insert(place.clone()) {
-                                asking.push(self.ask_one(group, place.clone()));
+                                heard.silent.insert(place.clone());
+                                asking.push(self.ask_one(group, place));
                             }
                         }
-                        heard.places.extend(others);
                     }
                     Err(fault) => heard.faults.push(fault),
                 }
@@ -113,8 +144,13 @@ impl Panel {
         heard
     }
 
-    async fn ask_one(&self, group: &Group, place: Place) -> Result<(Told, Vec<Place>), Fault> {
-        self.seat(place).ask(group, self.switched.as_ref()).await
+    async fn ask_one(
+        &self,
+        group: &Group,
+        place: Place,
+    ) -> (Place, Result<(Told, Vec<Place>), Fault>) {
+        let answer = self.seat(place.clone()).ask(group, self.switched.as_ref()).await;
+        (place, answer)
     }
 
     fn seat(&self, place: Place) -> Arc<Seat> {
@@ -129,16 +165,17 @@ impl Panel {
 }
 
 /// Why nobody knows which server is the primary.
-fn unknown(group: &Group, verdict: &Verdict, faults: &[Fault]) -> Fault {
+fn unknown(group: &Group, verdict: &Verdict, heard: &Heard) -> Fault {
     let place = group.place();
-    let why: Vec<_> = faults.iter().map(Fault::what_and_why).collect();
-    // Nobody has to wait for what no time will change.
-    let for_good = |fault: &&Fault| !fault.is_passing();
+    let (faults, why) = (&heard.faults, why(&heard.faults, &heard.silent));
     let fault = match verdict {
         Verdict::TooFew { answered: 0, .. } => {
-            if let Some(fault) = faults.iter().find(for_good) {
-                let cure = fault.cure().to_owned();
-                return Fault::new(fault.kind(), fault.what_and_why(), cure);
+            // Nobody has to wait for what no time will change.
+            if let Some(fault) = faults.first()
+                && heard.silent.is_empty()
+                && faults.iter().all(|fault| !fault.is_passing())
+            {
+                return Fault::new(fault.kind(), fault.what_and_why(), fault.cure().to_owned());
             }
             let what = format!("none of the sentinels of {place} answers");
             let cure = "see that they run, that their hosts and ports in the URL are right, and that no \
@@ -148,10 +185,18 @@ fn unknown(group: &Group, verdict: &Verdict, faults: &[Fault]) -> Fault {
         Verdict::TooFew { answered, of } => {
             let what = format!("only {answered} of {of} sentinels of {place} answer");
             let cure = "see that a majority of them runs and can be reached: without one nobody knows \
-                        which server is the primary; SENTINEL RESET makes them forget those that are gone";
+                        which server is the primary; take those that are gone for good out of the URL, and have the \
+                        others forget them by SENTINEL RESET";
             Fault::new(FaultKind::Unreachable, what, cure)
         }
-        Verdict::Apart { .. } | Verdict::Agreed { .. } => {
+        Verdict::Agreed { primary, .. } => {
+            let at = format!("{}:{}", bracketed(&primary.host), primary.port);
+            let what = format!(
+                "the sentinels of {place} think that the primary {at} is down, or replace it"
+            );
+            Fault::new(FaultKind::Unreachable, what, "wait for the fail-over to end")
+        }
+        Verdict::Apart { .. } => {
             let what = format!("the sentinels of {place} do not agree on the primary");
             let cure = "wait for the fail-over to end; if it lasts, compare their SENTINEL MASTER";
             Fault::new(FaultKind::Unreachable, what, cure)

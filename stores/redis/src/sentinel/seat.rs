@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use futures_util::future::join3;
+use futures_util::future::join5;
 use tenure_core::{Fault, FaultKind};
 use tokio::sync::Notify;
 
@@ -57,9 +57,12 @@ impl Seat {
     ) -> Result<(Told, Vec<Place>), Fault> {
         let connection = self.open(group, switched).await?;
         let service = group.service();
-        let (id, about, list) = join3(
+        let place = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", service];
+        let (id, before, about, after, list) = join5(
             connection.send(&["SENTINEL", "MYID"]),
+            connection.send(&place),
             connection.send(&["SENTINEL", "MASTER", service]),
+            connection.send(&place),
             connection.send(&["SENTINEL", "SENTINELS", service]),
         )
         .await;
@@ -72,9 +75,10 @@ impl Seat {
             }
             error::of_sentinel(&self.at(), Step::Login, failure)
         };
-        let (id, about, list) =
-            (id.map_err(failed)?, about.map_err(failed)?, list.map_err(failed)?);
-        match told(&id, &about) {
+        let (id, about) = (id.map_err(failed)?, about.map_err(failed)?);
+        let (before, after) = (before.map_err(failed)?, after.map_err(failed)?);
+        let list = list.map_err(failed)?;
+        match told(&id, &before, &about, &after) {
             Some(told) => Ok((told, others(&list).collect())),
             None => Err(failed(Failure::Nonsense)),
         }
@@ -90,23 +94,40 @@ impl Seat {
             return Ok(connection);
         }
         let switched = switched.filter(|_| !self.is_silent.load(Ordering::Relaxed));
-        let hear = switched.map(|switched| hear(group.service(), switched.clone()));
-        let listens = hear.is_some();
-        let connection = Arc::new(self.connect(group, hear).await?);
-        if listens {
-            // A subscription is told of, not answered; what is answered is the command behind it,
-            // unless the subscription is refused: then this connection is of no use any more.
-            let subscribed = connection.call(|out| {
-                command(&["SUBSCRIBE", SWITCHED], out);
-                command(&["PING"], out);
-            });
-            if let Err(failure) = subscribed.await {
-                self.is_silent.store(failure.is_an_answer(), Ordering::Relaxed);
-                return Err(error::of_sentinel(&self.at(), Step::Login, failure));
-            }
-        }
+        let connection = match switched {
+            Some(switched) => match self.listening(group, switched).await? {
+                Some(connection) => connection,
+                None => {
+                    self.is_silent.store(true, Ordering::Relaxed);
+                    self.connect(group, None).await?
+                }
+            },
+            None => self.connect(group, None).await?,
+        };
+        let connection = Arc::new(connection);
         *lock(&self.connection) = Some(connection.clone());
         Ok(connection)
+    }
+
+    /// A connection over which it tells of fail-overs; nothing if this user may not hear of them.
+    async fn listening(
+        &self,
+        group: &Group,
+        switched: &Arc<Notify>,
+    ) -> Result<Option<Connection>, Fault> {
+        let hear = hear(group.service(), switched.clone());
+        let connection = self.connect(group, Some(hear)).await?;
+        // A subscription is told of, not answered; what is answered is the command behind it, unless the
+        // subscription is refused: then this connection is of no use any more.
+        let subscribed = connection.call(|out| {
+            command(&["SUBSCRIBE", SWITCHED], out);
+            command(&["PING"], out);
+        });
+        match subscribed.await {
+            Ok(_) => Ok(Some(connection)),
+            Err(failure) if failure.code() == Some("NOPERM") => Ok(None),
+            Err(failure) => Err(error::of_sentinel(&self.at(), Step::Login, failure)),
+        }
     }
 
     async fn connect(&self, group: &Group, hear: Option<Hear>) -> Result<Connection, Fault> {
@@ -126,10 +147,8 @@ impl Seat {
         }
     }
 
-    /// Where it is, for people.
     fn at(&self) -> String {
-        let (host, port) = &self.place;
-        format!("redis-sentinel://{}:{port}", bracketed(host))
+        at(&self.place)
     }
 
     /// The next question goes over another connection.
@@ -158,6 +177,11 @@ fn hear(service: &str, switched: Arc<Notify>) -> Hear {
             switched.notify_one();
         }
     })
+}
+
+/// Where one is, for people.
+pub(super) fn at((host, port): &Place) -> String {
+    format!("redis-sentinel://{}:{port}", bracketed(host))
 }
 
 fn no_sentinel(at: &str) -> Fault {

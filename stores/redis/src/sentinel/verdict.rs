@@ -1,7 +1,7 @@
 //! Which server is the primary, as far as the answers of sentinels tell.
 //!
 //! An isolated primary still says that it is one, and so does a sentinel that is isolated with it. So
-//! what a majority of all sentinels says counts, and of two such answers that of the later fail-over.
+//! what a majority of all sentinels says counts.
 
 use std::time::Duration;
 
@@ -14,6 +14,19 @@ pub(crate) struct Primary {
     pub(crate) epoch: u64,
 }
 
+/// By how many seconds a fail-over moves tokens on: what the clock of the new primary may be behind that of
+/// the old one.
+const AHEAD: u64 = 60;
+/// How many fail-overs do so: a number that makes no sense must not use up the tokens that there are.
+const MOST_EPOCHS: u64 = 1_000_000;
+
+impl Primary {
+    /// By how many seconds tokens are ahead of its time.
+    pub(crate) fn ahead(&self) -> u64 {
+        self.epoch.min(MOST_EPOCHS) * AHEAD
+    }
+}
+
 /// What one sentinel says of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
@@ -22,14 +35,16 @@ pub(crate) struct Told {
     /// How many other sentinels it knows.
     pub(crate) others: usize,
     pub(crate) primary: Primary,
-    /// For how long the primary has to stay silent for this sentinel to think that it is down.
+    /// How soon this sentinel can think that the primary is down.
     pub(crate) patience: Duration,
+    /// It is replacing the primary.
+    pub(crate) replaces: bool,
 }
 
 /// What the answers so far come to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// A majority of all sentinels says so, and none of them will think for so long that it is down.
+    /// A majority of all sentinels says so, and for so long no majority can think that it is down.
     Agreed { primary: Primary, patience: Duration },
     /// Fewer than a majority have answered.
     TooFew { answered: usize, of: usize },
@@ -37,33 +52,44 @@ pub(crate) enum Verdict {
     Apart { answered: usize, of: usize },
 }
 
-/// What these answers come to.
-pub(crate) fn verdict(told: &[Told]) -> Verdict {
+/// What these answers come to, when there are at least so many sentinels: one that has just been set up, or
+/// was told to forget the others, knows of none.
+pub(crate) fn verdict(told: &[Told], at_least: usize) -> Verdict {
     let sentinels = each(told);
-    let (answered, of, _) = counts(told);
+    let (answered, of, _) = counts(told, at_least);
     let majority = of / 2 + 1;
-    let agreed = sentinels
-        .iter()
-        .filter(|told| alike(&sentinels, &told.primary).count() >= majority)
-        .max_by_key(|told| told.primary.epoch);
+    let agreed = sentinels.iter().find(|told| alike(&sentinels, &told.primary).count() >= majority);
     match agreed {
         Some(agreed) => {
-            let patience = sentinels.iter().map(|told| told.patience).min().unwrap_or_default();
-            Verdict::Agreed { primary: agreed.primary.clone(), patience }
+            let primary = agreed.primary.clone();
+            Verdict::Agreed { primary, patience: patience(&sentinels, majority, of - answered) }
         }
         None if answered < majority => Verdict::TooFew { answered, of },
         None => Verdict::Apart { answered, of },
     }
 }
 
+/// How soon a majority can think that the primary is down, when those who did not answer may think so
+/// already.
+fn patience(sentinels: &[&Told], majority: usize, silent: usize) -> Duration {
+    if sentinels.iter().any(|told| told.replaces) {
+        return Duration::ZERO;
+    }
+    let mut all: Vec<_> = sentinels.iter().map(|told| told.patience).collect();
+    all.sort_unstable();
+    let needed = majority.saturating_sub(silent).max(1);
+    all.get(needed - 1).copied().unwrap_or_default()
+}
+
 /// How many have answered, how many there are, and how many say the same at most.
-pub(crate) fn counts(told: &[Told]) -> (usize, usize, usize) {
+pub(crate) fn counts(told: &[Told], at_least: usize) -> (usize, usize, usize) {
     let sentinels = each(told);
     let answered = sentinels.len();
     // As Sentinel itself counts them: each knows the others, and forgets none by itself.
     let known = sentinels.iter().map(|told| told.others.saturating_add(1));
     let same = sentinels.iter().map(|told| alike(&sentinels, &told.primary).count()).max();
-    (answered, known.fold(answered.max(1), usize::max), same.unwrap_or(0))
+    let of = known.fold(answered.max(at_least).max(1), usize::max);
+    (answered, of, same.unwrap_or(0))
 }
 
 /// Each sentinel once, with what it said last.
@@ -87,14 +113,20 @@ mod tests {
 
     fn told(id: &str, others: usize, port: u16, epoch: u64) -> Told {
         let primary = Primary { host: "10.0.0.1".to_owned(), port, epoch };
-        Told { id: id.to_owned(), others, primary, patience: Duration::from_secs(5) }
+        let (id, patience) = (id.to_owned(), Duration::from_secs(5));
+        Told { id, others, primary, patience, replaces: false }
     }
 
     fn port(told: &[Told]) -> Option<u16> {
-        match verdict(told) {
+        match verdict(told, 1) {
             Verdict::Agreed { primary, .. } => Some(primary.port),
             _ => None,
         }
+    }
+
+    fn patience(told: &[Told]) -> u64 {
+        let Verdict::Agreed { patience, .. } = verdict(told, 1) else { panic!("they disagree") };
+        patience.as_secs()
     }
 
     #[test]
@@ -107,20 +139,27 @@ mod tests {
 
     #[test]
     fn one_that_is_isolated_with_its_primary_decides_nothing() {
-        assert_eq!(verdict(&[told("a", 2, 1, 5)]), Verdict::TooFew { answered: 1, of: 3 });
-        assert_eq!(verdict(&[]), Verdict::TooFew { answered: 0, of: 1 });
+        assert_eq!(verdict(&[told("a", 2, 1, 5)], 1), Verdict::TooFew { answered: 1, of: 3 });
+        assert_eq!(verdict(&[], 1), Verdict::TooFew { answered: 0, of: 1 });
+    }
+
+    #[test]
+    fn one_that_knows_no_others_decides_nothing_where_there_were_more() {
+        let fresh = [told("a", 0, 1, 5)];
+        assert_eq!(port(&fresh), Some(1));
+        assert_eq!(verdict(&fresh, 3), Verdict::TooFew { answered: 1, of: 3 });
     }
 
     #[test]
     fn who_knows_most_others_says_how_many_there_are() {
         let told = [told("a", 4, 1, 5), told("b", 1, 1, 5)];
-        assert_eq!(verdict(&told), Verdict::TooFew { answered: 2, of: 5 });
+        assert_eq!(verdict(&told, 1), Verdict::TooFew { answered: 2, of: 5 });
     }
 
     #[test]
     fn one_that_is_called_by_two_names_counts_once() {
         let told = [told("a", 2, 1, 5), told("a", 2, 1, 5)];
-        assert_eq!(verdict(&told), Verdict::TooFew { answered: 1, of: 3 });
+        assert_eq!(verdict(&told, 1), Verdict::TooFew { answered: 1, of: 3 });
     }
 
     #[test]
@@ -132,14 +171,25 @@ mod tests {
     #[test]
     fn an_answer_is_the_same_only_with_its_epoch() {
         let told = [told("a", 1, 1, 5), told("b", 1, 1, 7)];
-        assert_eq!(verdict(&told), Verdict::Apart { answered: 2, of: 2 });
+        assert_eq!(verdict(&told, 1), Verdict::Apart { answered: 2, of: 2 });
     }
 
     #[test]
-    fn the_most_impatient_sentinel_says_how_soon_a_fail_over_can_be() {
-        let mut all = [told("a", 1, 1, 5), told("b", 1, 1, 5)];
-        all[1].patience = Duration::from_secs(1);
-        let Verdict::Agreed { patience, .. } = verdict(&all) else { panic!("none") };
-        assert_eq!(patience, Duration::from_secs(1));
+    fn it_lasts_until_as_many_as_a_majority_can_think_that_it_is_down() {
+        let mut all = [told("a", 2, 1, 5), told("b", 2, 1, 5), told("c", 2, 1, 5)];
+        all[0].patience = Duration::from_secs(1);
+        all[1].patience = Duration::from_secs(2);
+        // One alone decides nothing.
+        assert_eq!(patience(&all), 2);
+        // Whoever did not answer may think so already.
+        assert_eq!(patience(&all[..2]), 1);
+        assert_eq!(patience(&all[1..]), 2);
+    }
+
+    #[test]
+    fn a_primary_that_is_being_replaced_is_not_counted_on() {
+        let mut all = [told("a", 2, 1, 5), told("b", 2, 1, 5), told("c", 2, 1, 5)];
+        all[2].replaces = true;
+        assert_eq!(patience(&all), 0);
     }
 }

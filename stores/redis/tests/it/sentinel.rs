@@ -146,13 +146,26 @@ async fn tokens_rise_at_a_primary_whose_clock_is_behind_and_that_lacks_the_last_
     const BEHIND: u32 = 40;
     let mut service = SentinelService::with_replicas_behind(BEHIND);
     let tenure = tenure(&service.url());
+    let readers = [
+        tenure.rwlock("crowd").read().ttl(LONG).await.unwrap(),
+        tenure.rwlock("crowd").read().ttl(LONG).await.unwrap(),
+    ];
+    let other = crate::support::tenure(&service.url());
+    let writer =
+        tokio::spawn(async move { other.rwlock("crowd").write().ttl(LONG).await.unwrap().token() });
+    until("it waits", async || waiting(&tenure, "crowd").await == 1).await;
+    let handle = hold(&tenure, "away-crowd", LONG).await.detach().await.unwrap().handle;
+    let other = crate::support::tenure(&service.url());
+    let _waits = tokio::spawn(async move { hold(&other, "away-crowd", LONG).await });
+    until("it waits", async || waiting(&tenure, "away-crowd").await == 1).await;
     let held = held_everywhere(&service, &tenure, "lock").await;
     let before = service.primary();
     for (number, server) in service.servers.iter().enumerate() {
         if Some(number) != before {
             server.command(&["CONFIG", "SET", "replica-read-only", "no"]);
-            for key in server.keys() {
-                server.command(&["DEL", &key]);
+            // What the line of the crowd gave last is forgotten, too.
+            for key in server.keys().iter().filter(|key| !key.ends_with("crowd")) {
+                server.command(&["DEL", key]);
             }
         }
     }
@@ -176,6 +189,137 @@ async fn tokens_rise_at_a_primary_whose_clock_is_behind_and_that_lacks_the_last_
     assert!(reader.token() > token && other.token() > token);
     let both = tenure.all(["several-1", "several-2"]).lock().await.unwrap();
     assert!(both.tokens().all(|(_, one)| one > token));
+    assert!(tenure.attach(&handle).await.unwrap().token() > token);
+    let [one, other] = readers;
+    let token = one.token().max(other.token());
+    one.release().await.unwrap();
+    other.release().await.unwrap();
+    assert!(tokio::time::timeout(PATIENCE, writer).await.unwrap().unwrap() > token);
+}
+
+/// Which is what happens to a machine that has both. The other replica takes its time to follow.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_dies_with_a_sentinel_is_replaced_before_the_other_replica_follows() {
+    let mut service = SentinelService::start();
+    let tenure = tenure(&service.url());
+    let held = held_everywhere(&service, &tenure, "lock").await;
+    let before = service.primary();
+    // Any copy takes it long from now on.
+    for server in &service.servers {
+        server.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "30"]);
+        server.command(&["CONFIG", "SET", "repl-backlog-size", "16kb"]);
+        server.command(&["DEBUG", "CHANGE-REPL-ID"]);
+    }
+    service.sentinels[0].kill();
+    service.servers[before.unwrap()].kill();
+    let next = hold(&tenure, "other", LONG).await;
+    assert!(next.token() > held.token());
+    held.check().unwrap();
+    assert!(!follows(&service), "the other replica was as quick");
+}
+
+/// Whether each sentinel that runs has seen all replicas follow the new primary.
+fn follows(service: &SentinelService) -> bool {
+    let running = service.sentinels.iter().filter(|sentinel| sentinel.pid().is_some());
+    running.into_iter().all(|sentinel| {
+        let Reply::List(fields) = sentinel.command(&["SENTINEL", "MASTER", "mymaster"]) else {
+            return false;
+        };
+        !fields.iter().any(
+            |field| matches!(field, Reply::Text(text) if text.contains("failover_in_progress")),
+        )
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_was_told_to_forget_the_others_decides_nothing() {
+    let mut service = SentinelService::start();
+    let tenure = tenure(&service.url());
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+    for number in [0, 1] {
+        service.sentinels[number].kill();
+    }
+    service.sentinels[2].command(&["SENTINEL", "RESET", "mymaster"]);
+    until("it knows no other", async || {
+        let Reply::List(fields) = service.sentinels[2].command(&["SENTINEL", "MASTER", "mymaster"])
+        else {
+            return false;
+        };
+        let at =
+            fields.iter().position(|one| *one == Reply::Text("num-other-sentinels".to_owned()));
+        at.and_then(|at| fields.get(at + 1)) == Some(&Reply::Text("0".to_owned()))
+    })
+    .await;
+    // Neither where there were more a moment ago, nor where more are named.
+    for tenure in [tenure, crate::support::tenure(&service.url())] {
+        let mut said = String::new();
+        until("what they said before counts no more", async || {
+            let tried = tenure.mutex("lock").try_lock().await;
+            said = tried.err().map(|error| error.to_string()).unwrap_or_default();
+            !said.is_empty()
+        })
+        .await;
+        assert!(said.contains("only 1 of 3 sentinels"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_is_opened_while_its_primary_is_replaced() {
+    let mut service = SentinelService::start();
+    let before = service.primary();
+    service.servers[before.unwrap()].kill();
+    let store = RedisStore::open(&service.url()).await.unwrap();
+    let tenure = Tenure::new(Arc::new(store));
+    let error = tenure.mutex("lock").try_lock().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_are_as_old_as_they_are_after_a_fail_over() {
+    let service = SentinelService::start();
+    service.fail_over();
+    let tenure = tenure(&service.url());
+    let before = micros();
+    let held = hold(&tenure, "lock", LONG).await;
+    let between = before - 1_000_000..=micros();
+    assert!(!between.contains(&held.token().time()), "tokens are ahead");
+    let store = store(&service.url());
+    let seen = store.inspect(&crate::support::name("lock")).await.unwrap();
+    assert!(between.contains(&seen.holders[0].since.unwrap()));
+    let other = crate::support::tenure(&service.url());
+    let busy = other.mutex("lock").lock().wait(SHORT).await.unwrap_err();
+    let AcquireError::TimedOut(told) = busy else { panic!("{busy:?}") };
+    assert!(between.contains(&told.holder.unwrap().since.unwrap()));
+    let evicted = store.evict(&crate::support::name("lock")).await.unwrap();
+    assert!(between.contains(&evicted[0].since.unwrap()));
+}
+
+/// All answers may take as long as they want, so nothing here is noticed by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_under_way_at_a_replaced_primary_goes_on_at_the_new_one() {
+    let service = SentinelService::start();
+    let url = format!("{}&response_timeout=60s", service.url());
+    let tenure = tenure(&url);
+    let held = held_everywhere(&service, &tenure, "lock").await;
+    let before = service.primary();
+    let _frozen = service.servers[before.unwrap()].freeze();
+    let under_way = tokio::spawn(async move { hold(&tenure, "other", LONG).await.token() });
+    let now = service.another_than(before);
+    until("it is renewed", async || left(&service.servers[now], "lock") > 59_000).await;
+    assert!(tokio::time::timeout(PATIENCE, under_way).await.unwrap().unwrap() > held.token());
+}
+
+/// What they said counts for half a minute here, and nobody who holds or waits hears of the fail-over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_became_a_replica_is_asked_for_nothing() {
+    let patient = "sentinel down-after-milliseconds {service} 60000";
+    let service = SentinelService::with(&[], &[], patient);
+    let store = store(&service.url());
+    let before = store.incarnation().await.unwrap();
+    service.fail_over();
+    until("another one answers", async || store.incarnation().await.is_ok_and(|now| now != before))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -277,10 +421,16 @@ async fn a_look_says_what_the_sentinels_are_worth() {
         server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
     }
     assert_eq!(finding("isolation").await.weight, Weight::Good);
-    service.sentinels[0].kill();
+    let frozen = service.sentinels[0].freeze();
     let found = finding("sentinels").await;
     assert_eq!(found.weight, Weight::Warning, "{found:?}");
     assert!(found.found.contains("2 of 3 answer"), "{found:?}");
+    let place = service.sentinels[0].address();
+    assert!(found.found.contains(&format!("{place} says nothing")), "{found:?}");
+    drop(frozen);
+    service.sentinels[0].kill();
+    let found = finding("sentinels").await;
+    assert!(found.found.contains(&place.to_string()), "{found:?}");
     service.sentinels[1].kill();
     let found = finding("primary").await;
     assert_eq!(found.weight, Weight::Bad, "{found:?}");
