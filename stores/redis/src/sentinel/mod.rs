@@ -253,3 +253,23 @@ impl Drop for Hears<'_> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_anybody_who_hears_of_fail_overs_an_answer_counts_for_a_moment() {
+        let sentinels = Sentinels::new([("a", 1)], "m").unwrap();
+        let group = Group::new(Arc::new(RedisOptions::found_by(sentinels.clone())), sentinels);
+        let primary = Primary { host: "b".to_owned(), port: 1, epoch: 1 };
+        let asked = Instant::now().checked_sub(UNHEARD).unwrap();
+        let counts_for = Duration::from_secs(60);
+        lock(&group.state).said = Some(Said { primary: primary.clone(), asked, counts_for });
+        assert!(!group.trusts(&primary) && group.primary().is_none());
+        let hears = Hears::new(&group.following);
+        assert!(group.trusts(&primary) && group.primary().is_some());
+        drop(hears);
+        assert!(!group.trusts(&primary));
+    }
+}

@@ -295,19 +295,49 @@ async fn holds_are_as_old_as_they_are_after_a_fail_over() {
     assert!(between.contains(&evicted[0].since.unwrap()));
 }
 
-/// All answers may take as long as they want, so nothing here is noticed by itself.
+/// All answers may take as long as they want, so that a primary is silent is noticed by nobody. Who holds a
+/// lock hears of the fail-over, and who asked for one does.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_under_way_at_a_replaced_primary_goes_on_at_the_new_one() {
+    const VERY_LONG: Duration = Duration::from_secs(600);
     let service = SentinelService::start();
     let url = format!("{}&response_timeout=60s", service.url());
-    let tenure = tenure(&url);
-    let held = held_everywhere(&service, &tenure, "lock").await;
+    let (one, other) = (tenure(&url), tenure(&url));
+    let held = hold(&one, "lock", VERY_LONG).await;
+    until("all have it", async || service.servers.iter().all(|server| left(server, "lock") > 0))
+        .await;
+    hold(&other, "another", LONG).await.release().await.unwrap();
     let before = service.primary();
     let _frozen = service.servers[before.unwrap()].freeze();
-    let under_way = tokio::spawn(async move { hold(&tenure, "other", LONG).await.token() });
+    let under_way = tokio::spawn(async move { hold(&other, "another", LONG).await.token() });
     let now = service.another_than(before);
-    until("it is renewed", async || left(&service.servers[now], "lock") > 59_000).await;
+    let at_first = left(&service.servers[now], "lock");
+    until("it is renewed", async || left(&service.servers[now], "lock") > at_first).await;
     assert!(tokio::time::timeout(PATIENCE, under_way).await.unwrap().unwrap() > held.token());
+}
+
+/// We can reach it as they cannot, and there is no other one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_that_its_sentinels_think_is_down_is_not_used() {
+    let mut service = SentinelService::start();
+    let words: Vec<_> = crate::places::ACL.split_whitespace().collect();
+    service.servers[0].command(&words);
+    let url = service.url().replace("//", "//tenure:choose-a-password@");
+    let tenure = tenure(&url);
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+    for replica in &mut service.servers[1..] {
+        replica.kill();
+    }
+    // They are that user.
+    service.servers[0].command(&["ACL", "SETUSER", "default", "-ping"]);
+    let mut said = String::new();
+    until("they think so", async || {
+        let tried = tenure.mutex("lock").try_lock().await;
+        said = tried.err().map(|error| error.to_string()).unwrap_or_default();
+        !said.is_empty()
+    })
+    .await;
+    assert!(said.contains("is down, or replace it"), "{said}");
 }
 
 /// What they said counts for half a minute here, and nobody who holds or waits hears of the fail-over.
