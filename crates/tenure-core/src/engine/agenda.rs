@@ -83,10 +83,49 @@ pub(crate) struct Agenda {
 
 #[derive(Debug)]
 struct State {
-    jobs: BTreeMap<Key, Job>,
+    jobs: Jobs,
     /// When the engine looks next by its own plan.
     planned: Option<Timestamp>,
     next_id: NonZeroU64,
+}
+
+/// Jobs by their time. Holds are renewed in beats, so many have the same, and stand in a row there by their
+/// numbers: a tree of them would take twice the memory.
+#[derive(Debug, Default)]
+struct Jobs(BTreeMap<Timestamp, Vec<(NonZeroU64, Job)>>);
+
+impl Jobs {
+    /// The number is greater than those of all that were added before.
+    fn add(&mut self, (at, id): Key, job: Job) {
+        self.0.entry(at).or_insert_with(|| Vec::with_capacity(1)).push((id, job));
+    }
+
+    fn remove(&mut self, (at, id): &Key) -> Option<Job> {
+        let row = self.0.get_mut(at)?;
+        let found = row.binary_search_by_key(id, |(id, _)| *id).ok()?;
+        let (_, job) = row.remove(found);
+        if row.is_empty() {
+            self.0.remove(at);
+        }
+        Some(job)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Job> {
+        self.0.values().flatten().map(|(_, job)| job)
+    }
+
+    /// Takes all up to this time.
+    fn take(&mut self, until: Timestamp) -> Vec<Job> {
+        let mut later = self.0.split_off(&until);
+        let now = later.remove(&until);
+        let due = std::mem::replace(&mut self.0, later);
+        due.into_values().chain(now).flatten().map(|(_, job)| job).collect()
+    }
+
+    /// When the first is due.
+    fn first(&self) -> Option<Timestamp> {
+        self.0.keys().next().copied()
+    }
 }
 
 impl Job {
@@ -104,7 +143,7 @@ impl Job {
 impl Agenda {
     /// An agenda of the engine that is woken by `engine`.
     pub(crate) fn new(engine: &Arc<Notify>) -> Arc<Self> {
-        let state = State { jobs: BTreeMap::new(), planned: None, next_id: NonZeroU64::MIN };
+        let state = State { jobs: Jobs::default(), planned: None, next_id: NonZeroU64::MIN };
         Arc::new(Self { state: Mutex::new(state), engine: engine.clone() })
     }
 
@@ -120,7 +159,7 @@ impl Agenda {
         let mut state = self.lock();
         let key = (at, state.next_id);
         state.next_id = state.next_id.saturating_add(1);
-        state.jobs.insert(key, job);
+        state.jobs.add(key, job);
         let too_late = state.planned.is_none_or(|planned| at < planned);
         if too_late {
             state.planned = Some(at);
@@ -138,7 +177,7 @@ impl Agenda {
     /// The leases whose names are among these.
     pub(crate) fn leases(&self, of: impl Fn(&LockName) -> bool) -> Vec<Arc<dyn Watched>> {
         let state = self.lock();
-        let leases = state.jobs.values().filter_map(|job| match job {
+        let leases = state.jobs.iter().filter_map(|job| match job {
             Job::Watch(lease) if of(lease.name()) => Some(lease.clone()),
             Job::Watch(_) | Job::Once(_) => None,
         });
@@ -147,24 +186,21 @@ impl Agenda {
 
     /// Takes all jobs whose time has come.
     pub(crate) fn take_due(&self, now: Timestamp) -> Vec<Job> {
-        let mut state = self.lock();
-        let later = state.jobs.split_off(&(now, NonZeroU64::MAX));
-        let due = std::mem::replace(&mut state.jobs, later);
-        due.into_values().collect()
+        self.lock().jobs.take(now)
     }
 
     /// When the engine looks again: when the next job is due, or when it had planned to, although
     /// that job may be gone by then. So a stream of short holds does not wake it for each.
     pub(crate) fn plan(&self, now: Timestamp) -> Timestamp {
         let mut state = self.lock();
-        let due = state.jobs.keys().next().map(|(at, _)| *at);
+        let due = state.jobs.first();
         let planned = state.planned.filter(|planned| *planned > now);
         state.planned = due.into_iter().chain(planned).min();
         state.planned.unwrap_or(Timestamp::NEVER)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().jobs.is_empty()
+        self.lock().jobs.first().is_none()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
