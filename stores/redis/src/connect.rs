@@ -28,8 +28,14 @@ pub(crate) async fn connect(
     server: &Server,
     hear: Option<Hear>,
 ) -> Result<Connection, Fault> {
+    let for_calls = hear.is_none();
     let walked = walk(options, server, hear, &mut Journal::new()).await;
     let mut connection = walked.inspect_err(|_| route.suspect(server))?;
+    if let Some(confirm) = route.confirm(options).filter(|_| for_calls) {
+        let channel = keys::channel(&options.prefix, [0; 16]);
+        let confirmed = connection.confirm(confirm, &channel).await;
+        confirmed.map_err(|failure| error::of_connecting(&server.place, failure))?;
+    }
     if route.changes() {
         let (route, server) = (route.clone(), server.clone());
         connection.close_after(async move { route.leaves(&server).await });

@@ -19,6 +19,7 @@ use tokio::{sync::oneshot, task::AbortHandle};
 use crate::{
     call::{BY_DIGEST, Call, IN_FULL, command},
     compare::Compare,
+    confirm::Confirm,
     driver::Driver,
     failure::Failure,
     gather::{Many, Outcome, Told},
@@ -71,14 +72,26 @@ impl Connection {
         self.pipeline.lock().ahead.clone_from(&self.ahead);
     }
 
+    /// From now on writes count when they are confirmed so. `channel` is one that this user may publish to.
+    ///
+    /// What a server confirms is what was written before the last write over the same connection. So there has
+    /// to be one, as what is asked again may find that all is written.
+    pub(crate) async fn confirm(&self, confirm: Confirm, channel: &str) -> Result<(), Failure> {
+        self.send(&["PUBLISH", channel, ""]).await?;
+        self.send(&["WAIT", "0", "1"]).await?;
+        self.pipeline.lock().confirm = Some(confirm);
+        Ok(())
+    }
+
     /// Runs a script, which the server knows or has to be sent.
     pub(crate) async fn run(&self, call: &Call, script: &Script) -> Result<Value, Failure> {
         let ahead = if script.makes_tokens { self.ahead.as_str() } else { "" };
-        let answer = self.call(|out| call.write(BY_DIGEST, &script.digest, ahead, out)).await;
-        match answer {
+        let by_digest = |out: &mut Vec<u8>| call.write(BY_DIGEST, &script.digest, ahead, out);
+        match self.called(by_digest, script.writes).await {
             // The server has never seen it, or was told to forget. It certainly did not run.
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                self.call(|out| call.write(IN_FULL, &script.text, ahead, out)).await
+                let in_full = |out: &mut Vec<u8>| call.write(IN_FULL, &script.text, ahead, out);
+                self.called(in_full, script.writes).await
             }
             answer => answer,
         }
@@ -101,8 +114,21 @@ impl Connection {
     /// When this is dropped, the command is sent all the same, now if it was not yet, and its reply
     /// goes nowhere.
     pub(crate) async fn call(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Value, Failure> {
+        self.called(write, false).await
+    }
+
+    /// The same for a write, which has to be confirmed where that is wanted.
+    pub(crate) async fn write(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Value, Failure> {
+        self.called(write, true).await
+    }
+
+    async fn called(
+        &self,
+        write: impl FnOnce(&mut Vec<u8>),
+        counts: bool,
+    ) -> Result<Value, Failure> {
         let (sender, answer) = oneshot::channel();
-        self.pipeline.send(write, sender);
+        self.pipeline.send(write, counts, sender);
         match self.told(answer).await? {
             Told::Whole(Value::Error(error)) | Told::Refused(error) => Err(Failure::Server(error)),
             Told::Whole(value) => Ok(value),
@@ -196,7 +222,7 @@ mod tests {
         let connection = Connection::start(Box::new(reader), Writer::Tcp(writer), patience, None);
         let send = || {
             let (sender, answer) = oneshot::channel();
-            connection.pipeline.send(|out| out.push(b'x'), sender);
+            connection.pipeline.send(|out| out.push(b'x'), false, sender);
             answer
         };
         let mut answers: Vec<_> = (0..MOST_WAITING).map(|_| send()).collect();

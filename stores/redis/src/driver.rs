@@ -16,9 +16,10 @@ use tokio::{
 };
 
 use crate::{
+    confirm::lacks,
     failure::Failure,
     gather::Expected,
-    pipeline::{Hear, Pipeline, broken},
+    pipeline::{Awaited, Hear, Pipeline, broken},
     protocol::{self, Nonsense, Value},
     stream::Reader,
 };
@@ -40,7 +41,9 @@ pub(crate) struct Driver {
     read: Vec<u8>,
     filled: usize,
     replies: Vec<Value>,
-    answered: Vec<Expected>,
+    answered: Vec<Awaited>,
+    /// Replies that are not confirmed yet.
+    held: Vec<(Expected, Value)>,
     /// What is being written while `writing`, and how much of it is.
     sending: Vec<u8>,
     sent: usize,
@@ -76,6 +79,7 @@ impl Driver {
             filled: 0,
             replies: Vec::new(),
             answered: Vec::new(),
+            held: Vec::new(),
             sending: Vec::new(),
             sent: 0,
             writing: false,
@@ -132,7 +136,25 @@ impl Driver {
         self.answered.extend(answered);
         drop(state);
         let mut told = self.answered.drain(..).zip(self.replies.drain(..));
-        if told.all(|(expected, reply)| expected.tell(reply)) { Ok(()) } else { Err(Nonsense) }
+        let all = told.all(|(awaited, reply)| match awaited {
+            Awaited::Reply(expected) => expected.tell(reply),
+            Awaited::Held(expected) => {
+                self.held.push((expected, reply));
+                true
+            }
+            Awaited::Confirmation { needed, .. } => {
+                let lacks = lacks(needed, &reply).map(Failure::Unconfirmed);
+                self.held.drain(..).all(|(expected, reply)| match (&lacks, &reply) {
+                    // What the server refused had no effect that could be lacking anywhere.
+                    (None, _) | (_, Value::Error(_)) => expected.tell(reply),
+                    (Some(failure), _) => {
+                        expected.fail(failure);
+                        true
+                    }
+                })
+            }
+        });
+        if all { Ok(()) } else { Err(Nonsense) }
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -18,6 +18,9 @@ pub(crate) enum Failure {
     #[cfg(feature = "tls")]
     #[error("{0}")]
     Unusable(String),
+    /// The server did it, and it is not known that enough replicas have it.
+    #[error("{0}")]
+    Unconfirmed(String),
     #[error("it does not know HELLO")]
     TooOld,
     #[cfg(not(feature = "tls"))]
@@ -55,7 +58,7 @@ impl Failure {
 
     /// Whether the server has answered: it is there, and did not do what it was asked.
     pub(crate) const fn is_an_answer(&self) -> bool {
-        matches!(self, Self::Server(_))
+        matches!(self, Self::Server(_) | Self::Unconfirmed(_))
     }
 
     pub(crate) fn is_timeout(&self) -> bool {

@@ -129,6 +129,14 @@ impl Expected {
         }
     }
 
+    /// Tells each that it failed.
+    pub(crate) fn fail(self, failure: &Failure) {
+        for answer in self.answers() {
+            // Whoever asked may be gone.
+            let _ = answer.send(Err(failure.clone()));
+        }
+    }
+
     /// Gives each what is meant for it; `false` when the reply is to another call.
     pub(crate) fn tell(self, reply: Value) -> bool {
         // Whoever asked may be gone.

@@ -10,6 +10,7 @@
 
 mod call;
 mod compare;
+mod confirm;
 mod connect;
 mod connection;
 mod driver;

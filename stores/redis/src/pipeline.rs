@@ -8,6 +8,7 @@ use std::{
 
 use crate::{
     call::Call,
+    confirm::Confirm,
     failure::Failure,
     gather::{Answer, Expected, Gathered, Many},
     protocol::Value,
@@ -39,8 +40,8 @@ pub(crate) struct Pipeline {
 pub(crate) struct State {
     /// Commands that nobody writes yet.
     pub(crate) out: Vec<u8>,
-    /// Whose replies are to come, in their order.
-    pub(crate) waiting: VecDeque<Expected>,
+    /// What is to come, in its order.
+    pub(crate) waiting: VecDeque<Awaited>,
     /// Calls that go out together, by their kind.
     gathered: [Gathered; Many::ALL.len()],
     /// How many calls are under way.
@@ -62,6 +63,38 @@ pub(crate) struct State {
     closed: bool,
     /// How far tokens are ahead of the server's time.
     pub(crate) ahead: String,
+    /// What makes writes count, if more than the server's word is wanted.
+    pub(crate) confirm: Option<Confirm>,
+    /// How many calls wait for the next confirmation.
+    unconfirmed: usize,
+}
+
+/// What a reply is for.
+pub(crate) enum Awaited {
+    /// A call, or several.
+    Reply(Expected),
+    /// The same, told when it is confirmed.
+    Held(Expected),
+    /// The confirmation of what is held: for so many calls, and by so many replicas.
+    Confirmation { calls: usize, needed: u32 },
+}
+
+impl Awaited {
+    /// How many calls have come to their end with it.
+    fn count(&self) -> usize {
+        match self {
+            Self::Reply(expected) => expected.count(),
+            Self::Held(_) => 0,
+            Self::Confirmation { calls, .. } => *calls,
+        }
+    }
+
+    fn answers(self) -> Vec<Answer> {
+        match self {
+            Self::Reply(expected) | Self::Held(expected) => expected.answers(),
+            Self::Confirmation { .. } => Vec::new(),
+        }
+    }
 }
 
 impl Pipeline {
@@ -69,15 +102,15 @@ impl Pipeline {
         Self { state: Mutex::default(), writer: Mutex::new(writer), driver: AtomicWaker::new() }
     }
 
-    /// Adds the command that `write` writes; its reply goes to `sender`.
-    pub(crate) fn send(&self, write: impl FnOnce(&mut Vec<u8>), sender: Answer) {
+    /// Adds the command that `write` writes; its reply goes to `sender`, and has to be confirmed if it `counts`.
+    pub(crate) fn send(&self, write: impl FnOnce(&mut Vec<u8>), counts: bool, sender: Answer) {
         let mut state = self.lock();
         if state.refuses() {
             return;
         }
         let now = state.is_idle();
         write(&mut state.out);
-        state.waiting.push_back(Expected::One(sender));
+        state.expect(Expected::One(sender), counts);
         self.added(state, now);
     }
 
@@ -162,7 +195,7 @@ impl Pipeline {
             state.out = Vec::new();
             let waiting = std::mem::take(&mut state.waiting);
             let gathered = state.gathered.each_mut().map(Gathered::give_up);
-            waiting.into_iter().flat_map(Expected::answers).chain(gathered.into_iter().flatten())
+            waiting.into_iter().flat_map(Awaited::answers).chain(gathered.into_iter().flatten())
         };
         for answer in waiting {
             // Whoever asked may be gone.
@@ -202,6 +235,11 @@ impl State {
         self.write_gathered();
         self.writing = true;
         self.unwritten = 0;
+        let calls = std::mem::take(&mut self.unconfirmed);
+        if let (Some(confirm), 1..) = (&self.confirm, calls) {
+            let needed = confirm.write(&mut self.out);
+            self.waiting.push_back(Awaited::Confirmation { calls, needed });
+        }
     }
 
     fn take_out(&mut self) -> Vec<u8> {
@@ -219,17 +257,29 @@ impl State {
         // What is let go may be what another one asks for.
         for kind in [Many::Release, Many::Acquire] {
             let gathered = &mut self.gathered[kind as usize];
-            self.waiting.extend(gathered.write(kind, &self.ahead, &mut self.out));
+            if let Some(expected) = gathered.write(kind, &self.ahead, &mut self.out) {
+                self.expect(expected, true);
+            }
+        }
+    }
+
+    /// The next reply is for this one.
+    fn expect(&mut self, expected: Expected, counts: bool) {
+        if counts && self.confirm.is_some() {
+            self.unconfirmed += expected.count();
+            self.waiting.push_back(Awaited::Held(expected));
+        } else {
+            self.waiting.push_back(Awaited::Reply(expected));
         }
     }
 
     /// Whose turn it is to be answered, when so many replies have come; `None` when nobody asked.
-    pub(crate) fn answered(&mut self, count: usize) -> Option<impl Iterator<Item = Expected>> {
+    pub(crate) fn answered(&mut self, count: usize) -> Option<impl Iterator<Item = Awaited>> {
         if count > self.waiting.len() {
             return None;
         }
         self.answered += u64::try_from(count).unwrap_or(u64::MAX);
-        let answered: usize = self.waiting.iter().take(count).map(Expected::count).sum();
+        let answered: usize = self.waiting.iter().take(count).map(Awaited::count).sum();
         if count > 0 {
             // It is forgotten slowly, as replies come in parts.
             self.peak = self.calls.max(self.peak - self.peak.div_ceil(FORGETS));
@@ -276,7 +326,7 @@ mod tests {
         pipeline.flush();
         let before = pipeline.lock().out.len();
         let (second, _other) = oneshot::channel();
-        pipeline.send(|out| out.push(b'z'), second);
+        pipeline.send(|out| out.push(b'z'), false, second);
         let state = pipeline.lock();
         assert!(before > 0 && state.out.len() == before + 1 && state.out.ends_with(b"z"));
         assert_eq!(state.waiting.len(), 2);

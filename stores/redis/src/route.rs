@@ -6,7 +6,8 @@ use tenure_core::Fault;
 
 use crate::{
     Address, RedisOptions,
-    options::Deployment,
+    confirm::{Confirm, Needed},
+    options::{Deployment, Replicas},
     sentinel::{Group, Panel, Primary},
 };
 
@@ -56,6 +57,18 @@ impl Route {
             Self::Always(server) => Ok(server.clone()),
             Self::Sentinels(group) => group.ask(panel).await.map(|named| server(group, named)),
         }
+    }
+
+    /// What makes a write count, if more than the server's word.
+    pub(crate) fn confirm(&self, options: &RedisOptions) -> Option<Confirm> {
+        let needed = match (&options.replicas, self) {
+            (Replicas::Count(0), _) => return None,
+            (Replicas::Count(count), _) => Needed::Count(*count),
+            (Replicas::All, Self::Sentinels(group)) => Needed::All(group.replicas.clone()),
+            // Nobody could say how many there are.
+            (Replicas::All, Self::Always(_)) => return None,
+        };
+        Some(Confirm::new(needed, options.replica_timeout))
     }
 
     /// Whether this is still the server, as far as was asked lately.

@@ -15,17 +15,22 @@ pub(crate) struct Script {
     pub(crate) digest: String,
     /// Whether it makes tokens, so that it is told how far they are ahead of the server's time.
     pub(crate) makes_tokens: bool,
+    /// Whether it may write anything.
+    pub(crate) writes: bool,
 }
 
 /// The part of those that make tokens.
 const AHEAD: &str = "ahead";
 
+/// That of the one that only looks.
+const LOOK: &str = "inspect";
+
 impl Script {
     fn new(parts: &[(&str, &'static str)]) -> Self {
         let text: String = parts.iter().map(|(file, text)| part(file, text)).collect();
         let digest = Sha1::from(&text).digest().to_string();
-        let makes_tokens = parts.iter().any(|(file, _)| *file == AHEAD);
-        Self { text, digest, makes_tokens }
+        let has = |part| parts.iter().any(|(file, _)| *file == part);
+        Self { text, digest, makes_tokens: has(AHEAD), writes: !has(LOOK) }
     }
 }
 

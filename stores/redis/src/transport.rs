@@ -161,7 +161,7 @@ impl Transport {
         let open = self.opened(&line).await?;
         let connection = &*open.connection;
         let Some(words) = connection.compare.words() else { return Ok(false) };
-        let answer = connection.call(|out| delete_if(words, key, value, out)).await;
+        let answer = connection.write(|out| delete_if(words, key, value, out)).await;
         let outcome = connection.compare.outcome(answer);
         // Else records would be kept that nobody can use.
         self.compares.store(connection.compare.is_there(), Ordering::Relaxed);

@@ -8,6 +8,7 @@ use tenure_core::{Fault, FaultKind};
 use crate::{
     Address, RedisOptions, Sentinels,
     login::Password,
+    options::Replicas,
     tls::{Certificates, Files},
 };
 
@@ -26,7 +27,8 @@ impl RedisOptions {
     ///
     /// `valkey` means `redis`, and `valkeys` `rediss`, also before `-sentinel`.
     ///
-    /// Each takes `?prefix=`, `connect_timeout=` and `response_timeout=`, in `ms` or `s`. What is
+    /// Each takes `?prefix=`, `connect_timeout=` and `response_timeout=`, in `ms` or `s`, and `replicas=` with
+    /// `replica_timeout=`: [`RedisOptions::replicas`]; `replicas=all` behind sentinels. What is
     /// special in a user, password or prefix is percent-encoded. Over TLS each takes files in PEM too,
     /// which are read at once: `ca=` with the authorities to trust instead of the system's, and
     /// `cert=` and `key=` for a server that wants a client's certificate. User and password are those of
@@ -80,6 +82,22 @@ impl RedisOptions {
         if let Some(time) = settings.take("response_timeout") {
             options = options.response_timeout(length(&time)?)?;
         }
+        if let Some(time) = settings.take("replica_timeout") {
+            options = options.replica_timeout(length(&time)?)?;
+        }
+        options = match settings.take("replicas").as_deref() {
+            None => options,
+            Some("all") => options.all_replicas()?,
+            Some(count) => {
+                let wrong = |_| wrong("replicas is a number, or all");
+                options.replicas(count.parse().map_err(wrong)?)
+            }
+        };
+        if options.replicas != Replicas::Count(0)
+            && options.replica_timeout >= options.response_timeout
+        {
+            return Err(wrong("replica_timeout has to be shorter than response_timeout"));
+        }
         options.certificates = settings.certificates("")?;
         Ok(options)
     }
@@ -110,6 +128,7 @@ impl Scheme {
         let tls = ["ca", "cert", "key"].contains(&setting);
         match setting {
             "prefix" | "connect_timeout" | "response_timeout" => true,
+            "replicas" | "replica_timeout" => true,
             "db" | "user" | "password" => true,
             "service" | "sentinel_user" | "sentinel_password" | "sentinel_tls" | "sentinel_ca"
             | "sentinel_cert" | "sentinel_key" => matches!(self, Self::Sentinel { .. }),

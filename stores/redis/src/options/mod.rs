@@ -43,6 +43,14 @@ pub(crate) enum Deployment {
     Sentinels(Sentinels),
 }
 
+/// How many replicas have to have what was written before it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replicas {
+    Count(u32),
+    /// All that the sentinels know, also those that are away.
+    All,
+}
+
 /// How a server is reached, and the bounds of its queues.
 ///
 /// Everybody who uses the same locks must use the same prefix, and should use the same bounds.
@@ -62,6 +70,8 @@ pub struct RedisOptions {
     /// Whether servers that sentinels name are reached over TLS.
     pub(crate) tls: bool,
     pub(crate) login: Login,
+    pub(crate) replicas: Replicas,
+    pub(crate) replica_timeout: Duration,
     pub(crate) database: u32,
     pub(crate) prefix: String,
     pub(crate) connect_timeout: Duration,
@@ -95,6 +105,8 @@ impl RedisOptions {
             deployment,
             tls: false,
             login: Login::default(),
+            replicas: Replicas::Count(0),
+            replica_timeout: Duration::from_secs(1),
             database: 0,
             prefix: Self::DEFAULT_PREFIX.to_owned(),
             connect_timeout: Duration::from_secs(2),
@@ -182,6 +194,39 @@ impl RedisOptions {
     /// A fault when it is out of range.
     pub fn response_timeout(mut self, length: Duration) -> Result<Self, Fault> {
         self.response_timeout = within("response_timeout", length, 10, 60_000)?;
+        Ok(self)
+    }
+
+    /// What is acquired, renewed or passed on counts only when so many replicas have it; 0 unless said
+    /// otherwise. An acquisition that too few have in time is in doubt and taken back; a renewal moves no
+    /// deadline.
+    #[must_use]
+    pub fn replicas(mut self, count: u32) -> Self {
+        self.replicas = Replicas::Count(count);
+        self
+    }
+
+    /// The same for all replicas that the sentinels know, also those that are away.
+    ///
+    /// # Errors
+    /// A fault where no sentinels are asked: nobody else knows how many there are.
+    pub fn all_replicas(mut self) -> Result<Self, Fault> {
+        if matches!(self.deployment, Deployment::One(_)) {
+            let what = "only sentinels know how many replicas there are";
+            let cure = "say how many of them have to have what was written: replicas=2";
+            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+        }
+        self.replicas = Replicas::All;
+        Ok(self)
+    }
+
+    /// How long replicas are waited for, 1 ms to 1 min, and shorter than [`RedisOptions::response_timeout`];
+    /// 1 s unless said otherwise. Everything else over the same connection waits as long.
+    ///
+    /// # Errors
+    /// A fault when it is out of range.
+    pub fn replica_timeout(mut self, length: Duration) -> Result<Self, Fault> {
+        self.replica_timeout = within("replica_timeout", length, 1, 60_000)?;
         Ok(self)
     }
 

@@ -11,7 +11,7 @@ mod verdict;
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -50,6 +50,8 @@ pub(crate) struct Group {
     following: AtomicUsize,
     /// As many as a majority have answered.
     is_there: AtomicBool,
+    /// How many replicas there are.
+    pub(crate) replicas: Arc<AtomicU32>,
 }
 
 #[derive(Debug)]
@@ -80,7 +82,8 @@ impl Group {
         let state = State { of: known.len(), known, said: None, doubted: None };
         let (state, named) = (Mutex::new(state), watch::Sender::new(None));
         let (following, is_there) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self { options, sentinels, state, named, following, is_there }
+        let replicas = Arc::default();
+        Self { options, sentinels, state, named, following, is_there, replicas }
     }
 
     pub(crate) fn service(&self) -> &str {
@@ -121,7 +124,7 @@ impl Group {
     /// Cancel-safe.
     pub(crate) async fn ask(&self, panel: &Panel) -> Result<Primary, Fault> {
         let asked = Instant::now();
-        let Agreed { primary, patience, places, of } = panel.ask(self).await?;
+        let Agreed { primary, patience, places, of, replicas } = panel.ask(self).await?;
         let mut state = lock(&self.state);
         let later = state.said.as_ref().is_some_and(|said| said.asked > asked);
         if later || state.doubted.is_some_and(|doubted| doubted > asked) {
@@ -132,6 +135,7 @@ impl Group {
         let told = places.into_iter().filter(|place| !seeds.contains(place));
         state.known = seeds.iter().cloned().chain(told).take(Sentinels::MOST).collect();
         state.of = of;
+        self.replicas.store(replicas, Ordering::Relaxed);
         let counts_for = patience / COUNTS;
         state.said = Some(Said { primary: primary.clone(), asked, counts_for });
         self.named.send_if_modified(|named| {

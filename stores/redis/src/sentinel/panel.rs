@@ -34,6 +34,8 @@ pub(super) struct Agreed {
     pub(super) places: Vec<Place>,
     /// How many sentinels there are.
     pub(super) of: usize,
+    /// How many replicas there are, as the one says that knows most.
+    pub(super) replicas: u32,
 }
 
 /// What each of them made of the question.
@@ -96,7 +98,8 @@ impl Panel {
                 heard.places.retain(|place| twice.insert(place.clone()));
                 // A majority of as many as were known before has told of them.
                 let (_, of, _) = counts(&heard.answers, 1);
-                Ok(Agreed { primary, patience, places: heard.places, of })
+                let replicas = heard.answers.iter().map(|told| told.replicas).max().unwrap_or(0);
+                Ok(Agreed { primary, patience, places: heard.places, of, replicas })
             }
             undecided => Err(unknown(group, &undecided, &heard)),
         }

@@ -35,6 +35,7 @@ pub(super) fn told(id: &Value, before: &Value, about: &Value, after: &Value) -> 
     Some(Told {
         id: text(id).filter(|id| !id.is_empty())?,
         others: usize::try_from(number(about, "num-other-sentinels")?).ok()?,
+        replicas: u32::try_from(number(about, "num-slaves")?).ok()?,
         primary: Primary { host, port, epoch },
         patience: Duration::from_millis(patience),
         replaces: !is_new && is("failover_in_progress"),
@@ -95,12 +96,13 @@ mod tests {
         told(&bytes("abc"), &at(port), &map(&pairs), &at(port))
     }
 
-    const PRIMARY: [(&str, &str); 8] = [
+    const PRIMARY: [(&str, &str); 9] = [
         ("ip", "10.0.0.7"),
         ("port", "6379"),
         ("flags", "master"),
         ("config-epoch", "3"),
         ("num-other-sentinels", "2"),
+        ("num-slaves", "4"),
         ("down-after-milliseconds", "5000"),
         ("last-ping-sent", "0"),
         ("last-ok-ping-reply", "700"),
@@ -112,6 +114,7 @@ mod tests {
         let primary = Primary { host: "10.0.0.7".to_owned(), port: 6379, epoch: 3 };
         assert_eq!((told.id.as_str(), told.others, &told.primary), ("abc", 2, &primary));
         assert_eq!((told.patience, told.replaces), (Duration::from_secs(5), false));
+        assert_eq!(told.replicas, 4);
     }
 
     #[test]

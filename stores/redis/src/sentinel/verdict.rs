@@ -35,6 +35,8 @@ pub(crate) struct Told {
     /// How many other sentinels it knows.
     pub(crate) others: usize,
     pub(crate) primary: Primary,
+    /// How many replicas it knows, also those that are away.
+    pub(crate) replicas: u32,
     /// How soon this sentinel can think that the primary is down.
     pub(crate) patience: Duration,
     /// It is replacing the primary.
@@ -114,7 +116,7 @@ mod tests {
     fn told(id: &str, others: usize, port: u16, epoch: u64) -> Told {
         let primary = Primary { host: "10.0.0.1".to_owned(), port, epoch };
         let (id, patience) = (id.to_owned(), Duration::from_secs(5));
-        Told { id, others, primary, patience, replaces: false }
+        Told { id, others, primary, replicas: 2, patience, replaces: false }
     }
 
     fn port(told: &[Told]) -> Option<u16> {

@@ -33,6 +33,12 @@ mod killed_clients {
     tenure_testkit::conformance!(Place::with_nuisance(KILL));
 }
 
+mod replicated {
+    use crate::places::Place;
+
+    tenure_testkit::conformance!(Place::replicated());
+}
+
 mod sentinel {
     use crate::places::Served;
 

@@ -21,6 +21,7 @@ mod places;
 mod processes;
 mod refusals;
 mod renewal;
+mod replicas;
 mod scenes;
 mod senseless;
 mod sentinel;

@@ -28,6 +28,8 @@ pub(crate) struct Place {
     nuisance: Option<Nuisance>,
     #[allow(dead_code, reason = "it works until it is dropped")]
     proxy: Option<Proxy>,
+    #[allow(dead_code, reason = "it works until it is dropped")]
+    replica: Option<RedisServer>,
     server: Arc<RedisServer>,
     options: RedisOptions,
 }
@@ -37,7 +39,7 @@ impl Place {
     pub(crate) fn plain() -> Self {
         let server = Arc::new(RedisServer::start());
         let options = over(server.address());
-        Self { nuisance: None, proxy: None, server, options }
+        Self { nuisance: None, proxy: None, replica: None, server, options }
     }
 
     /// As the user of the documentation, who may do no more than a lock needs.
@@ -62,6 +64,14 @@ impl Place {
         });
         let options = over(proxy.address()).response_timeout(Duration::from_millis(500)).unwrap();
         Self { proxy: Some(proxy), options, ..place }
+    }
+
+    /// On a server whose replica has to have what counts.
+    pub(crate) fn replicated() -> Self {
+        let (server, replica) = crate::replicas::followed();
+        let options = over(server.address()).replicas(1);
+        let (nuisance, proxy, server) = (None, None, Arc::new(server));
+        Self { nuisance, proxy, replica: Some(replica), server, options }
     }
 
     /// With somebody who sends these commands again and again.

@@ -1,0 +1,154 @@
+//! Writes that count only when replicas have them.
+
+use std::time::Duration;
+
+use tenure_core::{FaultKind, LostReason};
+use tenure_redis::RedisStore;
+use tenure_testkit::server::{RedisServer, SentinelService, redis::Reply};
+
+use crate::support::{PATIENCE, hold, lock_keys, lost, tenure, until};
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(1_500);
+
+/// A server with a replica that follows it.
+pub(crate) fn followed() -> (RedisServer, RedisServer) {
+    let settings = ["--save", "", "--repl-diskless-sync-delay", "0"];
+    let primary = RedisServer::with(&settings);
+    let port = primary.address().port().to_string();
+    let replica =
+        RedisServer::with(&[&settings[..], &["--replicaof", "127.0.0.1", &port]].concat());
+    while !follows(&replica) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (primary, replica)
+}
+
+fn follows(replica: &RedisServer) -> bool {
+    matches!(replica.command(&["INFO", "replication"]), Reply::Text(told)
+        if told.contains("master_link_status:up"))
+}
+
+fn url(primary: &RedisServer) -> String {
+    format!("{}?replicas=1&replica_timeout=200ms", primary.url())
+}
+
+#[tokio::test]
+async fn what_no_replica_has_is_not_acquired_and_taken_back() {
+    let (primary, replica) = followed();
+    let tenure = tenure(&url(&primary));
+    let held = hold(&tenure, "lock", LONG).await;
+    // It was not only sent there.
+    assert_eq!(lock_keys(&replica), lock_keys(&primary));
+    let frozen = replica.freeze();
+    let error = tenure.mutex("other").try_lock().await.unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("0 of 1 replicas have it") && said.contains("replicas="), "{said}");
+    until("it is taken back", async || lock_keys(&primary).len() == 1).await;
+    held.check().unwrap();
+    drop(frozen);
+    hold(&tenure, "other", LONG).await.release().await.unwrap();
+    held.release().await.unwrap();
+    until("nothing is left", async || lock_keys(&primary).is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_renewal_that_no_replica_has_moves_no_deadline() {
+    let (primary, replica) = followed();
+    let tenure = tenure(&url(&primary));
+    let held = hold(&tenure, "lock", SHORT).await;
+    let _frozen = replica.freeze();
+    let began = std::time::Instant::now();
+    assert_eq!(lost(&held).await, LostReason::Deadline);
+    assert!(began.elapsed() < SHORT, "a deadline was moved");
+    // The server itself went on renewing it.
+    assert_eq!(lock_keys(&primary).len(), 1);
+}
+
+/// What stands there already is no write: the answer must not be about an older one.
+#[tokio::test]
+async fn what_is_asked_again_over_another_connection_is_confirmed_too() {
+    let (primary, replica) = followed();
+    let tenure = tenure(&url(&primary));
+    let frozen = replica.freeze();
+    let waits = tokio::spawn(async move { hold(&tenure, "lock", LONG).await.token() });
+    for _ in 0..10 {
+        primary.command(&["CLIENT", "KILL", "TYPE", "normal"]);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(!waits.is_finished(), "no replica has it");
+    }
+    drop(frozen);
+    tokio::time::timeout(PATIENCE, waits).await.unwrap().unwrap();
+    assert_eq!(lock_keys(&replica).len(), 1);
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_wait_for_replicas_is_told_so() {
+    let (primary, _replica) = followed();
+    let words: Vec<_> = crate::places::ACL.split_whitespace().collect();
+    primary.command(&words);
+    let url = url(&primary).replace("//", "//tenure:choose-a-password@");
+    let fault = RedisStore::open(&url).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    primary.command(&["ACL", "SETUSER", "tenure", "+wait"]);
+    let tenure = tenure(&url);
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_replicas_are_all_that_the_sentinels_know() {
+    let mut service = SentinelService::start();
+    let url = format!("{}&replicas=all&replica_timeout=200ms", service.url());
+    let tenure = tenure(&url);
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+    service.servers[2].kill();
+    let error = tenure.mutex("lock").try_lock().await.unwrap_err();
+    assert!(error.to_string().contains("1 of 2 replicas have it"), "{error}");
+    service.servers[2].restart();
+    until("it is back", async || follows(&service.servers[2])).await;
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+}
+
+/// The primary is cut off with a holder, from the replicas and from all sentinels.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_cut_off_with_a_primary_has_lost_its_lock_before_anybody_else_has_it() {
+    const TTL: Duration = Duration::from_secs(4);
+    let service = SentinelService::start();
+    let words: Vec<_> = crate::places::ACL.split_whitespace().collect();
+    for server in &service.servers {
+        server.command(&words);
+        server.command(&["ACL", "SETUSER", "tenure", "+wait"]);
+    }
+    for sentinel in &service.sentinels {
+        for user in ["one", "other"] {
+            sentinel.command(&["ACL", "SETUSER", user, "on", ">pw", "allcommands", "allchannels"]);
+        }
+    }
+    let url = |user| {
+        let url = service.url().replace("//", "//tenure:choose-a-password@");
+        format!(
+            "{url}&sentinel_user={user}&sentinel_password=pw&replicas=all&replica_timeout=200ms"
+        )
+    };
+    let (one, other) = (tenure(&url("one")), tenure(&url("other")));
+    let held = hold(&one, "lock", TTL).await;
+    hold(&other, "another", TTL).await.release().await.unwrap();
+
+    let before = service.primary();
+    let old = &service.servers[before.unwrap()];
+    for sentinel in &service.sentinels {
+        sentinel.command(&["ACL", "SETUSER", "one", "-sentinel", "-ping"]);
+    }
+    old.command(&["ACL", "SETUSER", "default", "-ping", "-psync", "-sync", "-replconf"]);
+    old.command(&["CLIENT", "KILL", "TYPE", "replica"]);
+    service.another_than(before);
+
+    // One replica is gone for good as far as the sentinels know, and cannot confirm.
+    for sentinel in &service.sentinels {
+        sentinel.command(&["SENTINEL", "RESET", "mymaster"]);
+    }
+    let next = tokio::time::timeout(PATIENCE, other.mutex("lock").lock().ttl(TTL).wait(PATIENCE));
+    let next = next.await.unwrap().unwrap();
+    assert!(held.check().is_err(), "two hold it");
+    assert!(next.token() > held.token());
+}
