@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
-use tenure_core::{FaultKind, LostReason};
+use tenure_core::{
+    FaultKind, LostReason, Store,
+    proto::{
+        Owner,
+        queue::{Answer, Ask, Intent, Kind, Mode, Order},
+    },
+};
 use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisServer, SentinelService, redis::Reply};
 
-use crate::support::{PATIENCE, hold, lock_keys, lost, tenure, until};
+use crate::support::{PATIENCE, hold, lock_keys, lost, name, store, tenure, until};
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(1_500);
@@ -46,6 +52,9 @@ async fn what_no_replica_has_is_not_acquired_and_taken_back() {
     assert!(said.contains("0 of 1 replicas have it") && said.contains("replicas="), "{said}");
     until("it is taken back", async || lock_keys(&primary).len() == 1).await;
     held.check().unwrap();
+    // Who only looks waits for nobody.
+    let seen = tenure.store().inspect(&name("lock")).await.unwrap();
+    assert_eq!(seen.holders.len(), 1);
     drop(frozen);
     hold(&tenure, "other", LONG).await.release().await.unwrap();
     held.release().await.unwrap();
@@ -69,16 +78,23 @@ async fn a_renewal_that_no_replica_has_moves_no_deadline() {
 #[tokio::test]
 async fn what_is_asked_again_over_another_connection_is_confirmed_too() {
     let (primary, replica) = followed();
-    let tenure = tenure(&url(&primary));
+    let ask = Ask {
+        owner: Owner::from_bytes([7; 16]),
+        kind: Kind::Mutex,
+        mode: Mode::Exclusive,
+        order: Order::Fifo,
+        intent: Intent::Try,
+        ttl: LONG,
+        label: String::new(),
+    };
     let frozen = replica.freeze();
-    let waits = tokio::spawn(async move { hold(&tenure, "lock", LONG).await.token() });
-    for _ in 0..10 {
-        primary.command(&["CLIENT", "KILL", "TYPE", "normal"]);
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        assert!(!waits.is_finished(), "no replica has it");
+    for _ in 0..3 {
+        let fault = store(&url(&primary)).acquire(&name("lock"), &ask).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
     }
     drop(frozen);
-    tokio::time::timeout(PATIENCE, waits).await.unwrap().unwrap();
+    let answer = store(&url(&primary)).acquire(&name("lock"), &ask).await.unwrap();
+    assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
     assert_eq!(lock_keys(&replica).len(), 1);
 }
 
