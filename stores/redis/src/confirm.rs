@@ -18,40 +18,68 @@ use crate::{call::command, protocol::Value};
 pub(crate) struct Confirm {
     needed: Needed,
     within: Duration,
+    /// A channel that this user may publish to, and nobody listens on.
+    channel: String,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Needed {
     Count(u32),
-    /// As many as there are now.
+    /// As many as there are now. More would be some that nobody knows, in the place of one that is known.
     All(Arc<AtomicU32>),
 }
 
+/// What the answer has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Enough {
+    least: u32,
+    most: u32,
+}
+
 impl Confirm {
-    pub(crate) const fn new(needed: Needed, within: Duration) -> Self {
-        Self { needed, within }
+    pub(crate) const fn new(needed: Needed, within: Duration, channel: String) -> Self {
+        Self { needed, within, channel }
     }
 
-    /// Writes the question, and says how many have to be in the answer.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) -> u32 {
-        let needed = match &self.needed {
-            Needed::Count(count) => *count,
-            Needed::All(count) => count.load(Ordering::Relaxed),
+    pub(crate) fn channel(&self) -> &str {
+        &self.channel
+    }
+
+    /// Writes two commands, of which the answer to the second is the confirmation, and says what it has to
+    /// be.
+    ///
+    /// A server confirms what was written before the last write over the same connection. What is asked again
+    /// may have been written over another one, and write nothing now. So there is a write in any case.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) -> Enough {
+        let enough = match &self.needed {
+            Needed::Count(least) => Enough { least: *least, most: u32::MAX },
+            Needed::All(count) => {
+                let all = count.load(Ordering::Relaxed);
+                Enough { least: all, most: all }
+            }
         };
+        command(&["PUBLISH", &self.channel, ""], out);
         // For ever is written as 0.
         let within = self.within.as_millis().max(1);
-        command(&["WAIT", &needed.to_string(), &within.to_string()], out);
-        needed
+        command(&["WAIT", &enough.least.to_string(), &within.to_string()], out);
+        enough
     }
 }
 
-/// Why it is not enough, if it is not.
-pub(crate) fn lacks(needed: u32, told: &Value) -> Option<String> {
-    match told {
-        Value::Int(had) if *had >= i64::from(needed) => None,
-        Value::Int(had) => Some(format!("{had} of {needed} replicas have it")),
-        Value::Error(error) => Some(error.to_string()),
-        _ => Some("the answer was no number".to_owned()),
+impl Enough {
+    /// Why it is not enough, if it is not.
+    pub(crate) fn lacks(self, told: &Value) -> Option<String> {
+        match told {
+            Value::Int(had) if *had < i64::from(self.least) => {
+                Some(format!("{had} of {} replicas have it", self.least))
+            }
+            Value::Int(had) if *had > i64::from(self.most) => {
+                Some(format!("{had} replicas have it, of which the sentinels know {}", self.most))
+            }
+            Value::Int(_) => None,
+            Value::Error(error) => Some(error.to_string()),
+            _ => Some("the answer was no number".to_owned()),
+        }
     }
 }
 
@@ -62,23 +90,30 @@ mod tests {
 
     #[test]
     fn only_a_number_that_is_great_enough_is_enough() {
-        assert_eq!(lacks(2, &Value::Int(2)), None);
-        assert_eq!(lacks(2, &Value::Int(3)), None);
-        assert!(lacks(2, &Value::Int(1)).is_some());
+        let enough = Enough { least: 2, most: u32::MAX };
+        assert_eq!(enough.lacks(&Value::Int(2)), None);
+        assert_eq!(enough.lacks(&Value::Int(3)), None);
+        assert!(enough.lacks(&Value::Int(1)).is_some());
         let error = Value::Error(Box::new(ServerError::new("UNBLOCKED it is a replica now")));
         for told in [error, Value::Nil, Value::Bytes(b"2".to_vec())] {
-            assert!(lacks(0, &told).is_some(), "{told:?}");
+            assert!(Enough { least: 0, most: 9 }.lacks(&told).is_some(), "{told:?}");
         }
     }
 
     #[test]
     fn how_many_there_are_is_looked_at_each_time() {
         let all = Arc::new(AtomicU32::new(2));
-        let confirm = Confirm::new(Needed::All(all.clone()), Duration::from_micros(1));
+        let needed = Needed::All(all.clone());
+        let confirm = Confirm::new(needed, Duration::from_micros(1), "c".to_owned());
         let mut out = Vec::new();
-        assert_eq!(confirm.write(&mut out), 2);
-        assert_eq!(out, b"*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$1\r\n1\r\n");
+        let two = confirm.write(&mut out);
+        assert_eq!(two.lacks(&Value::Int(2)), None);
+        // One that nobody knows could stand for one that is known and lacks it.
+        assert!(two.lacks(&Value::Int(3)).is_some());
+        let publish = "*3\r\n$7\r\nPUBLISH\r\n$1\r\nc\r\n$0\r\n\r\n";
+        let wait = "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$1\r\n1\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), format!("{publish}{wait}"));
         all.store(3, Ordering::Relaxed);
-        assert_eq!(confirm.write(&mut out), 3);
+        assert_eq!(confirm.write(&mut Vec::new()).lacks(&Value::Int(3)), None);
     }
 }

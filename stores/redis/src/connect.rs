@@ -8,6 +8,7 @@ use tenure_core::{Fault, FaultKind};
 use crate::{
     RedisOptions,
     compare::Compare,
+    confirm::Confirm,
     connection::Connection,
     error,
     failure::Failure,
@@ -28,14 +29,9 @@ pub(crate) async fn connect(
     server: &Server,
     hear: Option<Hear>,
 ) -> Result<Connection, Fault> {
-    let for_calls = hear.is_none();
-    let walked = walk(options, server, hear, &mut Journal::new()).await;
+    let confirm = route.confirm(options).filter(|_| hear.is_none());
+    let walked = walk(options, server, hear, confirm, &mut Journal::new()).await;
     let mut connection = walked.inspect_err(|_| route.suspect(server))?;
-    if let Some(confirm) = route.confirm(options).filter(|_| for_calls) {
-        let channel = keys::channel(&options.prefix, [0; 16]);
-        let confirmed = connection.confirm(confirm, &channel).await;
-        confirmed.map_err(|failure| error::of_connecting(&server.place, failure))?;
-    }
     if route.changes() {
         let (route, server) = (route.clone(), server.clone());
         connection.close_after(async move { route.leaves(&server).await });
@@ -48,6 +44,7 @@ pub(crate) async fn walk(
     options: &RedisOptions,
     server: &Server,
     hear: Option<Hear>,
+    confirm: Option<Confirm>,
     journal: &mut Journal,
 ) -> Result<Connection, Fault> {
     let place = &server.place;
@@ -91,12 +88,32 @@ pub(crate) async fn walk(
         };
         let (format, ()) = join(format::check(&connection, options, place), look).await;
         journal.done(format?);
+        if let Some(confirm) = confirm {
+            journal.begin(Step::Replicas);
+            if greeting.is_in_cluster() {
+                return Err(no_confirmation_in_cluster(place));
+            }
+            let confirmed = connection.confirm(confirm).await;
+            confirmed.map_err(|failure| error::of_step(place, journal.at, failure))?;
+            journal.done("what they confirm can be waited for".to_owned());
+        }
         Ok(connection)
     };
     match tokio::time::timeout(options.connect_timeout, opened).await {
         Ok(opened) => opened,
         Err(_) => Err(error::of_step(place, journal.at, ErrorKind::TimedOut.into())),
     }
+}
+
+fn no_confirmation_in_cluster(place: &str) -> Fault {
+    let what = format!(
+        "Redis at {place} is in cluster mode, where replicas cannot be made to confirm yet"
+    );
+    Fault::new(
+        FaultKind::Misconfigured,
+        what,
+        "leave replicas= out of the URL, or use another server",
+    )
 }
 
 fn a_sentinel(place: &str) -> Fault {

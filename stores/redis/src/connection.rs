@@ -72,12 +72,9 @@ impl Connection {
         self.pipeline.lock().ahead.clone_from(&self.ahead);
     }
 
-    /// From now on writes count when they are confirmed so. `channel` is one that this user may publish to.
-    ///
-    /// What a server confirms is what was written before the last write over the same connection. So there has
-    /// to be one, as what is asked again may find that all is written.
-    pub(crate) async fn confirm(&self, confirm: Confirm, channel: &str) -> Result<(), Failure> {
-        self.send(&["PUBLISH", channel, ""]).await?;
+    /// From now on writes count when they are confirmed so. Tries whether this user may have them confirmed.
+    pub(crate) async fn confirm(&self, confirm: Confirm) -> Result<(), Failure> {
+        self.send(&["PUBLISH", confirm.channel(), ""]).await?;
         self.send(&["WAIT", "0", "1"]).await?;
         self.pipeline.lock().confirm = Some(confirm);
         Ok(())

@@ -16,7 +16,6 @@ use tokio::{
 };
 
 use crate::{
-    confirm::lacks,
     failure::Failure,
     gather::Expected,
     pipeline::{Awaited, Hear, Pipeline, broken},
@@ -142,10 +141,11 @@ impl Driver {
                 self.held.push((expected, reply));
                 true
             }
-            Awaited::Confirmation { needed, .. } => {
-                let lacks = lacks(needed, &reply).map(Failure::Unconfirmed);
+            Awaited::Nothing => true,
+            Awaited::Confirmation { enough, .. } => {
+                let lacks = enough.lacks(&reply).map(Failure::Unconfirmed);
                 self.held.drain(..).all(|(expected, reply)| match (&lacks, &reply) {
-                    // What the server refused had no effect that could be lacking anywhere.
+                    // An error says itself whether anything was done.
                     (None, _) | (_, Value::Error(_)) => expected.tell(reply),
                     (Some(failure), _) => {
                         expected.fail(failure);
@@ -178,7 +178,7 @@ impl Driver {
                 self.sent = 0;
             }
             // A call that is writing tells when it leaves something behind.
-            if state.is_written() || state.writing {
+            if state.is_written() || !state.may_write() {
                 state.told = false;
                 return Poll::Ready(Ok(()));
             }

@@ -75,6 +75,10 @@ impl Greeting {
         self.field("mode").as_deref() == Some("sentinel")
     }
 
+    pub(crate) fn is_in_cluster(&self) -> bool {
+        self.field("mode").as_deref() == Some("cluster")
+    }
+
     /// Whether it says so of itself; an isolated primary says that it is one.
     pub(crate) fn is_replica(&self) -> bool {
         self.field("role").is_some_and(|role| role != "master")

@@ -16,6 +16,8 @@ pub(crate) enum Step {
     Login,
     Database,
     Format,
+    /// Replicas can be waited for.
+    Replicas,
 }
 
 impl fmt::Display for Step {
@@ -28,6 +30,7 @@ impl fmt::Display for Step {
             Self::Login => "login",
             Self::Database => "database",
             Self::Format => "format",
+            Self::Replicas => "confirmation",
         })
     }
 }

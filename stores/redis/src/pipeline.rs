@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     call::Call,
-    confirm::Confirm,
+    confirm::{Confirm, Enough},
     failure::Failure,
     gather::{Answer, Expected, Gathered, Many},
     protocol::Value,
@@ -67,6 +67,8 @@ pub(crate) struct State {
     pub(crate) confirm: Option<Confirm>,
     /// How many calls wait for the next confirmation.
     unconfirmed: usize,
+    /// One is awaited: further ones would queue up at the server, for as long each.
+    confirming: bool,
 }
 
 /// What a reply is for.
@@ -75,8 +77,10 @@ pub(crate) enum Awaited {
     Reply(Expected),
     /// The same, told when it is confirmed.
     Held(Expected),
-    /// The confirmation of what is held: for so many calls, and by so many replicas.
-    Confirmation { calls: usize, needed: u32 },
+    /// Nobody.
+    Nothing,
+    /// The confirmation of what is held, for so many calls.
+    Confirmation { calls: usize, enough: Enough },
 }
 
 impl Awaited {
@@ -84,7 +88,7 @@ impl Awaited {
     fn count(&self) -> usize {
         match self {
             Self::Reply(expected) => expected.count(),
-            Self::Held(_) => 0,
+            Self::Held(_) | Self::Nothing => 0,
             Self::Confirmation { calls, .. } => *calls,
         }
     }
@@ -92,7 +96,7 @@ impl Awaited {
     fn answers(self) -> Vec<Answer> {
         match self {
             Self::Reply(expected) | Self::Held(expected) => expected.answers(),
-            Self::Confirmation { .. } => Vec::new(),
+            Self::Nothing | Self::Confirmation { .. } => Vec::new(),
         }
     }
 }
@@ -155,7 +159,7 @@ impl Pipeline {
             return;
         }
         state.write_gathered();
-        if state.writing || state.out.is_empty() {
+        if !state.may_write() || state.out.is_empty() {
             return;
         }
         let out = state.take_out();
@@ -221,13 +225,18 @@ impl State {
 
     /// Whether a call is best written by its own task: nobody else calls, or is about to.
     fn is_idle(&self) -> bool {
-        self.calls == 0 && self.burst <= 1 && self.is_written() && !self.writing
+        self.calls == 0 && self.burst <= 1 && self.is_written() && self.may_write()
+    }
+
+    /// Whether nobody is writing, and nothing that was written has to be confirmed first.
+    pub(crate) fn may_write(&self) -> bool {
+        !self.writing && !self.confirming
     }
 
     /// Whether half of those who call lately have called again: the server works on these while the
     /// others get ready.
     fn is_half(&self) -> bool {
-        !self.writing && self.unwritten >= FEWEST.max(self.peak / 2)
+        self.may_write() && self.unwritten >= FEWEST.max(self.peak / 2)
     }
 
     /// From now on somebody writes all that there is to write, which is in `out`.
@@ -237,8 +246,9 @@ impl State {
         self.unwritten = 0;
         let calls = std::mem::take(&mut self.unconfirmed);
         if let (Some(confirm), 1..) = (&self.confirm, calls) {
-            let needed = confirm.write(&mut self.out);
-            self.waiting.push_back(Awaited::Confirmation { calls, needed });
+            let enough = confirm.write(&mut self.out);
+            self.waiting.extend([Awaited::Nothing, Awaited::Confirmation { calls, enough }]);
+            self.confirming = true;
         }
     }
 
@@ -286,6 +296,10 @@ impl State {
             self.burst = answered;
         }
         self.calls -= answered;
+        let confirms = |awaited: &Awaited| matches!(awaited, Awaited::Confirmation { .. });
+        if self.confirming && self.waiting.iter().take(count).any(confirms) {
+            self.confirming = false;
+        }
         Some(self.waiting.drain(..count))
     }
 }

@@ -7,6 +7,7 @@ use tenure_core::Fault;
 use crate::{
     Address, RedisOptions,
     confirm::{Confirm, Needed},
+    keys,
     options::{Deployment, Replicas},
     sentinel::{Group, Panel, Primary},
 };
@@ -68,7 +69,8 @@ impl Route {
             // Nobody could say how many there are.
             (Replicas::All, Self::Always(_)) => return None,
         };
-        Some(Confirm::new(needed, options.replica_timeout))
+        let channel = keys::channel(&options.prefix, [0; 16]);
+        Some(Confirm::new(needed, options.replica_timeout, channel))
     }
 
     /// Whether this is still the server, as far as was asked lately.

@@ -95,8 +95,9 @@ impl RedisStore {
     /// The same without a first look: the server is connected to by the first call.
     ///
     /// # Errors
-    /// A fault if the operating system gives no randomness.
+    /// A fault if the options contradict each other, or the operating system gives no randomness.
     pub fn new(options: RedisOptions) -> Result<Self, Fault> {
+        options.check()?;
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the operating system gives no random bytes";

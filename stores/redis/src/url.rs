@@ -8,7 +8,6 @@ use tenure_core::{Fault, FaultKind};
 use crate::{
     Address, RedisOptions, Sentinels,
     login::Password,
-    options::Replicas,
     tls::{Certificates, Files},
 };
 
@@ -93,11 +92,7 @@ impl RedisOptions {
                 options.replicas(count.parse().map_err(wrong)?)
             }
         };
-        if options.replicas != Replicas::Count(0)
-            && options.replica_timeout >= options.response_timeout
-        {
-            return Err(wrong("replica_timeout has to be shorter than response_timeout"));
-        }
+        options.check()?;
         options.certificates = settings.certificates("")?;
         Ok(options)
     }
@@ -305,6 +300,10 @@ pub fn without_password(url: &str) -> String {
     const PASSWORD: &str = "password=";
     // What stands behind one that was not encoded may be a piece of it.
     let (url, rest) = match url.split_once(PASSWORD) {
+        // Perhaps these letters are a piece of one before the host.
+        Some((before, after)) if !before.contains('@') && after.contains('@') => {
+            return format!("{}:***", url.split(':').next().unwrap_or_default());
+        }
         Some((before, _)) => (before, format!("{PASSWORD}***")),
         None => (url, String::new()),
     };

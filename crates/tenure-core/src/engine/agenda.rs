@@ -92,26 +92,51 @@ struct State {
 /// Jobs by their time. Holds are renewed in beats, so many have the same, and stand in a row there by their
 /// numbers: a tree of them would take twice the memory.
 #[derive(Debug, Default)]
-struct Jobs(BTreeMap<Timestamp, Vec<(NonZeroU64, Job)>>);
+struct Jobs(BTreeMap<Timestamp, Row>);
 
-impl Jobs {
-    /// The number is greater than those of all that were added before.
-    fn add(&mut self, (at, id): Key, job: Job) {
-        self.0.entry(at).or_insert_with(|| Vec::with_capacity(1)).push((id, job));
-    }
+/// Jobs of one time, in the order of their numbers. One that was cancelled leaves a gap, until half are.
+#[derive(Debug)]
+struct Row {
+    jobs: Vec<(NonZeroU64, Option<Job>)>,
+    left: usize,
+}
 
-    fn remove(&mut self, (at, id): &Key) -> Option<Job> {
-        let row = self.0.get_mut(at)?;
-        let found = row.binary_search_by_key(id, |(id, _)| *id).ok()?;
-        let (_, job) = row.remove(found);
-        if row.is_empty() {
-            self.0.remove(at);
+impl Row {
+    fn remove(&mut self, id: NonZeroU64) -> Option<Job> {
+        let found = self.jobs.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        let job = self.jobs.get_mut(found)?.1.take()?;
+        self.left -= 1;
+        if self.left < self.jobs.len() / 2 {
+            self.jobs.retain(|(_, job)| job.is_some());
         }
         Some(job)
     }
 
+    fn into_jobs(self) -> impl Iterator<Item = Job> {
+        self.jobs.into_iter().filter_map(|(_, job)| job)
+    }
+}
+
+impl Jobs {
+    /// The number is greater than those of all that were added before.
+    fn add(&mut self, (at, id): Key, job: Job) {
+        let row = self.0.entry(at);
+        let row = row.or_insert_with(|| Row { jobs: Vec::with_capacity(1), left: 0 });
+        row.jobs.push((id, Some(job)));
+        row.left += 1;
+    }
+
+    fn remove(&mut self, (at, id): &Key) -> Option<Job> {
+        let row = self.0.get_mut(at)?;
+        let job = row.remove(*id);
+        if row.left == 0 {
+            self.0.remove(at);
+        }
+        job
+    }
+
     fn iter(&self) -> impl Iterator<Item = &Job> {
-        self.0.values().flatten().map(|(_, job)| job)
+        self.0.values().flat_map(|row| row.jobs.iter().filter_map(|(_, job)| job.as_ref()))
     }
 
     /// Takes all up to this time.
@@ -119,7 +144,7 @@ impl Jobs {
         let mut later = self.0.split_off(&until);
         let now = later.remove(&until);
         let due = std::mem::replace(&mut self.0, later);
-        due.into_values().chain(now).flatten().map(|(_, job)| job).collect()
+        due.into_values().chain(now).flat_map(Row::into_jobs).collect()
     }
 
     /// When the first is due.

@@ -85,7 +85,8 @@ async fn go(transport: &Transport, journal: &mut Journal) -> Result<(), Fault> {
         let (host, port) = (bracketed(&named.host), named.port);
         journal.done(format!("{host}:{port}, since fail-over {}", named.epoch));
     }
-    walk(&transport.options, &server, None, journal).await.map(drop)
+    let confirm = transport.route.confirm(&transport.options);
+    walk(&transport.options, &server, None, confirm, journal).await.map(drop)
 }
 
 fn version(info: Option<&str>) -> Finding {

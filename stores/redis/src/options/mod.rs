@@ -270,6 +270,16 @@ impl RedisOptions {
         Ok(self)
     }
 
+    /// What can only be seen when all is said.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.replicas == Replicas::Count(0) || self.replica_timeout < self.response_timeout {
+            return Ok(());
+        }
+        let what = "replica_timeout is not shorter than response_timeout";
+        let cure = "shorten the one, or raise the other: an answer comes after the replicas'";
+        Err(Fault::new(FaultKind::Misconfigured, what, cure))
+    }
+
     /// Where the server is, without user and password.
     #[must_use]
     pub fn location(&self) -> String {

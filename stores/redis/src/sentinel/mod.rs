@@ -171,7 +171,7 @@ impl Group {
     pub(crate) async fn follow(&self, moved: impl Fn() + Send) {
         let switched = Arc::new(Notify::new());
         let panel = Panel::that_hears(switched.clone());
-        let _hears = Hears::new(&self.following);
+        let mut hears = None;
         let mut last: Option<Primary> = None;
         let (mut hurried, mut patience) = (0_u32, PAUSES.0);
         loop {
@@ -182,6 +182,9 @@ impl Group {
                     patience = (patience * 2).min(PAUSES.1);
                 }
             }
+            let of = lock(&self.state).of;
+            hears = (panel.hears() > of / 2)
+                .then(|| hears.unwrap_or_else(|| Hears::new(&self.following)));
             // Somebody else may have heard of it first.
             let now = self.named();
             if last.is_some() && last != now {

@@ -84,6 +84,11 @@ impl Panel {
         Self { seats: Mutex::default(), switched: Some(switched) }
     }
 
+    /// How many sentinels would tell of a fail-over.
+    pub(super) fn hears(&self) -> usize {
+        lock(&self.seats).iter().filter(|seat| seat.hears()).count()
+    }
+
     /// Asks until a majority has said the same, and can be counted on for a while.
     pub(super) async fn ask(&self, group: &Group) -> Result<Agreed, Fault> {
         let enough = |said: &Verdict| matches!(said, Verdict::Agreed { patience, .. } if !patience.is_zero());

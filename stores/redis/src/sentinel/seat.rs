@@ -84,6 +84,13 @@ impl Seat {
         }
     }
 
+    /// Whether it is connected, and tells of fail-overs where somebody wants to hear of them.
+    pub(super) fn hears(&self) -> bool {
+        let is_open = |connection: &Arc<Connection>| !connection.is_closed();
+        !self.is_silent.load(Ordering::Relaxed)
+            && lock(&self.connection).as_ref().is_some_and(is_open)
+    }
+
     async fn open(
         &self,
         group: &Group,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
+
 use tenure_core::{
     FaultKind, LostReason, Store,
     proto::{
@@ -9,10 +11,10 @@ use tenure_core::{
         queue::{Answer, Ask, Intent, Kind, Mode, Order},
     },
 };
-use tenure_redis::RedisStore;
+use tenure_redis::{RedisOptions, RedisStore};
 use tenure_testkit::server::{RedisServer, SentinelService, redis::Reply};
 
-use crate::support::{PATIENCE, hold, lock_keys, lost, name, store, tenure, until};
+use crate::support::{PATIENCE, cluster, hold, lock_keys, lost, name, store, tenure, until};
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(1_500);
@@ -87,15 +89,59 @@ async fn what_is_asked_again_over_another_connection_is_confirmed_too() {
         ttl: LONG,
         label: String::new(),
     };
+    // Some were connected and had written before, and some were not.
+    let before = [store(&url(&primary)), store(&url(&primary))];
+    for (number, store) in before.iter().enumerate() {
+        granted(store, &format!("other-{number}"), &ask).await;
+    }
     let frozen = replica.freeze();
-    for _ in 0..3 {
-        let fault = store(&url(&primary)).acquire(&name("lock"), &ask).await.unwrap_err();
+    for store in before.into_iter().chain([store(&url(&primary))]) {
+        let fault = store.acquire(&name("lock"), &ask).await.unwrap_err();
         assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
     }
     drop(frozen);
-    let answer = store(&url(&primary)).acquire(&name("lock"), &ask).await.unwrap();
-    assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
-    assert_eq!(lock_keys(&replica).len(), 1);
+    granted(&store(&url(&primary)), "lock", &ask).await;
+    assert_eq!(lock_keys(&replica).len(), 3);
+}
+
+/// A replica may take longer than it is waited for.
+async fn granted(store: &RedisStore, lock: &str, ask: &Ask) {
+    until("it is granted", async || {
+        let answer = store.acquire(&name(lock), ask).await;
+        answer.is_ok_and(|answer| matches!(answer, Answer::Granted { .. }))
+    })
+    .await;
+}
+
+/// One question after the other would take them as long as all together.
+#[tokio::test]
+async fn many_who_wait_for_a_replica_wait_together() {
+    const MANY: u32 = 50;
+    let wait = Duration::from_millis(400);
+    let (primary, replica) = followed();
+    let url = format!("{}?replicas=1&replica_timeout=400ms", primary.url());
+    let tenure = tenure(&url);
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+    let _frozen = replica.freeze();
+    let all = (0..MANY).map(|number| {
+        let tenure = tenure.clone();
+        async move {
+            tokio::time::sleep(Duration::from_millis(10) * number).await;
+            tenure.mutex(format!("lock-{number}")).try_lock().await.unwrap_err();
+        }
+    });
+    tokio::time::timeout(wait * MANY / 3, join_all(all)).await.unwrap();
+}
+
+#[tokio::test]
+async fn replicas_cannot_confirm_for_longer_than_an_answer_is_waited_for_nor_in_a_cluster() {
+    let server = cluster().await;
+    let fault = RedisStore::open(&url(&server)).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    let options = RedisOptions::from_url(&server.url()).unwrap().replicas(1);
+    let options = options.response_timeout(Duration::from_millis(900)).unwrap();
+    let fault = RedisStore::new(options).unwrap_err();
+    assert!(fault.to_string().contains("replica_timeout"), "{fault}");
 }
 
 #[tokio::test]
