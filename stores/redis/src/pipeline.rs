@@ -67,8 +67,10 @@ pub(crate) struct State {
     pub(crate) confirm: Option<Confirm>,
     /// How many calls wait for the next confirmation.
     unconfirmed: usize,
-    /// One is awaited: further ones would queue up at the server, for as long each.
-    confirming: bool,
+    /// How many are awaited: further ones would queue up at the server, for as long each.
+    confirming: usize,
+    /// A part of what was to be written could not be.
+    partial: bool,
 }
 
 /// What a reply is for.
@@ -187,6 +189,7 @@ impl Pipeline {
         } else {
             out.append(&mut state.out);
             state.out = out;
+            state.partial = true;
         }
         !std::mem::replace(&mut state.told, true)
     }
@@ -230,7 +233,8 @@ impl State {
 
     /// Whether nobody is writing, and nothing that was written has to be confirmed first.
     pub(crate) fn may_write(&self) -> bool {
-        !self.writing && !self.confirming
+        // What has to be confirmed may be among what is left to write.
+        !self.writing && (self.confirming == 0 || self.partial)
     }
 
     /// Whether half of those who call lately have called again: the server works on these while the
@@ -243,12 +247,13 @@ impl State {
     pub(crate) fn begin_to_write(&mut self) {
         self.write_gathered();
         self.writing = true;
+        self.partial = false;
         self.unwritten = 0;
         let calls = std::mem::take(&mut self.unconfirmed);
         if let (Some(confirm), 1..) = (&self.confirm, calls) {
             let enough = confirm.write(&mut self.out);
             self.waiting.extend([Awaited::Nothing, Awaited::Confirmation { calls, enough }]);
-            self.confirming = true;
+            self.confirming += 1;
         }
     }
 
@@ -297,8 +302,8 @@ impl State {
         }
         self.calls -= answered;
         let confirms = |awaited: &Awaited| matches!(awaited, Awaited::Confirmation { .. });
-        if self.confirming && self.waiting.iter().take(count).any(confirms) {
-            self.confirming = false;
+        if self.confirming > 0 {
+            self.confirming -= self.waiting.iter().take(count).filter(|one| confirms(one)).count();
         }
         Some(self.waiting.drain(..count))
     }

@@ -32,7 +32,7 @@ pub(crate) fn followed() -> (RedisServer, RedisServer) {
     (primary, replica)
 }
 
-fn follows(replica: &RedisServer) -> bool {
+pub(crate) fn follows(replica: &RedisServer) -> bool {
     matches!(replica.command(&["INFO", "replication"]), Reply::Text(told)
         if told.contains("master_link_status:up"))
 }

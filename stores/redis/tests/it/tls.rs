@@ -99,3 +99,24 @@ fn a_file_that_cannot_be_read_or_holds_no_certificate_is_named() {
     let fault = RedisOptions::from_url("redis://localhost?ca=/etc/ca.pem").unwrap_err();
     assert!(fault.to_string().contains("no setting of redis:"), "{fault}");
 }
+
+/// What goes out over TLS is written by another task than that of the call.
+#[tokio::test]
+async fn replicas_confirm_what_is_acquired_over_tls() {
+    let certificates = Certificates::new();
+    let (server, url) = server(&certificates, false);
+    let port = server.address().port().to_string();
+    server.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
+    let replica = RedisServer::with(&["--save", "", "--replicaof", "127.0.0.1", &port]);
+    until("it follows", async || crate::replicas::follows(&replica)).await;
+    let url = with_file(&url, "ca", &certificates, "ca.pem");
+    let url = format!("{url}&replicas=1");
+    let tenure = tenure(&url);
+    for _ in 0..3 {
+        hold(&tenure, "lock", TTL).await.release().await.unwrap();
+    }
+    let held = hold(&tenure, "lock", TTL).await;
+    assert_eq!(lock_keys(&replica).len(), 1);
+    tokio::time::sleep(TTL * 2).await;
+    held.check().unwrap();
+}
