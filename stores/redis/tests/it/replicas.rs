@@ -133,6 +133,29 @@ async fn many_who_wait_for_a_replica_wait_together() {
     tokio::time::timeout(wait * MANY / 3, join_all(all)).await.unwrap();
 }
 
+/// It was not sent yet, and what takes it back goes another way.
+#[tokio::test]
+async fn an_acquire_that_is_dropped_behind_a_wait_leaves_nothing() {
+    let (primary, replica) = followed();
+    let url = format!("{}?replicas=1&replica_timeout=1500ms", primary.url());
+    let tenure = tenure(&url);
+    hold(&tenure, "warm", LONG).await.release().await.unwrap();
+    let frozen = replica.freeze();
+    let other = tenure.clone();
+    let first = tokio::spawn(async move { other.mutex("first").try_lock().await.is_err() });
+    until("its wait is under way", async || lock_keys(&primary).len() == 1).await;
+    for number in 0..5 {
+        let second = tenure.mutex(format!("second-{number}"));
+        let dropped = tokio::time::timeout(Duration::from_millis(50), second.lock().ttl(LONG));
+        assert!(dropped.await.is_err());
+    }
+    assert!(first.await.unwrap());
+    drop(frozen);
+    until("nothing is left", async || lock_keys(&primary).is_empty()).await;
+    hold(&tenure, "first", LONG).await.release().await.unwrap();
+    assert!(lock_keys(&primary).is_empty());
+}
+
 #[tokio::test]
 async fn replicas_cannot_confirm_for_longer_than_an_answer_is_waited_for_nor_in_a_cluster() {
     let server = cluster().await;
