@@ -71,7 +71,8 @@ async fn a_renewal_that_no_replica_has_moves_no_deadline() {
     let _frozen = replica.freeze();
     let began = std::time::Instant::now();
     assert_eq!(lost(&held).await, LostReason::Deadline);
-    assert!(began.elapsed() < SHORT, "a deadline was moved");
+    // Moved it would end a third of the ttl later at the earliest.
+    assert!(began.elapsed() < SHORT + SHORT / 4, "a deadline was moved");
     // The server itself went on renewing it.
     assert_eq!(lock_keys(&primary).len(), 1);
 }
@@ -187,8 +188,12 @@ async fn all_replicas_are_all_that_the_sentinels_know() {
     let tenure = tenure(&url);
     hold(&tenure, "lock", LONG).await.release().await.unwrap();
     service.servers[2].kill();
-    let error = tenure.mutex("lock").try_lock().await.unwrap_err();
-    assert!(error.to_string().contains("1 of 2 replicas have it"), "{error}");
+    // The other one may be slow, too.
+    until("only one has it", async || {
+        let error = tenure.mutex("lock").try_lock().await.unwrap_err();
+        error.to_string().contains("1 of 2 replicas have it")
+    })
+    .await;
     service.servers[2].restart();
     until("it is back", async || follows(&service.servers[2])).await;
     hold(&tenure, "lock", LONG).await.release().await.unwrap();
