@@ -116,14 +116,12 @@ fn may_be_member(scheme: &str) -> bool {
 }
 
 fn unknown(url: &str) -> Fault {
-    if is_sentinel(url.split(':').next().unwrap_or_default()) {
-        let what = format!("{:?} cannot be a member of a quorum", shown_member(url));
-        let cure = "name one server for each member: behind sentinels there can be two for a while";
-        return Fault::new(FaultKind::Misconfigured, what, cure);
-    }
     let what = format!("{:?} cannot be a member of a quorum", shown_member(url));
-    let cure =
-        "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a URL as %2C";
+    let cure = if is_sentinel(url.split(':').next().unwrap_or_default()) {
+        "name one server for each member: behind sentinels there can be two for a while"
+    } else {
+        "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a URL as %2C"
+    };
     Fault::new(FaultKind::Misconfigured, what, cure)
 }
 

@@ -301,7 +301,7 @@ pub fn without_password(url: &str) -> String {
     // What stands behind one that was not encoded may be a piece of it.
     let (url, rest) = match url.split_once(PASSWORD) {
         // Perhaps these letters are a piece of one before the host.
-        Some((before, after)) if !before.contains('@') && after.contains('@') => {
+        Some((_, after)) if after.contains('@') => {
             return format!("{}:***", url.split(':').next().unwrap_or_default());
         }
         Some((before, _)) => (before, format!("{PASSWORD}***")),
@@ -421,6 +421,13 @@ mod tests {
             let fault = RedisOptions::from_url(url).unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Misconfigured, "{url}");
             assert!(fault.to_string().contains(told), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_password_with_the_name_of_a_setting_in_it_is_not_shown() {
+        for url in ["redis://me:s3ntinelpassword=x@host", "redis://me:a@s3ntinelpassword=x@host"] {
+            assert!(!without_password(url).contains(SENTINEL), "{}", without_password(url));
         }
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct Panel {
 /// What a majority says.
 pub(super) struct Agreed {
     pub(super) primary: Primary,
-    /// For how long none of them will think that it is down.
+    /// For how long no majority can think that it is down.
     pub(super) patience: Duration,
     /// Where those who answered say that others are.
     pub(super) places: Vec<Place>,
