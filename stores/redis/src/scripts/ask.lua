@@ -1,5 +1,4 @@
-local mode = parse(ask)
-local tries, barges = string.sub(how, 2) == 't', string.sub(how, 1, 1) == 'b'
+local mode = {kind, take, of}
 
 local function repeated()
     local holder = read('h' .. owner)
