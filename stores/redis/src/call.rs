@@ -1,5 +1,7 @@
 //! How commands are written.
 
+use crate::keys::Tag;
+
 /// What most calls need; longer ones grow.
 const USUAL_CALL: usize = 384;
 
@@ -12,6 +14,8 @@ pub(crate) const IN_FULL: &str = "EVAL";
 /// Keys and arguments of a script's call, as they are sent.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
+    /// That of its keys; a cluster takes no others in one call.
+    pub(crate) tag: Tag,
     words: Vec<u8>,
     /// Where the arguments begin.
     split: usize,
@@ -22,8 +26,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) fn new() -> Self {
-        Self { words: Vec::with_capacity(USUAL_CALL), ..Self::default() }
+    pub(crate) fn new(tag: Tag) -> Self {
+        Self { tag, words: Vec::with_capacity(USUAL_CALL), ..Self::default() }
     }
 
     /// Adds a key, which is written in parts. Keys come before arguments.
@@ -147,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_call_is_written_as_the_protocol_wants_it() {
-        let mut call = Call::new();
+        let mut call = Call::new(Tag::default());
         call.key(&[b"a", b"bc"]).argument(&[]).number(0).number(u64::MAX);
         let mut out = Vec::new();
         call.write("EVALSHA", "digest", "", &mut out);

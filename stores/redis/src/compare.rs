@@ -21,7 +21,8 @@ pub(crate) struct Compare(AtomicU8);
 impl Compare {
     /// What to ask the server, about a key such as locks have.
     pub(crate) fn question(key: &str) -> [&str; 6] {
-        ["EVAL", MAY, "1", key, COMMANDS[0], COMMANDS[1]]
+        // Not as a key: one node of a cluster may not have its slot.
+        ["EVAL", MAY, "0", key, COMMANDS[0], COMMANDS[1]]
     }
 
     /// Takes its answer. A server that does not tell has nothing of the kind.

@@ -6,19 +6,20 @@ use futures_util::future::join;
 use tenure_core::{Fault, FaultKind};
 
 use crate::{
-    RedisOptions,
+    RedisOptions, cluster,
     compare::Compare,
     confirm::Confirm,
     connection::Connection,
-    error,
+    epoch, error,
     failure::Failure,
     format,
     greet::{Whom, greet},
+    info::{field, text},
     journal::{Journal, Step},
     keys,
     pipeline::Hear,
     protocol::ServerError,
-    route::{Route, Server},
+    route::{Role, Route, Server},
 };
 
 /// Opens a connection in the runtime of the caller. What the server says of its own accord goes to
@@ -63,13 +64,25 @@ pub(crate) async fn walk(
         if greeting.is_sentinel() {
             return Err(a_sentinel(place));
         }
-        if server.named.is_some() && greeting.is_replica() {
+        if matches!(server.role, Role::Primary(_)) && greeting.is_replica() {
             let replica = ServerError::new("READONLY as it says itself");
             return Err(error::of_connecting(place, Failure::Server(Box::new(replica))));
         }
-        if let Some(named) = &server.named {
-            connection.make_tokens_ahead(named.ahead());
+        match &server.role {
+            Role::Alone => {}
+            Role::Primary(named) => connection.make_tokens_ahead(epoch::ahead(named.epoch)),
+            Role::Node(_) if !greeting.is_in_cluster() => return Err(cluster::no_cluster(place)),
+            Role::Node(_) => {
+                let told = connection.send(&["CLUSTER", "INFO"]).await;
+                let told = told.map_err(|failure| error::of_step(place, journal.at, failure))?;
+                let epoch =
+                    text(&told).and_then(|told| field(&told, "cluster_my_epoch")?.parse().ok());
+                let failed = || error::of_step(place, journal.at, Failure::Nonsense);
+                connection.make_tokens_ahead(epoch::ahead(epoch.ok_or_else(failed)?));
+            }
         }
+        // There each goes alone: names are in many slots.
+        let is_node = matches!(server.role, Role::Node(_));
         if options.database != 0 {
             journal.begin(Step::Database);
             let selected = connection.send(&["SELECT", &options.database.to_string()]).await;
@@ -82,7 +95,12 @@ pub(crate) async fn walk(
             if for_calls {
                 let key = keys::any_lock(&options.prefix);
                 let question = Compare::question(&key);
-                let (told, ()) = join(connection.send(&question), connection.learn()).await;
+                let learn = async {
+                    if !is_node {
+                        connection.learn().await;
+                    }
+                };
+                let (told, ()) = join(connection.send(&question), learn).await;
                 connection.compare.hear(told);
             }
         };

@@ -16,6 +16,7 @@ use std::{
 use futures_util::future::join_all;
 use tokio::{sync::oneshot, task::AbortHandle};
 
+pub(crate) use crate::pipeline::Manner;
 use crate::{
     call::{BY_DIGEST, Call, IN_FULL, command},
     compare::Compare,
@@ -81,14 +82,19 @@ impl Connection {
     }
 
     /// Runs a script, which the server knows or has to be sent.
-    pub(crate) async fn run(&self, call: &Call, script: &Script) -> Result<Value, Failure> {
+    pub(crate) async fn run(
+        &self,
+        call: &Call,
+        script: &Script,
+        manner: Manner,
+    ) -> Result<Value, Failure> {
         let ahead = if script.makes_tokens { self.ahead.as_str() } else { "" };
         let by_digest = |out: &mut Vec<u8>| call.write(BY_DIGEST, &script.digest, ahead, out);
-        match self.called(by_digest, script.writes).await {
+        match self.called(by_digest, script.writes, manner).await {
             // The server has never seen it, or was told to forget. It certainly did not run.
             Err(error) if error.code() == Some("NOSCRIPT") => {
                 let in_full = |out: &mut Vec<u8>| call.write(IN_FULL, &script.text, ahead, out);
-                self.called(in_full, script.writes).await
+                self.called(in_full, script.writes, manner).await
             }
             answer => answer,
         }
@@ -111,21 +117,26 @@ impl Connection {
     /// When this is dropped, the command is sent all the same, now if it was not yet, and its reply
     /// goes nowhere.
     pub(crate) async fn call(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Value, Failure> {
-        self.called(write, false).await
+        self.called(write, false, Manner::Usual).await
     }
 
     /// The same for a write, which has to be confirmed where that is wanted.
-    pub(crate) async fn write(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<Value, Failure> {
-        self.called(write, true).await
+    pub(crate) async fn write(
+        &self,
+        write: impl FnOnce(&mut Vec<u8>),
+        manner: Manner,
+    ) -> Result<Value, Failure> {
+        self.called(write, true, manner).await
     }
 
     async fn called(
         &self,
         write: impl FnOnce(&mut Vec<u8>),
         counts: bool,
+        manner: Manner,
     ) -> Result<Value, Failure> {
         let (sender, answer) = oneshot::channel();
-        self.pipeline.send(write, counts, sender);
+        self.pipeline.send(write, counts, manner, sender);
         match self.told(answer).await? {
             Told::Whole(Value::Error(error)) | Told::Refused(error) => Err(Failure::Server(error)),
             Told::Whole(value) => Ok(value),
@@ -219,7 +230,7 @@ mod tests {
         let connection = Connection::start(Box::new(reader), Writer::Tcp(writer), patience, None);
         let send = || {
             let (sender, answer) = oneshot::channel();
-            connection.pipeline.send(|out| out.push(b'x'), false, sender);
+            connection.pipeline.send(|out| out.push(b'x'), false, Manner::Usual, sender);
             answer
         };
         let mut answers: Vec<_> = (0..MOST_WAITING).map(|_| send()).collect();

@@ -4,6 +4,9 @@ use tenure_core::{Fault, FaultKind};
 
 use crate::{failure::Failure, journal::Step, tls};
 
+/// What a server does that has some keys of a call and gave away others.
+const MOVING: &str = "is moving the slot of this lock to another node";
+
 /// How an error code bears on a call: its kind, what happened, and the cure.
 const CODES: &[(&str, FaultKind, &str, &str)] = &[
     ("LOADING", FaultKind::Unreachable, "is still loading its data", "wait until it has started"),
@@ -53,24 +56,24 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
     ("NOREPLICAS", FaultKind::Unreachable, "has too few replicas", "see why they are away"),
     ("MASTERDOWN", FaultKind::Unreachable, "has lost its primary", "wait for the fail-over"),
     ("CLUSTERDOWN", FaultKind::Unreachable, "belongs to a cluster that is down", "see its nodes"),
-    ("TRYAGAIN", FaultKind::Unreachable, "is moving this slot", "wait until it has moved"),
+    ("TRYAGAIN", FaultKind::Unreachable, MOVING, "wait until it has moved"),
     (
         "MOVED",
         FaultKind::Misconfigured,
         "is one node of a cluster and does not have this key",
-        "use a server that is not in cluster mode",
+        "write redis-cluster:// and some of its nodes into the URL",
     ),
     (
         "CROSSSLOT",
         FaultKind::Unsupported,
         "is one node of a cluster and keeps these names in different slots",
-        "ask for them one by one, or use a server that is not in cluster mode",
+        "ask for them one by one, or write redis-cluster:// and some of its nodes into the URL",
     ),
     (
         "ASK",
         FaultKind::Misconfigured,
         "is one node of a cluster and gives this key away",
-        "use a server that is not in cluster mode",
+        "write redis-cluster:// and some of its nodes into the URL",
     ),
 ];
 
@@ -182,6 +185,13 @@ pub(crate) fn not_known_for_long_enough(place: &str) -> Fault {
     Fault::new(FaultKind::Unreachable, what, cure)
 }
 
+/// Each node of a cluster that was asked said that another one has the lock. None did anything.
+pub(crate) fn sent_around(place: &str, failure: Failure) -> Fault {
+    let what = format!("the nodes of {place} do not agree on who has the slot of this lock");
+    let cure = "wait until they do; if it lasts, compare their CLUSTER NODES";
+    Fault::new(FaultKind::Unreachable, what, cure).because(said(failure))
+}
+
 /// What an error while connecting means. Nothing was sent that could have had an effect.
 pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
     if let Some(fault) = of_code(place, &error) {
@@ -221,6 +231,11 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
         ),
     };
     Fault::new(kind, what, cure).because(said(error))
+}
+
+/// Whether the slot is on its way to another node, and keys of one call are in two places.
+pub(crate) fn is_moving(fault: &Fault) -> bool {
+    fault.what().ends_with(MOVING)
 }
 
 /// An answer that belongs to somebody else, or to nobody.

@@ -5,7 +5,9 @@
 
 use tenure_core::{Fault, FaultKind};
 
-use crate::{RedisOptions, connection::Connection, error, failure::Failure, protocol::Value};
+use crate::{
+    RedisOptions, cluster, connection::Connection, error, failure::Failure, protocol::Value,
+};
 
 /// The format that this version reads and writes.
 const FORMAT: &str = "2";
@@ -48,6 +50,11 @@ pub(crate) async fn check(
         }
     }
     Ok(NONE_TOLD.to_owned())
+}
+
+/// The slot of that key in a cluster.
+pub(crate) fn slot(options: &RedisOptions) -> u16 {
+    cluster::slot(key(&options.prefix).as_bytes())
 }
 
 /// The key that has the number.

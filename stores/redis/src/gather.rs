@@ -165,6 +165,7 @@ impl Expected {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::Tag;
 
     fn bytes(text: &[u8]) -> Value {
         Value::Bytes(text.to_vec())
@@ -174,7 +175,7 @@ mod tests {
         let mut all = Gathered::default();
         let told = (0..count).map(|number| {
             let (sender, told) = oneshot::channel();
-            let mut call = Call::new();
+            let mut call = Call::new(Tag::default());
             call.key(&[b"key", &[b'0' + number]]).argument(&[b"argument", &[b'0' + number]]);
             all.add(&call, &[b'0' + number; 32], sender);
             told
@@ -188,7 +189,7 @@ mod tests {
         let (mut all, _told) = gathered(1);
         let mut out = Vec::new();
         assert!(matches!(all.write(Many::Release, "", &mut out), Some(Expected::One(_))));
-        let mut call = Call::new();
+        let mut call = Call::new(Tag::default());
         call.key(&[b"key0"]).argument(&[b"argument0"]);
         let mut alone = Vec::new();
         call.write("EVALSHA", &script::RELEASE_ALONE.digest, "", &mut alone);
@@ -205,7 +206,7 @@ mod tests {
             all.write(Many::Release, "", &mut out).map(|expected| expected.count()),
             Some(2)
         );
-        let mut call = Call::new();
+        let mut call = Call::new(Tag::default());
         call.key(&[b"key0"]).key(&[b"key1"]).argument(&[b"argument0"]).argument(&[b"argument1"]);
         let mut together = Vec::new();
         call.write("EVALSHA", &script::RELEASE_MANY.digest, "", &mut together);

@@ -8,11 +8,16 @@
 
 use tenure_core::{Fault, FaultKind, Incarnation};
 
-use crate::{info::field, protocol::Value, transport::Transport};
+use crate::{info::field, protocol::Value, route::Seat, transport::Transport};
 
 pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
-    let told = transport.send(&["INFO", "server", "replication"]).await?;
     let place = &transport.place;
+    if transport.route.cluster().is_some() {
+        let what = format!("{place} is a cluster, whose nodes are replaced one by one");
+        let cure = "use servers that stand alone as members of a quorum";
+        return Err(Fault::new(FaultKind::Unsupported, what, cure));
+    }
+    let told = transport.send(&Seat::Only, &["INFO", "server", "replication"]).await?;
     read(&told).map_err(|unknown| match unknown {
         Unknown::Replica => Fault::new(
             FaultKind::Unreachable,

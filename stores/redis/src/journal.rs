@@ -7,6 +7,8 @@ use std::fmt;
 pub(crate) enum Step {
     /// The sentinels say which server it is.
     Primary,
+    /// The nodes of a cluster say which servers there are.
+    Primaries,
     /// The host's name leads to addresses.
     Name,
     /// Something listens there.
@@ -24,6 +26,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Primary => "primary",
+            Self::Primaries => "primaries",
             Self::Name => "name",
             Self::Connection => "connection",
             Self::Tls => "TLS",

@@ -8,6 +8,8 @@
 
 use tenure_core::LockName;
 
+use crate::cluster::slot;
+
 /// How many hash tags there are.
 pub(crate) const TAGS: u32 = 1024;
 
@@ -30,20 +32,37 @@ pub(crate) enum Key {
 /// All of them.
 pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
 
+/// What a cluster hashes of the keys of a lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tag([u8; 3]);
+
+impl Tag {
+    pub(crate) fn of(name: &LockName) -> Self {
+        let tag = tag(name);
+        let digit = |shift: u32| b"0123456789abcdef"[((tag >> shift) & 15) as usize];
+        Self([digit(8), digit(4), digit(0)])
+    }
+
+    /// The slot of keys with this tag.
+    pub(crate) fn slot(self) -> u16 {
+        slot(&self.0)
+    }
+}
+
 /// The keys of one lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys<'a> {
     prefix: &'a str,
-    tag: [u8; 5],
+    pub(crate) tag: Tag,
+    braced: [u8; 5],
     name: &'a str,
 }
 
 impl<'a> Keys<'a> {
     pub(crate) fn new(prefix: &'a str, name: &'a LockName) -> Self {
-        let tag = tag(name);
-        let digit = |shift: u32| b"0123456789abcdef"[((tag >> shift) & 15) as usize];
-        let tag = [b'{', digit(8), digit(4), digit(0), b'}'];
-        Self { prefix, tag, name: name.as_str() }
+        let tag = Tag::of(name);
+        let [a, b, c] = tag.0;
+        Self { prefix, tag, braced: [b'{', a, b, c, b'}'], name: name.as_str() }
     }
 
     /// What a key is written of.
@@ -54,7 +73,7 @@ impl<'a> Keys<'a> {
             Key::Line => ("line:", self.name),
             Key::Ends => ("ends:", self.name),
         };
-        [self.prefix.as_bytes(), &self.tag, kind.as_bytes(), name.as_bytes()]
+        [self.prefix.as_bytes(), &self.braced, kind.as_bytes(), name.as_bytes()]
     }
 }
 

@@ -9,11 +9,13 @@
 //! server's clock, so they rise even when the server has lost its data.
 
 mod call;
+mod cluster;
 mod compare;
 mod confirm;
 mod connect;
 mod connection;
 mod driver;
+mod epoch;
 mod error;
 mod failure;
 mod few;
@@ -27,6 +29,7 @@ mod incarnation;
 mod info;
 mod journal;
 mod keys;
+mod lines;
 mod listing;
 mod login;
 mod options;

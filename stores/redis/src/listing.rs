@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::{StreamExt, stream};
 use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Listing};
 
-use crate::{error, keys, protocol::Value, transport::Transport};
+use crate::{error, keys, protocol::Value, route::Seat, transport::Transport};
 
 /// How many keys the server looks at in one step.
 const STEP: &str = "1000";
@@ -51,20 +51,33 @@ pub(crate) async fn names(
     transport: &Transport,
     prefix: &str,
 ) -> Result<BTreeSet<LockName>, Fault> {
+    let mut names = BTreeSet::new();
+    for seat in transport.seats().await? {
+        add_names(transport, &seat, prefix, &mut names).await?;
+    }
+    Ok(names)
+}
+
+/// Adds those of one server.
+async fn add_names(
+    transport: &Transport,
+    seat: &Seat,
+    prefix: &str,
+    names: &mut BTreeSet<LockName>,
+) -> Result<(), Fault> {
     let ours = &transport.options.prefix;
     let pattern = keys::pattern(ours, prefix);
-    let mut names = BTreeSet::new();
     let mut cursor = "0".to_owned();
     loop {
         let scan = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", STEP];
-        let (next, found) =
-            page(transport.send(&scan).await?).ok_or_else(|| error::mixed_up(&transport.place))?;
+        let (next, found) = page(transport.send(seat, &scan).await?)
+            .ok_or_else(|| error::mixed_up(&transport.place))?;
         for key in found {
             let name = keys::name_of(ours, &key);
             names.extend(name.filter(|name| name.as_str().starts_with(prefix)));
         }
         if next == "0" {
-            return Ok(names);
+            return Ok(());
         }
         cursor = next;
     }

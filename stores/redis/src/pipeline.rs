@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    call::Call,
+    call::{Call, command},
     confirm::{Confirm, Enough},
     failure::Failure,
     gather::{Answer, Expected, Gathered, Many},
@@ -27,6 +27,14 @@ const FORGETS: usize = 16;
 
 /// Is told what the server says of its own accord, on the task of the connection.
 pub(crate) type Hear = Box<dyn Fn(&[Value]) + Send>;
+
+/// How a command is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    Usual,
+    /// To the node of a cluster that gets the slot, which refuses others.
+    Asking,
+}
 
 /// What calls and the driver share.
 pub(crate) struct Pipeline {
@@ -109,12 +117,23 @@ impl Pipeline {
     }
 
     /// Adds the command that `write` writes; its reply goes to `sender`, and has to be confirmed if it `counts`.
-    pub(crate) fn send(&self, write: impl FnOnce(&mut Vec<u8>), counts: bool, sender: Answer) {
+    pub(crate) fn send(
+        &self,
+        write: impl FnOnce(&mut Vec<u8>),
+        counts: bool,
+        manner: Manner,
+        sender: Answer,
+    ) {
         let mut state = self.lock();
         if state.refuses() {
             return;
         }
         let now = state.is_idle();
+        if manner == Manner::Asking {
+            command(&["ASKING"], &mut state.out);
+            // Should it be refused, the command behind it is, too.
+            state.waiting.push_back(Awaited::Nothing);
+        }
         write(&mut state.out);
         state.expect(Expected::One(sender), counts);
         self.added(state, now);
@@ -326,6 +345,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::keys::Tag;
 
     /// One on which somebody is writing.
     async fn written_to() -> (Pipeline, TcpListener) {
@@ -340,12 +360,12 @@ mod tests {
     async fn what_was_given_up_goes_before_what_takes_it_back() {
         let (pipeline, _listener) = written_to().await;
         let (first, _one) = oneshot::channel();
-        pipeline.gather(Many::Acquire, &Call::new(), &[b'0'; 32], first);
+        pipeline.gather(Many::Acquire, &Call::new(Tag::default()), &[b'0'; 32], first);
         assert!(pipeline.lock().out.is_empty());
         pipeline.flush();
         let before = pipeline.lock().out.len();
         let (second, _other) = oneshot::channel();
-        pipeline.send(|out| out.push(b'z'), false, second);
+        pipeline.send(|out| out.push(b'z'), false, Manner::Usual, second);
         let state = pipeline.lock();
         assert!(before > 0 && state.out.len() == before + 1 && state.out.ends_with(b"z"));
         assert_eq!(state.waiting.len(), 2);
@@ -357,7 +377,7 @@ mod tests {
         assert!(!pipeline.write_now(Vec::new()));
         pipeline.lock().writing = true;
         let (sender, _told) = oneshot::channel();
-        pipeline.gather(Many::Acquire, &Call::new(), &[b'0'; 32], sender);
+        pipeline.gather(Many::Acquire, &Call::new(Tag::default()), &[b'0'; 32], sender);
         // As the driver leaves it when somebody else is writing.
         pipeline.lock().told = false;
         assert!(pipeline.write_now(Vec::new()));
@@ -373,7 +393,7 @@ mod tests {
         for number in 1..=8 {
             let (sender, answer) = oneshot::channel();
             told.push(answer);
-            pipeline.gather(Many::Acquire, &Call::new(), &[b'0'; 32], sender);
+            pipeline.gather(Many::Acquire, &Call::new(Tag::default()), &[b'0'; 32], sender);
             assert_eq!(pipeline.lock().waiting.is_empty(), number < 8);
         }
     }

@@ -13,7 +13,7 @@ use crate::{
     call::Call,
     error,
     fields::{Fields, Parsed, Refused},
-    keys::{self, Key, Keys},
+    keys::{self, Key, Keys, Tag},
     script,
     store::RedisStore,
     wire,
@@ -22,6 +22,8 @@ use crate::{
 /// How many are renewed by one script: the server does nothing else meanwhile, for some 0.25 ms.
 const TOGETHER: usize = 128;
 
+/// A hold, and its number among all.
+type Numbered<'a> = (usize, &'a Renewal);
 /// The number of a hold, and what became of it.
 type Told = (usize, Result<Renewed, Fault>);
 
@@ -34,7 +36,8 @@ impl RedisStore {
             .enumerate()
             .partition(|(_, hold)| self.crowded_holds().contains(&hold.owner));
         let one = async |(number, hold): (usize, &Renewal)| (number, self.renew_one(hold).await);
-        let many = join_all(alone.chunks(TOGETHER).map(|part| self.renew_alone(part)));
+        let parts = self.parts(&alone);
+        let many = join_all(parts.iter().map(|part| self.renew_part(part)));
         // The connection makes one write of them all, and each has an answer of its own.
         let (told, many) = join(join_all(crowded.into_iter().map(one)), many).await;
         let mut told: HashMap<_, _> = told.into_iter().chain(many.into_iter().flatten()).collect();
@@ -51,10 +54,38 @@ impl RedisStore {
         (0..holds.len()).map(|number| told.remove(&number).unwrap_or_else(unanswered)).collect()
     }
 
+    /// Those that one script can renew.
+    fn parts<'a>(&self, holds: &[Numbered<'a>]) -> Vec<Vec<Numbered<'a>>> {
+        if !self.in_cluster() {
+            return holds.chunks(TOGETHER).map(<[_]>::to_vec).collect();
+        }
+        let mut slots: HashMap<u16, Vec<_>> = HashMap::new();
+        for hold in holds {
+            slots.entry(Tag::of(&hold.1.name).slot()).or_default().push(*hold);
+        }
+        slots
+            .into_values()
+            .flat_map(|part| part.chunks(TOGETHER).map(<[_]>::to_vec).collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The same, one by one where their keys are in two places for now: one that is asked for alone is found
+    /// in either.
+    async fn renew_part(&self, holds: &[Numbered<'_>]) -> Vec<Told> {
+        let told = self.renew_alone(holds).await;
+        let is_apart = |told: &Told| matches!(&told.1, Err(fault) if error::is_moving(fault));
+        if holds.len() < 2 || !told.iter().all(is_apart) {
+            return told;
+        }
+        let one = holds.chunks(1).map(|hold| self.renew_alone(hold));
+        join_all(one).await.into_iter().flatten().collect()
+    }
+
     /// The answers by the numbers of the holds, without those of what is to be asked by itself.
-    async fn renew_alone(&self, holds: &[(usize, &Renewal)]) -> Vec<Told> {
+    async fn renew_alone(&self, holds: &[Numbered<'_>]) -> Vec<Told> {
+        let Some((_, first)) = holds.first() else { return Vec::new() };
         let echo = self.echo();
-        let mut call = Call::new();
+        let mut call = Call::new(Tag::of(&first.name));
         for (_, hold) in holds {
             call.key(&Keys::new(self.prefix(), &hold.name).parts(Key::Lock));
         }

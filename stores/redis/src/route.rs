@@ -1,4 +1,4 @@
-//! The server that has the locks now.
+//! The server that has a lock now.
 
 use std::sync::Arc;
 
@@ -6,10 +6,12 @@ use tenure_core::Fault;
 
 use crate::{
     Address, RedisOptions,
+    cluster::{self, Cluster, Place},
     confirm::{Confirm, Needed},
-    keys,
+    epoch,
+    keys::{self, Tag},
     options::{Deployment, Replicas},
-    sentinel::{Group, Panel, Primary},
+    sentinel::{self, Group, Primary},
 };
 
 /// A server to connect to.
@@ -18,15 +20,43 @@ pub(crate) struct Server {
     pub(crate) address: Address,
     /// Where it is, for people.
     pub(crate) place: String,
-    /// What sentinels said of it.
-    pub(crate) named: Option<Primary>,
+    /// What it is known as.
+    pub(crate) role: Role,
 }
 
-/// How the server is found, for all connections of a store.
+/// As what a server is connected to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The only one.
+    Alone,
+    /// The primary that sentinels named.
+    Primary(Primary),
+    /// One of a cluster.
+    Node(Place),
+}
+
+/// Which of the servers there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seat {
+    /// The one that has all locks, whichever that is.
+    Only,
+    /// A node of a cluster.
+    Node(Place),
+}
+
+/// How servers are found, for all connections of a store.
 #[derive(Debug)]
 pub(crate) enum Route {
     Always(Server),
     Sentinels(Box<Group>),
+    Cluster(Box<Cluster>),
+}
+
+/// Connections to those who are asked where servers are, of one task or one runtime.
+#[derive(Debug, Default)]
+pub(crate) struct Panel {
+    sentinels: sentinel::Panel,
+    nodes: cluster::Panel,
 }
 
 impl Route {
@@ -34,29 +64,83 @@ impl Route {
         match &options.deployment {
             Deployment::One(address) => {
                 let (address, place) = (address.clone(), options.location());
-                Self::Always(Server { address, place, named: None })
+                Self::Always(Server { address, place, role: Role::Alone })
             }
             Deployment::Sentinels(sentinels) => {
                 Self::Sentinels(Box::new(Group::new(options.clone(), sentinels.clone())))
             }
+            Deployment::Cluster(seeds) => {
+                Self::Cluster(Box::new(Cluster::new(options.clone(), seeds.clone())))
+            }
         }
     }
 
-    /// The server now. `panel` has the connections to those who have to be asked for it.
-    pub(crate) async fn server(&self, panel: &Panel) -> Result<Server, Fault> {
-        if let Self::Sentinels(group) = self
-            && let Some(named) = group.primary()
-        {
-            return Ok(server(group, named));
+    /// Which server has the locks with this tag, as far as that is known.
+    pub(crate) fn known(&self, tag: Tag) -> Option<Seat> {
+        match self {
+            Self::Always(_) | Self::Sentinels(_) => Some(Seat::Only),
+            Self::Cluster(cluster) => cluster.known(tag.slot()).map(Seat::Node),
         }
-        self.ask(panel).await
+    }
+
+    /// The same, asked for if it is not known. `panel` has the connections to those who have to be asked.
+    pub(crate) async fn find(&self, panel: &Panel, tag: Tag) -> Result<Seat, Fault> {
+        self.find_slot(panel, tag.slot()).await
+    }
+
+    /// Which server has this slot.
+    pub(crate) async fn find_slot(&self, panel: &Panel, slot: u16) -> Result<Seat, Fault> {
+        match self {
+            Self::Always(_) | Self::Sentinels(_) => Ok(Seat::Only),
+            Self::Cluster(cluster) => cluster.find(&panel.nodes, slot).await.map(Seat::Node),
+        }
+    }
+
+    /// Whether this is still one of the servers that have locks.
+    pub(crate) fn has(&self, seat: &Seat) -> bool {
+        match (self, seat) {
+            (Self::Cluster(cluster), Seat::Node(place)) => cluster.map().has(place),
+            _ => true,
+        }
+    }
+
+    /// All who have locks.
+    pub(crate) async fn seats(&self, panel: &Panel) -> Result<Vec<Seat>, Fault> {
+        let Self::Cluster(cluster) = self else { return Ok(vec![Seat::Only]) };
+        cluster.ask(&panel.nodes, 1).await?;
+        Ok(cluster.map().nodes().iter().map(|node| Seat::Node(node.place.clone())).collect())
+    }
+
+    /// The server there now.
+    pub(crate) async fn server(&self, panel: &Panel, seat: &Seat) -> Result<Server, Fault> {
+        match (self, seat) {
+            (Self::Sentinels(group), _) => match group.primary() {
+                Some(named) => Ok(primary(group, named)),
+                None => self.ask(panel).await,
+            },
+            (Self::Cluster(cluster), Seat::Node(place)) => Ok(node(cluster, place)),
+            _ => self.ask(panel).await,
+        }
+    }
+
+    /// One that hears all hints.
+    pub(crate) async fn hearing(&self, panel: &Panel) -> Result<Server, Fault> {
+        match self {
+            Self::Always(_) | Self::Sentinels(_) => self.server(panel, &Seat::Only).await,
+            Self::Cluster(_) => self.ask(panel).await,
+        }
     }
 
     /// The same, asked for now.
     pub(crate) async fn ask(&self, panel: &Panel) -> Result<Server, Fault> {
         match self {
             Self::Always(server) => Ok(server.clone()),
-            Self::Sentinels(group) => group.ask(panel).await.map(|named| server(group, named)),
+            Self::Sentinels(group) => {
+                group.ask(&panel.sentinels).await.map(|named| primary(group, named))
+            }
+            Self::Cluster(cluster) => {
+                cluster.any(&panel.nodes).await.map(|place| node(cluster, &place))
+            }
         }
     }
 
@@ -66,8 +150,8 @@ impl Route {
             (Replicas::Count(0), _) => return None,
             (Replicas::Count(count), _) => Needed::Count(*count),
             (Replicas::All, Self::Sentinels(group)) => Needed::All(group.replicas.clone()),
-            // Nobody could say how many there are.
-            (Replicas::All, Self::Always(_)) => return None,
+            // Nobody could say how many there are, or it is not confirmed there.
+            (Replicas::All, Self::Always(_) | Self::Cluster(_)) => return None,
         };
         let channel = keys::channel(&options.prefix, [0; 16]);
         Some(Confirm::new(needed, options.replica_timeout, channel))
@@ -75,43 +159,60 @@ impl Route {
 
     /// Whether this is still the server, as far as was asked lately.
     pub(crate) fn trusts(&self, server: &Server) -> bool {
-        match (self, &server.named) {
-            (Self::Sentinels(group), Some(named)) => group.trusts(named),
+        match (self, &server.role) {
+            (Self::Sentinels(group), Role::Primary(named)) => group.trusts(named),
             _ => true,
         }
     }
 
     /// This server did not do what it should: whether it is still the one is asked before it is used.
     pub(crate) fn suspect(&self, server: &Server) {
-        if let (Self::Sentinels(group), Some(named)) = (self, &server.named) {
-            group.suspect(named);
+        match (self, &server.role) {
+            (Self::Sentinels(group), Role::Primary(named)) => group.suspect(named),
+            (Self::Cluster(cluster), Role::Node(place)) => cluster.suspect(place),
+            _ => {}
         }
     }
 
     /// Returns when another server has the locks.
     pub(crate) async fn leaves(&self, server: &Server) {
-        match (self, &server.named) {
-            (Self::Sentinels(group), Some(named)) => group.is_not(named).await,
+        match (self, &server.role) {
+            (Self::Sentinels(group), Role::Primary(named)) => group.is_not(named).await,
+            (Self::Cluster(cluster), Role::Node(place)) => cluster.has_no(place).await,
             _ => std::future::pending().await,
         }
     }
 
-    /// By how many microseconds tokens are ahead of the server's time now.
-    pub(crate) fn ahead(&self) -> u64 {
-        match self {
+    /// By how many microseconds tokens with this tag are ahead of their server's time now.
+    pub(crate) fn ahead(&self, tag: Tag) -> u64 {
+        let epoch = match self {
             Self::Always(_) => 0,
-            Self::Sentinels(group) => group.named().map_or(0, |named| named.ahead() * 1_000_000),
-        }
+            Self::Sentinels(group) => group.named().map_or(0, |named| named.epoch),
+            Self::Cluster(cluster) => cluster.epoch(tag.slot()),
+        };
+        epoch::ahead(epoch) * 1_000_000
     }
 
     /// Whether it is known that there is such a server, if not which.
     pub(crate) fn is_there(&self) -> bool {
-        matches!(self, Self::Sentinels(group) if group.is_there())
+        match self {
+            Self::Always(_) => false,
+            Self::Sentinels(group) => group.is_there(),
+            Self::Cluster(cluster) => cluster.is_there(),
+        }
     }
 
     /// Whether the server may become another one.
     pub(crate) const fn changes(&self) -> bool {
-        matches!(self, Self::Sentinels(_))
+        matches!(self, Self::Sentinels(_) | Self::Cluster(_))
+    }
+
+    /// The cluster, if it is one.
+    pub(crate) const fn cluster(&self) -> Option<&Cluster> {
+        match self {
+            Self::Cluster(cluster) => Some(cluster),
+            Self::Always(_) | Self::Sentinels(_) => None,
+        }
     }
 
     /// Keeps what is known of it new, for as long as it runs. `moved` is called when it is another one.
@@ -119,14 +220,23 @@ impl Route {
         match self {
             Self::Always(_) => std::future::pending().await,
             Self::Sentinels(group) => group.follow(moved).await,
+            Self::Cluster(cluster) => cluster.follow(moved).await,
         }
     }
 }
 
 /// The server that is named so.
-fn server(group: &Group, named: Primary) -> Server {
+fn primary(group: &Group, named: Primary) -> Server {
     let address = Address::of(group.options.tls, &named.host, named.port);
     let at = group.options.location_of(&address);
     let place = format!("{at}, the primary of {:?},", group.service());
-    Server { address, place, named: Some(named) }
+    Server { address, place, role: Role::Primary(named) }
+}
+
+/// The node that is there.
+fn node(cluster: &Cluster, place: &Place) -> Server {
+    let address = Address::of(cluster.options.tls, &place.0, place.1);
+    let at = cluster.options.location_of(&address);
+    let role = Role::Node(place.clone());
+    Server { address, place: format!("{at}, a node of {},", cluster.place()), role }
 }

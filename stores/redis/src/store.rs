@@ -15,8 +15,8 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Ask, Client, Contender, Intent, Limits, Mode, QueueError, Raised, Released,
-            Snapshot, TakeOver, TakenOver, Together,
+            Answer, Ask, Client, Contender, Intent, Mode, QueueError, Raised, Released, Snapshot,
+            TakeOver, TakenOver, Together,
         },
         time::ceil_millis,
     },
@@ -32,8 +32,9 @@ use crate::{
     gather::Many,
     health::{self, Patient},
     incarnation,
-    keys::{self, Key, Keys},
+    keys::{self, Key, Keys, Tag},
     listing,
+    options::Deployment,
     records::Records,
     reply::{Reply, part_granted, part_released},
     route::Route,
@@ -109,7 +110,7 @@ impl RedisStore {
         let route = Arc::new(Route::new(&options));
         let watch = Watch::new(options.clone(), route.clone(), client);
         let shared = Shared {
-            capabilities: capabilities(&options.limits),
+            capabilities: capabilities(&options),
             limits: wire::limits(&options.limits),
             options: options.clone(),
             watch,
@@ -129,14 +130,18 @@ impl RedisStore {
         call.argument(&[&echo]);
         let reply = self.run(&script::INSPECT, &echo, call).await?;
         let mut seen = reply.seen().map_err(|refused| self.refused(refused))?;
-        self.by_the_clock(&mut seen.holders);
+        self.by_the_clock(name, &mut seen.holders);
         Ok(seen)
     }
 
     /// Since when these hold, by the server's clock: it is told by their tokens. After a fail-over those from
     /// before it seem older than they are.
-    pub(crate) fn by_the_clock<'a>(&self, holders: impl IntoIterator<Item = &'a mut Contender>) {
-        let ahead = self.transport.route.ahead();
+    pub(crate) fn by_the_clock<'a>(
+        &self,
+        name: &LockName,
+        holders: impl IntoIterator<Item = &'a mut Contender>,
+    ) {
+        let ahead = self.transport.route.ahead(Tag::of(name));
         for holder in holders {
             holder.since = holder.since.map(|since| since.saturating_sub(ahead));
         }
@@ -145,7 +150,7 @@ impl RedisStore {
     /// A call with keys of a lock.
     pub(crate) fn call(&self, name: &LockName, of: &[Key]) -> Call {
         let keys = Keys::new(&self.shared.options.prefix, name);
-        let mut call = Call::new();
+        let mut call = Call::new(keys.tag);
         for key in of {
             call.key(&keys.parts(*key));
         }
@@ -168,13 +173,18 @@ impl RedisStore {
         &self.transport.place
     }
 
+    /// Whether names are in slots, of which a script can have one.
+    pub(crate) fn in_cluster(&self) -> bool {
+        self.transport.route.cluster().is_some()
+    }
+
     pub(crate) fn limits(&self) -> &str {
         &self.shared.limits
     }
 
-    fn holder_by_the_clock(&self, answer: &mut Answer) {
+    fn holder_by_the_clock(&self, name: &LockName, answer: &mut Answer) {
         if let Answer::Busy { holder, .. } = answer {
-            self.by_the_clock(holder);
+            self.by_the_clock(name, holder);
         }
     }
 
@@ -232,7 +242,7 @@ impl RedisStore {
             } else {
                 self.transport.run_gathered(Many::Acquire, &owner, call).await?
             };
-            if let Some(answer) = self.answer_alone(ask, answer)? {
+            if let Some(answer) = self.answer_alone(name, ask, answer)? {
                 return Ok(answer);
             }
             self.met_others_at(name);
@@ -242,7 +252,12 @@ impl RedisStore {
     }
 
     /// What an ask was answered that knew of nobody else; `None` when it met others.
-    fn answer_alone(&self, ask: &Ask, answer: Answered) -> Result<Option<Answer>, Fault> {
+    fn answer_alone(
+        &self,
+        name: &LockName,
+        ask: &Ask,
+        answer: Answered,
+    ) -> Result<Option<Answer>, Fault> {
         let refused = |refused| self.refused(refused);
         let (alone, mut answer) = match answer {
             Answered::Whole(reply) if reply.is_crowd() => return Ok(None),
@@ -255,7 +270,7 @@ impl RedisStore {
                 None => return Ok(None),
             },
         };
-        self.holder_by_the_clock(&mut answer);
+        self.holder_by_the_clock(name, &mut answer);
         if let Answer::Granted { token, .. } = answer {
             if alone && self.transport.compares() {
                 self.shared.records.insert(ask, token);
@@ -287,7 +302,7 @@ impl RedisStore {
         let reply = self.run(&script::ASK, &owner, call).await?;
         let (alone, finds_nobody) = (reply.is_alone(), reply.finds_nobody());
         let mut answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
-        self.holder_by_the_clock(&mut answer);
+        self.holder_by_the_clock(name, &mut answer);
         if let Answer::Granted { .. } = answer {
             if !alone {
                 self.shared.crowded_holds.insert(ask.owner);
@@ -309,7 +324,10 @@ fn begin<'a>(call: &'a mut Call, owner: &OwnerText, ask: &Ask) -> &'a mut Call {
     call.argument(&[wire::permits(ask.mode).as_bytes(), ask.label.as_bytes()])
 }
 
-fn capabilities(limits: &Limits) -> Capabilities {
+fn capabilities(options: &RedisOptions) -> Capabilities {
+    let limits = &options.limits;
+    // One of its nodes may be replaced by a replica that lacks something, and the cluster is the same.
+    let incarnation = !matches!(options.deployment, Deployment::Cluster(_));
     Capabilities {
         shared: true,
         permits: true,
@@ -325,7 +343,7 @@ fn capabilities(limits: &Limits) -> Capabilities {
         together: true,
         detach: true,
         kinds_meet: limits.kinds_meet,
-        incarnation: true,
+        incarnation,
         tells_evictions: true,
         place_ttl: limits.place_ttl,
         claim_window: limits.claim_window,
@@ -392,8 +410,8 @@ impl Store for RedisStore {
         let record = self.shared.records.take(owner);
         if keep.is_zero() && !self.shared.crowded_holds.remove(owner) {
             if let Some(record) = record
-                && let key = Keys::new(self.prefix(), name).parts(Key::Lock)
-                && self.transport.delete_if(&key, &[&record.head(&text), record.label()]).await?
+                && let keys = Keys::new(self.prefix(), name)
+                && self.transport.delete_if(&keys, &[&record.head(&text), record.label()]).await?
             {
                 return Ok(Released::Released);
             }
@@ -471,7 +489,7 @@ impl Store for RedisStore {
         call.argument(&[self.shared.watch.evicted.as_bytes()]);
         let reply = self.run(&script::EVICT, &echo, call).await?;
         let mut evicted = reply.evicted().map_err(|refused| self.refused(refused))?;
-        self.by_the_clock(&mut evicted);
+        self.by_the_clock(name, &mut evicted);
         Ok(evicted)
     }
 

@@ -14,7 +14,7 @@ use tenure_core::{
 use crate::{
     call::Call,
     fields::{Fields, Parsed, Refused},
-    keys::{Key, Keys},
+    keys::{Key, Keys, Tag},
     reply::Reply,
     script,
     store::RedisStore,
@@ -33,12 +33,16 @@ impl RedisStore {
     /// Asks for names that at most one holder has.
     pub(crate) async fn ask_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
         check_together(asks)?;
-        let Some((_, first)) = asks.first() else { return Ok(Together::Apart) };
+        let Some((name, first)) = asks.first() else { return Ok(Together::Apart) };
         // A holder of permits is never alone, not even the first.
         if asks.iter().any(|(_, ask)| matches!(ask.mode, Mode::Permits { .. })) {
             return Ok(Together::Apart);
         }
-        let mut call = Call::new();
+        let tag = Tag::of(name);
+        if self.in_cluster() && asks.iter().any(|(name, _)| Tag::of(name).slot() != tag.slot()) {
+            return Ok(Together::Apart);
+        }
+        let mut call = Call::new(tag);
         for (name, _) in asks {
             let keys = Keys::new(self.prefix(), name);
             call.key(&keys.parts(Key::Lock)).key(&keys.parts(Key::Clock));

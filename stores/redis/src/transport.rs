@@ -1,41 +1,41 @@
-//! Commands to the server: one connection for each tokio runtime that calls, opened when it is
+//! Commands to the servers: one connection to each for each tokio runtime that calls, opened when it is
 //! first used and opened anew after it broke.
 //!
-//! A connection lives in the runtime that opened it. When that runtime ends, so does its entry
-//! here. Nothing is ever sent twice by itself: what may have taken effect is the caller's to ask
-//! again.
+//! Nothing is ever sent twice by itself: what may have taken effect is the caller's to ask again. A node of
+//! a cluster that sends us elsewhere did nothing.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, Weak,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
-use tenure_core::{Fault, FaultKind};
-use tokio::{
-    runtime::{Handle, Id},
-    task::AbortHandle,
-};
+use tenure_core::Fault;
 
 use crate::{
     RedisOptions,
     call::{Call, delete_if},
+    cluster::Redirect,
     compare::NoOutcome,
     connect::connect,
-    connection::Connection,
+    connection::{Connection, Manner},
     error,
     failure::Failure,
+    format,
     gather::{Many, Told},
+    keys::{Key, Keys, Tag},
+    lines::{Here, Line, Open, Runtimes, lock},
     protocol::Value,
     reply::Reply,
-    route::{Route, Server},
+    route::{Panel, Route, Seat},
     script::Script,
-    sentinel::Panel,
     wire::OwnerText,
 };
 
 /// How often in a row it is asked which server has the locks, when the answer does not count for as long
 /// as connecting to it takes.
 const ATTEMPTS: u32 = 3;
+/// How often in a row a node may send a call elsewhere.
+const REDIRECTS: u32 = 5;
 
 /// Who a call is made for: the reply begins with it, or belongs to another call.
 pub(crate) type Echo<'a> = &'a [u8];
@@ -53,38 +53,55 @@ pub(crate) struct Transport {
     pub(crate) options: Arc<RedisOptions>,
     pub(crate) place: String,
     pub(crate) route: Arc<Route>,
-    lines: Arc<Lines>,
+    runtimes: Arc<Runtimes>,
     compares: AtomicBool,
+    /// The node of a cluster that has the number of the format was asked for it.
+    knows_format: AtomicBool,
 }
 
-#[derive(Debug, Default)]
-struct Lines(Mutex<Vec<(Id, Arc<Line>)>>);
-
-/// The connection of one runtime.
-#[derive(Default)]
-struct Line {
-    open: Mutex<Option<Open>>,
-    opening: tokio::sync::Mutex<()>,
-    /// Counts attempts, so that whoever waited for one that failed does not make another.
-    attempts: AtomicU64,
-    last_failure: Mutex<Option<(FaultKind, String, String)>>,
-    watcher: Mutex<Option<AbortHandle>>,
-    /// Who is asked for the server.
-    panel: Panel,
+/// A connection to the server that has a lock.
+struct Reached {
+    here: Arc<Here>,
+    line: Arc<Line>,
+    open: Open,
 }
 
-#[derive(Clone)]
-struct Open {
-    connection: Arc<Connection>,
-    number: u64,
-    server: Arc<Server>,
+/// What is sent about one lock.
+#[derive(Clone, Copy)]
+enum Request<'a> {
+    Script(&'a Script, &'a Call),
+    /// Deletes the key of the lock if it has the value.
+    DeleteIf(&'a Keys<'a>, &'a [&'a [u8]]),
+}
+
+impl Request<'_> {
+    fn tag(&self) -> Tag {
+        match self {
+            Self::Script(_, call) => call.tag,
+            Self::DeleteIf(keys, _) => keys.tag,
+        }
+    }
+
+    async fn send(&self, connection: &Connection, manner: Manner) -> Result<Value, Failure> {
+        match self {
+            Self::Script(script, call) => connection.run(call, script, manner).await,
+            Self::DeleteIf(keys, value) => match connection.compare.words() {
+                Some(words) => {
+                    let key = keys.parts(Key::Lock);
+                    connection.write(|out| delete_if(words, &key, value, out), manner).await
+                }
+                // As if the key had another value: then a script is asked.
+                None => Ok(Value::Int(0)),
+            },
+        }
+    }
 }
 
 impl Transport {
     pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>) -> Self {
         let place = options.location();
-        let compares = AtomicBool::new(false);
-        Self { options, place, route, lines: Arc::default(), compares }
+        let (compares, knows_format) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { options, place, route, runtimes: Arc::default(), compares, knows_format }
     }
 
     /// Runs a script whose reply begins with `echo`, and answers with the rest of the reply.
@@ -94,10 +111,59 @@ impl Transport {
         echo: Echo<'_>,
         call: Call,
     ) -> Result<Reply, Fault> {
-        let line = self.line()?;
-        let open = self.opened(&line).await?;
-        let answer = open.connection.run(&call, script).await;
-        self.reply(&line, &open, echo, answer)
+        let (at, answer) = self.request(Request::Script(script, &call)).await?;
+        self.reply(&at, echo, answer)
+    }
+
+    /// Sends it to the server that has the lock.
+    async fn request(
+        &self,
+        request: Request<'_>,
+    ) -> Result<(Reached, Result<Value, Failure>), Fault> {
+        let at = self.reach(request.tag()).await?;
+        match request.send(&at.open.connection, Manner::Usual).await {
+            Err(failure) if self.is_elsewhere(&failure) => {
+                Box::pin(self.follow(at, request, failure)).await
+            }
+            answer => Ok((at, answer)),
+        }
+    }
+
+    fn is_elsewhere(&self, failure: &Failure) -> bool {
+        matches!(failure.code(), Some("MOVED" | "ASK")) && self.route.cluster().is_some()
+    }
+
+    /// Asks the node that another one said has the lock, and did nothing itself.
+    async fn follow(
+        &self,
+        mut at: Reached,
+        request: Request<'_>,
+        mut failure: Failure,
+    ) -> Result<(Reached, Result<Value, Failure>), Fault> {
+        for _ in 0..REDIRECTS {
+            let (Some(cluster), Seat::Node((host, _))) = (self.route.cluster(), &at.line.seat)
+            else {
+                break;
+            };
+            let (place, manner) = match Redirect::of(&failure, host) {
+                Some(Redirect::Moved(slot, place)) => {
+                    cluster.moved(slot, &place);
+                    (place, Manner::Usual)
+                }
+                Some(Redirect::Ask(place)) => (place, Manner::Asking),
+                None => break,
+            };
+            let here = at.here;
+            let line = here.line(&Seat::Node(place), &self.route);
+            let open = self.opened(&here, &line).await?;
+            at = Reached { here, line, open };
+            match request.send(&at.open.connection, manner).await {
+                Err(next) if self.is_elsewhere(&next) => failure = next,
+                answer => return Ok((at, answer)),
+            }
+        }
+        self.route.suspect(&at.open.server);
+        Err(error::sent_around(&self.place, failure))
     }
 
     /// The same for a call that others may go with, as far as they are ready at the same time.
@@ -107,9 +173,8 @@ impl Transport {
         echo: &OwnerText,
         call: Call,
     ) -> Result<Answered, Fault> {
-        let line = self.line()?;
-        let open = self.opened(&line).await?;
-        let connection = &*open.connection;
+        let at = self.reach(call.tag).await?;
+        let connection = &*at.open.connection;
         if !connection.gathers.load(Ordering::Relaxed) {
             return self.run(kind.alone(), echo, call).await.map(Answered::Whole);
         }
@@ -131,43 +196,39 @@ impl Transport {
                         connection.gathers.store(false, Ordering::Relaxed);
                         self.run(kind.alone(), echo, call).await.map(Answered::Whole)
                     }
-                    _ => Err(self.failed(&line, &open, Failure::Server(error))),
+                    _ => Err(self.failed(&at, Failure::Server(error))),
                 };
             }
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                connection.run(&call, kind.alone()).await
+                connection.run(&call, kind.alone(), Manner::Usual).await
             }
             Err(error) => Err(error),
         };
-        self.reply(&line, &open, echo, answer).map(Answered::Whole)
+        self.reply(&at, echo, answer).map(Answered::Whole)
     }
 
     /// What a script answered to this owner.
     fn reply(
         &self,
-        line: &Line,
-        open: &Open,
+        at: &Reached,
         echo: Echo<'_>,
         answer: Result<Value, Failure>,
     ) -> Result<Reply, Fault> {
-        let value = answer.map_err(|error| self.failed(line, open, error))?;
-        Reply::to(echo, value).ok_or_else(|| self.mixed_up(line, open))
+        let value = answer.map_err(|error| self.failed(at, error))?;
+        Reply::to(echo, value).ok_or_else(|| self.mixed_up(at))
     }
 
-    /// Deletes a key if it has this value, by one command that compares, both written in parts.
-    /// `false` when it had another, and where the server has no such command.
-    pub(crate) async fn delete_if(&self, key: &[&[u8]], value: &[&[u8]]) -> Result<bool, Fault> {
-        let line = self.line()?;
-        let open = self.opened(&line).await?;
-        let connection = &*open.connection;
-        let Some(words) = connection.compare.words() else { return Ok(false) };
-        let answer = connection.write(|out| delete_if(words, key, value, out)).await;
-        let outcome = connection.compare.outcome(answer);
+    /// Deletes the key of a lock if it has this value, which is written in parts, by one command that
+    /// compares. `false` when it had another, and where the server has no such command.
+    pub(crate) async fn delete_if(&self, keys: &Keys<'_>, value: &[&[u8]]) -> Result<bool, Fault> {
+        let (at, answer) = self.request(Request::DeleteIf(keys, value)).await?;
+        let compare = &at.open.connection.compare;
+        let outcome = compare.outcome(answer);
         // Else records would be kept that nobody can use.
-        self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
+        self.compares.store(compare.is_there(), Ordering::Relaxed);
         outcome.map_err(|none| match none {
-            NoOutcome::MixedUp => self.mixed_up(&line, &open),
-            NoOutcome::Failed(error) => self.failed(&line, &open, error),
+            NoOutcome::MixedUp => self.mixed_up(&at),
+            NoOutcome::Failed(error) => self.failed(&at, error),
         })
     }
 
@@ -176,65 +237,83 @@ impl Transport {
         self.compares.load(Ordering::Relaxed)
     }
 
-    /// Sends one command that is no script.
-    pub(crate) async fn send(&self, words: &[&str]) -> Result<Value, Fault> {
-        let line = self.line()?;
-        let open = self.opened(&line).await?;
-        open.connection.send(words).await.map_err(|error| self.failed(&line, &open, error))
+    /// All servers that have locks.
+    pub(crate) async fn seats(&self) -> Result<Vec<Seat>, Fault> {
+        self.route.seats(&self.runtimes.here()?.panel).await
     }
 
-    /// Opens the connection of this runtime, if it is not open.
+    /// Sends one command that is no script to this server.
+    pub(crate) async fn send(&self, seat: &Seat, words: &[&str]) -> Result<Value, Fault> {
+        let at = self.reach_seat(self.runtimes.here()?, seat).await?;
+        at.open.connection.send(words).await.map_err(|error| self.failed(&at, error))
+    }
+
+    /// Opens a connection of this runtime, if none is open.
     pub(crate) async fn open(&self) -> Result<(), Fault> {
-        let line = self.line()?;
-        self.opened(&line).await.map(drop)
+        self.reach(Tag::default()).await.map(drop)
     }
 
-    fn mixed_up(&self, line: &Line, open: &Open) -> Fault {
-        condemn(line, open);
+    fn mixed_up(&self, at: &Reached) -> Fault {
+        at.line.condemn(&at.open);
         tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
         error::mixed_up(&self.place)
     }
 
-    fn failed(&self, line: &Line, open: &Open, error: Failure) -> Fault {
+    fn failed(&self, at: &Reached, error: Failure) -> Fault {
         // A replica may have taken the place of the server: the address has to be looked up again.
         if !error.is_an_answer() || error.code() == Some("READONLY") {
-            condemn(line, open);
-            self.route.suspect(&open.server);
+            at.line.condemn(&at.open);
+            self.route.suspect(&at.open.server);
+        }
+        if error.code() == Some("CLUSTERDOWN") {
+            self.route.suspect(&at.open.server);
         }
         error::of_command(&self.place, error)
     }
 
-    fn line(&self) -> Result<Arc<Line>, Fault> {
-        let runtime = Handle::try_current().map_err(|error| {
-            let what = "the Redis store was called outside of a tokio runtime";
-            Fault::new(FaultKind::Unsupported, what, "call it from a task of tokio").because(error)
-        })?;
-        let id = runtime.id();
-        let mut lines = self.lines.lock();
-        if let Some((_, line)) = lines.iter().find(|(known, _)| *known == id) {
-            return Ok(line.clone());
+    /// A connection to the server that has the locks with this tag.
+    async fn reach(&self, tag: Tag) -> Result<Reached, Fault> {
+        let here = self.runtimes.here()?;
+        match self.route.known(tag) {
+            Some(seat) if self.knows_format() => self.reach_seat(here, &seat).await,
+            // Rare and large: in a box of its own it does not make every call large.
+            _ => Box::pin(self.find(here, tag)).await,
         }
-        let line = Arc::new(Line::default());
-        lines.push((id, line.clone()));
-        drop(lines);
-        let end = EndOfRuntime { id, lines: Arc::downgrade(&self.lines) };
-        let watcher = runtime.spawn(async move {
-            let _end = end;
-            std::future::pending::<()>().await;
-        });
-        *lock(&line.watcher) = Some(watcher.abort_handle());
-        Ok(line)
     }
 
-    async fn opened(&self, line: &Line) -> Result<Open, Fault> {
+    /// The same when it has to be asked which one that is.
+    async fn find(&self, here: Arc<Here>, tag: Tag) -> Result<Reached, Fault> {
+        if !self.knows_format() {
+            let slot = format::slot(&self.options);
+            let seat = self.route.find_slot(&here.panel, slot).await?;
+            // Whoever connects asks for it.
+            self.reach_seat(here.clone(), &seat).await?;
+            self.knows_format.store(true, Ordering::Relaxed);
+        }
+        let seat = self.route.find(&here.panel, tag).await?;
+        self.reach_seat(here, &seat).await
+    }
+
+    /// Whether nobody has to be asked for the number of the format beside the server that has the lock.
+    fn knows_format(&self) -> bool {
+        self.route.cluster().is_none() || self.knows_format.load(Ordering::Relaxed)
+    }
+
+    async fn reach_seat(&self, here: Arc<Here>, seat: &Seat) -> Result<Reached, Fault> {
+        let line = here.line(seat, &self.route);
+        let open = self.opened(&here, &line).await?;
+        Ok(Reached { here, line, open })
+    }
+
+    async fn opened(&self, here: &Here, line: &Line) -> Result<Open, Fault> {
         match line.current() {
             Some(open) if self.route.trusts(&open.server) => Ok(open),
             // Rare and large: in a box of its own it does not make every call large.
-            _ => Box::pin(self.open_anew(line)).await,
+            _ => Box::pin(self.open_anew(here, line)).await,
         }
     }
 
-    async fn open_anew(&self, line: &Line) -> Result<Open, Fault> {
+    async fn open_anew(&self, here: &Here, line: &Line) -> Result<Open, Fault> {
         let seen = line.attempts.load(Ordering::Acquire);
         let _alone = line.opening.lock().await;
         if let Some(open) = line.current().filter(|open| self.route.trusts(&open.server)) {
@@ -246,25 +325,15 @@ impl Transport {
         {
             return Err(Fault::new(kind, what, cure));
         }
-        let opened = self.connect(line, number).await;
-        line.attempts.store(number, Ordering::Release);
-        match opened {
-            Ok(open) => {
-                *lock(&line.last_failure) = None;
-                Ok(open)
-            }
-            Err(fault) => {
-                let told = (fault.kind(), fault.what_and_why(), fault.cure().to_owned());
-                *lock(&line.last_failure) = Some(told);
-                Err(fault)
-            }
-        }
+        let opened = self.connect(&here.panel, line, number).await;
+        line.tried(number, opened.as_ref().map(drop));
+        opened
     }
 
-    /// Connects to the server that has the locks, unless that is the one that is connected to.
-    async fn connect(&self, line: &Line, number: u64) -> Result<Open, Fault> {
+    /// Connects to the server of this line, unless it is connected to.
+    async fn connect(&self, panel: &Panel, line: &Line, number: u64) -> Result<Open, Fault> {
         for _ in 0..ATTEMPTS {
-            let server = self.route.server(&line.panel).await?;
+            let server = self.route.server(panel, &line.seat).await?;
             let open = match line.current().filter(|open| *open.server == server) {
                 Some(open) => open,
                 None => {
@@ -285,63 +354,8 @@ impl Transport {
     }
 }
 
-impl Line {
-    /// The connection, if there is one that can be used.
-    fn current(&self) -> Option<Open> {
-        let open = lock(&self.open);
-        open.as_ref().filter(|open| !open.connection.is_closed()).cloned()
-    }
-}
-
-/// Nobody uses this connection any more; the next call opens another.
-fn condemn(line: &Line, open: &Open) {
-    let mut current = lock(&line.open);
-    if current.as_ref().is_some_and(|current| current.number == open.number) {
-        *current = None;
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Lines {
-    fn lock(&self) -> MutexGuard<'_, Vec<(Id, Arc<Line>)>> {
-        lock(&self.0)
-    }
-}
-
-/// Dropped with the runtime whose task it is part of.
-struct EndOfRuntime {
-    id: Id,
-    lines: Weak<Lines>,
-}
-
-impl Drop for EndOfRuntime {
-    fn drop(&mut self) {
-        if let Some(lines) = self.lines.upgrade() {
-            let mut lines = lines.lock();
-            let at = lines.iter().position(|(id, _)| *id == self.id);
-            let line = at.map(|at| lines.swap_remove(at));
-            drop(lines);
-            drop(line);
-        }
-    }
-}
-
 impl Drop for Transport {
     fn drop(&mut self) {
-        let lines = std::mem::take(&mut *self.lines.lock());
-        for (_, line) in lines {
-            if let Some(watcher) = lock(&line.watcher).take() {
-                watcher.abort();
-            }
-        }
-    }
-}
-
-impl std::fmt::Debug for Line {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Line").field("open", &lock(&self.open).is_some()).finish_non_exhaustive()
+        self.runtimes.end();
     }
 }

@@ -22,9 +22,11 @@ impl RedisOptions {
     /// | `rediss://…` | the same over TLS |
     /// | `redis-sentinel://[user[:password]@]host[:port],host[:port],…[/db]?service=…` | the primary that these sentinels name |
     /// | `rediss-sentinel://…` | the same over TLS, the sentinels too unless `sentinel_tls=no` |
+    /// | `redis-cluster://[user[:password]@]host[:port],host[:port],…` | the cluster of which these are nodes |
+    /// | `rediss-cluster://…` | the same over TLS |
     /// | `unix:/path/to/socket?db=0&user=…&password=…` | over a unix socket |
     ///
-    /// `valkey` means `redis`, and `valkeys` `rediss`, also before `-sentinel`.
+    /// `valkey` means `redis`, and `valkeys` `rediss`, also before `-sentinel` and `-cluster`.
     ///
     /// Each takes `?prefix=`, `connect_timeout=` and `response_timeout=`, in `ms` or `s`, and `replicas=` with
     /// `replica_timeout=`: [`RedisOptions::replicas`]; `replicas=all` behind sentinels. What is
@@ -40,7 +42,7 @@ impl RedisOptions {
     pub fn from_url(url: &str) -> Result<Self, Fault> {
         let (written, rest) = url.split_once(':').unwrap_or((url, ""));
         let scheme = Scheme::of(written).ok_or_else(|| {
-            wrong("it begins with none of redis:, rediss:, redis-sentinel:, rediss-sentinel: and unix:")
+            wrong("it begins with none of redis:, rediss:, redis-sentinel:, rediss-sentinel:, redis-cluster:, rediss-cluster: and unix:")
         })?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut settings = Settings::of(scheme, url, query)?;
@@ -54,6 +56,11 @@ impl RedisOptions {
                 let place = Authority::of(place)?;
                 let sentinels = sentinels(&place, tls, &mut settings)?;
                 place.applied(Self::found_by(sentinels).tls(tls))?
+            }
+            Scheme::Cluster { tls } => {
+                let place = Authority::of(place)?;
+                let seeds = seeds(&place, DEFAULT_PORT)?;
+                place.applied(Self::in_cluster(seeds)?.tls(tls))?
             }
             Scheme::Socket => {
                 let path = place.strip_prefix("//").unwrap_or(place);
@@ -103,6 +110,7 @@ impl RedisOptions {
 enum Scheme {
     Server { tls: bool },
     Sentinel { tls: bool },
+    Cluster { tls: bool },
     Socket,
 }
 
@@ -113,6 +121,8 @@ impl Scheme {
             "rediss" | "valkeys" => Self::Server { tls: true },
             "redis-sentinel" | "valkey-sentinel" => Self::Sentinel { tls: false },
             "rediss-sentinel" | "valkeys-sentinel" => Self::Sentinel { tls: true },
+            "redis-cluster" | "valkey-cluster" => Self::Cluster { tls: false },
+            "rediss-cluster" | "valkeys-cluster" => Self::Cluster { tls: true },
             "unix" => Self::Socket,
             _ => return None,
         })
@@ -127,7 +137,14 @@ impl Scheme {
             "db" | "user" | "password" => true,
             "service" | "sentinel_user" | "sentinel_password" | "sentinel_tls" | "sentinel_ca"
             | "sentinel_cert" | "sentinel_key" => matches!(self, Self::Sentinel { .. }),
-            _ => tls && matches!(self, Self::Server { tls: true } | Self::Sentinel { tls: true }),
+            _ => {
+                tls && matches!(
+                    self,
+                    Self::Server { tls: true }
+                        | Self::Sentinel { tls: true }
+                        | Self::Cluster { tls: true }
+                )
+            }
         }
     }
 }
@@ -213,25 +230,13 @@ fn sentinels(
     tls: bool,
     settings: &mut Settings,
 ) -> Result<Sentinels, Fault> {
-    if place.credentials.is_some_and(|credentials| credentials.contains('@')) {
-        return Err(wrong(
-            "user and password stand once, before all hosts, and a @ in them as %40",
-        ));
-    }
-    // In a list of URLs the commas of one may be encoded.
-    let seeds = decoded(place.servers)?;
-    // A list made from what is empty must not mean whatever runs on this machine.
-    if seeds.split(',').any(|seed| seed.is_empty() || seed.starts_with(':')) {
-        return Err(wrong("one of its hosts is empty"));
-    }
-    let seeds: Result<Vec<_>, _> =
-        seeds.split(',').map(|seed| host_and_port(seed, Sentinels::DEFAULT_PORT)).collect();
+    let seeds = seeds(place, Sentinels::DEFAULT_PORT)?;
     let Some(service) = settings.take("service") else {
         return Err(wrong(
             "it does not say by which name the sentinels know the servers: service=mymaster",
         ));
     };
-    let mut sentinels = Sentinels::new(seeds?, &service)?;
+    let mut sentinels = Sentinels::new(seeds, &service)?;
     sentinels.tls = match settings.take("sentinel_tls").as_deref() {
         None => tls,
         Some("yes") => true,
@@ -243,6 +248,22 @@ fn sentinels(
     let own = ["sentinel_ca", "sentinel_cert", "sentinel_key"].iter().any(|one| settings.has(one));
     sentinels.certificates = settings.certificates(if own { "sentinel_" } else { "" })?;
     Ok(sentinels)
+}
+
+/// Several hosts that know of each other.
+fn seeds(place: &Authority<'_>, usual: u16) -> Result<Vec<(String, u16)>, Fault> {
+    if place.credentials.is_some_and(|credentials| credentials.contains('@')) {
+        return Err(wrong(
+            "user and password stand once, before all hosts, and a @ in them as %40",
+        ));
+    }
+    // In a list of URLs the commas of one may be encoded.
+    let seeds = decoded(place.servers)?;
+    // A list made from what is empty must not mean whatever runs on this machine.
+    if seeds.split(',').any(|seed| seed.is_empty() || seed.starts_with(':')) {
+        return Err(wrong("one of its hosts is empty"));
+    }
+    seeds.split(',').map(|seed| host_and_port(seed, usual)).collect()
 }
 
 fn host_and_port(server: &str, usual: u16) -> Result<(String, u16), Fault> {
@@ -285,7 +306,7 @@ fn wrong(what: &str) -> Fault {
         FaultKind::Misconfigured,
         format!("this is no URL of a Redis server: {what}"),
         "write redis://host, rediss://user:password@host:6379/0, \
-         redis-sentinel://host1,host2,host3/0?service=mymaster or unix:/path",
+         redis-sentinel://host1,host2,host3/0?service=mymaster, redis-cluster://host1,host2,host3 or unix:/path",
     )
 }
 
@@ -317,7 +338,7 @@ pub fn without_password(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{login::Login, options::Deployment};
+    use crate::{RedisStore, login::Login, options::Deployment};
 
     const SENTINEL: &str = "s3ntinel";
 
@@ -401,6 +422,34 @@ mod tests {
         assert_eq!(RedisOptions::from_url(&listed).unwrap().location(), options.location());
         let valkey = url.replace("rediss", "valkeys");
         assert_eq!(RedisOptions::from_url(&valkey).unwrap().location(), options.location());
+    }
+
+    #[test]
+    fn a_cluster_is_read_from_a_url() {
+        let options =
+            RedisOptions::from_url("rediss-cluster://me:secret@a,b:7/0?prefix=p:").unwrap();
+        let seeds = [("a", 6379), ("b", 7)].map(|(host, port)| (host.to_owned(), port));
+        assert!(matches!(&options.deployment, Deployment::Cluster(found) if *found == seeds));
+        assert!(options.tls && options.login == Login::new(Some("me"), "secret"));
+        assert_eq!(options.location(), "rediss-cluster://a:6379,b:7?prefix=p:");
+        let valkey = RedisOptions::from_url("valkey-cluster://a").unwrap();
+        assert_eq!(valkey.location(), "redis-cluster://a:6379");
+        for (url, told) in [
+            ("redis-cluster://a,b/1", "database"),
+            ("redis-cluster://a,b?db=2", "database"),
+            ("redis-cluster://a,,b", "empty"),
+            ("redis-cluster://", "empty"),
+            ("redis-cluster://a?replicas=1", "replicas"),
+            ("redis-cluster://a?replicas=all", "replicas"),
+            ("redis-cluster://a?service=m", "service"),
+            ("redis-cluster://a?ca=/x", "ca"),
+        ] {
+            let fault = RedisOptions::from_url(url).unwrap_err();
+            assert!(fault.to_string().contains(told), "{url}: {fault}");
+        }
+        assert!(
+            RedisStore::new(RedisOptions::in_cluster([("a", 1)]).unwrap().database(1)).is_err()
+        );
     }
 
     #[test]

@@ -18,8 +18,14 @@ use tenure_core::{
 use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
 use crate::{
-    RedisOptions, call::command, connect::connect, connection::Connection, error, keys,
-    pipeline::Hear, protocol::Value, route::Route, sentinel::Panel,
+    RedisOptions,
+    call::command,
+    connect::connect,
+    connection::Connection,
+    error, keys,
+    pipeline::Hear,
+    protocol::Value,
+    route::{Panel, Route},
 };
 
 /// How often a silent connection is tried.
@@ -180,7 +186,7 @@ impl Listener {
                 board.wake(&owner);
             }
         };
-        let server = self.route.server(&self.panel).await?;
+        let server = self.route.hearing(&self.panel).await?;
         let hear: Hear = Box::new(hear);
         Ok((connect(&self.options, &self.route, &server, Some(hear)).await?, ended))
     }

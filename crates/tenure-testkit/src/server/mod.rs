@@ -2,9 +2,11 @@
 
 mod behind;
 mod certificates;
+mod cluster;
 pub mod redis;
 mod sentinel;
 
 pub use certificates::Certificates;
+pub use cluster::RedisCluster;
 pub use redis::RedisServer;
 pub use sentinel::SentinelService;

@@ -106,9 +106,7 @@ impl RedisServer {
             Ok(folder) => folder,
             Err(error) => panic!("no folder for a server: {error}"),
         };
-        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let (port, tls_port, has_file, process) = (0, None, false, None);
-        let mut server = Self { folder, settings, port, tls_port, has_file, behind, process };
+        let mut server = Self::unstarted(folder, settings, behind);
         // Somebody else may take a port between its choice and its use.
         for _ in 0..10 {
             server.port = free_port();
@@ -120,20 +118,25 @@ impl RedisServer {
         panic!("redis-server does not start; install it with: apt-get install redis-server");
     }
 
+    /// The same, once; nothing if it does not start, as with a port in its settings that was taken.
+    pub(super) fn try_behind(seconds: u32, settings: &[&str]) -> Option<Self> {
+        let mut server = Self::unstarted(tempfile::tempdir().ok()?, settings, seconds);
+        server.port = free_port();
+        server.spawn().then_some(server)
+    }
+
+    fn unstarted(folder: tempfile::TempDir, settings: &[&str], behind: u32) -> Self {
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let (port, tls_port, has_file, process) = (0, None, false, None);
+        Self { folder, settings, port, tls_port, has_file, behind, process }
+    }
+
     /// A server on this port, which has to be free, with a file of settings that it may write to.
     pub(super) fn with_file(port: u16, settings: &[&str], file: &str) -> Option<Self> {
-        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let folder = tempfile::tempdir().ok()?;
         std::fs::write(folder.path().join(FILE), file).ok()?;
-        let mut server = Self {
-            folder,
-            settings,
-            port,
-            tls_port: None,
-            has_file: true,
-            behind: 0,
-            process: None,
-        };
+        let mut server = Self::unstarted(folder, settings, 0);
+        (server.port, server.has_file) = (port, true);
         server.spawn().then_some(server)
     }
 

@@ -1,5 +1,6 @@
 //! A look at the real server, and which promise holds there.
 
+mod nodes;
 mod sentinels;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -16,8 +17,7 @@ use crate::{
     journal::{Journal, Step},
     options::bracketed,
     protocol::Value,
-    route::Route,
-    sentinel::Panel,
+    route::{Panel, Role, Route, Seat},
     transport::Transport,
 };
 
@@ -45,19 +45,31 @@ pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
         Err(findings) => return Ok(findings),
     };
     findings.push(full_cycle(&patient).await);
-    let info = info(transport).await;
-    findings.push(version(info.as_deref()));
-    findings.push(persistence(info.as_deref()));
-    findings.push(eviction(setting(transport, "maxmemory-policy").await.as_deref()));
-    let none = sentinels::replicas(info.as_deref()).filter(|_| transport.route.changes());
-    findings.push(none.unwrap_or_else(|| replicas(info.as_deref())));
-    let failed = |what, promise| move |fault: Fault| Finding::failed(what, &fault).touches(promise);
-    if let Route::Sentinels(group) = &*transport.route {
-        findings.extend(sentinels::look(transport, group).await);
+    match &*transport.route {
+        Route::Cluster(cluster) => findings.extend(nodes::look(transport, cluster).await?),
+        Route::Sentinels(group) => {
+            findings.extend(server(transport, &Seat::Only).await);
+            findings.extend(sentinels::look(transport, group).await);
+        }
+        Route::Always(_) => findings.extend(server(transport, &Seat::Only).await),
     }
-    findings.push(clock(transport).await.unwrap_or_else(failed("clock", "S2")));
-    findings.push(latency(transport).await.unwrap_or_else(failed("latency", "S3")));
     Ok(findings)
+}
+
+/// A look at one server.
+async fn server(transport: &Transport, seat: &Seat) -> Vec<Finding> {
+    let failed = |what, promise| move |fault: Fault| Finding::failed(what, &fault).touches(promise);
+    let info = info(transport, seat).await;
+    let info = info.as_deref();
+    let none = sentinels::replicas(info).filter(|_| transport.route.changes());
+    vec![
+        version(info),
+        persistence(info),
+        eviction(setting(transport, seat, "maxmemory-policy").await.as_deref()),
+        none.unwrap_or_else(|| replicas(info)),
+        clock(transport, seat).await.unwrap_or_else(failed("clock", "S2")),
+        latency(transport, seat).await.unwrap_or_else(failed("latency", "S3")),
+    ]
 }
 
 /// The steps to a connection: all of them, or those that went well and the one that did not.
@@ -78,12 +90,22 @@ async fn steps(transport: &Transport) -> Result<Vec<Finding>, Vec<Finding>> {
 
 async fn go(transport: &Transport, journal: &mut Journal) -> Result<(), Fault> {
     if transport.route.changes() {
-        journal.begin(Step::Primary);
+        let in_cluster = transport.route.cluster().is_some();
+        journal.begin(if in_cluster { Step::Primaries } else { Step::Primary });
     }
     let server = transport.route.ask(&Panel::default()).await?;
-    if let Some(named) = &server.named {
-        let (host, port) = (bracketed(&named.host), named.port);
-        journal.done(format!("{host}:{port}, since fail-over {}", named.epoch));
+    match (&server.role, transport.route.cluster()) {
+        (Role::Primary(named), _) => {
+            let (host, port) = (bracketed(&named.host), named.port);
+            journal.done(format!("{host}:{port}, since fail-over {}", named.epoch));
+        }
+        (_, Some(cluster)) => {
+            let (map, first) = (cluster.map(), &server.address);
+            let (primaries, replicas) = (map.nodes().len(), map.replicas.len());
+            let at = transport.options.location_of(first);
+            journal.done(format!("{primaries} and {replicas} replicas, one is {at}"));
+        }
+        _ => {}
     }
     let confirm = transport.route.confirm(&transport.options);
     walk(&transport.options, &server, None, confirm, journal).await.map(drop)
@@ -151,9 +173,9 @@ fn replicas(info: Option<&str>) -> Finding {
     }
 }
 
-async fn clock(transport: &Transport) -> Result<Finding, Fault> {
+async fn clock(transport: &Transport, seat: &Seat) -> Result<Finding, Fault> {
     let before = SystemTime::now();
-    let value = transport.send(&["TIME"]).await?;
+    let value = transport.send(seat, &["TIME"]).await?;
     let here = before.duration_since(UNIX_EPOCH).unwrap_or_default();
     let there = match &value {
         Value::Array(parts) => parts.first().and_then(text).and_then(|text| text.parse().ok()),
@@ -210,7 +232,10 @@ async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
         }
         store.inspect(&name).await?;
         store.release(&name, &holder, Duration::ZERO).await?;
-        transport.send(&["PUBLISH", channel, ""]).await?;
+        let seats = transport.seats().await?;
+        for seat in seats {
+            transport.send(&seat, &["PUBLISH", channel, ""]).await?;
+        }
         Ok(())
     };
     let outcome = cycle.await;
@@ -220,11 +245,11 @@ async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
     outcome
 }
 
-async fn latency(transport: &Transport) -> Result<Finding, Fault> {
+async fn latency(transport: &Transport, seat: &Seat) -> Result<Finding, Fault> {
     let mut took = Vec::new();
     for _ in 0..10 {
         let start = Instant::now();
-        transport.send(&["PING"]).await?;
+        transport.send(seat, &["PING"]).await?;
         took.push(start.elapsed());
     }
     took.sort_unstable();
@@ -248,12 +273,12 @@ fn owner() -> Result<Owner, Fault> {
     Ok(Owner::from_bytes(bytes))
 }
 
-async fn info(transport: &Transport) -> Option<String> {
-    text(&transport.send(&["INFO"]).await.ok()?)
+async fn info(transport: &Transport, seat: &Seat) -> Option<String> {
+    text(&transport.send(seat, &["INFO"]).await.ok()?)
 }
 
-async fn setting(transport: &Transport, name: &str) -> Option<String> {
-    match transport.send(&["CONFIG", "GET", name]).await.ok()? {
+async fn setting(transport: &Transport, seat: &Seat, name: &str) -> Option<String> {
+    match transport.send(seat, &["CONFIG", "GET", name]).await.ok()? {
         Value::Map(pairs) => pairs.first().and_then(|(_, value)| text(value)),
         _ => None,
     }

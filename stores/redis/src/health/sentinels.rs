@@ -5,6 +5,7 @@ use tenure_core::{Fault, store::Finding};
 use super::setting;
 use crate::{
     info::field,
+    route::Seat,
     sentinel::{Group, Panel, Survey},
     transport::Transport,
 };
@@ -63,13 +64,14 @@ async fn isolation(transport: &Transport) -> Finding {
     let what = "isolation";
     let rule = "set min-replicas-to-write 1, and min-replicas-max-lag below the down-after-milliseconds of \
                 the sentinels";
-    match setting(transport, "min-replicas-to-write").await.as_deref() {
+    match setting(transport, &Seat::Only, "min-replicas-to-write").await.as_deref() {
         Some("0") => {
             let found = "a primary that is cut off from its replicas still grants locks";
             Finding::warning(what, found, "S1", rule)
         }
         Some(count) => {
-            let lag = setting(transport, "min-replicas-max-lag").await.unwrap_or_default();
+            let lag =
+                setting(transport, &Seat::Only, "min-replicas-max-lag").await.unwrap_or_default();
             let found = format!("a primary without {count} replicas stops writing after {lag} s");
             Finding::good(what, found)
         }

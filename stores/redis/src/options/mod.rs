@@ -41,6 +41,8 @@ pub(crate) enum Deployment {
     One(Address),
     /// The one that these name.
     Sentinels(Sentinels),
+    /// The nodes of a cluster, of which these are some.
+    Cluster(Vec<(String, u16)>),
 }
 
 /// How many replicas have to have what was written before it counts.
@@ -67,7 +69,7 @@ pub(crate) enum Replicas {
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
     pub(crate) deployment: Deployment,
-    /// Whether servers that sentinels name are reached over TLS.
+    /// Whether servers that sentinels name, or nodes of a cluster, are reached over TLS.
     pub(crate) tls: bool,
     pub(crate) login: Login,
     pub(crate) replicas: Replicas,
@@ -87,6 +89,8 @@ impl RedisOptions {
     pub const DEFAULT_PREFIX: &'static str = "tenure:";
     /// The longest prefix, in bytes.
     pub const MAX_PREFIX: usize = 64;
+    /// How many nodes of a cluster may be named; the others are found.
+    pub const MOST_SEEDS: usize = 32;
 
     /// The server at `address`, without a password.
     #[must_use]
@@ -98,6 +102,22 @@ impl RedisOptions {
     #[must_use]
     pub fn found_by(sentinels: Sentinels) -> Self {
         Self::of(Deployment::Sentinels(sentinels))
+    }
+
+    /// The nodes of a cluster, of which these are some; without a password and without TLS.
+    ///
+    /// # Errors
+    /// A fault when none is named, or more than 32.
+    pub fn in_cluster<H: Into<String>>(
+        seeds: impl IntoIterator<Item = (H, u16)>,
+    ) -> Result<Self, Fault> {
+        let seeds: Vec<_> = seeds.into_iter().map(|(host, port)| (host.into(), port)).collect();
+        if seeds.is_empty() || seeds.len() > Self::MOST_SEEDS {
+            let what = format!("{} nodes of the cluster are named", seeds.len());
+            let cure = "name some of those that there are, 1 to 32";
+            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+        }
+        Ok(Self::of(Deployment::Cluster(seeds)))
     }
 
     fn of(deployment: Deployment) -> Self {
@@ -131,7 +151,8 @@ impl RedisOptions {
         self
     }
 
-    /// Whether a server that sentinels name is reached over TLS. For others their [`Address`] says so.
+    /// Whether a server that sentinels name, or a node of a cluster, is reached over TLS. For others their
+    /// [`Address`] says so.
     #[must_use]
     pub fn tls(mut self, yes: bool) -> Self {
         self.tls = yes;
@@ -211,7 +232,7 @@ impl RedisOptions {
     /// # Errors
     /// A fault where no sentinels are asked: nobody else knows how many there are.
     pub fn all_replicas(mut self) -> Result<Self, Fault> {
-        if matches!(self.deployment, Deployment::One(_)) {
+        if !matches!(self.deployment, Deployment::Sentinels(_)) {
             let what = "only sentinels know how many replicas there are";
             let cure = "say how many of them have to have what was written: replicas=2";
             return Err(Fault::new(FaultKind::Misconfigured, what, cure));
@@ -272,6 +293,18 @@ impl RedisOptions {
 
     /// What can only be seen when all is said.
     pub(crate) fn check(&self) -> Result<(), Fault> {
+        if matches!(self.deployment, Deployment::Cluster(_)) {
+            if self.database != 0 {
+                let what = format!("a cluster has no database {}", self.database);
+                let cure = "leave the database out, or write 0; a prefix keeps locks apart";
+                return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            }
+            if self.replicas != Replicas::Count(0) {
+                let what = "replicas of a cluster cannot be made to confirm yet";
+                let cure = "leave replicas= out of the URL, or use sentinels";
+                return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            }
+        }
         if self.replicas == Replicas::Count(0) || self.replica_timeout < self.response_timeout {
             return Ok(());
         }
@@ -285,16 +318,15 @@ impl RedisOptions {
     pub fn location(&self) -> String {
         let mut location = match &self.deployment {
             Deployment::One(address) => self.location_of(address),
-            Deployment::Sentinels(sentinels) => {
-                let place = |(host, port): &(String, u16)| format!("{}:{port}", bracketed(host));
-                let seeds: Vec<_> = sentinels.seeds.iter().map(place).collect();
-                format!(
-                    "redis{}-sentinel://{}/{}?service={}",
-                    if self.tls { "s" } else { "" },
-                    seeds.join(","),
-                    self.database,
-                    sentinels.service
-                )
+            Deployment::Sentinels(sentinels) => format!(
+                "redis{}-sentinel://{}/{}?service={}",
+                if self.tls { "s" } else { "" },
+                listed(&sentinels.seeds),
+                self.database,
+                sentinels.service
+            ),
+            Deployment::Cluster(seeds) => {
+                format!("redis{}-cluster://{}", if self.tls { "s" } else { "" }, listed(seeds))
             }
         };
         if self.prefix != Self::DEFAULT_PREFIX {
@@ -325,6 +357,12 @@ impl Address {
         let host = host.to_owned();
         if tls { Self::Tls { host, port } } else { Self::Tcp { host, port } }
     }
+}
+
+/// Places in a URL.
+fn listed(places: &[(String, u16)]) -> String {
+    let place = |(host, port): &(String, u16)| format!("{}:{port}", bracketed(host));
+    places.iter().map(place).collect::<Vec<_>>().join(",")
 }
 
 pub(crate) fn bracketed(host: &str) -> String {

@@ -14,19 +14,6 @@ pub(crate) struct Primary {
     pub(crate) epoch: u64,
 }
 
-/// By how many seconds a fail-over moves tokens on: what the clock of the new primary may be behind that of
-/// the old one.
-const AHEAD: u64 = 60;
-/// How many fail-overs do so: a number that makes no sense must not use up the tokens that there are.
-const MOST_EPOCHS: u64 = 1_000_000;
-
-impl Primary {
-    /// By how many seconds tokens are ahead of its time.
-    pub(crate) fn ahead(&self) -> u64 {
-        self.epoch.min(MOST_EPOCHS) * AHEAD
-    }
-}
-
 /// What one sentinel says of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {

@@ -44,3 +44,9 @@ mod sentinel {
 
     tenure_testkit::conformance!(Served::by_sentinels());
 }
+
+mod cluster {
+    use crate::places::Served;
+
+    tenure_testkit::conformance!(Served::by_cluster());
+}

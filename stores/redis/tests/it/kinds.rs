@@ -11,3 +11,9 @@ mod sentinel {
 
     tenure_testkit::kinds!("sentinel", Served::by_sentinels());
 }
+
+mod cluster {
+    use crate::places::Served;
+
+    tenure_testkit::kinds!("cluster", Served::by_cluster());
+}

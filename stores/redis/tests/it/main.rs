@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod child;
+mod cluster;
 mod commands;
 mod compare;
 mod conformance;

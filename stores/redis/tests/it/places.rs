@@ -15,7 +15,7 @@ use tenure_redis::{Address, RedisOptions, RedisStore};
 use tenure_testkit::{
     conformance::Adapter,
     fault::{Proxy, Weather},
-    server::{RedisServer, SentinelService},
+    server::{RedisCluster, RedisServer, SentinelService, redis::Reply},
 };
 
 /// The line of `docs/stores/redis.md`, word for word.
@@ -47,7 +47,7 @@ impl Place {
         let place = Self::plain();
         let words: Vec<_> = ACL.split_whitespace().collect();
         let reply = place.server.command(&words);
-        assert_eq!(reply, tenure_testkit::server::redis::Reply::Text("OK".to_owned()));
+        assert_eq!(reply, Reply::Text("OK".to_owned()));
         let options = place.options.clone().credentials(Some("tenure"), "choose-a-password");
         Self { options, ..place }
     }
@@ -82,43 +82,82 @@ impl Place {
     }
 }
 
-/// A service behind sentinels, each place under a prefix of its own.
+/// Several servers, each place under a prefix of its own.
 #[derive(Debug)]
-pub(crate) struct Served {
-    service: Arc<SentinelService>,
+pub(crate) struct Served<S> {
+    service: Arc<S>,
     prefix: String,
     options: RedisOptions,
 }
 
-impl Served {
-    /// Places that are used at the same time share a service, which takes a while to start.
+/// What places share that are used at the same time, as it takes a while to start, and how many did.
+type Shared<S> = Mutex<(Weak<S>, u32)>;
+
+impl Served<SentinelService> {
     pub(crate) fn by_sentinels() -> Self {
-        static SHARED: Mutex<(Weak<SentinelService>, u32)> = Mutex::new((Weak::new(), 0));
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        static SHARED: Shared<SentinelService> = Mutex::new((Weak::new(), 0));
+        Self::sharing(&SHARED, SentinelService::start, SentinelService::url)
+    }
+}
+
+impl Served<RedisCluster> {
+    pub(crate) fn by_cluster() -> Self {
+        static SHARED: Shared<RedisCluster> = Mutex::new((Weak::new(), 0));
+        Self::sharing(&SHARED, RedisCluster::start, RedisCluster::url)
+    }
+}
+
+impl<S> Served<S> {
+    fn sharing(shared: &Shared<S>, start: fn() -> S, url: fn(&S) -> String) -> Self {
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let service = shared.0.upgrade().unwrap_or_else(|| {
-            let service = Arc::new(SentinelService::start());
+            let service = Arc::new(start());
             shared.0 = Arc::downgrade(&service);
             service
         });
         shared.1 += 1;
         let prefix = format!("place-{}:", shared.1);
-        let options = bounded(RedisOptions::from_url(&service.url()).unwrap());
+        let options = bounded(RedisOptions::from_url(&url(&service)).unwrap());
         let options = options.prefix(&prefix).unwrap();
         Self { service, prefix, options }
+    }
+
+    fn forget_at(&self, server: &RedisServer) {
+        for key in server.keys().iter().filter(|key| key.starts_with(&self.prefix)) {
+            server.command(&["DEL", key]);
+        }
     }
 }
 
 #[async_trait]
-impl Adapter for Served {
+impl Adapter for Served<SentinelService> {
     async fn open(&self) -> Arc<dyn Store> {
         Arc::new(RedisStore::new(self.options.clone()).unwrap())
     }
 
     async fn lose_data(&self) -> bool {
         let Some(primary) = self.service.primary() else { return false };
-        let primary = &self.service.servers[primary];
-        for key in primary.keys().iter().filter(|key| key.starts_with(&self.prefix)) {
-            primary.command(&["DEL", key]);
+        self.forget_at(&self.service.servers[primary]);
+        true
+    }
+
+    fn loss_shows(&self) -> bool {
+        false
+    }
+}
+
+#[async_trait]
+impl Adapter for Served<RedisCluster> {
+    async fn open(&self) -> Arc<dyn Store> {
+        Arc::new(RedisStore::new(self.options.clone()).unwrap())
+    }
+
+    async fn lose_data(&self) -> bool {
+        for server in self.service.running() {
+            let told = server.command(&["INFO", "replication"]);
+            if matches!(told, Reply::Text(told) if told.contains("role:master")) {
+                self.forget_at(server);
+            }
         }
         true
     }

@@ -1,0 +1,318 @@
+//! Primaries that share the slots, and a replica of each.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::redis::{RedisServer, Reply, free_port};
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How many primaries there are, and as many replicas.
+const COUNT: usize = 3;
+/// How many slots there are.
+const SLOTS: usize = 16_384;
+
+/// A cluster of three primaries with a replica each. Dropping it ends them all.
+#[derive(Debug)]
+pub struct RedisCluster {
+    /// The primaries at the beginning, then the replica of each.
+    pub servers: Vec<RedisServer>,
+    settings: Vec<String>,
+}
+
+impl RedisCluster {
+    /// One whose nodes take another for dead after a second of silence.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::with(&[], 0)
+    }
+
+    /// The same with these settings, written as on a command line, and with replicas whose clocks are behind
+    /// by so many seconds.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn with(settings: &[&str], replicas_behind: u32) -> Self {
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let mut cluster = Self { servers: Vec::new(), settings };
+        for number in 0..2 * COUNT {
+            let behind = if number < COUNT { 0 } else { replicas_behind };
+            cluster.servers.push(cluster.node(behind));
+        }
+        let [first, others @ ..] = &*cluster.servers else { return cluster };
+        for (number, server) in cluster.servers.iter().take(COUNT).enumerate() {
+            // Else all begin with the same, and have to settle that first.
+            done(server, &["CLUSTER", "SET-CONFIG-EPOCH", &(number + 1).to_string()]);
+            let (from, to) = (number * SLOTS / COUNT, (number + 1) * SLOTS / COUNT - 1);
+            done(server, &["CLUSTER", "ADDSLOTSRANGE", &from.to_string(), &to.to_string()]);
+        }
+        for server in others {
+            first.meet(server);
+        }
+        cluster.until("all know each other", || {
+            cluster.servers.iter().all(|server| nodes(server).len() == 2 * COUNT)
+        });
+        for (replica, primary) in cluster.servers.iter().skip(COUNT).zip(&cluster.servers) {
+            done(replica, &["CLUSTER", "REPLICATE", &id(primary)]);
+        }
+        cluster.settle();
+        cluster
+    }
+
+    /// The URL of the cluster.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let places: Vec<_> =
+            self.servers.iter().map(|server| server.address().to_string()).collect();
+        format!("redis-cluster://{}", places.join(","))
+    }
+
+    /// Adds a primary without slots and says its number.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn add(&mut self) -> usize {
+        let server = self.node(0);
+        if let Some(first) = self.servers.iter().find(|server| server.pid().is_some()) {
+            first.meet(&server);
+        }
+        self.servers.push(server);
+        self.until("all know the new one", || {
+            self.running().all(|server| nodes(server).len() >= self.servers.len())
+        });
+        self.settle();
+        self.servers.len() - 1
+    }
+
+    /// The number of the server that has a slot, as most that run have it.
+    #[must_use]
+    pub fn owner(&self, slot: u16) -> Option<usize> {
+        self.owner_by(slot, self.running())
+    }
+
+    /// The same, as these have it.
+    fn owner_by<'a>(
+        &self,
+        slot: u16,
+        asked: impl Iterator<Item = &'a RedisServer>,
+    ) -> Option<usize> {
+        let told: Vec<_> = asked.filter_map(|server| self.told_owner(server, slot)).collect();
+        let count = |number: usize| told.iter().filter(|one| **one == number).count();
+        (0..self.servers.len()).find(|number| 2 * count(*number) > told.len())
+    }
+
+    /// The slot of a key.
+    ///
+    /// # Panics
+    /// When no server answers.
+    #[must_use]
+    pub fn slot(&self, key: &str) -> u16 {
+        let told = self.running().next().map(|server| server.command(&["CLUSTER", "KEYSLOT", key]));
+        number(told).unwrap_or_default()
+    }
+
+    /// Waits until another server has the slot than this one, which is not asked, and the others take writes.
+    ///
+    /// # Panics
+    /// When that does not happen.
+    pub fn another_than(&self, before: usize, slot: u16) -> usize {
+        let others = || {
+            let others = self.servers.iter().enumerate().filter(|(number, _)| *number != before);
+            others.map(|(_, server)| server).filter(|server| server.pid().is_some())
+        };
+        let mut now = None;
+        self.until("another server has the slot", || {
+            now = self.owner_by(slot, others()).filter(|number| *number != before);
+            now.is_some() && others().all(is_up)
+        });
+        now.unwrap_or(before)
+    }
+
+    /// Makes the replica of the server that has this slot take its place, and waits until it has.
+    ///
+    /// # Panics
+    /// When that does not happen.
+    pub fn fail_over(&self, slot: u16) -> usize {
+        let before = self.owner(slot).unwrap_or_default();
+        let of = self.servers.get(before).map(id).unwrap_or_default();
+        self.until("a fail-over begins", || {
+            for replica in self.running().filter(|server| replicates(server, &of)) {
+                // One that was asked for a moment ago may have been given up.
+                let _ = replica.command(&["CLUSTER", "FAILOVER"]);
+            }
+            thread::sleep(Duration::from_millis(200));
+            self.owner(slot).is_some_and(|now| now != before)
+        });
+        self.another_than(before, slot)
+    }
+
+    /// Replicas get nothing any more of what is written.
+    pub fn cut_replicas(&self) {
+        for replica in self.servers.iter().skip(COUNT) {
+            // They are refused when they come again.
+            done(replica, &["CONFIG", "SET", "masterauth", "not the password"]);
+        }
+        for primary in self.servers.iter().take(COUNT) {
+            let _ = primary.command(&["CLIENT", "KILL", "TYPE", "replica"]);
+        }
+        self.until("no replica follows", || {
+            self.servers.iter().skip(COUNT).all(|replica| {
+                text(replica.command(&["INFO", "replication"])).contains("master_link_status:down")
+            })
+        });
+    }
+
+    /// Opens a slot on its way to another server: what its owner lacks is asked for there.
+    pub fn open_slot(&self, slot: u16, to: usize) {
+        let (Some(from), Some(to)) = (self.owner(slot), self.servers.get(to)) else { return };
+        let Some(from) = self.servers.get(from) else { return };
+        let slot = slot.to_string();
+        done(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(from)]);
+        done(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]);
+    }
+
+    /// Moves all keys of an open slot, or only those that end so.
+    pub fn move_keys(&self, slot: u16, to: usize, end: &str) {
+        let (Some(from), Some(to)) = (self.owner(slot), self.servers.get(to)) else { return };
+        let Some(from) = self.servers.get(from) else { return };
+        let port = to.address().port().to_string();
+        let keys = from.command(&["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), "1000"]);
+        let Reply::List(keys) = keys else { return };
+        for key in keys {
+            if let Reply::Text(key) = key
+                && key.ends_with(end)
+            {
+                let words = ["MIGRATE", "127.0.0.1", &port, "", "0", "5000"];
+                done(from, &[&words[..], &["KEYS", &key]].concat());
+            }
+        }
+    }
+
+    /// Ends the move of a slot: it is this server's, and all know it.
+    pub fn close_slot(&self, slot: u16, to: usize) {
+        let Some(owner) = self.servers.get(to).map(id) else { return };
+        let slot_text = slot.to_string();
+        let receiver = self.servers.get(to).into_iter();
+        for server in receiver.chain(self.running()) {
+            // A replica does not take it.
+            let _ = server.command(&["CLUSTER", "SETSLOT", &slot_text, "NODE", &owner]);
+        }
+        self.until("all know where the slot is", || {
+            self.running().all(|server| self.told_owner(server, slot) == Some(to))
+        });
+    }
+
+    /// Waits until all that run have all slots and follow each other.
+    ///
+    /// # Panics
+    /// When that does not happen.
+    pub fn settle(&self) {
+        self.until("the cluster is up", || {
+            self.running().all(|server| {
+                let role = text(server.command(&["INFO", "replication"]));
+                is_up(server)
+                    && (role.contains("role:master") || role.contains("master_link_status:up"))
+            })
+        });
+    }
+
+    /// Those whose processes run.
+    pub fn running(&self) -> impl Iterator<Item = &RedisServer> {
+        self.servers.iter().filter(|server| server.pid().is_some())
+    }
+
+    #[allow(clippy::panic, reason = "a test without its servers fails")]
+    fn node(&self, behind: u32) -> RedisServer {
+        let more: Vec<_> = self.settings.iter().map(String::as_str).collect();
+        // Somebody else may take a port between its choice and its use.
+        for _ in 0..10 {
+            let bus = free_port().to_string();
+            let usual =
+                ["--save", "", "--repl-diskless-sync-delay", "0", "--cluster-enabled", "yes"];
+            let of_nodes = ["--cluster-node-timeout", "1000", "--cluster-port", &bus];
+            let settings = [&usual[..], &of_nodes, &more].concat();
+            if let Some(server) = RedisServer::try_behind(behind, &settings) {
+                return server;
+            }
+        }
+        panic!("the nodes of a cluster do not start");
+    }
+
+    /// The number of the server that has a slot, as this one has it.
+    fn told_owner(&self, server: &RedisServer, slot: u16) -> Option<usize> {
+        let told = server.command(&["CLUSTER", "SLOTS"]);
+        let Reply::List(ranges) = told else { return None };
+        let port = ranges.into_iter().find_map(|range| {
+            let Reply::List(range) = range else { return None };
+            let mut range = range.into_iter();
+            let (from, to) = (number(range.next())?, number(range.next())?);
+            let Some(Reply::List(primary)) = range.next() else { return None };
+            (from..=to).contains(&slot).then(|| number(primary.into_iter().nth(1)))?
+        })?;
+        self.servers.iter().position(|server| server.address().port() == port)
+    }
+
+    /// # Panics
+    /// When it does not come true.
+    fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
+        let since = Instant::now();
+        while !is_so() {
+            assert!(since.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl RedisServer {
+    fn meet(&self, other: &Self) {
+        let port = other.address().port().to_string();
+        let bus = text(other.command(&["CONFIG", "GET", "cluster-port"]));
+        done(self, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
+    }
+}
+
+fn done(server: &RedisServer, words: &[&str]) {
+    let told = server.command(words);
+    assert_eq!(told, Reply::Text("OK".to_owned()), "{words:?}");
+}
+
+/// The identity of a node.
+fn id(server: &RedisServer) -> String {
+    text(server.command(&["CLUSTER", "MYID"]))
+}
+
+/// Whether a node thinks that the cluster works.
+fn is_up(server: &RedisServer) -> bool {
+    text(server.command(&["CLUSTER", "INFO"])).contains("cluster_state:ok")
+}
+
+/// What a node knows of each.
+fn nodes(server: &RedisServer) -> Vec<String> {
+    let told = text(server.command(&["CLUSTER", "NODES"]));
+    let known = told.lines().filter(|line| !line.contains("handshake"));
+    known.map(str::to_owned).collect()
+}
+
+/// Whether this is a replica of that one.
+fn replicates(server: &RedisServer, of: &str) -> bool {
+    nodes(server).iter().any(|line| line.contains("myself,slave") && line.contains(of))
+}
+
+/// A text, or the last one of a list.
+fn text(told: Reply) -> String {
+    match told {
+        Reply::Text(text) => text,
+        Reply::List(list) => list.into_iter().next_back().map(text).unwrap_or_default(),
+        Reply::Nil | Reply::Error(_) => String::new(),
+    }
+}
+
+fn number(told: Option<Reply>) -> Option<u16> {
+    told.and_then(|told| text(told).parse().ok())
+}

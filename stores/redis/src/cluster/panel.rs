@@ -1,0 +1,101 @@
+//! Asking nodes who has which slots, over connections that are kept.
+
+use std::{
+    io::ErrorKind,
+    sync::{Arc, Mutex},
+};
+
+use futures_util::future::join;
+use tenure_core::{Fault, FaultKind};
+
+use super::{
+    lock,
+    map::{Map, Place},
+};
+use crate::{
+    Address, RedisOptions,
+    connection::Connection,
+    error,
+    failure::Failure,
+    greet::{Whom, greet},
+    journal::Journal,
+};
+
+/// How many connections are kept.
+const MOST: usize = 16;
+
+/// Connections to nodes, of one task or one runtime.
+#[derive(Debug, Default)]
+pub(crate) struct Panel(Mutex<Vec<(Place, Arc<Connection>)>>);
+
+impl Panel {
+    /// What the node there says.
+    pub(super) async fn ask(&self, options: &RedisOptions, place: &Place) -> Result<Map, Fault> {
+        let at = options.location_of(&Address::of(options.tls, &place.0, place.1));
+        let connection = self.open(options, place, &at).await?;
+        let told =
+            join(connection.send(&["CLUSTER", "SLOTS"]), connection.send(&["CLUSTER", "NODES"]));
+        let told = match told.await {
+            (Ok(slots), Ok(nodes)) => Map::told(place, &slots, &nodes).ok_or(Failure::Nonsense),
+            (Err(failure), _) | (_, Err(failure)) => Err(failure),
+        };
+        told.map_err(|failure| {
+            if !failure.is_an_answer() {
+                lock(&self.0).retain(|(known, _)| known != place);
+            }
+            refused(&at, failure)
+        })
+    }
+
+    async fn open(
+        &self,
+        options: &RedisOptions,
+        place: &Place,
+        at: &str,
+    ) -> Result<Arc<Connection>, Fault> {
+        let known = {
+            let mut kept = lock(&self.0);
+            kept.retain(|(_, connection)| !connection.is_closed());
+            kept.iter().find(|(known, _)| known == place).map(|(_, kept)| kept.clone())
+        };
+        if let Some(connection) = known {
+            return Ok(connection);
+        }
+        let mut journal = Journal::new();
+        let whom = Whom {
+            address: &Address::of(options.tls, &place.0, place.1),
+            certificates: &options.certificates,
+            login: &options.login,
+            patience: options.response_timeout,
+        };
+        let greeted =
+            tokio::time::timeout(options.connect_timeout, greet(&whom, None, &mut journal));
+        let greeted = greeted.await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()));
+        let (connection, _) = greeted.map_err(|failure| error::of_step(at, journal.at, failure))?;
+        let connection = Arc::new(connection);
+        let mut kept = lock(&self.0);
+        if kept.len() >= MOST {
+            kept.remove(0);
+        }
+        kept.push((place.clone(), connection.clone()));
+        Ok(connection)
+    }
+}
+
+fn refused(at: &str, failure: Failure) -> Fault {
+    if failure.detail().is_some_and(|detail| detail.contains("cluster support disabled")) {
+        return no_cluster(at);
+    }
+    if failure.code() == Some("NOPERM") {
+        let what = format!("Redis at {at} does not permit this user to ask who has which slots");
+        let cure = "give it the ACL line of docs/stores/redis-cluster.md";
+        return Fault::new(FaultKind::Misconfigured, what, cure).because(failure.to_string());
+    }
+    error::of_connecting(at, failure)
+}
+
+/// It is a server by itself.
+pub(crate) fn no_cluster(at: &str) -> Fault {
+    let what = format!("Redis at {at} is not in cluster mode");
+    Fault::new(FaultKind::Misconfigured, what, "write redis:// or rediss:// and the one server")
+}

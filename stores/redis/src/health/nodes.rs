@@ -1,0 +1,131 @@
+//! A look at the nodes of a cluster.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join_all;
+use tenure_core::{
+    Fault,
+    store::{Finding, Weight},
+};
+
+use super::server;
+use crate::{
+    cluster::{Cluster, SLOTS, written},
+    info::text,
+    route::Seat,
+    transport::Transport,
+};
+
+/// How many open slots are named.
+const NAMED: usize = 8;
+
+/// Looks at each primary, and at the slots.
+pub(super) async fn look(transport: &Transport, cluster: &Cluster) -> Result<Vec<Finding>, Fault> {
+    let map = cluster.map();
+    let each = map.nodes().iter().map(|node| async {
+        let seat = Seat::Node(node.place.clone());
+        let findings = server(transport, &seat).await;
+        let known = transport.send(&seat, &["CLUSTER", "NODES"]).await;
+        (written(&node.place), findings, known.ok().and_then(|told| text(&told)))
+    });
+    let each = join_all(each).await;
+    let open: BTreeSet<_> =
+        each.iter().filter_map(|(.., told)| told.as_deref()).flat_map(open).collect();
+    let owned = (0..SLOTS).filter(|slot| map.owner(*slot).is_some()).count();
+    let mut findings = vec![slots(owned, &open)];
+    let all = each.iter().map(|(at, findings, _)| (at.as_str(), findings.as_slice()));
+    findings.extend(together(&all.collect::<Vec<_>>()));
+    Ok(findings)
+}
+
+/// The slots that a node says are on their way: `[93-<-…]` and `[93->-…]` behind those that it has.
+fn open(nodes: &str) -> impl Iterator<Item = u16> {
+    let own = nodes.lines().filter(|line| line.contains("myself"));
+    let moves = own.flat_map(|line| line.split_ascii_whitespace().skip(8));
+    moves.filter_map(|word| word.strip_prefix('[')?.split_once('-')?.0.parse().ok())
+}
+
+fn slots(owned: usize, open: &BTreeSet<u16>) -> Finding {
+    let missing = usize::from(SLOTS).saturating_sub(owned);
+    if missing > 0 {
+        let found = format!("{missing} of {SLOTS} have no node: locks in them cannot be had");
+        return Finding::bad(
+            "slots",
+            found,
+            "S9",
+            "redis-cli --cluster fix gives each slot a node",
+        );
+    }
+    if open.is_empty() {
+        return Finding::good("slots", "each has a node, and none is on its way to another");
+    }
+    let mut named: Vec<_> = open.iter().take(NAMED).map(ToString::to_string).collect();
+    if open.len() > NAMED {
+        named.push("…".to_owned());
+    }
+    let found = format!(
+        "{} on their way to another node: {}; names in them are not granted anew, nor renewed where others \
+         are at them, until they are there",
+        open.len(),
+        named.join(", ")
+    );
+    let cure = "wait until they have moved; redis-cli --cluster fix ends a move that was given up";
+    Finding::warning("slots", found, "S9", cure)
+}
+
+/// One finding of each kind: what was found at all nodes, or at those where something is wrong.
+fn together(each: &[(&str, &[Finding])]) -> Vec<Finding> {
+    let Some((_, first)) = each.first() else { return Vec::new() };
+    let kinds = (0..first.len()).filter_map(|kind| {
+        let of_kind: Vec<_> =
+            each.iter().filter_map(|(at, findings)| Some((*at, findings.get(kind)?))).collect();
+        let worst = of_kind
+            .iter()
+            .map(|(_, finding)| finding)
+            .max_by_key(|finding| rank(finding.weight))?;
+        let alike = of_kind.iter().all(|(_, finding)| finding.found == worst.found);
+        let mut told = (*worst).clone();
+        if !alike {
+            let such = of_kind.iter().filter(|(_, finding)| finding.weight == worst.weight);
+            let found: Vec<_> =
+                such.map(|(at, finding)| format!("{at}: {}", finding.found)).collect();
+            told.found = found.join("; ");
+        }
+        Some(told)
+    });
+    kinds.collect()
+}
+
+const fn rank(weight: Weight) -> u8 {
+    match weight {
+        Weight::Good => 0,
+        Weight::Warning => 1,
+        Weight::Bad => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_slots_are_those_that_a_node_says_of_itself() {
+        let nodes = "a h:1@2 myself,master - 0 0 1 connected 0-92 [93->-b] [77-<-b]\n\
+                     b h:2@3 master - 0 0 2 connected 94-16383\n";
+        assert_eq!(open(nodes).collect::<Vec<_>>(), [93, 77]);
+        assert_eq!(slots(16_384, &BTreeSet::new()).weight, Weight::Good);
+        assert_eq!(slots(16_384, &[93].into()).weight, Weight::Warning);
+        assert_eq!(slots(16_383, &BTreeSet::new()).weight, Weight::Bad);
+    }
+
+    #[test]
+    fn the_worst_of_each_kind_is_told_with_where_it_is() {
+        let good = Finding::good("eviction", "noeviction");
+        let bad = Finding::bad("eviction", "allkeys-lru", "S1", "change it");
+        let one = [good.clone()];
+        let told = together(&[("a:1", &one), ("b:2", &one)]);
+        assert_eq!((told.len(), told[0].found.as_str()), (1, "noeviction"));
+        let told = together(&[("a:1", &one), ("b:2", &[bad])]);
+        assert_eq!((told[0].weight, told[0].found.as_str()), (Weight::Bad, "b:2: allkeys-lru"));
+    }
+}

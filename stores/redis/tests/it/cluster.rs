@@ -1,0 +1,306 @@
+//! A cluster: fail-overs, slots on their way, and names in many slots.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use tenure_core::{FaultKind, Guard, LostReason, Store, Tenure, store::Weight};
+use tenure_redis::RedisStore;
+use tenure_testkit::server::{RedisCluster, RedisServer, redis::Reply};
+
+use crate::support::{
+    PATIENCE, hold, lock_keys, lost, micros, name, store, tenure, until, waiting,
+};
+
+/// Longer than a fail-over.
+const LONG: Duration = Duration::from_secs(60);
+
+/// The key of a lock that somebody has.
+fn key(cluster: &RedisCluster, lock: &str) -> String {
+    let end = format!("lock:{lock}");
+    let mut keys = cluster.running().flat_map(lock_keys).filter(|key| key.ends_with(&end));
+    keys.next().unwrap()
+}
+
+fn has(server: &RedisServer, key: &str) -> bool {
+    lock_keys(server).iter().any(|known| known == key)
+}
+
+/// A held lock, its key, its slot and the number of the server that has it.
+async fn held(cluster: &RedisCluster, tenure: &Tenure, lock: &str) -> (Guard, String, u16, usize) {
+    let guard = hold(tenure, lock, LONG).await;
+    let key = key(cluster, lock);
+    let slot = cluster.slot(&key);
+    until("a replica has it", async || {
+        cluster.servers.iter().filter(|server| has(server, &key)).count() == 2
+    })
+    .await;
+    (guard, key, slot, cluster.owner(slot).unwrap())
+}
+
+/// Waits until a hold is renewed, wherever it is.
+async fn renewed(guard: &Guard) {
+    let before = guard.deadline();
+    until("it is renewed", async || guard.deadline() > before).await;
+}
+
+/// For how long a server keeps a key, in milliseconds.
+fn left(server: &RedisServer, key: &str) -> u64 {
+    let Reply::Text(left) = server.command(&["PTTL", key]) else { return 0 };
+    left.parse().unwrap_or(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_are_spread_and_each_is_one_lock() {
+    let cluster = RedisCluster::start();
+    let (one, other) = (tenure(&cluster.url()), tenure(&cluster.url()));
+    let mut guards = Vec::new();
+    for number in 0..32 {
+        guards.push(hold(&one, &format!("lock-{number}"), LONG).await);
+    }
+    for server in cluster.servers.iter().take(3) {
+        assert!(!lock_keys(server).is_empty(), "a primary has no lock");
+    }
+    let names = one.store().list("lock-", 100).await.unwrap().names;
+    assert_eq!(names.len(), 32);
+    for number in 0..32 {
+        let lock = format!("lock-{number}");
+        assert!(other.mutex(&lock).try_lock().await.unwrap().is_none());
+    }
+    let all: Vec<_> = (0..8).map(|number| format!("all-{number}")).collect();
+    let together = one.all(&all).lock().await.unwrap();
+    assert_eq!(together.tokens().count(), 8);
+    assert!(other.mutex("all-3").try_lock().await.unwrap().is_none());
+    together.release().await.unwrap();
+    drop(guards);
+    until("all are free", async || cluster.running().all(|server| lock_keys(server).is_empty()))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_primary_is_replaced_and_holds_and_waiters_go_on() {
+    let mut cluster = RedisCluster::start();
+    let (one, other) = (tenure(&cluster.url()), tenure(&cluster.url()));
+    let (held, key, slot, old) = held(&cluster, &one, "lock").await;
+    let token = held.token();
+    let waits = tokio::spawn(async move { hold(&other, "lock", LONG).await.token() });
+    until("it waits", async || waiting(&one, "lock").await == 1).await;
+    cluster.servers[old].kill();
+    let now = cluster.another_than(old, slot);
+    // Not only when its time comes, after a third of its ttl.
+    until("it is renewed", async || left(&cluster.servers[now], &key) > 58_500).await;
+    held.check().unwrap();
+    held.release().await.unwrap();
+    assert!(tokio::time::timeout(PATIENCE, waits).await.unwrap().unwrap() > token);
+
+    // And back.
+    cluster.servers[old].restart();
+    cluster.settle();
+    let token = hold(&one, "lock", LONG).await.token();
+    assert_eq!(cluster.fail_over(slot), old);
+    assert!(hold(&one, "lock", LONG).await.token() > token);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_that_the_new_primary_lacks_is_lost_at_once_and_tokens_rise_though_its_clock_is_behind()
+ {
+    const BEHIND: u32 = 40;
+    let mut cluster = RedisCluster::with(&[], BEHIND);
+    let tenure = tenure(&cluster.url());
+    // What replicas do not get any more the clocks of tokens are part of.
+    cluster.cut_replicas();
+    let held = hold(&tenure, "lock", LONG).await;
+    let slot = cluster.slot(&key(&cluster, "lock"));
+    let old = cluster.owner(slot).unwrap();
+    cluster.servers[old].kill();
+    let now = cluster.another_than(old, slot);
+    let Reply::List(time) = cluster.servers[now].command(&["TIME"]) else { panic!("no time") };
+    let Reply::Text(seconds) = &time[0] else { panic!("no time") };
+    assert!(seconds.parse::<u64>().unwrap() + 30 < micros() / 1_000_000, "its clock is not behind");
+    assert_eq!(lost(&held).await, LostReason::Taken);
+    let token = held.token();
+    drop(held);
+    let next = hold(&tenure, "lock", LONG).await;
+    assert!(next.token() > token);
+    // As it has just been taken, whatever its token's time.
+    let seen = tenure.store().inspect(&name("lock")).await.unwrap();
+    let since = seen.holders[0].since.unwrap();
+    assert!(since < micros() / 1_000_000 * 1_000_000 + 60_000_000, "{since}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_primary_is_left_and_not_used_when_it_comes_back() {
+    let cluster = RedisCluster::start();
+    let tenure = tenure(&cluster.url());
+    let (held, key, slot, old) = held(&cluster, &tenure, "lock").await;
+    let frozen = cluster.servers[old].freeze();
+    let now = cluster.another_than(old, slot);
+    until("it is renewed there", async || left(&cluster.servers[now], &key) > 58_500).await;
+    drop(frozen);
+    held.check().unwrap();
+    held.release().await.unwrap();
+    until("nobody has it", async || !has(&cluster.servers[now], &key)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_that_is_lost_delays_no_other() {
+    let mut cluster = RedisCluster::with(&["--cluster-require-full-coverage", "no"], 0);
+    let tenure = tenure(&cluster.url());
+    let mut guards = HashMap::new();
+    for number in 0..24 {
+        let lock = format!("lock-{number}");
+        let guard = tenure.mutex(&lock).lock().ttl(Duration::from_secs(3)).await.unwrap();
+        let owner = cluster.owner(cluster.slot(&key(&cluster, &lock))).unwrap();
+        guards.insert(lock, (guard, owner));
+    }
+    let gone = 1;
+    // So that its replica does not take over.
+    let replica = cluster.servers.len() - 2;
+    cluster.servers[replica].kill();
+    cluster.servers[gone].kill();
+    for (guard, owner) in guards.values() {
+        if *owner == gone {
+            // By its deadline.
+            assert_eq!(lost(guard).await, LostReason::Deadline);
+        }
+    }
+    for (lock, (guard, owner)) in &guards {
+        assert_eq!(guard.check().is_err(), *owner == gone, "{lock}");
+    }
+    assert!(guards.values().any(|(_, owner)| *owner == gone));
+    let here = guards.iter().find(|(_, (_, owner))| *owner != gone).unwrap().0.clone();
+    guards.remove(&here);
+    hold(&tenure, &here, LONG).await.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slot_moves_to_and_fro_under_held_and_wanted_names() {
+    let cluster = RedisCluster::start();
+    let (one, other) = (tenure(&cluster.url()), tenure(&cluster.url()));
+    let ttl = Duration::from_secs(2);
+    let held = hold(&one, "lock", ttl).await;
+    let slot = cluster.slot(&key(&cluster, "lock"));
+    let (from, mut token) = (cluster.owner(slot).unwrap(), held.token());
+    let to = (from + 1) % 3;
+    // A lone hold is renewed wherever its key is; what is asked for anew has to wait.
+    cluster.open_slot(slot, to);
+    cluster.move_keys(slot, to, "lock:lock");
+    renewed(&held).await;
+    held.check().unwrap();
+    let busy = other.mutex("lock").lock().wait(Duration::from_millis(300)).await.unwrap_err();
+    assert!(busy.to_string().contains("moving the slot"), "{busy}");
+    held.release().await.unwrap();
+    let waits = tokio::spawn(async move { hold(&other, "lock", LONG).await });
+    cluster.move_keys(slot, to, "");
+    cluster.close_slot(slot, to);
+    let held = tokio::time::timeout(PATIENCE, waits).await.unwrap().unwrap();
+    assert!(held.token() > token);
+    token = held.token();
+    assert!(has(&cluster.servers[to], &key(&cluster, "lock")));
+    // And back.
+    cluster.open_slot(slot, from);
+    cluster.move_keys(slot, from, "");
+    held.check().unwrap();
+    held.release().await.unwrap();
+    cluster.close_slot(slot, from);
+    assert!(hold(&one, "lock", LONG).await.token() > token);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_holds_of_an_open_slot_are_renewed_where_each_is() {
+    let cluster = RedisCluster::start();
+    let tenure = tenure(&cluster.url());
+    let ttl = Duration::from_secs(2);
+    // All of one tag.
+    let locks = ["lock", "zebra-842", "zebra-932", "antelope-1261", "antelope-1406"];
+    let mut guards = Vec::new();
+    for lock in locks {
+        guards.push(hold(&tenure, lock, ttl).await);
+    }
+    let slot = cluster.slot(&key(&cluster, "lock"));
+    let from = cluster.owner(slot).unwrap();
+    let to = (from + 1) % 3;
+    cluster.open_slot(slot, to);
+    cluster.move_keys(slot, to, "2");
+    for _ in 0..2 {
+        for guard in &guards {
+            renewed(guard).await;
+        }
+    }
+    cluster.move_keys(slot, to, "");
+    cluster.close_slot(slot, to);
+    for guard in &guards {
+        renewed(guard).await;
+    }
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_comes_and_gets_a_slot_has_its_locks() {
+    let mut cluster = RedisCluster::start();
+    let tenure = tenure(&cluster.url());
+    let held = hold(&tenure, "lock", LONG).await;
+    let token = held.token();
+    let slot = cluster.slot(&key(&cluster, "lock"));
+    let new = cluster.add();
+    cluster.open_slot(slot, new);
+    cluster.move_keys(slot, new, "");
+    cluster.close_slot(slot, new);
+    held.check().unwrap();
+    held.release().await.unwrap();
+    assert!(hold(&tenure, "lock", LONG).await.token() > token);
+    assert!(has(&cluster.servers[new], &key(&cluster, "lock")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_names_open_slots_and_what_each_node_lacks() {
+    let cluster = RedisCluster::start();
+    let store = RedisStore::open(&cluster.url()).await.unwrap();
+    let finding = async |what: &str| {
+        let findings = store.health().await.unwrap();
+        findings.into_iter().find(|finding| finding.what == what).unwrap()
+    };
+    assert_eq!(finding("slots").await.weight, Weight::Good);
+    assert_eq!(finding("primaries").await.weight, Weight::Good);
+    assert_eq!(finding("permissions").await.weight, Weight::Good);
+    cluster.servers[1].command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    let eviction = finding("eviction").await;
+    let at = cluster.servers[1].address().to_string();
+    assert!(eviction.weight == Weight::Bad && eviction.found.contains(&at), "{eviction:?}");
+    cluster.open_slot(77, (cluster.owner(77).unwrap() + 1) % 3);
+    let slots = finding("slots").await;
+    assert!(slots.weight == Weight::Warning && slots.found.contains("77"), "{slots:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_cluster_and_what_is_away_is_said() {
+    let server = RedisServer::start();
+    let url = server.url().replace("redis://", "redis-cluster://");
+    let fault = RedisStore::open(&url).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert!(fault.to_string().contains("not in cluster mode"), "{fault}");
+    let url = url.replace(&server.address().port().to_string(), "1");
+    let fault = RedisStore::open(&url).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    // The seeds that are down are passed over.
+    let cluster = RedisCluster::start();
+    let url = cluster.url().replace("redis-cluster://", "redis-cluster://127.0.0.1:1,");
+    hold(&tenure(&url), "lock", LONG).await.release().await.unwrap();
+    let fault = store(&cluster.url()).incarnation().await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}");
+    let _: Arc<dyn Store> = Arc::new(store(&cluster.url()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn locks_of_another_format_are_refused_wherever_the_number_is() {
+    let cluster = RedisCluster::start();
+    let slot = cluster.slot("tenure:format");
+    let owner = &cluster.servers[cluster.owner(slot).unwrap()];
+    owner.command(&["SET", "tenure:format", "99"]);
+    for number in 0..8 {
+        let tenure = tenure(&cluster.url());
+        let refused = tenure.mutex(format!("lock-{number}")).try_lock().await.unwrap_err();
+        assert!(refused.to_string().contains("99"), "{refused}");
+    }
+    assert!(cluster.running().all(|server| lock_keys(server).is_empty()));
+}
