@@ -44,7 +44,7 @@
 //! | `macros` | yes | the attribute [`#[locked]`](macro@locked) |
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
 //! | `quorum` | no | `quorum:` URLs: a majority of several independent stores |
-//! | `redis-tls` | no | `rediss:` and `rediss-sentinel:` URLs: the same over TLS |
+//! | `redis-tls` | no | `rediss:`, `rediss-sentinel:` and `rediss-cluster:` URLs: the same over TLS |
 
 pub mod blocking;
 #[cfg(feature = "config")]

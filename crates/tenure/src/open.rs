@@ -80,6 +80,7 @@ impl Tenure {
     /// | `file:/dir` | embedded, in `/dir`: the whole path, so that all callers mean the same |
     /// | `redis://host`, `rediss://`, `unix:` | one Redis or Valkey server: feature `redis` |
     /// | `redis-sentinel://host,host,host?service=…` | the primary that these sentinels name: feature `redis` |
+    /// | `redis-cluster://host,host,host` | the cluster of which these are nodes: feature `redis` |
     /// | `quorum:URL,URL,URL` | a majority of several independent stores: feature `quorum` |
     /// | `memory:` | this process alone, for tests |
     ///

@@ -7,7 +7,7 @@ use tenure_quorum::{QuorumOptions, QuorumStore};
 
 use crate::{
     Examination, examination,
-    stores::{embedded, examine_embedded, examine_redis, is_redis, is_sentinel, redis_member},
+    stores::{embedded, examine_embedded, examine_redis, is_redis, names_several, redis_member},
     url::shown_member,
 };
 
@@ -110,15 +110,15 @@ fn known(url: &str) -> Result<(), Fault> {
     }
 }
 
-/// Whether it is one server. One of several that are told apart by sentinels can be two for a while.
+/// Whether it is one server. One of several that replace each other can be two for a while.
 fn may_be_member(scheme: &str) -> bool {
-    is_redis(scheme) && !is_sentinel(scheme)
+    is_redis(scheme) && !names_several(scheme)
 }
 
 fn unknown(url: &str) -> Fault {
     let what = format!("{:?} cannot be a member of a quorum", shown_member(url));
-    let cure = if is_sentinel(url.split(':').next().unwrap_or_default()) {
-        "name one server for each member: behind sentinels there can be two for a while"
+    let cure = if names_several(url.split(':').next().unwrap_or_default()) {
+        "name one server for each member: behind sentinels and in a cluster there can be two for a while"
     } else {
         "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a URL as %2C"
     };

@@ -15,6 +15,8 @@ pub(crate) fn known() -> String {
         ("unix:", cfg!(feature = "redis")),
         ("redis-sentinel:", cfg!(feature = "redis")),
         ("rediss-sentinel:", cfg!(feature = "redis-tls")),
+        ("redis-cluster:", cfg!(feature = "redis")),
+        ("rediss-cluster:", cfg!(feature = "redis-tls")),
         ("quorum:", cfg!(feature = "quorum")),
     ];
     let known: Vec<_> = schemes.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
@@ -23,7 +25,7 @@ pub(crate) fn known() -> String {
 
 /// Whether a URL that begins so leads to Redis or Valkey.
 pub(crate) fn is_redis(scheme: &str) -> bool {
-    scheme == "unix" || is_redis_server(scheme) || is_sentinel(scheme)
+    scheme == "unix" || is_redis_server(scheme) || names_several(scheme)
 }
 
 /// Whether a URL that begins so names a server by its host.
@@ -31,9 +33,10 @@ pub(crate) fn is_redis_server(scheme: &str) -> bool {
     ["redis", "rediss", "valkey", "valkeys"].contains(&scheme)
 }
 
-/// Whether a URL that begins so names sentinels.
-pub(crate) fn is_sentinel(scheme: &str) -> bool {
-    scheme.strip_suffix("-sentinel").is_some_and(is_redis_server)
+/// Whether a URL that begins so names sentinels, or nodes of a cluster.
+pub(crate) fn names_several(scheme: &str) -> bool {
+    let suffixes = ["-sentinel", "-cluster"];
+    suffixes.iter().any(|suffix| scheme.strip_suffix(suffix).is_some_and(is_redis_server))
 }
 
 #[cfg(feature = "embedded")]

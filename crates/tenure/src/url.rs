@@ -1,6 +1,6 @@
 //! URLs of stores as people may see them.
 
-use crate::stores::{is_redis_server, is_sentinel};
+use crate::stores::{is_redis_server, names_several};
 
 /// The URL without what may hold a password.
 pub(crate) fn shown(url: &str) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn shown_member(url: &str) -> String {
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
     let setting = |name| url.strip_prefix(name).is_some_and(|value| value.starts_with('='));
     let known = match scheme {
-        scheme if is_redis_server(scheme) || is_sentinel(scheme) => {
+        scheme if is_redis_server(scheme) || names_several(scheme) => {
             let server = rest.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
             let port = server.rsplit_once(':').map_or("", |(_, port)| port);
             url.contains('@') || port.chars().all(|c| c.is_ascii_digit() || c == ']')
@@ -56,6 +56,9 @@ mod tests {
             "redis-sentinel://a,b/0?service=m&sentinel_password=s3n@s3ntinel",
             "redis-sentinel://me:s3ntinel@a,b/0?service=m&sentinel_password=s3ntinel",
             "redis-sentinel://me:s3ntinel@a,b/0?service=m&sentinel_password=s3n@s3ntinel",
+            "redis-cluster://me:s3ntinel@a,b",
+            "redis-cluster://me:s3n@s3ntinel@a,b",
+            "redis-cluster://a,b?user=me&password=s3ntinel",
             "redis://me:s3ntinel?@host",
             "quorum:redis://a,redis://me:s3ntinel@b,unix:/c?password=s3ntinel",
             "quorum:redis://a,redis://me:s3ntinel,s3ntinel@b,redis://c",

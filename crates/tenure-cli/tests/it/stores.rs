@@ -123,7 +123,8 @@ fn a_scheme_that_no_store_has_is_wrong_usage() {
             &refused,
             &[
                 "no store is called",
-                "file:, redis:, rediss:, unix:, redis-sentinel:, rediss-sentinel:, quorum:",
+                "file:, redis:, rediss:, unix:, redis-sentinel:, rediss-sentinel:, \
+                 redis-cluster:, rediss-cluster:, quorum:",
             ],
         );
         let said = text(&refused.stderr);
