@@ -3,13 +3,7 @@
 //! Behind all that is written at one moment the server is asked to wait for its replicas. What it answered
 //! before is held back until then, and is in doubt when too few have it in time. So many calls cost one wait.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{call::command, protocol::Value};
 
@@ -18,15 +12,15 @@ use crate::{call::command, protocol::Value};
 pub(crate) struct Confirm {
     needed: Needed,
     within: Duration,
-    /// A channel that this user may publish to, and nobody listens on.
-    channel: String,
+    /// A write that has no meaning.
+    mark: Vec<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Needed {
     Count(u32),
     /// As many as there are now. More would be some that nobody knows, in the place of one that is known.
-    All(Arc<AtomicU32>),
+    All(Arc<dyn Fn() -> u32 + Send + Sync>),
 }
 
 /// What the answer has to be.
@@ -37,12 +31,21 @@ pub(crate) struct Enough {
 }
 
 impl Confirm {
-    pub(crate) const fn new(needed: Needed, within: Duration, channel: String) -> Self {
-        Self { needed, within, channel }
+    /// One whose mark is to publish on a channel that nobody listens on.
+    pub(crate) fn by_channel(needed: Needed, within: Duration, channel: String) -> Self {
+        let mark = ["PUBLISH", &channel, ""].map(str::to_owned).to_vec();
+        Self { needed, within, mark }
     }
 
-    pub(crate) fn channel(&self) -> &str {
-        &self.channel
+    /// One whose mark is to set this key for a minute: in a cluster replicas do not get what is published
+    /// as they get what is written.
+    pub(crate) fn by_key(needed: Needed, within: Duration, key: &str) -> Self {
+        let mark = ["SET", key, "", "PX", "60000"].map(str::to_owned).to_vec();
+        Self { needed, within, mark }
+    }
+
+    pub(crate) fn mark(&self) -> Vec<&str> {
+        self.mark.iter().map(String::as_str).collect()
     }
 
     /// Writes two commands, of which the answer to the second is the confirmation, and says what it has to
@@ -54,11 +57,11 @@ impl Confirm {
         let enough = match &self.needed {
             Needed::Count(least) => Enough { least: *least, most: u32::MAX },
             Needed::All(count) => {
-                let all = count.load(Ordering::Relaxed);
+                let all = count();
                 Enough { least: all, most: all }
             }
         };
-        command(&["PUBLISH", &self.channel, ""], out);
+        command(&self.mark(), out);
         // For ever is written as 0.
         let within = self.within.as_millis().max(1);
         command(&["WAIT", &enough.least.to_string(), &within.to_string()], out);
@@ -74,7 +77,7 @@ impl Enough {
                 Some(format!("{had} of {} replicas have it", self.least))
             }
             Value::Int(had) if *had > i64::from(self.most) => {
-                Some(format!("{had} replicas have it, of which the sentinels know {}", self.most))
+                Some(format!("{had} replicas have it, of which {} are known", self.most))
             }
             Value::Int(_) => None,
             Value::Error(error) => Some(error.to_string()),
@@ -83,8 +86,19 @@ impl Enough {
     }
 }
 
+impl fmt::Debug for Needed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => write!(f, "{count}"),
+            Self::All(count) => write!(f, "all {}", count()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
     use crate::protocol::ServerError;
 
@@ -103,8 +117,9 @@ mod tests {
     #[test]
     fn how_many_there_are_is_looked_at_each_time() {
         let all = Arc::new(AtomicU32::new(2));
-        let needed = Needed::All(all.clone());
-        let confirm = Confirm::new(needed, Duration::from_micros(1), "c".to_owned());
+        let now = all.clone();
+        let needed = Needed::All(Arc::new(move || now.load(Ordering::Relaxed)));
+        let confirm = Confirm::by_channel(needed, Duration::from_micros(1), "c".to_owned());
         let mut out = Vec::new();
         let two = confirm.write(&mut out);
         assert_eq!(two.lacks(&Value::Int(2)), None);

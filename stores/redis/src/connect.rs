@@ -30,7 +30,7 @@ pub(crate) async fn connect(
     server: &Server,
     hear: Option<Hear>,
 ) -> Result<Connection, Fault> {
-    let confirm = route.confirm(options).filter(|_| hear.is_none());
+    let confirm = route.confirm(options, server).filter(|_| hear.is_none());
     let walked = walk(options, server, hear, confirm, &mut Journal::new()).await;
     let mut connection = walked.inspect_err(|_| route.suspect(server))?;
     if route.changes() {
@@ -108,11 +108,15 @@ pub(crate) async fn walk(
         journal.done(format?);
         if let Some(confirm) = confirm {
             journal.begin(Step::Replicas);
-            if greeting.is_in_cluster() {
+            if greeting.is_in_cluster() && !is_node {
                 return Err(no_confirmation_in_cluster(place));
             }
             let confirmed = connection.confirm(confirm).await;
-            confirmed.map_err(|failure| error::of_step(place, journal.at, failure))?;
+            confirmed.map_err(|failure| match failure.code() {
+                // The slot of the mark has just gone.
+                Some("MOVED" | "ASK") if is_node => error::sent_around(place, failure),
+                _ => error::of_step(place, journal.at, failure),
+            })?;
             journal.done("what they confirm can be waited for".to_owned());
         }
         Ok(connection)
@@ -124,13 +128,12 @@ pub(crate) async fn walk(
 }
 
 fn no_confirmation_in_cluster(place: &str) -> Fault {
-    let what = format!(
-        "Redis at {place} is in cluster mode, where replicas cannot be made to confirm yet"
-    );
+    let what =
+        format!("Redis at {place} is one node of a cluster, and which slots it has is not known");
     Fault::new(
         FaultKind::Misconfigured,
         what,
-        "leave replicas= out of the URL, or use another server",
+        "write redis-cluster:// and some of its nodes into the URL, or leave replicas= out of it",
     )
 }
 

@@ -75,7 +75,7 @@ impl Connection {
 
     /// From now on writes count when they are confirmed so. Tries whether this user may have them confirmed.
     pub(crate) async fn confirm(&self, confirm: Confirm) -> Result<(), Failure> {
-        self.send(&["PUBLISH", confirm.channel(), ""]).await?;
+        self.send(&confirm.mark()).await?;
         self.send(&["WAIT", "0", "1"]).await?;
         self.pipeline.lock().confirm = Some(confirm);
         Ok(())

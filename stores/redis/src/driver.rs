@@ -43,6 +43,8 @@ pub(crate) struct Driver {
     answered: Vec<Awaited>,
     /// Replies that are not confirmed yet.
     held: Vec<(Expected, Value)>,
+    /// Why the mark behind them was not taken.
+    unmarked: Option<Failure>,
     /// What is being written while `writing`, and how much of it is.
     sending: Vec<u8>,
     sent: usize,
@@ -79,6 +81,7 @@ impl Driver {
             replies: Vec::new(),
             answered: Vec::new(),
             held: Vec::new(),
+            unmarked: None,
             sending: Vec::new(),
             sent: 0,
             writing: false,
@@ -142,8 +145,17 @@ impl Driver {
                 true
             }
             Awaited::Nothing => true,
+            Awaited::Mark => {
+                // Without it what is confirmed may be older than what was asked for.
+                self.unmarked = match reply {
+                    Value::Error(error) => Some(Failure::Unmarked(error.to_string())),
+                    _ => None,
+                };
+                true
+            }
             Awaited::Confirmation { enough, .. } => {
                 let lacks = enough.lacks(&reply).map(Failure::Unconfirmed);
+                let lacks = self.unmarked.take().or(lacks);
                 self.held.drain(..).all(|(expected, reply)| match (&lacks, &reply) {
                     // An error says itself whether anything was done.
                     (None, _) | (_, Value::Error(_)) => expected.tell(reply),

@@ -97,7 +97,7 @@ pub(crate) fn of_command(place: &str, error: Failure) -> Fault {
             format!("Redis at {place} did not answer in time"),
             "see whether it is slow, or raise response_timeout in the URL",
         )
-    } else if matches!(error, Failure::Unconfirmed(_)) {
+    } else if matches!(error, Failure::Unconfirmed(_) | Failure::Unmarked(_)) {
         (
             format!("Redis at {place} has too few replicas that have confirmed it in time"),
             "see why they are away or behind; replicas= and replica_timeout= in the URL say how many, and for \

@@ -21,6 +21,9 @@ pub(crate) enum Failure {
     /// The server did it, and it is not known that enough replicas have it.
     #[error("{0}")]
     Unconfirmed(String),
+    /// The same, as the server took no mark behind it.
+    #[error("{0}")]
+    Unmarked(String),
     #[error("it does not know HELLO")]
     TooOld,
     #[cfg(not(feature = "tls"))]
@@ -58,7 +61,7 @@ impl Failure {
 
     /// Whether the server has answered: it is there, and did not do what it was asked.
     pub(crate) const fn is_an_answer(&self) -> bool {
-        matches!(self, Self::Server(_) | Self::Unconfirmed(_))
+        matches!(self, Self::Server(_) | Self::Unconfirmed(_) | Self::Unmarked(_))
     }
 
     pub(crate) fn is_timeout(&self) -> bool {

@@ -82,6 +82,11 @@ pub(crate) fn any_lock(prefix: &str) -> String {
     format!("{prefix}{{000}}{LOCK}")
 }
 
+/// A key that means nothing, whose slot is that of the number.
+pub(crate) fn mark(prefix: &str, number: Option<u16>) -> String {
+    format!("{prefix}{{{}}}mark", number.unwrap_or_default())
+}
+
 /// The channel on which one process hears its hints.
 pub(crate) fn channel(prefix: &str, client: [u8; 16]) -> String {
     format!("{prefix}wake:{:032x}", u128::from_be_bytes(client))

@@ -89,6 +89,8 @@ pub(crate) enum Awaited {
     Held(Expected),
     /// Nobody.
     Nothing,
+    /// The write that is confirmed with all before it.
+    Mark,
     /// The confirmation of what is held, for so many calls.
     Confirmation { calls: usize, enough: Enough },
 }
@@ -98,7 +100,7 @@ impl Awaited {
     fn count(&self) -> usize {
         match self {
             Self::Reply(expected) => expected.count(),
-            Self::Held(_) | Self::Nothing => 0,
+            Self::Held(_) | Self::Nothing | Self::Mark => 0,
             Self::Confirmation { calls, .. } => *calls,
         }
     }
@@ -106,7 +108,7 @@ impl Awaited {
     fn answers(self) -> Vec<Answer> {
         match self {
             Self::Reply(expected) | Self::Held(expected) => expected.answers(),
-            Self::Nothing | Self::Confirmation { .. } => Vec::new(),
+            Self::Nothing | Self::Mark | Self::Confirmation { .. } => Vec::new(),
         }
     }
 }
@@ -271,7 +273,7 @@ impl State {
         let calls = std::mem::take(&mut self.unconfirmed);
         if let (Some(confirm), 1..) = (&self.confirm, calls) {
             let enough = confirm.write(&mut self.out);
-            self.waiting.extend([Awaited::Nothing, Awaited::Confirmation { calls, enough }]);
+            self.waiting.extend([Awaited::Mark, Awaited::Confirmation { calls, enough }]);
             self.confirming += 1;
         }
     }

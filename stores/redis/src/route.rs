@@ -1,6 +1,6 @@
 //! The server that has a lock now.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use tenure_core::Fault;
 
@@ -145,16 +145,28 @@ impl Route {
     }
 
     /// What makes a write count, if more than the server's word.
-    pub(crate) fn confirm(&self, options: &RedisOptions) -> Option<Confirm> {
-        let needed = match (&options.replicas, self) {
-            (Replicas::Count(0), _) => return None,
-            (Replicas::Count(count), _) => Needed::Count(*count),
-            (Replicas::All, Self::Sentinels(group)) => Needed::All(group.replicas.clone()),
-            // Nobody could say how many there are, or it is not confirmed there.
-            (Replicas::All, Self::Always(_) | Self::Cluster(_)) => return None,
+    pub(crate) fn confirm(&self, options: &RedisOptions, server: &Server) -> Option<Confirm> {
+        let needed = match (&options.replicas, self, &server.role) {
+            (Replicas::Count(0), ..) => return None,
+            (Replicas::Count(count), ..) => Needed::Count(*count),
+            (Replicas::All, Self::Sentinels(group), _) => {
+                let replicas = group.replicas.clone();
+                Needed::All(Arc::new(move || replicas.load(Ordering::Relaxed)))
+            }
+            (Replicas::All, Self::Cluster(cluster), Role::Node(place)) => {
+                let (map, place) = (cluster.watch(), place.clone());
+                Needed::All(Arc::new(move || map.borrow().replicas_of(&place)))
+            }
+            // Nobody could say how many there are.
+            (Replicas::All, ..) => return None,
         };
+        let within = options.replica_timeout;
+        if let (Self::Cluster(cluster), Role::Node(place)) = (self, &server.role) {
+            let key = keys::mark(&options.prefix, cluster.map().any_at(place));
+            return Some(Confirm::by_key(needed, within, &key));
+        }
         let channel = keys::channel(&options.prefix, [0; 16]);
-        Some(Confirm::new(needed, options.replica_timeout, channel))
+        Some(Confirm::by_channel(needed, within, channel))
     }
 
     /// Whether this is still the server, as far as was asked lately.

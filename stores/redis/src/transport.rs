@@ -268,6 +268,10 @@ impl Transport {
         if error.code() == Some("CLUSTERDOWN") {
             self.route.suspect(&at.open.server);
         }
+        // The next connection to this node has another mark.
+        if matches!(error, Failure::Unmarked(_)) {
+            at.line.condemn(&at.open);
+        }
         error::of_command(&self.place, error)
     }
 

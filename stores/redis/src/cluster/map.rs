@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::slots::SLOTS;
+use super::slots::{SLOTS, slot};
 use crate::{info::text, protocol::Value};
 
 /// A host and a port.
@@ -97,6 +97,23 @@ impl Map {
     /// Whether a node there has slots.
     pub(crate) fn has(&self, place: &Place) -> bool {
         self.nodes.iter().any(|node| node.place == *place)
+    }
+
+    /// How many replicas a node there has, as far as is known; more than any has where nothing is.
+    pub(crate) fn replicas_of(&self, place: &Place) -> u32 {
+        let node = self.nodes.iter().find(|node| node.place == *place);
+        node.map_or(u32::MAX, |node| node.replicas)
+    }
+
+    /// A number whose digits are hashed to a slot of the node there: another one each time.
+    pub(crate) fn any_at(&self, place: &Place) -> Option<u16> {
+        let mut random = [0; 2];
+        // Any will do where the operating system has none.
+        let _ = getrandom::fill(&mut random);
+        let from = u16::from_be_bytes(random);
+        let mut numbers = (0..=u16::MAX).map(|number| number.wrapping_add(from));
+        let here = |number: u16| self.owner(slot(number.to_string().as_bytes()));
+        numbers.find(|number| here(*number).is_some_and(|node| node.place == *place))
     }
 
     /// Where nodes are.

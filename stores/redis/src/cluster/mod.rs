@@ -70,6 +70,11 @@ impl Cluster {
         self.map.borrow().clone()
     }
 
+    /// What is known, now and later.
+    pub(crate) fn watch(&self) -> watch::Receiver<Arc<Map>> {
+        self.map.subscribe()
+    }
+
     /// Where the slot is, unless something was wrong there.
     pub(crate) fn known(&self, slot: u16) -> Option<Place> {
         let place = self.map.borrow().owner(slot).map(|node| node.place.clone())?;

@@ -49,7 +49,7 @@ pub(crate) enum Deployment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replicas {
     Count(u32),
-    /// All that the sentinels know, also those that are away.
+    /// All that the sentinels or nodes know, also those that are away.
     All,
 }
 
@@ -227,13 +227,13 @@ impl RedisOptions {
         self
     }
 
-    /// The same for all replicas that the sentinels know, also those that are away.
+    /// The same for all replicas that the sentinels or the nodes of a cluster know, also those that are away.
     ///
     /// # Errors
-    /// A fault where no sentinels are asked: nobody else knows how many there are.
+    /// A fault where neither are asked: nobody else knows how many there are.
     pub fn all_replicas(mut self) -> Result<Self, Fault> {
-        if !matches!(self.deployment, Deployment::Sentinels(_)) {
-            let what = "only sentinels know how many replicas there are";
+        if matches!(self.deployment, Deployment::One(_)) {
+            let what = "only sentinels and clusters know how many replicas there are";
             let cure = "say how many of them have to have what was written: replicas=2";
             return Err(Fault::new(FaultKind::Misconfigured, what, cure));
         }
@@ -293,17 +293,10 @@ impl RedisOptions {
 
     /// What can only be seen when all is said.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        if matches!(self.deployment, Deployment::Cluster(_)) {
-            if self.database != 0 {
-                let what = format!("a cluster has no database {}", self.database);
-                let cure = "leave the database out, or write 0; a prefix keeps locks apart";
-                return Err(Fault::new(FaultKind::Misconfigured, what, cure));
-            }
-            if self.replicas != Replicas::Count(0) {
-                let what = "replicas of a cluster cannot be made to confirm yet";
-                let cure = "leave replicas= out of the URL, or use sentinels";
-                return Err(Fault::new(FaultKind::Misconfigured, what, cure));
-            }
+        if matches!(self.deployment, Deployment::Cluster(_)) && self.database != 0 {
+            let what = format!("a cluster has no database {}", self.database);
+            let cure = "leave the database out, or write 0; a prefix keeps locks apart";
+            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
         }
         if self.replicas == Replicas::Count(0) || self.replica_timeout < self.response_timeout {
             return Ok(());

@@ -248,7 +248,8 @@ async fn a_node_that_comes_and_gets_a_slot_has_its_locks() {
     cluster.close_slot(slot, new);
     held.check().unwrap();
     held.release().await.unwrap();
-    assert!(hold(&tenure, "lock", LONG).await.token() > token);
+    let held = hold(&tenure, "lock", LONG).await;
+    assert!(held.token() > token);
     assert!(has(&cluster.servers[new], &key(&cluster, "lock")));
 }
 
@@ -303,4 +304,69 @@ async fn locks_of_another_format_are_refused_wherever_the_number_is() {
         assert!(refused.to_string().contains("99"), "{refused}");
     }
     assert!(cluster.running().all(|server| lock_keys(server).is_empty()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_replica_of_its_node_lacks_is_not_acquired() {
+    let cluster = RedisCluster::start();
+    for replicas in ["1", "all"] {
+        let url = format!("{}?replicas={replicas}&replica_timeout=200ms", cluster.url());
+        let tenure = tenure(&url);
+        let guard = hold(&tenure, "lock", LONG).await;
+        let key = key(&cluster, "lock");
+        let having: Vec<_> = cluster.servers.iter().filter(|server| has(server, &key)).collect();
+        // It was not only sent there.
+        let [_, replica] = having.as_slice() else { panic!("{} have it", having.len()) };
+        guard.release().await.unwrap();
+        let frozen = replica.freeze();
+        let error = tenure.mutex("lock").try_lock().await.unwrap_err().to_string();
+        assert!(error.contains("0 of 1 replicas have it"), "{error}");
+        drop(frozen);
+        hold(&tenure, "lock", LONG).await.release().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_confirmed_goes_on_when_the_slot_of_the_mark_moves() {
+    let cluster = RedisCluster::start();
+    let tenure = tenure(&format!("{}?replicas=1&replica_timeout=500ms", cluster.url()));
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+    for _ in 0..3 {
+        let keys = cluster.running().flat_map(RedisServer::keys);
+        let marks: Vec<_> = keys.filter(|key| key.ends_with("}mark")).collect();
+        assert!(!marks.is_empty());
+        for mark in marks {
+            let slot = cluster.slot(&mark);
+            let to = (cluster.owner(slot).unwrap() + 1) % 3;
+            cluster.open_slot(slot, to);
+            cluster.move_keys(slot, to, "");
+            cluster.close_slot(slot, to);
+        }
+        // The first may be told that it is not known who has it.
+        until("it goes on", async || {
+            let Ok(Some(guard)) = tenure.mutex("lock").try_lock().await else { return false };
+            guard.release().await.is_ok()
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_takes_part_in_the_move_of_a_slot_by_the_least_rights_goes_on() {
+    let cluster = RedisCluster::start();
+    let words: Vec<_> = crate::places::CLUSTER_ACL.split_whitespace().collect();
+    for server in cluster.running() {
+        assert_eq!(server.command(&words), Reply::Text("OK".to_owned()));
+    }
+    let url = cluster.url().replace("//", "//tenure:choose-a-password@");
+    let tenure = tenure(&url);
+    let held = hold(&tenure, "lock", Duration::from_secs(2)).await;
+    let slot = cluster.slot(&key(&cluster, "lock"));
+    let to = (cluster.owner(slot).unwrap() + 1) % 3;
+    cluster.open_slot(slot, to);
+    cluster.move_keys(slot, to, "");
+    renewed(&held).await;
+    held.release().await.unwrap();
+    cluster.close_slot(slot, to);
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
 }

@@ -21,6 +21,9 @@ use tenure_testkit::{
 /// The line of `docs/stores/redis.md`, word for word.
 pub(crate) const ACL: &str = include_str!("../../../../docs/stores/redis.acl");
 
+/// That of `docs/stores/redis-cluster.md`.
+pub(crate) const CLUSTER_ACL: &str = include_str!("../../../../docs/stores/redis-cluster.acl");
+
 /// A server, and how its clients reach it.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -103,7 +106,17 @@ impl Served<SentinelService> {
 impl Served<RedisCluster> {
     pub(crate) fn by_cluster() -> Self {
         static SHARED: Shared<RedisCluster> = Mutex::new((Weak::new(), 0));
-        Self::sharing(&SHARED, RedisCluster::start, RedisCluster::url)
+        let mut place = Self::sharing(&SHARED, RedisCluster::start, RedisCluster::url);
+        // As the user of the documentation, whose prefix is another one.
+        let acl = CLUSTER_ACL.replace("tenure:*", &format!("{}*", place.prefix));
+        let words: Vec<_> = acl.split_whitespace().collect();
+        let user = format!("user-{}", place.prefix);
+        for server in place.service.running() {
+            let told = server.command(&[&words[..2], &[&user], &words[3..]].concat());
+            assert_eq!(told, Reply::Text("OK".to_owned()));
+        }
+        place.options = place.options.credentials(Some(&user), "choose-a-password");
+        place
     }
 }
 
