@@ -8,6 +8,7 @@ mod bench;
 mod chosen_codes;
 mod completing;
 mod counter;
+mod deployments;
 mod detached;
 mod doctor;
 mod elect;
