@@ -7,6 +7,9 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{call::command, protocol::Value};
 
+/// Sets a key, also at a server that is out of memory and still renews and releases.
+const MARK: &str = include_str!("scripts/mark.lua");
+
 /// How many replicas have to have what was written, and for how long they are waited for.
 #[derive(Clone, Debug)]
 pub(crate) struct Confirm {
@@ -40,7 +43,7 @@ impl Confirm {
     /// One whose mark is to set this key for a minute: in a cluster replicas do not get what is published
     /// as they get what is written.
     pub(crate) fn by_key(needed: Needed, within: Duration, key: &str) -> Self {
-        let mark = ["SET", key, "", "PX", "60000"].map(str::to_owned).to_vec();
+        let mark = ["EVAL", MARK, "1", key].map(str::to_owned).to_vec();
         Self { needed, within, mark }
     }
 

@@ -14,7 +14,7 @@ use crate::{
     failure::Failure,
     format,
     greet::{Whom, greet},
-    info::{field, text},
+    info::text,
     journal::{Journal, Step},
     keys,
     pipeline::Hear,
@@ -30,24 +30,25 @@ pub(crate) async fn connect(
     server: &Server,
     hear: Option<Hear>,
 ) -> Result<Connection, Fault> {
-    let confirm = route.confirm(options, server).filter(|_| hear.is_none());
+    let confirm = if hear.is_none() { route.confirm(options, server)? } else { None };
     let walked = walk(options, server, hear, confirm, &mut Journal::new()).await;
-    let mut connection = walked.inspect_err(|_| route.suspect(server))?;
+    let (mut connection, epoch) = walked.inspect_err(|_| route.suspect(server))?;
+    route.trust(server);
     if route.changes() {
         let (route, server) = (route.clone(), server.clone());
-        connection.close_after(async move { route.leaves(&server).await });
+        connection.close_after(async move { route.leaves(&server, epoch).await });
     }
     Ok(connection)
 }
 
-/// The same, and writes down how far it came.
+/// The same with the epoch of the server, and writes down how far it came.
 pub(crate) async fn walk(
     options: &RedisOptions,
     server: &Server,
     hear: Option<Hear>,
     confirm: Option<Confirm>,
     journal: &mut Journal,
-) -> Result<Connection, Fault> {
+) -> Result<(Connection, u64), Fault> {
     let place = &server.place;
     let for_calls = hear.is_none();
     let whom = Whom {
@@ -68,21 +69,30 @@ pub(crate) async fn walk(
             let replica = ServerError::new("READONLY as it says itself");
             return Err(error::of_connecting(place, Failure::Server(Box::new(replica))));
         }
-        match &server.role {
-            Role::Alone => {}
-            Role::Primary(named) => connection.make_tokens_ahead(epoch::ahead(named.epoch)),
-            Role::Node(_) if !greeting.is_in_cluster() => return Err(cluster::no_cluster(place)),
-            Role::Node(_) => {
-                let told = connection.send(&["CLUSTER", "INFO"]).await;
-                let told = told.map_err(|failure| error::of_step(place, journal.at, failure))?;
-                let epoch =
-                    text(&told).and_then(|told| field(&told, "cluster_my_epoch")?.parse().ok());
-                let failed = || error::of_step(place, journal.at, Failure::Nonsense);
-                connection.make_tokens_ahead(epoch::ahead(epoch.ok_or_else(failed)?));
+        let epoch = match &server.role {
+            Role::Alone => 0,
+            Role::Primary(named) => named.epoch,
+            Role::Node { .. } if !greeting.is_in_cluster() => {
+                return Err(cluster::no_cluster(place));
             }
+            Role::Node { id, .. } => {
+                let told = connection.send(&["CLUSTER", "NODES"]).await;
+                let told = told.map_err(|failure| error::of_step(place, journal.at, failure))?;
+                let myself = text(&told).and_then(|told| cluster::myself(&told));
+                let failed = || error::of_step(place, journal.at, Failure::Nonsense);
+                let myself = myself.ok_or_else(failed)?;
+                // Hints come from replicas as well.
+                if for_calls && !myself.is_primary || !id.is_empty() && *id != myself.id {
+                    return Err(error::another_node(place));
+                }
+                myself.epoch
+            }
+        };
+        if server.role != Role::Alone {
+            connection.make_tokens_ahead(epoch::ahead(epoch));
         }
         // There each goes alone: names are in many slots.
-        let is_node = matches!(server.role, Role::Node(_));
+        let is_node = matches!(server.role, Role::Node { .. });
         if options.database != 0 {
             journal.begin(Step::Database);
             let selected = connection.send(&["SELECT", &options.database.to_string()]).await;
@@ -119,7 +129,7 @@ pub(crate) async fn walk(
             })?;
             journal.done("what they confirm can be waited for".to_owned());
         }
-        Ok(connection)
+        Ok((connection, epoch))
     };
     match tokio::time::timeout(options.connect_timeout, opened).await {
         Ok(opened) => opened,

@@ -168,6 +168,11 @@ impl Connection {
         self.call(|out| command(words, out)).await
     }
 
+    /// The same, sent in this manner.
+    pub(crate) async fn say(&self, words: &[&str], manner: Manner) -> Result<Value, Failure> {
+        self.called(|out| command(words, out), false, manner).await
+    }
+
     /// Has the server learn the scripts for calls that go together. Where it does not, each goes alone.
     pub(crate) async fn learn(&self) {
         let learnt = Many::ALL.map(|kind| {

@@ -233,6 +233,18 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
     Fault::new(kind, what, cure).because(said(error))
 }
 
+/// It gets a slot, and can do less than one that has it.
+pub(crate) fn moving(place: &str) -> Fault {
+    let what = format!("Redis at {place} {MOVING}");
+    Fault::new(FaultKind::Unreachable, what, "wait until it has moved")
+}
+
+/// Another node than the one that is known listens there, or it has become a replica.
+pub(crate) fn another_node(place: &str) -> Fault {
+    let what = format!("Redis at {place} is not the primary that it was");
+    Fault::new(FaultKind::Unreachable, what, "wait for the fail-over to end; see CLUSTER NODES")
+}
+
 /// Whether the slot is on its way to another node, and keys of one call are in two places.
 pub(crate) fn is_moving(fault: &Fault) -> bool {
     fault.what().ends_with(MOVING)

@@ -5,9 +5,7 @@
 
 use tenure_core::{Fault, FaultKind};
 
-use crate::{
-    RedisOptions, cluster, connection::Connection, error, failure::Failure, protocol::Value,
-};
+use crate::{RedisOptions, connection::Connection, error, failure::Failure, protocol::Value};
 
 /// The format that this version reads and writes.
 const FORMAT: &str = "2";
@@ -20,6 +18,13 @@ const NONE_TOLD: &str = "the server does not tell; its records are looked at one
 /// How a server says that this user, or this node, has nothing to do with the key.
 const NOT_TOLD: [&str; 3] = ["NOPERM", "MOVED", "ASK"];
 
+/// Why nothing could be read.
+pub(crate) enum Unread {
+    /// What is there is not ours to use.
+    Refused(Fault),
+    Failed(Failure),
+}
+
 /// Refuses locks that another format was written for, and says which was found.
 ///
 /// A server that takes no writes now is asked all the same. One that tells nothing for good, as it is not
@@ -31,34 +36,56 @@ pub(crate) async fn check(
     place: &str,
 ) -> Result<String, Fault> {
     let key = key(&options.prefix);
-    let (claim, look) = (["SET", &key, FORMAT, "NX", "GET"], ["GET", &key]);
-    for (command, writes) in [(&claim[..], true), (&look[..], false)] {
-        if writes && options.only_looks {
-            continue;
-        }
-        match connection.send(command).await {
-            Ok(Value::Nil) if writes => return Ok(format!("{FORMAT}, from now on")),
-            Ok(Value::Nil) => return Ok("none yet".to_owned()),
-            Ok(Value::Bytes(found)) if found == FORMAT.as_bytes() => return Ok(FORMAT.to_owned()),
-            Ok(Value::Bytes(found)) => return Err(unknown(options, place, &found)),
-            Ok(_) => return Ok(NONE_TOLD.to_owned()),
-            Err(error) if error.code() == Some("WRONGTYPE") => {
-                return Err(not_ours(options, place));
-            }
-            Err(error) if error.is_an_answer() && (writes || is_for_good(&error)) => {}
-            Err(error) => return Err(error::of_connecting(place, error)),
+    for question in questions(&key, options) {
+        match question.read(options, place, connection.send(&question.words).await) {
+            Ok(Some(found)) => return Ok(found),
+            Ok(None) => {}
+            Err(Unread::Refused(fault)) => return Err(fault),
+            Err(Unread::Failed(failure)) => return Err(error::of_connecting(place, failure)),
         }
     }
     Ok(NONE_TOLD.to_owned())
 }
 
-/// The slot of that key in a cluster.
-pub(crate) fn slot(options: &RedisOptions) -> u16 {
-    cluster::slot(key(&options.prefix).as_bytes())
+/// One way to ask for the number.
+pub(crate) struct Question<'a> {
+    pub(crate) words: Vec<&'a str>,
+    /// It claims the number where there is none.
+    writes: bool,
+}
+
+/// What is asked until it is known: to claim it, or else to look at it.
+pub(crate) fn questions<'a>(key: &'a str, options: &RedisOptions) -> Vec<Question<'a>> {
+    let claim = Question { words: vec!["SET", key, FORMAT, "NX", "GET"], writes: true };
+    let look = Question { words: vec!["GET", key], writes: false };
+    if options.only_looks { vec![look] } else { vec![claim, look] }
+}
+
+impl Question<'_> {
+    /// What was answered; nothing where it is to be asked otherwise, if at all.
+    pub(crate) fn read(
+        &self,
+        options: &RedisOptions,
+        place: &str,
+        told: Result<Value, Failure>,
+    ) -> Result<Option<String>, Unread> {
+        match told {
+            Ok(Value::Nil) if self.writes => Ok(Some(format!("{FORMAT}, from now on"))),
+            Ok(Value::Nil) => Ok(Some("none yet".to_owned())),
+            Ok(Value::Bytes(found)) if found == FORMAT.as_bytes() => Ok(Some(FORMAT.to_owned())),
+            Ok(Value::Bytes(found)) => Err(Unread::Refused(unknown(options, place, &found))),
+            Ok(_) => Ok(Some(NONE_TOLD.to_owned())),
+            Err(error) if error.code() == Some("WRONGTYPE") => {
+                Err(Unread::Refused(not_ours(options, place)))
+            }
+            Err(error) if error.is_an_answer() && (self.writes || is_for_good(&error)) => Ok(None),
+            Err(error) => Err(Unread::Failed(error)),
+        }
+    }
 }
 
 /// The key that has the number.
-fn key(prefix: &str) -> String {
+pub(crate) fn key(prefix: &str) -> String {
     format!("{prefix}format")
 }
 

@@ -83,8 +83,8 @@ pub(crate) fn any_lock(prefix: &str) -> String {
 }
 
 /// A key that means nothing, whose slot is that of the number.
-pub(crate) fn mark(prefix: &str, number: Option<u16>) -> String {
-    format!("{prefix}{{{}}}mark", number.unwrap_or_default())
+pub(crate) fn mark(prefix: &str, number: u32) -> String {
+    format!("{prefix}{{{number}}}mark")
 }
 
 /// The channel on which one process hears its hints.

@@ -25,11 +25,17 @@ where
     let names = names(transport, prefix).await?;
     let mut looks = stream::iter(names.into_iter().map(look)).buffered(TOGETHER);
     let mut listing = Listing::default();
+    let in_cluster = transport.route.cluster().is_some();
     while let Some(look) = looks.next().await {
         let (name, seen) = match look {
             (name, Ok(seen)) => (name, seen),
             // What makes no sense must not hide the others.
             (name, Err(fault)) if fault.kind() == FaultKind::Corrupt => {
+                tracing::warn!(store = "redis", lock = %name, %fault, "left out of the list");
+                continue;
+            }
+            // Nor may one that cannot be seen now, as its slot is on its way or its node is away.
+            (name, Err(fault)) if in_cluster && fault.kind() == FaultKind::Unreachable => {
                 tracing::warn!(store = "redis", lock = %name, %fault, "left out of the list");
                 continue;
             }

@@ -6,9 +6,9 @@ use tenure_core::Fault;
 
 use crate::{
     Address, RedisOptions,
-    cluster::{self, Cluster, Place},
+    cluster::{self, Cluster, Haste, Place},
     confirm::{Confirm, Needed},
-    epoch,
+    epoch, error,
     keys::{self, Tag},
     options::{Deployment, Replicas},
     sentinel::{self, Group, Primary},
@@ -31,8 +31,8 @@ pub(crate) enum Role {
     Alone,
     /// The primary that sentinels named.
     Primary(Primary),
-    /// One of a cluster.
-    Node(Place),
+    /// One of a cluster, and by what the others know it, if that is known.
+    Node { place: Place, id: String },
 }
 
 /// Which of the servers there are.
@@ -99,7 +99,7 @@ impl Route {
     /// Whether this is still one of the servers that have locks.
     pub(crate) fn has(&self, seat: &Seat) -> bool {
         match (self, seat) {
-            (Self::Cluster(cluster), Seat::Node(place)) => cluster.map().has(place),
+            (Self::Cluster(cluster), Seat::Node(place)) => cluster.map().at(place).is_some(),
             _ => true,
         }
     }
@@ -107,7 +107,7 @@ impl Route {
     /// All who have locks.
     pub(crate) async fn seats(&self, panel: &Panel) -> Result<Vec<Seat>, Fault> {
         let Self::Cluster(cluster) = self else { return Ok(vec![Seat::Only]) };
-        cluster.ask(&panel.nodes, 1).await?;
+        cluster.ask(&panel.nodes, Haste::None).await?;
         Ok(cluster.map().nodes().iter().map(|node| Seat::Node(node.place.clone())).collect())
     }
 
@@ -145,28 +145,34 @@ impl Route {
     }
 
     /// What makes a write count, if more than the server's word.
-    pub(crate) fn confirm(&self, options: &RedisOptions, server: &Server) -> Option<Confirm> {
+    pub(crate) fn confirm(
+        &self,
+        options: &RedisOptions,
+        server: &Server,
+    ) -> Result<Option<Confirm>, Fault> {
         let needed = match (&options.replicas, self, &server.role) {
-            (Replicas::Count(0), ..) => return None,
+            (Replicas::Count(0), ..) => return Ok(None),
             (Replicas::Count(count), ..) => Needed::Count(*count),
             (Replicas::All, Self::Sentinels(group), _) => {
                 let replicas = group.replicas.clone();
                 Needed::All(Arc::new(move || replicas.load(Ordering::Relaxed)))
             }
-            (Replicas::All, Self::Cluster(cluster), Role::Node(place)) => {
+            (Replicas::All, Self::Cluster(cluster), Role::Node { place, .. }) => {
                 let (map, place) = (cluster.watch(), place.clone());
                 Needed::All(Arc::new(move || map.borrow().replicas_of(&place)))
             }
             // Nobody could say how many there are.
-            (Replicas::All, ..) => return None,
+            (Replicas::All, ..) => return Ok(None),
         };
         let within = options.replica_timeout;
-        if let (Self::Cluster(cluster), Role::Node(place)) = (self, &server.role) {
-            let key = keys::mark(&options.prefix, cluster.map().any_at(place));
-            return Some(Confirm::by_key(needed, within, &key));
+        if let (Self::Cluster(cluster), Role::Node { place, .. }) = (self, &server.role) {
+            // One that gets its first slot has none yet in which something could be written.
+            let number = cluster.map().any_at(place);
+            let number = number.ok_or_else(|| error::moving(&server.place))?;
+            return Ok(Some(Confirm::by_key(needed, within, &keys::mark(&options.prefix, number))));
         }
         let channel = keys::channel(&options.prefix, [0; 16]);
-        Some(Confirm::by_channel(needed, within, channel))
+        Ok(Some(Confirm::by_channel(needed, within, channel)))
     }
 
     /// Whether this is still the server, as far as was asked lately.
@@ -181,16 +187,25 @@ impl Route {
     pub(crate) fn suspect(&self, server: &Server) {
         match (self, &server.role) {
             (Self::Sentinels(group), Role::Primary(named)) => group.suspect(named),
-            (Self::Cluster(cluster), Role::Node(place)) => cluster.suspect(place),
+            (Self::Cluster(cluster), Role::Node { place, .. }) => cluster.suspect(place),
             _ => {}
         }
     }
 
-    /// Returns when another server has the locks.
-    pub(crate) async fn leaves(&self, server: &Server) {
+    /// A connection to this server could be opened.
+    pub(crate) fn trust(&self, server: &Server) {
+        if let (Self::Cluster(cluster), Role::Node { place, .. }) = (self, &server.role) {
+            cluster.trust(place);
+        }
+    }
+
+    /// Returns when another server has the locks than this, which has this epoch.
+    pub(crate) async fn leaves(&self, server: &Server, epoch: u64) {
         match (self, &server.role) {
             (Self::Sentinels(group), Role::Primary(named)) => group.is_not(named).await,
-            (Self::Cluster(cluster), Role::Node(place)) => cluster.has_no(place).await,
+            (Self::Cluster(cluster), Role::Node { place, .. }) => {
+                cluster.leaves(place, epoch).await
+            }
             _ => std::future::pending().await,
         }
     }
@@ -249,6 +264,7 @@ fn primary(group: &Group, named: Primary) -> Server {
 fn node(cluster: &Cluster, place: &Place) -> Server {
     let address = Address::of(cluster.options.tls, &place.0, place.1);
     let at = cluster.options.location_of(&address);
-    let role = Role::Node(place.clone());
+    let id = cluster.map().at(place).map(|node| node.id.clone()).unwrap_or_default();
+    let role = Role::Node { place: place.clone(), id };
     Server { address, place: format!("{at}, a node of {},", cluster.place()), role }
 }

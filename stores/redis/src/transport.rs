@@ -14,13 +14,13 @@ use tenure_core::Fault;
 use crate::{
     RedisOptions,
     call::{Call, delete_if},
-    cluster::Redirect,
+    cluster::{self, Redirect},
     compare::NoOutcome,
     connect::connect,
     connection::{Connection, Manner},
     error,
     failure::Failure,
-    format,
+    format::{self, Unread},
     gather::{Many, Told},
     keys::{Key, Keys, Tag},
     lines::{Here, Line, Open, Runtimes, lock},
@@ -72,6 +72,8 @@ enum Request<'a> {
     Script(&'a Script, &'a Call),
     /// Deletes the key of the lock if it has the value.
     DeleteIf(&'a Keys<'a>, &'a [&'a [u8]]),
+    /// A command about another key.
+    Words(&'a [&'a str]),
 }
 
 impl Request<'_> {
@@ -79,6 +81,7 @@ impl Request<'_> {
         match self {
             Self::Script(_, call) => call.tag,
             Self::DeleteIf(keys, _) => keys.tag,
+            Self::Words(_) => Tag::default(),
         }
     }
 
@@ -93,6 +96,7 @@ impl Request<'_> {
                 // As if the key had another value: then a script is asked.
                 None => Ok(Value::Int(0)),
             },
+            Self::Words(words) => connection.say(words, manner).await,
         }
     }
 }
@@ -250,7 +254,11 @@ impl Transport {
 
     /// Opens a connection of this runtime, if none is open.
     pub(crate) async fn open(&self) -> Result<(), Fault> {
-        self.reach(Tag::default()).await.map(drop)
+        let here = self.runtimes.here()?;
+        match self.route.cluster() {
+            Some(_) => Box::pin(self.ask_for_format(here)).await,
+            None => self.reach_seat(here, &Seat::Only).await.map(drop),
+        }
     }
 
     fn mixed_up(&self, at: &Reached) -> Fault {
@@ -266,6 +274,7 @@ impl Transport {
             self.route.suspect(&at.open.server);
         }
         if error.code() == Some("CLUSTERDOWN") {
+            at.line.condemn(&at.open);
             self.route.suspect(&at.open.server);
         }
         // The next connection to this node has another mark.
@@ -288,14 +297,36 @@ impl Transport {
     /// The same when it has to be asked which one that is.
     async fn find(&self, here: Arc<Here>, tag: Tag) -> Result<Reached, Fault> {
         if !self.knows_format() {
-            let slot = format::slot(&self.options);
-            let seat = self.route.find_slot(&here.panel, slot).await?;
-            // Whoever connects asks for it.
-            self.reach_seat(here.clone(), &seat).await?;
-            self.knows_format.store(true, Ordering::Relaxed);
+            self.ask_for_format(here.clone()).await?;
         }
         let seat = self.route.find(&here.panel, tag).await?;
         self.reach_seat(here, &seat).await
+    }
+
+    /// Asks the node that has the number of the format for it, wherever that is now.
+    async fn ask_for_format(&self, here: Arc<Here>) -> Result<(), Fault> {
+        let key = format::key(&self.options.prefix);
+        let slot = cluster::slot(key.as_bytes());
+        for question in format::questions(&key, &self.options) {
+            let seat = self.route.find_slot(&here.panel, slot).await?;
+            let at = self.reach_seat(here.clone(), &seat).await?;
+            let request = Request::Words(&question.words);
+            let (at, told) = match request.send(&at.open.connection, Manner::Usual).await {
+                Err(failure) if self.is_elsewhere(&failure) => {
+                    self.follow(at, request, failure).await?
+                }
+                told => (at, told),
+            };
+            match question.read(&self.options, &self.place, told) {
+                Ok(Some(_)) => break,
+                Ok(None) => {}
+                Err(Unread::Refused(fault)) => return Err(fault),
+                Err(Unread::Failed(failure)) => return Err(self.failed(&at, failure)),
+            }
+        }
+        // Who is not permitted to know it takes the records as they are, as on one server.
+        self.knows_format.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Whether nobody has to be asked for the number of the format beside the server that has the lock.

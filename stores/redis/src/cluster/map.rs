@@ -1,8 +1,11 @@
 //! Which node has which slots, as nodes tell it.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use super::slots::{SLOTS, slot};
+use super::{
+    about::{self, About},
+    slots::{SLOTS, slot},
+};
 use crate::{info::text, protocol::Value};
 
 /// A host and a port.
@@ -11,16 +14,29 @@ pub(crate) type Place = (String, u16);
 /// Stands for no node.
 const NOBODY: u16 = u16::MAX;
 
+/// How many numbers are tried to find one that is in a slot of a node: many more than there are slots.
+const NUMBERS: u32 = 1 << 20;
+
 /// A primary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// By what the others know it.
+    /// By what the others know it; empty while only its place is known.
     pub(crate) id: String,
     pub(crate) place: Place,
     /// With each change of an owner of slots it rises: the greater one counts.
     pub(crate) epoch: u64,
-    /// How many replicas it has, also those that are away.
+    /// How many replicas it has, also those that are away; more than any has where that is not known.
     pub(crate) replicas: u32,
+}
+
+impl Node {
+    fn is(&self, other: &Self) -> bool {
+        if self.id.is_empty() || other.id.is_empty() {
+            self.place == other.place
+        } else {
+            self.id == other.id
+        }
+    }
 }
 
 /// What is known of a cluster.
@@ -40,13 +56,22 @@ impl Default for Map {
     }
 }
 
-impl Map {
+/// What one node says.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) map: Map,
+    /// All nodes that it knows.
+    ids: HashSet<String>,
+}
+
+impl Told {
     /// What a node at `place` answers to `CLUSTER SLOTS` and to `CLUSTER NODES`; nothing when that makes no
-    /// sense.
-    pub(crate) fn told(place: &Place, slots: &Value, nodes: &Value) -> Option<Self> {
-        let about = about(&text(nodes)?);
+    /// sense, as when something has changed between the two.
+    pub(crate) fn read(place: &Place, slots: &Value, nodes: &Value) -> Option<Self> {
+        let nodes = text(nodes)?;
+        let about = about::nodes(&nodes);
         let Value::Array(ranges) = slots else { return None };
-        let mut map = Self::default();
+        let mut map = Map::default();
         for range in ranges {
             let Value::Array(range) = range else { return None };
             let [from, to, primary, replicas @ ..] = range.as_slice() else { return None };
@@ -55,7 +80,11 @@ impl Map {
                 return None;
             }
             let (at, id) = member(place, primary)?;
-            let node = map.number_of(id, at, &about)?;
+            let &About { epoch, replicas: count, is_primary } = about.get(id.as_str())?;
+            if !is_primary {
+                return None;
+            }
+            let node = map.keep(Node { id, place: at, epoch, replicas: count });
             map.owners.get_mut(usize::from(from)..=usize::from(to))?.fill(node);
             for replica in replicas {
                 let (at, _) = member(place, replica)?;
@@ -64,24 +93,25 @@ impl Map {
                 }
             }
         }
-        Some(map)
+        Some(Self { map, ids: about.into_keys().map(str::to_owned).collect() })
     }
 
+    /// Whether it says so of the cluster that is known: it knows one of its nodes.
+    pub(crate) fn is_of(&self, known: &Map) -> bool {
+        known.nodes.iter().any(|node| self.ids.contains(&node.id))
+            || known.nodes.iter().all(|node| node.id.is_empty())
+    }
+}
+
+impl Map {
     /// The number of this node, which is added if it is new.
-    fn number_of(
-        &mut self,
-        id: String,
-        place: Place,
-        about: &HashMap<String, About>,
-    ) -> Option<u16> {
-        let known = self.nodes.iter().position(|node| node.id == id);
+    fn keep(&mut self, node: Node) -> u16 {
+        let known = self.nodes.iter().position(|known| known.is(&node));
         let number = known.unwrap_or(self.nodes.len());
         if known.is_none() {
-            let told = about.get(&id);
-            let (epoch, replicas) = told.map_or((0, 0), |told| (told.epoch, told.replicas));
-            self.nodes.push(Node { id, place, epoch, replicas });
+            self.nodes.push(node);
         }
-        u16::try_from(number).ok().filter(|number| *number != NOBODY)
+        u16::try_from(number).unwrap_or(NOBODY)
     }
 
     /// Who has the slot.
@@ -94,26 +124,9 @@ impl Map {
         &self.nodes
     }
 
-    /// Whether a node there has slots.
-    pub(crate) fn has(&self, place: &Place) -> bool {
-        self.nodes.iter().any(|node| node.place == *place)
-    }
-
-    /// How many replicas a node there has, as far as is known; more than any has where nothing is.
-    pub(crate) fn replicas_of(&self, place: &Place) -> u32 {
-        let node = self.nodes.iter().find(|node| node.place == *place);
-        node.map_or(u32::MAX, |node| node.replicas)
-    }
-
-    /// A number whose digits are hashed to a slot of the node there: another one each time.
-    pub(crate) fn any_at(&self, place: &Place) -> Option<u16> {
-        let mut random = [0; 2];
-        // Any will do where the operating system has none.
-        let _ = getrandom::fill(&mut random);
-        let from = u16::from_be_bytes(random);
-        let mut numbers = (0..=u16::MAX).map(|number| number.wrapping_add(from));
-        let here = |number: u16| self.owner(slot(number.to_string().as_bytes()));
-        numbers.find(|number| here(*number).is_some_and(|node| node.place == *place))
+    /// Who is there.
+    pub(crate) fn at(&self, place: &Place) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.place == *place)
     }
 
     /// Where nodes are.
@@ -121,48 +134,98 @@ impl Map {
         self.nodes.iter().map(|node| &node.place).chain(&self.replicas)
     }
 
-    /// What is known when this is told, too: of two who say that they have a slot the one with the greater
-    /// epoch has it, as nodes decide it among themselves. A node that was cut off tells what was.
+    /// How many replicas a node there has, as far as is known; more than any has where nothing is.
+    pub(crate) fn replicas_of(&self, place: &Place) -> u32 {
+        self.at(place).map_or(u32::MAX, |node| node.replicas)
+    }
+
+    /// A number whose digits are hashed to a slot of the node there, another one each time.
+    pub(crate) fn any_at(&self, place: &Place) -> Option<u32> {
+        let mut random = [0; 4];
+        // Any will do where the operating system has none.
+        let _ = getrandom::fill(&mut random);
+        let from = u32::from_be_bytes(random);
+        let mut numbers = (0..NUMBERS).map(|number| number.wrapping_add(from) % NUMBERS);
+        let here = |number: u32| self.owner(slot(number.to_string().as_bytes()));
+        numbers.find(|number| here(*number).is_some_and(|node| node.place == *place))
+    }
+
+    /// What is known when this is told, too. Of two who are said to have a slot the one with the greater
+    /// epoch has it, as nodes decide it among themselves: a node that was cut off tells what was. Who is not
+    /// known to the one who tells has no epoch to compare. `doubted` are places where something is wrong.
     #[must_use]
-    pub(crate) fn and(&self, told: &Self) -> Self {
-        let mut map = Self { replicas: told.replicas.clone(), ..Self::default() };
-        for slot in 0..SLOTS {
-            let (known, new) = (self.owner(slot), told.owner(slot));
-            let node = match (known, new) {
-                (Some(known), Some(new)) if known.id != new.id && new.epoch <= known.epoch => known,
-                (_, Some(new)) => new,
+    pub(crate) fn and(&self, told: &Told, doubted: &[Place]) -> Self {
+        let mut map = Self { replicas: told.map.replicas.clone(), ..Self::default() };
+        // First the nodes, each by what is newest of it, then who has what.
+        let number = |map: &mut Self, node: &Node, other: &[Node]| {
+            let also = other.iter().find(|also| also.is(node));
+            map.keep(also.map_or(node, |also| newest(node, also, doubted)).clone())
+        };
+        let known: Vec<_> =
+            self.nodes.iter().map(|node| number(&mut map, node, &told.map.nodes)).collect();
+        let now: Vec<_> = told
+            .map
+            .nodes
+            .iter()
+            .map(|node| match self.nodes.iter().position(|known| known.is(node)) {
+                Some(at) => known.get(at).copied().unwrap_or(NOBODY),
+                None => number(&mut map, node, &[]),
+            })
+            .collect();
+        for ((owner, was), is) in map.owners.iter_mut().zip(&self.owners).zip(&told.map.owners) {
+            let (was, is) = (known.get(usize::from(*was)), now.get(usize::from(*is)));
+            *owner = match (was, is) {
+                (Some(was), Some(is)) if was == is => *is,
+                (Some(was), Some(is)) => {
+                    let of = |number: &u16| map.nodes.get(usize::from(*number));
+                    let stays = of(was).zip(of(is)).is_some_and(|(old, new)| {
+                        let is_compared = old.id.is_empty() || told.ids.contains(&old.id);
+                        is_compared && old.epoch >= new.epoch
+                    });
+                    if stays { *was } else { *is }
+                }
                 // One that has just come knows nothing yet.
-                (Some(known), None) => known,
-                (None, None) => continue,
+                (one, other) => one.or(other).copied().unwrap_or(NOBODY),
             };
-            let number = map.kept(node);
-            if let Some(owner) = map.owners.get_mut(usize::from(slot)) {
-                *owner = number;
-            }
         }
+        map.forget_idle();
         map
     }
 
     /// What is known when the slot is said to be there.
     #[must_use]
-    pub(crate) fn moved(&self, slot: u16, place: Place) -> Self {
+    pub(crate) fn moved(&self, slot: u16, place: &Place) -> Self {
         let mut map = self.clone();
-        let known = map.nodes.iter().find(|node| node.place == place).cloned();
-        let unknown = Node { id: format!("{}:{}", place.0, place.1), place, epoch: 0, replicas: 0 };
-        let number = map.kept(&known.unwrap_or(unknown));
+        // Until more is told it is as good as the one that it follows.
+        let epoch = self.owner(slot).map_or(0, |node| node.epoch);
+        let unknown = Node { id: String::new(), place: place.clone(), epoch, replicas: u32::MAX };
+        let number = map.keep(unknown);
         if let Some(owner) = map.owners.get_mut(usize::from(slot)) {
             *owner = number;
         }
+        map.forget_idle();
         map
     }
 
-    /// The number of this node, which is taken over if it is new.
-    fn kept(&mut self, node: &Node) -> u16 {
-        let number = self.nodes.iter().position(|known| known.id == node.id).unwrap_or_else(|| {
-            self.nodes.push(node.clone());
-            self.nodes.len() - 1
-        });
-        u16::try_from(number).unwrap_or(NOBODY)
+    /// Leaves out nodes without slots.
+    fn forget_idle(&mut self) {
+        let mut used: Vec<_> = vec![false; self.nodes.len()];
+        for owner in &self.owners {
+            if let Some(used) = used.get_mut(usize::from(*owner)) {
+                *used = true;
+            }
+        }
+        if used.iter().all(|used| *used) {
+            return;
+        }
+        let mut left = 0_u16;
+        let numbers: Vec<_> =
+            used.iter().map(|used| if *used { (left, left += 1).0 } else { NOBODY }).collect();
+        for owner in &mut self.owners {
+            *owner = numbers.get(usize::from(*owner)).copied().unwrap_or(NOBODY);
+        }
+        let mut used = used.into_iter();
+        self.nodes.retain(|_| used.next().unwrap_or(false));
     }
 
     /// Whether both say the same of who has which slots.
@@ -173,27 +236,13 @@ impl Map {
     }
 }
 
-/// What a node knows of another.
-struct About {
-    epoch: u64,
-    replicas: u32,
-}
-
-/// What `CLUSTER NODES` says, by identity.
-fn about(nodes: &str) -> HashMap<String, About> {
-    let mut about: HashMap<String, About> = HashMap::new();
-    for line in nodes.lines() {
-        let words: Vec<_> = line.split_ascii_whitespace().collect();
-        let [id, _, flags, of, _, _, epoch, ..] = words.as_slice() else { continue };
-        let unknown = || About { epoch: 0, replicas: 0 };
-        if flags.split(',').any(|flag| flag == "slave") {
-            about.entry((*of).to_owned()).or_insert_with(unknown).replicas += 1;
-        } else {
-            let node = about.entry((*id).to_owned()).or_insert_with(unknown);
-            node.epoch = epoch.parse().unwrap_or(0);
-        }
-    }
-    about
+/// Of what is known of a node and what is told the newer. At another place it is when nobody is at the old one.
+fn newest<'a>(known: &'a Node, told: &'a Node, doubted: &[Place]) -> &'a Node {
+    let is_newer = known.id.is_empty()
+        || told.epoch > known.epoch
+        || told.epoch == known.epoch
+            && (told.place == known.place || doubted.contains(&known.place));
+    if is_newer { told } else { known }
 }
 
 /// Where a node is and how it is known; without a host it is that of who tells.
@@ -202,7 +251,7 @@ fn member(teller: &Place, told: &Value) -> Option<(Place, String)> {
     let [host, port, id, ..] = parts.as_slice() else { return None };
     let host = text(host).filter(|host| !host.is_empty() && host != "?");
     let place = (host.unwrap_or_else(|| teller.0.clone()), number(port)?);
-    Some((place, text(id)?))
+    Some((place, text(id).filter(|id| !id.is_empty())?))
 }
 
 fn number(told: &Value) -> Option<u16> {
@@ -227,14 +276,22 @@ mod tests {
         Value::Array(vec![Value::Int(from), Value::Int(to), member])
     }
 
-    fn told(ranges: Vec<Value>, nodes: &str) -> Option<Map> {
-        Map::told(&place(1), &Value::Array(ranges), &Value::Text(nodes.to_owned()))
+    fn told(ranges: Vec<Value>, nodes: &str) -> Option<Told> {
+        Told::read(&place(1), &Value::Array(ranges), &Value::Text(nodes.to_owned()))
     }
 
-    fn all_at(port: i64, id: &str, epoch: u64) -> Map {
-        let nodes = format!("{id} h:{port}@1 master - 0 0 {epoch} connected 0-16383\n");
+    /// All slots are there; the others are known, too.
+    fn all_at(port: i64, id: &str, epoch: u64, others: &str) -> Told {
+        let nodes = format!("{id} h:{port}@1 master - 0 0 {epoch} connected 0-16383\n{others}");
         told(vec![range(0, 16_383, port, id)], &nodes).unwrap()
     }
+
+    fn known(told: &Told) -> Map {
+        Map::default().and(told, &[])
+    }
+
+    const A: &str = "a h:7@1 slave b 0 0 0 connected\n";
+    const B: &str = "b h:8@1 slave a 0 0 0 connected\n";
 
     #[test]
     fn what_a_node_tells_is_read() {
@@ -242,38 +299,78 @@ mod tests {
                      b 10.0.0.2:8@18 myself,master - 0 0 12 connected 101-16383\n\
                      c 10.0.0.3:9@19 slave b 0 0 12 connected\n\
                      d :0@0 slave,fail,noaddr b 0 0 12 disconnected\n";
-        let map = told(vec![range(0, 100, 7, "a"), range(101, 16_383, 8, "b")], nodes).unwrap();
+        let told = told(vec![range(0, 100, 7, "a"), range(101, 16_383, 8, "b")], nodes).unwrap();
+        let map = known(&told);
         assert_eq!(map.owner(100).unwrap().place, ("h".to_owned(), 7));
         let second = map.owner(101).unwrap();
         assert_eq!((second.epoch, second.replicas, second.place.1), (12, 2, 8));
         assert_eq!((map.nodes().len(), map.owner(SLOTS)), (2, None));
+        assert_eq!((map.replicas_of(&place(8)), map.replicas_of(&place(9))), (2, u32::MAX));
     }
 
     #[test]
     fn nonsense_is_not_read() {
-        assert!(told(vec![range(0, 16_384, 7, "a")], "").is_none());
-        assert!(told(vec![range(5, 4, 7, "a")], "").is_none());
-        assert!(told(vec![Value::Nil], "").is_none());
-        assert!(Map::told(&place(1), &Value::Nil, &Value::Text(String::new())).is_none());
+        let a = "a h:7@1 master - 0 0 1 connected 0-16383\n";
+        assert!(told(vec![range(0, 16_384, 7, "a")], a).is_none());
+        assert!(told(vec![range(5, 4, 7, "a")], a).is_none());
+        assert!(told(vec![Value::Nil], a).is_none());
+        assert!(Told::read(&place(1), &Value::Nil, &Value::Text(a.to_owned())).is_none());
+        // Something has changed between the two answers.
+        assert!(told(vec![range(0, 5, 7, "a")], "").is_none());
+        assert!(told(vec![range(0, 5, 7, "a")], A).is_none());
     }
 
     #[test]
     fn of_two_owners_the_one_with_the_greater_epoch_counts() {
-        let (old, new) = (all_at(7, "a", 1), all_at(8, "b", 2));
-        for map in [old.and(&new), new.and(&old)] {
+        let (old, new) = (all_at(7, "a", 1, B), all_at(8, "b", 2, A));
+        for map in [known(&old).and(&new, &[]), known(&new).and(&old, &[])] {
             assert_eq!(map.owner(5).unwrap().id, "b");
         }
-        // Nobody else had it, so what its owner says now counts.
-        assert_eq!(new.and(&all_at(8, "b", 1)).owner(5).unwrap().epoch, 1);
+    }
+
+    #[test]
+    fn what_was_is_not_taken_for_what_is() {
+        let map = known(&all_at(8, "b", 10, A));
+        // One that was cut off tells an older epoch of the same node, and another one of an older owner.
+        let map = map.and(&all_at(9, "b", 3, A), &[]).and(&all_at(7, "a", 8, B), &[]);
+        let owner = map.owner(5).unwrap();
+        assert_eq!((owner.id.as_str(), owner.epoch, owner.place.1), ("b", 10, 8));
+    }
+
+    #[test]
+    fn a_node_is_elsewhere_when_nobody_is_where_it_was() {
+        let (map, elsewhere) = (known(&all_at(8, "b", 10, "")), all_at(9, "b", 10, ""));
+        assert_eq!(map.and(&elsewhere, &[]).owner(5).unwrap().place.1, 8);
+        assert_eq!(map.and(&elsewhere, &[place(8)]).owner(5).unwrap().place.1, 9);
+    }
+
+    #[test]
+    fn who_was_forgotten_is_followed_by_whoever_has_the_slot() {
+        let map = known(&all_at(7, "a", 50, ""));
+        let rebuilt = all_at(8, "c", 1, "");
+        assert!(!rebuilt.is_of(&map) && all_at(8, "b", 1, A).is_of(&map));
+        assert_eq!(map.and(&rebuilt, &[]).owner(5).unwrap().id, "c");
     }
 
     #[test]
     fn what_an_owner_gives_away_is_where_it_says() {
-        let map = all_at(7, "a", 9).moved(5, place(8));
+        let map = known(&all_at(7, "a", 9, "")).moved(5, &place(8));
         assert_eq!((map.owner(5).unwrap().place.1, map.owner(6).unwrap().place.1), (8, 7));
-        // What is told next says who that is, whatever its epoch.
-        let map = map.and(&all_at(8, "b", 3));
-        assert_eq!(map.owner(5).unwrap().id, "b");
-        assert_eq!(map.owner(6).unwrap().id, "a");
+        assert_eq!(map.replicas_of(&place(8)), u32::MAX);
+        // One that has not heard of it changes nothing, and one that has says who it is.
+        assert_eq!(map.and(&all_at(7, "a", 9, ""), &[]).owner(5).unwrap().place.1, 8);
+        let map = map.and(&all_at(8, "b", 12, "a h:7@1 master - 0 0 9 connected\n"), &[]);
+        assert_eq!((map.owner(5).unwrap().id.as_str(), map.nodes().len()), ("b", 1));
+    }
+
+    #[test]
+    fn each_node_has_a_number_that_leads_to_it() {
+        let nodes = "a h:7@1 master - 0 0 1 connected 608\nb h:8@1 master - 0 0 2 connected\n";
+        let ranges =
+            vec![range(0, 607, 8, "b"), range(608, 608, 7, "a"), range(609, 16_383, 8, "b")];
+        let map = known(&told(ranges, nodes).unwrap());
+        let number = map.any_at(&place(7)).unwrap();
+        assert_eq!(slot(number.to_string().as_bytes()), 608);
+        assert_eq!(map.any_at(&place(9)), None);
     }
 }

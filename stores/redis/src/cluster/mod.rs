@@ -3,6 +3,7 @@
 //! Nodes are asked one after another who has which slots, and each says of a command that another one has to
 //! be asked. Of two answers the one with the greater epoch counts.
 
+mod about;
 mod map;
 mod panel;
 mod redirect;
@@ -18,6 +19,7 @@ use tenure_core::{Fault, FaultKind};
 use tokio::sync::{Notify, watch};
 
 pub(crate) use self::{
+    about::myself,
     map::{Map, Node, Place},
     panel::{Panel, no_cluster},
     redirect::Redirect,
@@ -26,14 +28,13 @@ pub(crate) use self::{
 use crate::{RedisOptions, options::bracketed};
 
 /// How many nodes are asked together when one did not do what it should.
-const TOGETHER: usize = 5;
-/// How long the others have to answer after the first one has.
+const TOGETHER: u32 = 5;
+/// How long others have to answer after the first one has, and one before another one is asked.
 const OTHERS: Duration = Duration::from_millis(100);
+/// After how long without anything new a doubt is forgotten.
+const FORGOTTEN: Duration = Duration::from_secs(30);
 /// The pauses between two questions: when something is wrong, and when nothing is.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
-/// How many questions follow each other closely when something was wrong.
-const HURRIED: u32 = 30;
-
 /// What is known of a cluster, for all connections of a store.
 #[derive(Debug)]
 pub(crate) struct Cluster {
@@ -49,13 +50,46 @@ pub(crate) struct Cluster {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When nodes were asked last, and when one has answered.
+    /// When nodes were asked last.
     asked: Option<Instant>,
-    answered: Option<Instant>,
-    /// Who did not do what they should since then.
-    doubted: Vec<Place>,
-    /// Counts questions, so that another one is asked each time.
+    /// When that was over, and what came of it.
+    over: Option<(Instant, Result<(), Failed>)>,
+    /// Whether one has ever answered.
+    is_there: bool,
+    /// Who did not do what they should, and has not answered since then.
+    doubts: Vec<Doubt>,
+    /// Counts questions, so that another one is asked first each time.
     turn: usize,
+}
+
+/// That something was wrong at a place, and when last.
+#[derive(Debug)]
+struct Doubt {
+    place: Place,
+    last: Instant,
+}
+
+impl State {
+    fn doubts(&self, place: &Place) -> bool {
+        self.doubts.iter().any(|doubt| doubt.place == *place)
+    }
+
+    /// Nothing is wrong at these any more.
+    fn clear(&mut self, sound: impl Fn(&Place) -> bool) {
+        self.doubts.retain(|doubt| !sound(&doubt.place));
+    }
+}
+
+/// A fault of which several can be told.
+type Failed = (FaultKind, String, String);
+
+/// How nodes are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// One after another, until one answers.
+    None,
+    /// Several at once.
+    Some,
 }
 
 impl Cluster {
@@ -81,8 +115,11 @@ impl Cluster {
         (!self.doubts(&place)).then_some(place)
     }
 
+    /// Whether others are asked before this one is used.
     fn doubts(&self, place: &Place) -> bool {
-        lock(&self.state).doubted.contains(place)
+        let state = lock(&self.state);
+        let fresh = |doubt: &Doubt| doubt.place == *place && doubt.last.elapsed() < PAUSES.1;
+        state.doubts.iter().any(fresh)
     }
 
     /// Where the slot is, asked for now if it is not known.
@@ -93,7 +130,7 @@ impl Cluster {
         if let Some(place) = self.known(slot) {
             return Ok(place);
         }
-        self.ask(panel, TOGETHER).await?;
+        self.ask(panel, Haste::Some).await?;
         let place = self.map.borrow().owner(slot).map(|node| node.place.clone());
         place.ok_or_else(|| {
             let what = format!("no node of {} has slot {slot}", self.place());
@@ -102,27 +139,27 @@ impl Cluster {
         })
     }
 
-    /// Asks so many nodes who has which slots, unless somebody has just done so.
-    pub(crate) async fn ask(&self, panel: &Panel, count: usize) -> Result<(), Fault> {
+    /// Asks nodes who has which slots, unless somebody has just done so.
+    pub(crate) async fn ask(&self, panel: &Panel, haste: Haste) -> Result<(), Fault> {
         let came = Instant::now();
         let _alone = self.asking.lock().await;
-        let mut places = {
+        let places = {
             let mut state = lock(&self.state);
-            let meanwhile = state.answered.is_some_and(|answered| answered > came);
-            let lately = state.asked.is_some_and(|asked| asked.elapsed() < PAUSES.0);
-            if meanwhile || lately && state.answered.is_some() {
-                return Ok(());
+            if let Some((over, outcome)) = &state.over {
+                let lately = state.asked.is_some_and(|asked| asked.elapsed() < PAUSES.0);
+                if *over > came || lately {
+                    let again = |(kind, what, cure): Failed| Fault::new(kind, what, cure);
+                    return outcome.clone().map_err(again);
+                }
             }
             state.asked = Some(came);
             state.turn = state.turn.wrapping_add(1);
             self.places(&state)
         };
-        let mut told: Result<(), Fault> = Err(self.nobody());
-        while told.is_err() && !places.is_empty() {
-            let rest = places.split_off(count.min(places.len()));
-            told = self.hear(panel, std::mem::replace(&mut places, rest)).await;
-        }
-        told
+        let outcome = self.hear(panel, places, haste).await;
+        let told = |fault: &Fault| (fault.kind(), fault.what_and_why(), fault.cure().to_owned());
+        lock(&self.state).over = Some((Instant::now(), outcome.as_ref().copied().map_err(told)));
+        outcome
     }
 
     /// Whom to ask: those first of whom nothing is wrong, another one each time.
@@ -133,47 +170,63 @@ impl Cluster {
         places.dedup();
         let turn = state.turn % places.len().max(1);
         places.rotate_left(turn);
-        places.sort_by_key(|place| state.doubted.contains(place));
+        places.sort_by_key(|place| state.doubts(place));
         places
     }
 
-    /// Asks these, and takes what they say.
-    async fn hear(&self, panel: &Panel, places: Vec<Place>) -> Result<(), Fault> {
-        let ask = |place: Place| async move { panel.ask(&self.options, &place).await };
-        let mut asking: FuturesUnordered<_> = places.into_iter().map(ask).collect();
-        let (mut told, mut fault) = (Vec::new(), None);
-        while let Some(answer) = asking.next().await {
+    /// Asks these until one answers that knows a node that is known, and takes what it says. Those who know
+    /// none are of another cluster, or of this one after all of it was replaced: they count when all were
+    /// asked.
+    async fn hear(&self, panel: &Panel, places: Vec<Place>, haste: Haste) -> Result<(), Fault> {
+        let ask = |(number, place): (usize, Place)| async move {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            let turn = if haste == Haste::None { number } else { number / TOGETHER };
+            tokio::time::sleep(OTHERS.saturating_mul(turn)).await;
+            (panel.ask(&self.options, &place).await, place)
+        };
+        let mut asking: FuturesUnordered<_> = places.into_iter().enumerate().map(ask).collect();
+        let (mut ours, mut others, mut fault) = (Vec::new(), Vec::new(), None);
+        while ours.is_empty()
+            && let Some((answer, place)) = asking.next().await
+        {
             match answer {
-                Ok(map) => {
-                    told.push(map);
-                    break;
+                Ok(told) if told.is_of(&self.map()) => ours.push((told, place)),
+                Ok(told) => others.push((told, place)),
+                Err(other) => {
+                    self.doubt(&place);
+                    fault = Some(other);
                 }
-                Err(other) => fault = Some(other),
             }
         }
+        if haste == Haste::Some && !ours.is_empty() {
+            let rest = async {
+                while let Some((answer, place)) = asking.next().await {
+                    let told = answer.ok().filter(|told| told.is_of(&self.map()));
+                    ours.extend(told.map(|told| (told, place)));
+                }
+            };
+            // Who has not answered by now does not count.
+            let _ = tokio::time::timeout(OTHERS, rest).await;
+        }
+        let told = if ours.is_empty() { others } else { ours };
         if told.is_empty() {
             return Err(fault.unwrap_or_else(|| self.nobody()));
         }
-        let others = async {
-            while let Some(answer) = asking.next().await {
-                told.extend(answer);
-            }
-        };
-        // Who has not answered by now does not count.
-        let _ = tokio::time::timeout(OTHERS, others).await;
-        let known = self.map();
-        let now = told.iter().fold((*known).clone(), |known, told| known.and(told));
-        {
-            let mut state = lock(&self.state);
-            state.answered = Some(Instant::now());
-            state.doubted.clear();
-        }
-        self.learn(now);
+        self.learn(|known| {
+            let doubted: Vec<_> =
+                lock(&self.state).doubts.iter().map(|doubt| doubt.place.clone()).collect();
+            told.iter().fold(known.clone(), |known, (told, _)| known.and(told, &doubted))
+        });
+        let mut state = lock(&self.state);
+        state.is_there = true;
+        state.clear(|place| told.iter().any(|(_, answered)| answered == place));
         Ok(())
     }
 
-    fn learn(&self, now: Map) {
+    /// Takes over what is known now.
+    fn learn(&self, now: impl FnOnce(&Map) -> Map) {
         self.map.send_if_modified(|known| {
+            let now = now(known);
             let is_new = **known != now;
             if is_new {
                 if !known.nodes().is_empty() && !known.agrees(&now) {
@@ -185,32 +238,57 @@ impl Cluster {
         });
     }
 
+    /// Remembers it of a place until it answers; whether that is new.
+    fn doubt(&self, place: &Place) -> bool {
+        let last = Instant::now();
+        let mut state = lock(&self.state);
+        state.doubts.retain(|doubt| doubt.last.elapsed() < FORGOTTEN);
+        if let Some(doubt) = state.doubts.iter_mut().find(|doubt| doubt.place == *place) {
+            doubt.last = last;
+            return false;
+        }
+        state.doubts.push(Doubt { place: place.clone(), last });
+        true
+    }
+
+    /// A connection to that node could be opened.
+    pub(crate) fn trust(&self, place: &Place) {
+        lock(&self.state).clear(|sound| sound == place);
+    }
+
     /// That node did not do what it should, so others are asked before it is used.
     pub(crate) fn suspect(&self, place: &Place) {
-        let mut state = lock(&self.state);
-        if !state.doubted.contains(place) && state.doubted.len() < self.map().nodes().len() {
-            state.doubted.push(place.clone());
+        if self.doubt(place) {
+            self.doubts.notify_one();
         }
-        drop(state);
-        self.doubts.notify_one();
     }
 
     /// A node says that this one has the slot.
     pub(crate) fn moved(&self, slot: u16, place: &Place) {
-        self.learn(self.map().moved(slot, place.clone()));
+        self.learn(|known| known.moved(slot, place));
         self.doubts.notify_one();
     }
 
-    /// Returns when no node there has any slot.
-    pub(crate) async fn has_no(&self, place: &Place) {
+    /// Returns when the node there has no slots any more, or a greater epoch than this: it may have been
+    /// replaced and come back meanwhile.
+    pub(crate) async fn leaves(&self, place: &Place, epoch: u64) {
         let mut map = self.map.subscribe();
+        // One that gets its first slot is not there yet.
+        let mut had = false;
+        let leaves = |map: &Arc<Map>| match map.at(place) {
+            Some(node) => {
+                had = true;
+                !node.id.is_empty() && node.epoch > epoch
+            }
+            None => had,
+        };
         // The sender is here.
-        let _ = map.wait_for(|map| !map.has(place)).await;
+        let _ = map.wait_for(leaves).await;
     }
 
     /// Whether a node has answered.
     pub(crate) fn is_there(&self) -> bool {
-        lock(&self.state).answered.is_some()
+        lock(&self.state).is_there
     }
 
     /// Asks again and again, more often when something was wrong, so that nobody has to wait for it. When
@@ -218,10 +296,10 @@ impl Cluster {
     pub(crate) async fn follow(&self, moved: impl Fn() + Send) {
         let panel = Panel::default();
         let mut last: Option<Arc<Map>> = None;
-        let mut hurried = 0_u32;
+        let mut pause = PAUSES.1;
         loop {
-            let count = if hurried > 0 { TOGETHER } else { 1 };
-            if let Err(fault) = self.ask(&panel, count).await {
+            let haste = if pause < PAUSES.1 { Haste::Some } else { Haste::None };
+            if let Err(fault) = self.ask(&panel, haste).await {
                 tracing::debug!(store = "redis", %fault, "nobody tells who has which slots");
             }
             let now = self.map();
@@ -229,12 +307,13 @@ impl Cluster {
                 moved();
             }
             last = Some(now);
-            hurried = hurried.saturating_sub(1);
-            let pause = if hurried > 0 { PAUSES.0 } else { PAUSES.1 };
             if tokio::time::timeout(pause, self.doubts.notified()).await.is_ok() {
-                hurried = HURRIED;
+                pause = PAUSES.0;
                 // Many doubts at once are one.
                 tokio::time::sleep(PAUSES.0 / 2).await;
+            } else {
+                // What takes longer to change is asked for less often.
+                pause = (pause + pause / 4).min(PAUSES.1);
             }
         }
     }
@@ -246,10 +325,10 @@ impl Cluster {
 
     /// Some node of which nothing wrong is known, asked for now.
     pub(crate) async fn any(&self, panel: &Panel) -> Result<Place, Fault> {
-        self.ask(panel, 1).await?;
+        self.ask(panel, Haste::None).await?;
         let map = self.map();
         let state = lock(&self.state);
-        let sound = |node: &&Node| !state.doubted.contains(&node.place);
+        let sound = |node: &&Node| !state.doubts(&node.place);
         let sound: Vec<_> = map.nodes().iter().filter(sound).collect();
         let one = sound.get(state.turn % sound.len().max(1)).copied().or(map.nodes().first());
         one.map(|node| node.place.clone()).ok_or_else(|| self.nobody())

@@ -10,7 +10,7 @@ use tenure_core::{Fault, FaultKind};
 
 use super::{
     lock,
-    map::{Map, Place},
+    map::{Place, Told},
 };
 use crate::{
     Address, RedisOptions,
@@ -30,13 +30,13 @@ pub(crate) struct Panel(Mutex<Vec<(Place, Arc<Connection>)>>);
 
 impl Panel {
     /// What the node there says.
-    pub(super) async fn ask(&self, options: &RedisOptions, place: &Place) -> Result<Map, Fault> {
+    pub(super) async fn ask(&self, options: &RedisOptions, place: &Place) -> Result<Told, Fault> {
         let at = options.location_of(&Address::of(options.tls, &place.0, place.1));
         let connection = self.open(options, place, &at).await?;
         let told =
             join(connection.send(&["CLUSTER", "SLOTS"]), connection.send(&["CLUSTER", "NODES"]));
         let told = match told.await {
-            (Ok(slots), Ok(nodes)) => Map::told(place, &slots, &nodes).ok_or(Failure::Nonsense),
+            (Ok(slots), Ok(nodes)) => Told::read(place, &slots, &nodes).ok_or(Failure::Nonsense),
             (Err(failure), _) | (_, Err(failure)) => Err(failure),
         };
         told.map_err(|failure| {

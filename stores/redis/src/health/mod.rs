@@ -107,7 +107,7 @@ async fn go(transport: &Transport, journal: &mut Journal) -> Result<(), Fault> {
         }
         _ => {}
     }
-    let confirm = transport.route.confirm(&transport.options, &server);
+    let confirm = transport.route.confirm(&transport.options, &server)?;
     walk(&transport.options, &server, None, confirm, journal).await.map(drop)
 }
 

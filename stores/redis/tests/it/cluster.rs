@@ -370,3 +370,81 @@ async fn who_takes_part_in_the_move_of_a_slot_by_the_least_rights_goes_on() {
     cluster.close_slot(slot, to);
     hold(&tenure, "lock", LONG).await.release().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_hold_on_its_way_to_a_node_without_slots_is_renewed_and_released_there() {
+    let mut cluster = RedisCluster::start();
+    let tenure = tenure(&cluster.url());
+    let new = cluster.add();
+    for _ in 0..2 {
+        let held = hold(&tenure, "lock", Duration::from_secs(2)).await;
+        let slot = cluster.slot(&key(&cluster, "lock"));
+        let from = cluster.owner(slot).unwrap();
+        cluster.open_slot(slot, new);
+        cluster.move_keys(slot, new, "lock:lock");
+        renewed(&held).await;
+        renewed(&held).await;
+        held.release().await.unwrap();
+        // The move is given up: what is left goes on where it is.
+        for server in [&cluster.servers[from], &cluster.servers[new]] {
+            server.command(&["CLUSTER", "SETSLOT", &slot.to_string(), "STABLE"]);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_out_of_memory_whose_replicas_confirm_still_renews_and_releases() {
+    let cluster = RedisCluster::start();
+    let tenure = tenure(&format!("{}?replicas=1&replica_timeout=500ms", cluster.url()));
+    let held = hold(&tenure, "lock", Duration::from_secs(2)).await;
+    for server in cluster.running() {
+        server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    }
+    let refused = tenure.mutex("other").try_lock().await.unwrap_err();
+    assert!(refused.to_string().contains("out of memory"), "{refused}");
+    renewed(&held).await;
+    renewed(&held).await;
+    held.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_number_of_the_format_is_asked_for_while_its_slot_is_on_its_way() {
+    let cluster = RedisCluster::start();
+    let slot = cluster.slot("tenure:format");
+    let from = cluster.owner(slot).unwrap();
+    let to = (from + 1) % 3;
+    cluster.open_slot(slot, to);
+    hold(&tenure(&cluster.url()), "lock", LONG).await.release().await.unwrap();
+    // It was claimed where it will be.
+    cluster.close_slot(slot, to);
+    let format = cluster.servers[to].command(&["GET", "tenure:format"]);
+    assert_eq!(format, Reply::Text("2".to_owned()));
+    cluster.servers[to].command(&["SET", "tenure:format", "99"]);
+    cluster.open_slot(slot, from);
+    cluster.move_keys(slot, from, "");
+    for number in 0..8 {
+        let tenure = tenure(&cluster.url());
+        let refused = tenure.mutex(format!("lock-{number}")).try_lock().await.unwrap_err();
+        assert!(refused.to_string().contains("99"), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_another_cluster_is_not_believed() {
+    let cluster = RedisCluster::start();
+    let other = RedisCluster::start();
+    // Greater epochs than ours have.
+    for _ in 0..2 {
+        other.fail_over(0);
+    }
+    let url = format!("{},{}", cluster.url(), other.servers[0].address());
+    let tenure = tenure(&url);
+    let held = hold(&tenure, "lock", Duration::from_secs(2)).await;
+    let ours = cluster.servers.iter().any(|server| !lock_keys(server).is_empty());
+    let (ours, theirs) = if ours { (&cluster, &other) } else { (&other, &cluster) };
+    for _ in 0..6 {
+        renewed(&held).await;
+    }
+    assert!(ours.servers.iter().any(|server| !lock_keys(server).is_empty()));
+    assert!(theirs.servers.iter().all(|server| lock_keys(server).is_empty()));
+}

@@ -1,0 +1,74 @@
+//! What nodes say of each other and of themselves: `CLUSTER NODES`.
+
+use std::collections::HashMap;
+
+/// What a node knows of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct About {
+    pub(super) epoch: u64,
+    pub(super) replicas: u32,
+    /// Else it is a replica, or only named by one.
+    pub(super) is_primary: bool,
+}
+
+/// What a node says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Myself {
+    pub(crate) id: String,
+    pub(crate) epoch: u64,
+    pub(crate) is_primary: bool,
+}
+
+/// What is said of each node, by identity.
+pub(super) fn nodes(told: &str) -> HashMap<&str, About> {
+    let mut about: HashMap<&str, About> = HashMap::new();
+    for Line { id, of, epoch, is_primary, .. } in lines(told) {
+        let unknown = || About { epoch: 0, replicas: 0, is_primary: false };
+        let node = about.entry(id).or_insert_with(unknown);
+        if is_primary {
+            (node.epoch, node.is_primary) = (epoch, true);
+        } else if of != "-" {
+            about.entry(of).or_insert_with(unknown).replicas += 1;
+        }
+    }
+    about
+}
+
+/// What it says of itself.
+pub(crate) fn myself(told: &str) -> Option<Myself> {
+    let line = lines(told).find(|line| line.is_myself)?;
+    Some(Myself { id: line.id.to_owned(), epoch: line.epoch, is_primary: line.is_primary })
+}
+
+struct Line<'a> {
+    id: &'a str,
+    of: &'a str,
+    epoch: u64,
+    is_primary: bool,
+    is_myself: bool,
+}
+
+fn lines(told: &str) -> impl Iterator<Item = Line<'_>> {
+    told.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let (id, _, flags, of) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        let epoch = words.nth(2)?.parse().ok()?;
+        let has = |wanted| flags.split(',').any(|flag| flag == wanted);
+        Some(Line { id, of, epoch, is_primary: has("master"), is_myself: has("myself") })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_says_who_it_is() {
+        let told = "a h:7@1 master - 0 0 3 connected 0-100\n\
+                    b h:8@1 myself,slave a 0 0 12 connected\n";
+        let expected = Myself { id: "b".to_owned(), epoch: 12, is_primary: false };
+        assert_eq!(myself(told), Some(expected));
+        assert_eq!(myself("OK"), None);
+        assert_eq!(nodes(told)["a"], About { epoch: 3, replicas: 1, is_primary: true });
+    }
+}
