@@ -181,6 +181,20 @@ async fn a_user_who_may_not_wait_for_replicas_is_told_so() {
     hold(&tenure, "lock", LONG).await.release().await.unwrap();
 }
 
+#[tokio::test]
+async fn what_has_no_mark_behind_it_is_not_confirmed() {
+    let (primary, _replica) = followed();
+    let words: Vec<_> = crate::places::ACL.split_whitespace().collect();
+    primary.command(&words);
+    primary.command(&["ACL", "SETUSER", "tenure", "+wait"]);
+    let tenure = tenure(&url(&primary).replace("//", "//tenure:choose-a-password@"));
+    let held = hold(&tenure, "lock", LONG).await;
+    primary.command(&["ACL", "SETUSER", "tenure", "-publish"]);
+    let error = tenure.mutex("other").try_lock().await.unwrap_err().to_string();
+    assert!(error.contains("NOPERM") && error.contains("publish"), "{error}");
+    held.check().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn all_replicas_are_all_that_the_sentinels_know() {
     let mut service = SentinelService::start();
