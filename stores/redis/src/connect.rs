@@ -99,7 +99,6 @@ pub(crate) async fn walk(
             selected.map_err(|failure| error::of_step(place, journal.at, failure))?;
             journal.done(format!("number {}", options.database));
         }
-        journal.begin(Step::Format);
         // Together they take one round trip.
         let look = async {
             if for_calls {
@@ -114,8 +113,14 @@ pub(crate) async fn walk(
                 connection.compare.hear(told);
             }
         };
-        let (format, ()) = join(format::check(&connection, options, place), look).await;
-        journal.done(format?);
+        // In a cluster it is asked for with the locks of each tag.
+        if is_node {
+            look.await;
+        } else {
+            journal.begin(Step::Format);
+            let (format, ()) = join(format::check(&connection, options, place), look).await;
+            journal.done(format?);
+        }
         if let Some(confirm) = confirm {
             journal.begin(Step::Replicas);
             if greeting.is_in_cluster() && !is_node {

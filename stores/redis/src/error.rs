@@ -7,6 +7,9 @@ use crate::{failure::Failure, journal::Step, tls};
 /// What a server does that has some keys of a call and gave away others.
 const MOVING: &str = "is moving the slot of this lock to another node";
 
+/// What the place of a cluster has in it.
+const CLUSTER: &str = "-cluster://";
+
 /// How an error code bears on a call: its kind, what happened, and the cure.
 const CODES: &[(&str, FaultKind, &str, &str)] = &[
     ("LOADING", FaultKind::Unreachable, "is still loading its data", "wait until it has started"),
@@ -39,7 +42,7 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "NOPERM",
         FaultKind::Misconfigured,
         "does not permit this user what a lock needs",
-        "give it the ACL line of docs/stores/redis.md",
+        "give it the ACL line of docs/stores/redis.md, and +wait for replicas=",
     ),
     (
         "TORN",
@@ -286,8 +289,17 @@ fn of_code(place: &str, error: &Failure) -> Option<Fault> {
 }
 
 fn of_entry(place: &str, entry: &(&str, FaultKind, &str, &str)) -> Fault {
-    let (_, kind, what, cure) = entry;
-    Fault::new(*kind, format!("Redis at {place} {what}"), *cure)
+    let (code, kind, what, cure) = entry;
+    let cure = match *code {
+        "NOPERM" | "TORN" if place.contains(CLUSTER) => {
+            "give it the ACL line of docs/stores/redis-cluster.md, on each node, and +wait for replicas="
+        }
+        "WRONGPASS" if place.contains(CLUSTER) => {
+            "correct them in the URL, or give this node the user that the others have: users are not copied"
+        }
+        _ => cure,
+    };
+    Fault::new(*kind, format!("Redis at {place} {what}"), cure)
 }
 
 #[cfg(test)]

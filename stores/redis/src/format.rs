@@ -5,7 +5,7 @@
 
 use tenure_core::{Fault, FaultKind};
 
-use crate::{RedisOptions, connection::Connection, error, failure::Failure, protocol::Value};
+use crate::{RedisOptions, connection::Connection, error, failure::Failure, keys, protocol::Value};
 
 /// The format that this version reads and writes.
 const FORMAT: &str = "2";
@@ -35,9 +35,9 @@ pub(crate) async fn check(
     options: &RedisOptions,
     place: &str,
 ) -> Result<String, Fault> {
-    let key = key(&options.prefix);
+    let key = keys::format(&options.prefix, None);
     for question in questions(&key, options) {
-        match question.read(options, place, connection.send(&question.words).await) {
+        match question.read(place, connection.send(&question.words).await) {
             Ok(Some(found)) => return Ok(found),
             Ok(None) => {}
             Err(Unread::Refused(fault)) => return Err(fault),
@@ -49,6 +49,7 @@ pub(crate) async fn check(
 
 /// One way to ask for the number.
 pub(crate) struct Question<'a> {
+    key: &'a str,
     pub(crate) words: Vec<&'a str>,
     /// It claims the number where there is none.
     writes: bool,
@@ -56,8 +57,8 @@ pub(crate) struct Question<'a> {
 
 /// What is asked until it is known: to claim it, or else to look at it.
 pub(crate) fn questions<'a>(key: &'a str, options: &RedisOptions) -> Vec<Question<'a>> {
-    let claim = Question { words: vec!["SET", key, FORMAT, "NX", "GET"], writes: true };
-    let look = Question { words: vec!["GET", key], writes: false };
+    let claim = Question { key, words: vec!["SET", key, FORMAT, "NX", "GET"], writes: true };
+    let look = Question { key, words: vec!["GET", key], writes: false };
     if options.only_looks { vec![look] } else { vec![claim, look] }
 }
 
@@ -65,7 +66,6 @@ impl Question<'_> {
     /// What was answered; nothing where it is to be asked otherwise, if at all.
     pub(crate) fn read(
         &self,
-        options: &RedisOptions,
         place: &str,
         told: Result<Value, Failure>,
     ) -> Result<Option<String>, Unread> {
@@ -73,10 +73,10 @@ impl Question<'_> {
             Ok(Value::Nil) if self.writes => Ok(Some(format!("{FORMAT}, from now on"))),
             Ok(Value::Nil) => Ok(Some("none yet".to_owned())),
             Ok(Value::Bytes(found)) if found == FORMAT.as_bytes() => Ok(Some(FORMAT.to_owned())),
-            Ok(Value::Bytes(found)) => Err(Unread::Refused(unknown(options, place, &found))),
+            Ok(Value::Bytes(found)) => Err(Unread::Refused(unknown(self.key, place, &found))),
             Ok(_) => Ok(Some(NONE_TOLD.to_owned())),
             Err(error) if error.code() == Some("WRONGTYPE") => {
-                Err(Unread::Refused(not_ours(options, place)))
+                Err(Unread::Refused(not_ours(self.key, place)))
             }
             Err(error) if error.is_an_answer() && (self.writes || is_for_good(&error)) => Ok(None),
             Err(error) => Err(Unread::Failed(error)),
@@ -84,33 +84,24 @@ impl Question<'_> {
     }
 }
 
-/// The key that has the number.
-pub(crate) fn key(prefix: &str) -> String {
-    format!("{prefix}format")
-}
-
 fn is_for_good(error: &Failure) -> bool {
     NOT_TOLD.iter().any(|code| error.code() == Some(code))
 }
 
-fn unknown(options: &RedisOptions, place: &str, found: &[u8]) -> Fault {
+fn unknown(key: &str, place: &str, found: &[u8]) -> Fault {
     let found: String = String::from_utf8_lossy(found).chars().take(SHOWN).collect();
     let what = format!(
-        "the locks on Redis at {place} are kept in format {found:?}, as {} says, and this version of \
-         tenure knows format {FORMAT} alone",
-        key(&options.prefix),
+        "the locks on Redis at {place} are kept in format {found:?}, as {key} says, and this version \
+         of tenure knows format {FORMAT} alone"
     );
     let cure = "use the version of tenure that they are kept by, or another prefix in the URL; \
                 docs/upgrading.md says how to change";
     Fault::new(FaultKind::Misconfigured, what, cure)
 }
 
-fn not_ours(options: &RedisOptions, place: &str) -> Fault {
-    let what = format!(
-        "{} on Redis at {} is no number of a format: something else lies there",
-        key(&options.prefix),
-        place,
-    );
+fn not_ours(key: &str, place: &str) -> Fault {
+    let what =
+        format!("{key} on Redis at {place} is no number of a format: something else lies there");
     let cure = "see who else writes keys that begin so, or choose another prefix in the URL";
     Fault::new(FaultKind::Misconfigured, what, cure)
 }

@@ -8,7 +8,7 @@
 
 use tenure_core::LockName;
 
-use crate::cluster::slot;
+use crate::slots::slot;
 
 /// How many hash tags there are.
 pub(crate) const TAGS: u32 = 1024;
@@ -34,18 +34,27 @@ pub(crate) const ALL: [Key; 4] = [Key::Lock, Key::Clock, Key::Line, Key::Ends];
 
 /// What a cluster hashes of the keys of a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tag([u8; 3]);
+pub(crate) struct Tag(u16);
 
 impl Tag {
     pub(crate) fn of(name: &LockName) -> Self {
-        let tag = tag(name);
-        let digit = |shift: u32| b"0123456789abcdef"[((tag >> shift) & 15) as usize];
-        Self([digit(8), digit(4), digit(0)])
+        // There are fewer than that.
+        Self(u16::try_from(tag(name)).unwrap_or_default())
+    }
+
+    /// Its number among all.
+    pub(crate) fn number(self) -> usize {
+        usize::from(self.0)
+    }
+
+    fn digits(self) -> [u8; 3] {
+        let digit = |shift: u16| b"0123456789abcdef"[usize::from((self.0 >> shift) & 15)];
+        [digit(8), digit(4), digit(0)]
     }
 
     /// The slot of keys with this tag.
     pub(crate) fn slot(self) -> u16 {
-        slot(&self.0)
+        slot(&self.digits())
     }
 }
 
@@ -61,7 +70,7 @@ pub(crate) struct Keys<'a> {
 impl<'a> Keys<'a> {
     pub(crate) fn new(prefix: &'a str, name: &'a LockName) -> Self {
         let tag = Tag::of(name);
-        let [a, b, c] = tag.0;
+        let [a, b, c] = tag.digits();
         Self { prefix, tag, braced: [b'{', a, b, c, b'}'], name: name.as_str() }
     }
 
@@ -80,6 +89,15 @@ impl<'a> Keys<'a> {
 /// A key such as locks have, which none has: a lock has a name.
 pub(crate) fn any_lock(prefix: &str) -> String {
     format!("{prefix}{{000}}{LOCK}")
+}
+
+/// The key that has the number of the format: of all locks, or in a cluster of those with this tag, so that
+/// whoever has these has it, too.
+pub(crate) fn format(prefix: &str, tag: Option<Tag>) -> String {
+    match tag {
+        Some(tag) => format!("{prefix}{{{}}}format", String::from_utf8_lossy(&tag.digits())),
+        None => format!("{prefix}format"),
+    }
 }
 
 /// A key that means nothing, whose slot is that of the number.

@@ -41,6 +41,7 @@ mod reply;
 mod route;
 mod script;
 mod sentinel;
+mod slots;
 mod store;
 mod stream;
 mod tls;

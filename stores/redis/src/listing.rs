@@ -9,6 +9,8 @@ use crate::{error, keys, protocol::Value, route::Seat, transport::Transport};
 
 /// How many keys the server looks at in one step.
 const STEP: &str = "1000";
+/// How many reasons are given why names are missing.
+const REASONS: usize = 16;
 /// How many names are looked at together.
 const TOGETHER: usize = 64;
 
@@ -22,9 +24,10 @@ pub(crate) async fn list<'a, L>(
 where
     L: Future<Output = (LockName, Result<Snapshot, Fault>)> + Send + 'a,
 {
-    let names = names(transport, prefix).await?;
+    let (names, missing) = seen_names(transport, prefix).await?;
     let mut looks = stream::iter(names.into_iter().map(look)).buffered(TOGETHER);
     let mut listing = Listing::default();
+    listing.missing = missing;
     let in_cluster = transport.route.cluster().is_some();
     while let Some(look) = looks.next().await {
         let (name, seen) = match look {
@@ -37,6 +40,7 @@ where
             // Nor may one that cannot be seen now, as its slot is on its way or its node is away.
             (name, Err(fault)) if in_cluster && fault.kind() == FaultKind::Unreachable => {
                 tracing::warn!(store = "redis", lock = %name, %fault, "left out of the list");
+                misses(&mut listing.missing, &fault);
                 continue;
             }
             (_, Err(fault)) => return Err(fault),
@@ -57,11 +61,38 @@ pub(crate) async fn names(
     transport: &Transport,
     prefix: &str,
 ) -> Result<BTreeSet<LockName>, Fault> {
-    let mut names = BTreeSet::new();
-    for seat in transport.seats().await? {
-        add_names(transport, &seat, prefix, &mut names).await?;
+    seen_names(transport, prefix).await.map(|(names, _)| names)
+}
+
+/// The same, and why there may be others: a node of a cluster is away.
+async fn seen_names(
+    transport: &Transport,
+    prefix: &str,
+) -> Result<(BTreeSet<LockName>, Vec<String>), Fault> {
+    let (mut names, mut missing, mut failed) = (BTreeSet::new(), Vec::new(), None);
+    let seats = transport.seats().await?;
+    let (all, mut seen) = (seats.len(), 0);
+    for seat in seats {
+        match add_names(transport, &seat, prefix, &mut names).await {
+            Ok(()) => seen += 1,
+            Err(fault) => {
+                misses(&mut missing, &fault);
+                failed = Some(fault);
+            }
+        }
     }
-    Ok(names)
+    match failed {
+        Some(fault) if seen == 0 || all == 1 => Err(fault),
+        _ => Ok((names, missing)),
+    }
+}
+
+/// Remembers why some are left out: a few reasons stand for all.
+fn misses(missing: &mut Vec<String>, fault: &Fault) {
+    let why = fault.what_and_why();
+    if missing.len() < REASONS && !missing.contains(&why) {
+        missing.push(why);
+    }
 }
 
 /// Adds those of one server.

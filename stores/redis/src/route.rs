@@ -85,14 +85,17 @@ impl Route {
 
     /// The same, asked for if it is not known. `panel` has the connections to those who have to be asked.
     pub(crate) async fn find(&self, panel: &Panel, tag: Tag) -> Result<Seat, Fault> {
-        self.find_slot(panel, tag.slot()).await
-    }
-
-    /// Which server has this slot.
-    pub(crate) async fn find_slot(&self, panel: &Panel, slot: u16) -> Result<Seat, Fault> {
         match self {
             Self::Always(_) | Self::Sentinels(_) => Ok(Seat::Only),
-            Self::Cluster(cluster) => cluster.find(&panel.nodes, slot).await.map(Seat::Node),
+            Self::Cluster(cluster) => cluster.find(&panel.nodes, tag.slot()).await.map(Seat::Node),
+        }
+    }
+
+    /// One of those who have locks.
+    pub(crate) async fn any(&self, panel: &Panel) -> Result<Seat, Fault> {
+        match self {
+            Self::Always(_) | Self::Sentinels(_) => Ok(Seat::Only),
+            Self::Cluster(cluster) => cluster.any(&panel.nodes).await.map(Seat::Node),
         }
     }
 

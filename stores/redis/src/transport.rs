@@ -6,7 +6,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use tenure_core::Fault;
@@ -14,7 +14,7 @@ use tenure_core::Fault;
 use crate::{
     RedisOptions,
     call::{Call, delete_if},
-    cluster::{self, Redirect},
+    cluster::Redirect,
     compare::NoOutcome,
     connect::connect,
     connection::{Connection, Manner},
@@ -22,7 +22,7 @@ use crate::{
     failure::Failure,
     format::{self, Unread},
     gather::{Many, Told},
-    keys::{Key, Keys, Tag},
+    keys::{self, Key, Keys, Tag},
     lines::{Here, Line, Open, Runtimes, lock},
     protocol::Value,
     reply::Reply,
@@ -55,8 +55,8 @@ pub(crate) struct Transport {
     pub(crate) route: Arc<Route>,
     runtimes: Arc<Runtimes>,
     compares: AtomicBool,
-    /// The node of a cluster that has the number of the format was asked for it.
-    knows_format: AtomicBool,
+    /// Of which tags the number of the format was asked for in a cluster.
+    known_formats: [AtomicU64; keys::TAGS as usize / 64],
 }
 
 /// A connection to the server that has a lock.
@@ -104,8 +104,8 @@ impl Request<'_> {
 impl Transport {
     pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>) -> Self {
         let place = options.location();
-        let (compares, knows_format) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { options, place, route, runtimes: Arc::default(), compares, knows_format }
+        let (compares, known_formats) = (AtomicBool::new(false), Default::default());
+        Self { options, place, route, runtimes: Arc::default(), compares, known_formats }
     }
 
     /// Runs a script whose reply begins with `echo`, and answers with the rest of the reply.
@@ -255,10 +255,8 @@ impl Transport {
     /// Opens a connection of this runtime, if none is open.
     pub(crate) async fn open(&self) -> Result<(), Fault> {
         let here = self.runtimes.here()?;
-        match self.route.cluster() {
-            Some(_) => Box::pin(self.ask_for_format(here)).await,
-            None => self.reach_seat(here, &Seat::Only).await.map(drop),
-        }
+        let seat = Box::pin(self.route.any(&here.panel)).await?;
+        self.reach_seat(here, &seat).await.map(drop)
     }
 
     fn mixed_up(&self, at: &Reached) -> Fault {
@@ -288,7 +286,7 @@ impl Transport {
     async fn reach(&self, tag: Tag) -> Result<Reached, Fault> {
         let here = self.runtimes.here()?;
         match self.route.known(tag) {
-            Some(seat) if self.knows_format() => self.reach_seat(here, &seat).await,
+            Some(seat) if self.knows_format(tag) => self.reach_seat(here, &seat).await,
             // Rare and large: in a box of its own it does not make every call large.
             _ => Box::pin(self.find(here, tag)).await,
         }
@@ -296,19 +294,18 @@ impl Transport {
 
     /// The same when it has to be asked which one that is.
     async fn find(&self, here: Arc<Here>, tag: Tag) -> Result<Reached, Fault> {
-        if !self.knows_format() {
-            self.ask_for_format(here.clone()).await?;
+        if !self.knows_format(tag) {
+            self.ask_for_format(here.clone(), tag).await?;
         }
         let seat = self.route.find(&here.panel, tag).await?;
         self.reach_seat(here, &seat).await
     }
 
-    /// Asks the node that has the number of the format for it, wherever that is now.
-    async fn ask_for_format(&self, here: Arc<Here>) -> Result<(), Fault> {
-        let key = format::key(&self.options.prefix);
-        let slot = cluster::slot(key.as_bytes());
+    /// Asks for the number of the format of locks with this tag, wherever that is now.
+    async fn ask_for_format(&self, here: Arc<Here>, tag: Tag) -> Result<(), Fault> {
+        let key = keys::format(&self.options.prefix, Some(tag));
         for question in format::questions(&key, &self.options) {
-            let seat = self.route.find_slot(&here.panel, slot).await?;
+            let seat = self.route.find(&here.panel, tag).await?;
             let at = self.reach_seat(here.clone(), &seat).await?;
             let request = Request::Words(&question.words);
             let (at, told) = match request.send(&at.open.connection, Manner::Usual).await {
@@ -317,7 +314,7 @@ impl Transport {
                 }
                 told => (at, told),
             };
-            match question.read(&self.options, &self.place, told) {
+            match question.read(&self.place, told) {
                 Ok(Some(_)) => break,
                 Ok(None) => {}
                 Err(Unread::Refused(fault)) => return Err(fault),
@@ -325,13 +322,19 @@ impl Transport {
             }
         }
         // Who is not permitted to know it takes the records as they are, as on one server.
-        self.knows_format.store(true, Ordering::Relaxed);
+        let (word, bit) = (tag.number() / 64, tag.number() % 64);
+        if let Some(known) = self.known_formats.get(word) {
+            known.fetch_or(1 << bit, Ordering::Relaxed);
+        }
         Ok(())
     }
 
-    /// Whether nobody has to be asked for the number of the format beside the server that has the lock.
-    fn knows_format(&self) -> bool {
-        self.route.cluster().is_none() || self.knows_format.load(Ordering::Relaxed)
+    /// Whether the number of the format of locks with this tag is known: where there is one server, who
+    /// connects asks for it.
+    fn knows_format(&self, tag: Tag) -> bool {
+        let (word, bit) = (tag.number() / 64, tag.number() % 64);
+        let known = self.known_formats.get(word).map_or(0, |known| known.load(Ordering::Relaxed));
+        known & (1 << bit) != 0 || self.route.cluster().is_none()
     }
 
     async fn reach_seat(&self, here: Arc<Here>, seat: &Seat) -> Result<Reached, Fault> {

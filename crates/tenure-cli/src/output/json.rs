@@ -74,7 +74,7 @@ pub(crate) fn failure(failure: &Failure, code: u8) -> String {
 /// The answer of `ls`.
 pub(crate) fn listing(listing: &Listing) -> String {
     let names: Vec<_> = listing.names.iter().map(|(name, seen)| named(name, seen)).collect();
-    json!({ "names": names, "more": listing.more }).printed()
+    json!({ "names": names, "more": listing.more, "missing": listing.missing }).printed()
 }
 
 /// The answer of `show`.

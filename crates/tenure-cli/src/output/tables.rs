@@ -47,7 +47,9 @@ fn listing_at(listing: &Listing, filtered: bool, now: u64) -> String {
             "This may not be all: there are more names than were looked at. Give a longer prefix."
         }
     };
-    format!("{rows}{more}").trim_end().to_owned()
+    let missing: String =
+        listing.missing.iter().map(|why| format!("Not all is here: {}.\n", plain(why))).collect();
+    format!("{rows}{missing}{more}").trim_end().to_owned()
 }
 
 /// The answer of `show`.

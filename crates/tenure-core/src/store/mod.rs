@@ -238,13 +238,15 @@ pub struct Listing {
     pub names: Vec<(LockName, Snapshot)>,
     /// Whether there were more than asked for.
     pub more: bool,
+    /// Why others may be missing, each reason once: servers that cannot be asked now.
+    pub missing: Vec<String>,
 }
 
 impl Listing {
     /// These names, and whether there were more than asked for.
     #[must_use]
     pub const fn new(names: Vec<(LockName, Snapshot)>, more: bool) -> Self {
-        Self { names, more }
+        Self { names, more, missing: Vec::new() }
     }
 }
 

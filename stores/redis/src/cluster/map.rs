@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::{
-    about::{self, About},
+use super::about::{self, About};
+use crate::{
+    info::text,
+    protocol::Value,
     slots::{SLOTS, slot},
 };
-use crate::{info::text, protocol::Value};
 
 /// A host and a port.
 pub(crate) type Place = (String, u16);

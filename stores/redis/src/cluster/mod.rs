@@ -7,7 +7,6 @@ mod about;
 mod map;
 mod panel;
 mod redirect;
-mod slots;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -23,7 +22,6 @@ pub(crate) use self::{
     map::{Map, Node, Place},
     panel::{Panel, no_cluster},
     redirect::Redirect,
-    slots::{SLOTS, slot},
 };
 use crate::{RedisOptions, options::bracketed};
 
@@ -31,6 +29,8 @@ use crate::{RedisOptions, options::bracketed};
 const TOGETHER: u32 = 5;
 /// How long others have to answer after the first one has, and one before another one is asked.
 const OTHERS: Duration = Duration::from_millis(100);
+/// How many reasons are given why nobody answers.
+const REASONS: usize = 6;
 /// After how long without anything new a doubt is forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(30);
 /// The pauses between two questions: when something is wrong, and when nothing is.
@@ -185,7 +185,7 @@ impl Cluster {
             (panel.ask(&self.options, &place).await, place)
         };
         let mut asking: FuturesUnordered<_> = places.into_iter().enumerate().map(ask).collect();
-        let (mut ours, mut others, mut fault) = (Vec::new(), Vec::new(), None);
+        let (mut ours, mut others, mut faults) = (Vec::new(), Vec::new(), Vec::new());
         while ours.is_empty()
             && let Some((answer, place)) = asking.next().await
         {
@@ -194,7 +194,7 @@ impl Cluster {
                 Ok(told) => others.push((told, place)),
                 Err(other) => {
                     self.doubt(&place);
-                    fault = Some(other);
+                    faults.push(other);
                 }
             }
         }
@@ -210,7 +210,7 @@ impl Cluster {
         }
         let told = if ours.is_empty() { others } else { ours };
         if told.is_empty() {
-            return Err(fault.unwrap_or_else(|| self.nobody()));
+            return Err(self.silence(faults));
         }
         self.learn(|known| {
             let doubted: Vec<_> =
@@ -336,6 +336,16 @@ impl Cluster {
 
     pub(crate) fn place(&self) -> String {
         self.options.location()
+    }
+
+    /// What it means that none answered.
+    fn silence(&self, mut faults: Vec<Fault>) -> Fault {
+        // Nobody has to wait for what no time will change.
+        if !faults.is_empty() && faults.iter().all(|fault| !fault.is_passing()) {
+            return faults.swap_remove(0);
+        }
+        let why: Vec<_> = faults.iter().take(REASONS).map(Fault::what_and_why).collect();
+        if why.is_empty() { self.nobody() } else { self.nobody().because(why.join("; ")) }
     }
 
     fn nobody(&self) -> Fault {

@@ -15,7 +15,7 @@ use crate::{
     connect::walk,
     info::{field, text},
     journal::{Journal, Step},
-    options::bracketed,
+    options::{Replicas, bracketed},
     protocol::Value,
     route::{Panel, Role, Route, Seat},
     transport::Transport,
@@ -34,7 +34,7 @@ pub(crate) struct Patient<'a> {
 const CLOCKS_APART: Duration = Duration::from_secs(1);
 /// How long one answer may take before leases get short beside it.
 const SLOW: Duration = Duration::from_millis(100);
-/// The name of the lock that is tried. No other part of tenure uses it.
+/// What the name of the lock that is tried begins with. No other part of tenure uses it.
 const PROBE: &str = "tenure-doctor-probe";
 
 /// Looks at the way to the server first, and at the server if it leads there.
@@ -61,12 +61,13 @@ async fn server(transport: &Transport, seat: &Seat) -> Vec<Finding> {
     let failed = |what, promise| move |fault: Fault| Finding::failed(what, &fault).touches(promise);
     let info = info(transport, seat).await;
     let info = info.as_deref();
-    let none = sentinels::replicas(info).filter(|_| transport.route.changes());
+    let wants = transport.options.replicas != Replicas::Count(0);
+    let none = sentinels::replicas(info).filter(|_| transport.route.changes() && !wants);
     vec![
         version(info),
         persistence(info),
         eviction(setting(transport, seat, "maxmemory-policy").await.as_deref()),
-        none.unwrap_or_else(|| replicas(info)),
+        none.unwrap_or_else(|| replicas(info, transport.options.replicas)),
         clock(transport, seat).await.unwrap_or_else(failed("clock", "S2")),
         latency(transport, seat).await.unwrap_or_else(failed("latency", "S3")),
     ]
@@ -155,13 +156,28 @@ fn eviction(policy: Option<&str>) -> Finding {
     }
 }
 
-fn replicas(info: Option<&str>) -> Finding {
+fn replicas(info: Option<&str>, wanted: Replicas) -> Finding {
     let Some(info) = info else { return not_told("replicas", "+info") };
     if field(info, "role") != Some("master") {
         let cure = "point the URL to the primary";
         return Finding::bad("replicas", "this is a replica, which takes no writes", "S9", cure);
     }
-    match field(info, "connected_slaves").and_then(|count| count.parse::<u32>().ok()) {
+    let there = field(info, "connected_slaves").and_then(|count| count.parse::<u32>().ok());
+    match (there, wanted) {
+        (Some(there), Replicas::Count(wanted)) if there < wanted => {
+            let found = format!("{there}, of which {wanted} have to confirm: nothing is granted");
+            let cure = "see why the others are away, or lower replicas= in the URL";
+            return Finding::bad("replicas", found, "S9", cure);
+        }
+        (Some(there @ 1..), Replicas::All) => {
+            return Finding::good("replicas", format!("{there}, and each has what counts"));
+        }
+        (Some(there), Replicas::Count(wanted @ 1..)) if there == wanted => {
+            return Finding::good("replicas", format!("{there}, and each has what counts"));
+        }
+        _ => {}
+    }
+    match there {
         Some(0) => Finding::good("replicas", "none: no fail-over can lose a lock"),
         Some(count) => Finding::warning(
             "replicas",
@@ -207,8 +223,11 @@ async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
     let unusual = |what: &str| {
         Fault::new(FaultKind::InDoubt, format!("the trial lock {what}"), "look again in a minute")
     };
-    let name = LockName::new(PROBE).map_err(|_| unusual("has no name"))?;
     let (holder, waiter) = (owner()?, owner()?);
+    // Several may look at the same time.
+    let mark = holder.to_hex();
+    let name = format!("{PROBE}-{}", mark.get(..8).unwrap_or_default());
+    let name = LockName::new(name).map_err(|_| unusual("has no name"))?;
     let ttl = Duration::from_secs(5);
     let ask = |owner, intent| Ask {
         owner,
@@ -314,9 +333,14 @@ mod tests {
 
     #[test]
     fn a_replica_is_bad_and_a_primary_with_replicas_a_warning() {
-        assert_eq!(replicas(Some("role:slave\r\n")).weight, Weight::Bad);
+        let none = Replicas::Count(0);
+        assert_eq!(replicas(Some("role:slave\r\n"), none).weight, Weight::Bad);
         let info = |count| format!("role:master\r\nconnected_slaves:{count}\r\n");
-        assert_eq!(replicas(Some(&info(0))).weight, Weight::Good);
-        assert_eq!(replicas(Some(&info(2))).weight, Weight::Warning);
+        assert_eq!(replicas(Some(&info(0)), none).weight, Weight::Good);
+        assert_eq!(replicas(Some(&info(2)), none).weight, Weight::Warning);
+        assert_eq!(replicas(Some(&info(1)), Replicas::Count(2)).weight, Weight::Bad);
+        assert_eq!(replicas(Some(&info(2)), Replicas::Count(2)).weight, Weight::Good);
+        assert_eq!(replicas(Some(&info(2)), Replicas::Count(1)).weight, Weight::Warning);
+        assert_eq!(replicas(Some(&info(2)), Replicas::All).weight, Weight::Good);
     }
 }

@@ -8,11 +8,12 @@ use tenure_core::{
     store::{Finding, Weight},
 };
 
-use super::server;
+use super::{server, setting};
 use crate::{
-    cluster::{Cluster, SLOTS, written},
+    cluster::{Cluster, written},
     info::text,
     route::Seat,
+    slots::SLOTS,
     transport::Transport,
 };
 
@@ -23,19 +24,51 @@ const NAMED: usize = 8;
 pub(super) async fn look(transport: &Transport, cluster: &Cluster) -> Result<Vec<Finding>, Fault> {
     let map = cluster.map();
     let each = map.nodes().iter().map(|node| async {
-        let seat = Seat::Node(node.place.clone());
-        let findings = server(transport, &seat).await;
-        let known = transport.send(&seat, &["CLUSTER", "NODES"]).await;
-        (written(&node.place), findings, known.ok().and_then(|told| text(&told)))
+        let (seat, at) = (Seat::Node(node.place.clone()), written(&node.place));
+        // One that is away is said to be so, once.
+        let known = match transport.send(&seat, &["CLUSTER", "NODES"]).await {
+            Ok(known) => text(&known).unwrap_or_default(),
+            Err(fault) => return Err((at, fault)),
+        };
+        let coverage = setting(transport, &seat, "cluster-require-full-coverage").await;
+        Ok((at, server(transport, &seat).await, known, coverage))
     });
-    let each = join_all(each).await;
-    let open: BTreeSet<_> =
-        each.iter().filter_map(|(.., told)| told.as_deref()).flat_map(open).collect();
+    let (mut there, mut away) = (Vec::new(), Vec::new());
+    for seen in join_all(each).await {
+        match seen {
+            Ok(seen) => there.push(seen),
+            Err(gone) => away.push(gone),
+        }
+    }
+    let each = there;
+    let open: BTreeSet<_> = each.iter().flat_map(|(_, _, told, _)| open(told)).collect();
     let owned = (0..SLOTS).filter(|slot| map.owner(*slot).is_some()).count();
-    let mut findings = vec![slots(owned, &open)];
-    let all = each.iter().map(|(at, findings, _)| (at.as_str(), findings.as_slice()));
+    let mut findings = vec![nodes(each.len(), &away), slots(owned, &open)];
+    findings.push(coverage(each.iter().map(|(.., coverage)| coverage.as_deref())));
+    let all = each.iter().map(|(at, findings, ..)| (at.as_str(), findings.as_slice()));
     findings.extend(together(&all.collect::<Vec<_>>()));
     Ok(findings)
+}
+
+fn nodes(there: usize, away: &[(String, Fault)]) -> Finding {
+    let Some((_, first)) = away.first() else {
+        return Finding::good("nodes", format!("all {there} primaries answer this user"));
+    };
+    let told: Vec<_> =
+        away.iter().map(|(at, fault)| format!("{at}: {}", fault.what_and_why())).collect();
+    let cure = format!("{}; names in their slots cannot be had", first.cure());
+    Finding::bad("nodes", told.join("; "), "S9", cure)
+}
+
+/// Whether a shard that is lost takes the others with it.
+fn coverage<'a>(mut told: impl Iterator<Item = Option<&'a str>>) -> Finding {
+    let what = "coverage";
+    if told.any(|setting| setting == Some("yes")) {
+        let found = "when one primary is lost with its replicas, no lock of any other can be had or renewed";
+        let cure = "set cluster-require-full-coverage no on each node";
+        return Finding::warning(what, found, "S9", cure);
+    }
+    Finding::good(what, "a primary that is lost with its replicas takes no other's locks with it")
 }
 
 /// The slots that a node says are on their way: `[93-<-…]` and `[93->-…]` behind those that it has.

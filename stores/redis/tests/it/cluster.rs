@@ -186,6 +186,14 @@ async fn a_shard_that_is_lost_delays_no_other() {
     let here = guards.iter().find(|(_, (_, owner))| *owner != gone).unwrap().0.clone();
     guards.remove(&here);
     hold(&tenure, &here, LONG).await.release().await.unwrap();
+    // Who comes now is no worse off, and is told what is missing.
+    let new = crate::support::tenure(&cluster.url());
+    hold(&new, &here, LONG).await.release().await.unwrap();
+    let listed = new.store().list("", 100).await.unwrap();
+    assert!(!listed.names.is_empty() && !listed.missing.is_empty(), "{listed:?}");
+    let findings = store(&cluster.url()).health().await.unwrap();
+    let nodes = findings.iter().find(|finding| finding.what == "nodes");
+    assert!(nodes.is_none_or(|nodes| nodes.weight == Weight::Bad), "{findings:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -309,16 +317,29 @@ async fn what_is_no_cluster_and_what_is_away_is_said() {
     let _: Arc<dyn Store> = Arc::new(store(&cluster.url()));
 }
 
+/// The key that has the number of the format for a lock.
+async fn format_of(cluster: &RedisCluster, lock: &str) -> String {
+    let held = hold(&tenure(&cluster.url()), lock, LONG).await;
+    let key = key(cluster, lock);
+    held.release().await.unwrap();
+    key.replace(&format!("lock:{lock}"), "format")
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn locks_of_another_format_are_refused_wherever_the_number_is() {
     let cluster = RedisCluster::start();
-    let slot = cluster.slot("tenure:format");
-    let owner = &cluster.servers[cluster.owner(slot).unwrap()];
-    owner.command(&["SET", "tenure:format", "99"]);
-    for number in 0..8 {
+    for lock in ["other", "lock", "kept"] {
+        let format = format_of(&cluster, lock).await;
+        let owner = &cluster.servers[cluster.owner(cluster.slot(&format)).unwrap()];
+        assert_eq!(owner.command(&["GET", &format]), Reply::Text("2".to_owned()));
+        owner.command(&["SET", &format, "99"]);
         let tenure = tenure(&cluster.url());
-        let refused = tenure.mutex(format!("lock-{number}")).try_lock().await.unwrap_err();
-        assert!(refused.to_string().contains("99"), "{refused}");
+        for _ in 0..2 {
+            let refused = tenure.mutex(lock).try_lock().await.unwrap_err();
+            assert!(refused.to_string().contains("99"), "{refused}");
+        }
+        // Others are no part of it.
+        hold(&tenure, "first", LONG).await.release().await.unwrap();
     }
     assert!(cluster.running().all(|server| lock_keys(server).is_empty()));
 }
@@ -427,21 +448,17 @@ async fn a_cluster_out_of_memory_whose_replicas_confirm_still_renews_and_release
 #[tokio::test(flavor = "multi_thread")]
 async fn the_number_of_the_format_is_asked_for_while_its_slot_is_on_its_way() {
     let cluster = RedisCluster::start();
-    let slot = cluster.slot("tenure:format");
+    let format = format_of(&cluster, "lock").await;
+    let slot = cluster.slot(&format);
     let from = cluster.owner(slot).unwrap();
+    cluster.servers[from].command(&["SET", &format, "99"]);
     let to = (from + 1) % 3;
     cluster.open_slot(slot, to);
-    hold(&tenure(&cluster.url()), "lock", LONG).await.release().await.unwrap();
-    // It was claimed where it will be.
-    cluster.close_slot(slot, to);
-    let format = cluster.servers[to].command(&["GET", "tenure:format"]);
-    assert_eq!(format, Reply::Text("2".to_owned()));
-    cluster.servers[to].command(&["SET", "tenure:format", "99"]);
-    cluster.open_slot(slot, from);
-    cluster.move_keys(slot, from, "");
-    for number in 0..8 {
-        let tenure = tenure(&cluster.url());
-        let refused = tenure.mutex(format!("lock-{number}")).try_lock().await.unwrap_err();
+    for moved in [false, true] {
+        if moved {
+            cluster.move_keys(slot, to, "format");
+        }
+        let refused = tenure(&cluster.url()).mutex("lock").try_lock().await.unwrap_err();
         assert!(refused.to_string().contains("99"), "{refused}");
     }
 }

@@ -51,9 +51,10 @@ pub(crate) fn micros() -> u64 {
     u64::try_from(since.as_micros()).unwrap()
 }
 
-/// Keys of locks: neither the clocks of tokens nor the number of the format.
+/// Keys of locks: neither the clocks of tokens, nor the number of the format, nor what is confirmed.
 pub(crate) fn lock_keys(server: &RedisServer) -> Vec<String> {
-    let other = |key: &String| ["}clock", ":format"].iter().any(|end| key.ends_with(end));
+    let ends = ["}clock", ":format", "}format", "}mark"];
+    let other = |key: &String| ends.iter().any(|end| key.ends_with(end));
     server.keys().into_iter().filter(|key| !other(key)).collect()
 }
 
