@@ -41,7 +41,7 @@ fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
                 threads.spawn(move || {
                     let mut rounds = 0_i64;
                     while !over.load(Ordering::Relaxed) {
-                        let output = scene.run("counter --ttl 20s --wait 60s", WORK);
+                        let output = scene.run("counter --ttl 10s --wait 60s", WORK);
                         // Who is told that the new server lacks its lock has stopped.
                         assert!([0, 123].contains(&code(&output)), "{}", text(&output.stderr));
                         rounds += i64::from(code(&output) == 0);
