@@ -63,15 +63,18 @@ fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
 
     let shown = scene.output(["show", "kept"]);
     let shown = text(&shown.stdout);
-    assert!(shown.contains("alpha") && shown.contains("beta"), "{shown}");
+    // Without replicas that confirm, the new server may lack it: then its holder has been told.
+    let kept = shown.contains("alpha") && shown.contains("beta");
+    assert!(kept || !url.contains("replicas="), "{shown}");
     let listed = json(&scene.output(["ls", "--json"]).stdout);
-    assert_eq!(listed["names"][0]["name"], "kept", "{listed}");
+    assert!(!kept || listed["names"][0]["name"] == "kept", "{listed}");
     let doctor = scene.output(["doctor"]);
     assert!(text(&doctor.stdout).contains("a full cycle of a lock works"), "{doctor:?}");
     fs::write(scene.path("go"), "").unwrap();
-    assert_eq!((code(&holder.wait()), code(&waiter.wait())), (0, 0));
+    let ended = if kept { 0 } else { 123 };
+    assert_eq!((code(&holder.wait()), code(&waiter.wait())), (ended, 0));
     let token = |name: &str| scene.line(name).parse::<u64>().unwrap();
-    assert!(token("first") < token("second"));
+    assert!(!kept || token("first") < token("second"));
 
     let broken = scene.start("broken --ttl 2s", "echo > taken; exec sleep 1000");
     scene.line("taken");
