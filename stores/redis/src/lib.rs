@@ -9,6 +9,7 @@
 //! server's clock, so they rise even when the server has lost its data.
 
 mod call;
+mod capabilities;
 mod cluster;
 mod compare;
 mod confirm;

@@ -3,7 +3,7 @@
 //! A connection lives in the runtime that opened it. When that runtime ends, so do its entries here.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, Weak,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -25,6 +25,8 @@ pub(crate) struct Runtimes(Mutex<Vec<(Id, Arc<Here>)>>);
 /// What one runtime has.
 #[derive(Debug, Default)]
 pub(crate) struct Here {
+    /// Where one server has all locks, which is asked for with each call.
+    only: OnceLock<Arc<Line>>,
     lines: Mutex<Vec<Arc<Line>>>,
     /// Who is asked where servers are.
     pub(crate) panel: Panel,
@@ -80,6 +82,9 @@ impl Runtimes {
 impl Here {
     /// The line to this server.
     pub(crate) fn line(&self, seat: &Seat, route: &Route) -> Arc<Line> {
+        if *seat == Seat::Only {
+            return self.only.get_or_init(|| Arc::new(Line::new(Seat::Only))).clone();
+        }
         let mut lines = lock(&self.lines);
         if let Some(line) = lines.iter().find(|line| line.seat == *seat) {
             return line.clone();

@@ -6,7 +6,7 @@ use tenure_core::Fault;
 
 use crate::{
     Address, RedisOptions,
-    cluster::{self, Cluster, Haste, Place},
+    cluster::{self, Cluster, Manner, Place},
     confirm::{Confirm, Needed},
     epoch, error,
     keys::{self, Tag},
@@ -110,7 +110,7 @@ impl Route {
     /// All who have locks.
     pub(crate) async fn seats(&self, panel: &Panel) -> Result<Vec<Seat>, Fault> {
         let Self::Cluster(cluster) = self else { return Ok(vec![Seat::Only]) };
-        cluster.ask(&panel.nodes, Haste::None).await?;
+        cluster.ask(&panel.nodes, Manner::OneByOne).await?;
         Ok(cluster.map().nodes().iter().map(|node| Seat::Node(node.place.clone())).collect())
     }
 

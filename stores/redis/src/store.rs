@@ -20,12 +20,13 @@ use tenure_core::{
         },
         time::ceil_millis,
     },
-    store::{Capabilities, Finding, LeaseScope, Listing, Reasons, Renewal},
+    store::{Capabilities, Finding, Listing, Renewal},
 };
 
 use crate::{
     RedisOptions,
     call::Call,
+    capabilities::capabilities,
     error,
     few::Few,
     fields::Refused,
@@ -34,7 +35,6 @@ use crate::{
     incarnation,
     keys::{self, Key, Keys, Tag},
     listing,
-    options::Deployment,
     records::Records,
     reply::{Reply, part_granted, part_released},
     route::Route,
@@ -322,35 +322,6 @@ impl RedisStore {
 fn begin<'a>(call: &'a mut Call, owner: &OwnerText, ask: &Ask) -> &'a mut Call {
     call.argument(&[owner, wire::mark(ask).as_bytes()]).number(ceil_millis(ask.ttl));
     call.argument(&[wire::permits(ask.mode).as_bytes(), ask.label.as_bytes()])
-}
-
-fn capabilities(options: &RedisOptions) -> Capabilities {
-    let limits = &options.limits;
-    // One of its nodes may be replaced by a replica that lacks something, and the cluster is the same.
-    let incarnation = !matches!(options.deployment, Deployment::Cluster(_));
-    Capabilities {
-        shared: true,
-        permits: true,
-        fifo: true,
-        handoff: true,
-        pass_bits: true,
-        lease: LeaseScope::Hold,
-        longest_lease: Duration::MAX,
-        longest_keep: Duration::MAX,
-        late_calls: true,
-        notices_death: false,
-        raise: true,
-        together: true,
-        detach: true,
-        kinds_meet: limits.kinds_meet,
-        incarnation,
-        tells_evictions: true,
-        place_ttl: limits.place_ttl,
-        claim_window: limits.claim_window,
-        max_waiters: limits.max_waiters,
-        max_holders: limits.max_holders,
-        reasons: Reasons::NONE,
-    }
 }
 
 impl fmt::Debug for RedisStore {

@@ -267,16 +267,13 @@ impl Transport {
 
     fn failed(&self, at: &Reached, error: Failure) -> Fault {
         // A replica may have taken the place of the server: the address has to be looked up again.
-        if !error.is_an_answer() || error.code() == Some("READONLY") {
-            at.line.condemn(&at.open);
+        let is_another = matches!(error.code(), Some("READONLY" | "CLUSTERDOWN"));
+        let is_suspect = !error.is_an_answer() || is_another;
+        if is_suspect {
             self.route.suspect(&at.open.server);
         }
-        if error.code() == Some("CLUSTERDOWN") {
-            at.line.condemn(&at.open);
-            self.route.suspect(&at.open.server);
-        }
-        // The next connection to this node has another mark.
-        if matches!(error, Failure::Unmarked(_)) {
+        // The next connection has another mark where this one's was not taken.
+        if is_suspect || matches!(error, Failure::Unmarked(_)) {
             at.line.condemn(&at.open);
         }
         error::of_command(&self.place, error)
@@ -332,9 +329,12 @@ impl Transport {
     /// Whether the number of the format of locks with this tag is known: where there is one server, who
     /// connects asks for it.
     fn knows_format(&self, tag: Tag) -> bool {
+        if self.route.cluster().is_none() {
+            return true;
+        }
         let (word, bit) = (tag.number() / 64, tag.number() % 64);
         let known = self.known_formats.get(word).map_or(0, |known| known.load(Ordering::Relaxed));
-        known & (1 << bit) != 0 || self.route.cluster().is_none()
+        known & (1 << bit) != 0
     }
 
     async fn reach_seat(&self, here: Arc<Here>, seat: &Seat) -> Result<Reached, Fault> {

@@ -20,7 +20,7 @@ const WORK: &str = "read n < counter; sleep 0.02; exec 9> door; flock 9; last=$(
                     echo $((n + 1)) > counter; echo $TENURE_TOKEN >> tokens";
 
 /// A holder and a waiter that outlive the fail-over, and processes that go on working through it on a
-/// resource that refuses older tokens. Says how many of these were no more than counted.
+/// resource that refuses older tokens. Says how many rounds were not counted, as two had the lock at once.
 fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
     const PROCESSES: usize = 8;
     let scene = Scene::with_store(url);

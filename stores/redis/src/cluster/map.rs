@@ -142,6 +142,8 @@ impl Map {
 
     /// A number whose digits are hashed to a slot of the node there, another one each time.
     pub(crate) fn any_at(&self, place: &Place) -> Option<u32> {
+        // Who is known has a slot, and is found soon.
+        self.at(place)?;
         let mut random = [0; 4];
         // Any will do where the operating system has none.
         let _ = getrandom::fill(&mut random);

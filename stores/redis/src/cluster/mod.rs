@@ -35,6 +35,7 @@ const REASONS: usize = 6;
 const FORGOTTEN: Duration = Duration::from_secs(30);
 /// The pauses between two questions: when something is wrong, and when nothing is.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
 /// What is known of a cluster, for all connections of a store.
 #[derive(Debug)]
 pub(crate) struct Cluster {
@@ -85,11 +86,10 @@ type Failed = (FaultKind, String, String);
 
 /// How nodes are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Haste {
-    /// One after another, until one answers.
-    None,
-    /// Several at once.
-    Some,
+pub(crate) enum Manner {
+    /// Until one answers.
+    OneByOne,
+    SeveralAtOnce,
 }
 
 impl Cluster {
@@ -130,7 +130,7 @@ impl Cluster {
         if let Some(place) = self.known(slot) {
             return Ok(place);
         }
-        self.ask(panel, Haste::Some).await?;
+        self.ask(panel, Manner::SeveralAtOnce).await?;
         let place = self.map.borrow().owner(slot).map(|node| node.place.clone());
         place.ok_or_else(|| {
             let what = format!("no node of {} has slot {slot}", self.place());
@@ -140,7 +140,7 @@ impl Cluster {
     }
 
     /// Asks nodes who has which slots, unless somebody has just done so.
-    pub(crate) async fn ask(&self, panel: &Panel, haste: Haste) -> Result<(), Fault> {
+    pub(crate) async fn ask(&self, panel: &Panel, manner: Manner) -> Result<(), Fault> {
         let came = Instant::now();
         let _alone = self.asking.lock().await;
         let places = {
@@ -156,7 +156,7 @@ impl Cluster {
             state.turn = state.turn.wrapping_add(1);
             self.places(&state)
         };
-        let outcome = self.hear(panel, places, haste).await;
+        let outcome = self.hear(panel, places, manner).await;
         let told = |fault: &Fault| (fault.kind(), fault.what_and_why(), fault.cure().to_owned());
         lock(&self.state).over = Some((Instant::now(), outcome.as_ref().copied().map_err(told)));
         outcome
@@ -177,10 +177,10 @@ impl Cluster {
     /// Asks these until one answers that knows a node that is known, and takes what it says. Those who know
     /// none are of another cluster, or of this one after all of it was replaced: they count when all were
     /// asked.
-    async fn hear(&self, panel: &Panel, places: Vec<Place>, haste: Haste) -> Result<(), Fault> {
+    async fn hear(&self, panel: &Panel, places: Vec<Place>, manner: Manner) -> Result<(), Fault> {
         let ask = |(number, place): (usize, Place)| async move {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
-            let turn = if haste == Haste::None { number } else { number / TOGETHER };
+            let turn = if manner == Manner::OneByOne { number } else { number / TOGETHER };
             tokio::time::sleep(OTHERS.saturating_mul(turn)).await;
             (panel.ask(&self.options, &place).await, place)
         };
@@ -198,7 +198,7 @@ impl Cluster {
                 }
             }
         }
-        if haste == Haste::Some && !ours.is_empty() {
+        if manner == Manner::SeveralAtOnce && !ours.is_empty() {
             let rest = async {
                 while let Some((answer, place)) = asking.next().await {
                     let told = answer.ok().filter(|told| told.is_of(&self.map()));
@@ -212,9 +212,10 @@ impl Cluster {
         if told.is_empty() {
             return Err(self.silence(faults));
         }
+        // Before the map is taken: who has the state may want the map.
+        let doubted: Vec<_> =
+            lock(&self.state).doubts.iter().map(|doubt| doubt.place.clone()).collect();
         self.learn(|known| {
-            let doubted: Vec<_> =
-                lock(&self.state).doubts.iter().map(|doubt| doubt.place.clone()).collect();
             told.iter().fold(known.clone(), |known, (told, _)| known.and(told, &doubted))
         });
         let mut state = lock(&self.state);
@@ -298,8 +299,8 @@ impl Cluster {
         let mut last: Option<Arc<Map>> = None;
         let mut pause = PAUSES.1;
         loop {
-            let haste = if pause < PAUSES.1 { Haste::Some } else { Haste::None };
-            if let Err(fault) = self.ask(&panel, haste).await {
+            let manner = if pause < PAUSES.1 { Manner::SeveralAtOnce } else { Manner::OneByOne };
+            if let Err(fault) = self.ask(&panel, manner).await {
                 tracing::debug!(store = "redis", %fault, "nobody tells who has which slots");
             }
             let now = self.map();
@@ -325,7 +326,7 @@ impl Cluster {
 
     /// Some node of which nothing wrong is known, asked for now.
     pub(crate) async fn any(&self, panel: &Panel) -> Result<Place, Fault> {
-        self.ask(panel, Haste::None).await?;
+        self.ask(panel, Manner::OneByOne).await?;
         let map = self.map();
         let state = lock(&self.state);
         let sound = |node: &&Node| !state.doubts(&node.place);
