@@ -9,6 +9,7 @@
 #![allow(clippy::future_not_send, reason = "what is `between` runs where the test runs")]
 
 pub mod bare_del;
+pub mod expiry_in_value;
 pub mod no_fencing;
 pub mod no_renewal;
 pub mod setnx_expire;

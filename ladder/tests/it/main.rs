@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bare_del;
+mod expiry_in_value;
 mod no_fencing;
 mod no_renewal;
 mod page;

@@ -1,4 +1,4 @@
-//! Rung 6: a holder that was paused writes late.
+//! Rung 7: a holder that was paused writes late.
 
 use std::time::Duration;
 

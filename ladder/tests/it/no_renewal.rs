@@ -1,4 +1,4 @@
-//! Rung 5: the work is longer than the lease.
+//! Rung 6: the work is longer than the lease.
 
 use std::time::Duration;
 

@@ -15,8 +15,15 @@ fn every_snippet_of_the_page_is_the_code_that_breaks() {
         .filter_map(|rest| rest.split_once("```"))
         .map(|(snippet, _)| snippet)
         .collect();
-    let rungs =
-        ["bare_del", "two_steps", "setnx_expire", "watch_multi", "no_renewal", "no_fencing"];
+    let rungs = [
+        "bare_del",
+        "two_steps",
+        "setnx_expire",
+        "watch_multi",
+        "expiry_in_value",
+        "no_renewal",
+        "no_fencing",
+    ];
     assert_eq!(snippets.len(), rungs.len());
     for (rung, snippet) in rungs.iter().zip(snippets) {
         let code = read(&format!("src/{rung}.rs"));

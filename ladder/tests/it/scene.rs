@@ -75,6 +75,17 @@ impl Scene {
         Tenure::open(self.server.url()).await.unwrap()
     }
 
+    /// One that runs no scripts.
+    pub(crate) async fn without_scripts(&self) -> Tenure {
+        Tenure::open(format!("{}?scripts=no", self.server.url())).await.unwrap()
+    }
+
+    /// The key of this lock.
+    pub(crate) fn lock_key(&self, name: &str) -> String {
+        let end = format!("}}lock:{name}");
+        self.lock_keys().into_iter().find(|key| key.ends_with(&end)).unwrap()
+    }
+
     pub(crate) async fn frozen(&self) -> Frozen {
         let builder: TenureBuilder = Tenure::builder(self.tenure().await.store().clone());
         let (tenure, engine) = builder.build_inline();
@@ -109,7 +120,7 @@ impl Acquisition {
             owner: self.owner,
             kind: Kind::Mutex,
             mode: Mode::Exclusive,
-            order: Order::Fifo,
+            order: if self.store.capabilities().fifo { Order::Fifo } else { Order::Barging },
             intent: Intent::Try,
             ttl,
             label: String::new(),

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use tenure_core::store::{Capabilities, LeaseScope, Reasons};
+use tenure_core::store::{Capabilities, LeaseScope, Reason, Reasons};
 
 use crate::{RedisOptions, options::Deployment};
+
+const CURE: &str =
+    "leave scripts=no out of the URL, as a user that may run scripts; or use a mutex";
 
 pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
     let limits = &options.limits;
     // One of its nodes may be replaced by a replica that lacks something, and the cluster is the same.
     let incarnation = !matches!(options.deployment, Deployment::Cluster(_));
-    Capabilities {
+    let all = Capabilities {
         shared: true,
         permits: true,
         fifo: true,
@@ -32,5 +35,30 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
         max_waiters: limits.max_waiters,
         max_holders: limits.max_holders,
         reasons: Reasons::NONE,
+    };
+    if options.scripts { all } else { without_scripts(all) }
+}
+
+/// One record for one holder, and no line.
+fn without_scripts(all: Capabilities) -> Capabilities {
+    let reason = |what| Some(Reason { what, cure: CURE });
+    Capabilities {
+        shared: false,
+        permits: false,
+        fifo: false,
+        handoff: false,
+        longest_keep: Duration::ZERO,
+        together: false,
+        place_ttl: Duration::ZERO,
+        claim_window: Duration::ZERO,
+        max_waiters: 0,
+        max_holders: 1,
+        reasons: Reasons {
+            shared: reason("without scripts this store knows no readers"),
+            permits: reason("without scripts this store knows no permits"),
+            fifo: reason("without scripts this store keeps no queue, so it cannot be fair"),
+            detach: None,
+        },
+        ..all
     }
 }

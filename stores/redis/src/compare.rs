@@ -25,6 +25,17 @@ impl Compare {
         ["EVAL", MAY, "0", key, COMMANDS[0], COMMANDS[1]]
     }
 
+    /// What to try where a server cannot be asked, as that takes a script: on a key that none has.
+    pub(crate) fn trial(key: &str) -> [Vec<&str>; 2] {
+        [vec![COMMANDS[0], key, ""], vec![COMMANDS[1], key, "IFEQ", ""]]
+    }
+
+    /// What it would have answered.
+    pub(crate) fn of_trial(tried: Vec<Value>) -> Value {
+        let may = |tried| Value::Int(i64::from(matches!(tried, Value::Int(_))));
+        Value::Array(tried.into_iter().map(may).collect())
+    }
+
     /// Takes its answer. A server that does not tell has nothing of the kind.
     pub(crate) fn hear(&self, told: Result<Value, Failure>) {
         let Ok(Value::Array(told)) = told else { return };

@@ -103,14 +103,19 @@ pub(crate) async fn walk(
         let look = async {
             if for_calls {
                 let key = keys::any_lock(&options.prefix);
-                let question = Compare::question(&key);
-                let learn = async {
-                    if !is_node {
-                        connection.learn().await;
-                    }
-                };
-                let (told, ()) = join(connection.send(&question), learn).await;
-                connection.compare.hear(told);
+                if options.scripts {
+                    let question = Compare::question(&key);
+                    let learn = async {
+                        if !is_node {
+                            connection.learn().await;
+                        }
+                    };
+                    let (told, ()) = join(connection.send(&question), learn).await;
+                    connection.compare.hear(told);
+                } else {
+                    let tried = connection.in_a_row(&Compare::trial(&key), false).await;
+                    connection.compare.hear(tried.map(Compare::of_trial));
+                }
             }
         };
         // In a cluster it is asked for with the locks of each tag.

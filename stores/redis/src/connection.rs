@@ -39,6 +39,8 @@ pub(crate) struct Connection {
     closing: Option<AbortHandle>,
     /// How far tokens are ahead of the server's time, as scripts are told; empty when they are not.
     ahead: String,
+    /// The same as a number.
+    pub(crate) seconds_ahead: u64,
     /// How keys are deleted that have a certain value.
     pub(crate) compare: Compare,
     /// Whether the server knows the scripts for calls that go together.
@@ -62,6 +64,7 @@ impl Connection {
             driver,
             closing: None,
             ahead: String::new(),
+            seconds_ahead: 0,
             compare: Compare::default(),
             gathers: AtomicBool::new(false),
         }
@@ -69,7 +72,7 @@ impl Connection {
 
     /// From now on tokens are so many seconds ahead of the server's time.
     pub(crate) fn make_tokens_ahead(&mut self, seconds: u64) {
-        self.ahead = format!("+{seconds}");
+        (self.ahead, self.seconds_ahead) = (format!("+{seconds}"), seconds);
         self.pipeline.lock().ahead.clone_from(&self.ahead);
     }
 
@@ -153,6 +156,25 @@ impl Connection {
             Told::Whole(Value::Error(error)) => Err(Failure::Server(error)),
             told => Ok(told),
         }
+    }
+
+    /// Sends commands with nothing between them, and waits for all replies, errors of the server among them.
+    /// If they `count`, what they wrote has to be confirmed. As cancel-safe as [`Connection::call`].
+    pub(crate) async fn in_a_row(
+        &self,
+        row: &[Vec<&str>],
+        counts: bool,
+    ) -> Result<Vec<Value>, Failure> {
+        let (senders, answers): (Vec<_>, Vec<_>) = row.iter().map(|_| oneshot::channel()).unzip();
+        self.pipeline.send_row(row, counts, senders);
+        let mut values = Vec::with_capacity(answers.len());
+        for answer in answers {
+            match self.told(answer).await? {
+                Told::Whole(value) => values.push(value),
+                Told::Part(_) | Told::Refused(_) => return Err(Failure::Nonsense),
+            }
+        }
+        Ok(values)
     }
 
     async fn told(&self, answer: oneshot::Receiver<Outcome>) -> Outcome {

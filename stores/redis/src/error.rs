@@ -9,6 +9,8 @@ const MOVING: &str = "is moving the slot of this lock to another node";
 
 /// What the place of a cluster has in it.
 const CLUSTER: &str = "-cluster://";
+/// The same of sentinels, and of the primary that they name.
+const SENTINELS: [&str; 2] = ["-sentinel://", ", the primary of "];
 
 /// How an error code bears on a call: its kind, what happened, and the cure.
 const CODES: &[(&str, FaultKind, &str, &str)] = &[
@@ -143,7 +145,18 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
         ),
         Step::Tls if silent => (
             format!("what listens at {place} does not answer in TLS"),
-            "write redis:// if the port speaks no TLS, or raise connect_timeout in the URL",
+            match form(place) {
+                Form::Server => {
+                    "write redis:// if the port speaks no TLS, or raise connect_timeout in the URL"
+                }
+                Form::Cluster => {
+                    "write redis-cluster:// if its nodes speak no TLS, or raise connect_timeout in the URL"
+                }
+                Form::Sentinel => {
+                    "write redis-sentinel:// where nothing speaks TLS, sentinel_tls=no where the sentinels \
+                     alone do not, or raise connect_timeout in the URL"
+                }
+            },
         ),
         Step::Login if silent => (
             format!("what listens at {place} takes the connection and says nothing"),
@@ -151,15 +164,42 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
         ),
         Step::Login if gone => (
             format!("what listens at {place} does not answer as Redis does"),
-            if place.starts_with("rediss:") {
-                "see that it is a Redis server, and what its log says"
-            } else {
-                "see that it is a Redis server; write rediss:// if the port wants TLS"
+            match form(place) {
+                _ if place.starts_with("rediss") => {
+                    "see that it is a Redis server, and what its log says"
+                }
+                Form::Server => {
+                    "see that it is a Redis server; write rediss:// if the port wants TLS"
+                }
+                Form::Cluster => {
+                    "see that it is a node of a cluster; write rediss-cluster:// if they want TLS"
+                }
+                Form::Sentinel => {
+                    "see what it is; write rediss-sentinel:// if servers and sentinels want TLS, \
+                     sentinel_tls=yes if the sentinels alone do"
+                }
             },
         ),
         _ => return of_connecting(place, error),
     };
     Fault::new(FaultKind::Unreachable, what, cure).because(said(error))
+}
+
+/// How the user wrote where servers are.
+enum Form {
+    Server,
+    Sentinel,
+    Cluster,
+}
+
+fn form(place: &str) -> Form {
+    if place.contains(CLUSTER) {
+        Form::Cluster
+    } else if SENTINELS.iter().any(|mark| place.contains(mark)) {
+        Form::Sentinel
+    } else {
+        Form::Server
+    }
 }
 
 /// What it means that a sentinel does not answer. Nothing was sent that could have had an effect.
@@ -265,6 +305,25 @@ pub(crate) fn corrupt(place: &str) -> Fault {
     let cure = "see who else writes or evicts these keys; `tenure break` frees the lock, \
                 docs/stores/redis.md says when a clock has to be deleted";
     Fault::new(FaultKind::Corrupt, what, cure)
+}
+
+/// Without scripts nothing can be done to a lock that others share or wait for.
+pub(crate) fn crowded(place: &str) -> Fault {
+    let what = format!(
+        "several share this lock on Redis at {place}, or wait for it by scripts, so it cannot be used without"
+    );
+    Fault::new(
+        FaultKind::Unsupported,
+        what,
+        "do this as a user with scripts, or wait until it is free",
+    )
+}
+
+/// Others wrote the same keys each time. Nothing was written.
+pub(crate) fn overtaken(place: &str) -> Fault {
+    let what = format!("others write to the keys of this lock on Redis at {place} all the time");
+    let cure = "try again; where so many use one server, let them use scripts";
+    Fault::new(FaultKind::Unreachable, what, cure)
 }
 
 /// The server granted something, and what cannot be read.

@@ -19,6 +19,8 @@ pub(crate) enum Refused {
     Corrupt,
     /// It was a grant that cannot be read, so it has to be taken back.
     Granted,
+    /// Others share the lock or wait for it, of whom nothing is known without scripts.
+    Crowd,
     /// The rules of the queue say no.
     Queue(QueueError),
 }
@@ -72,10 +74,12 @@ impl Fields {
         }
     }
 
-    /// A grant is written as its time, and behind a slash the token it was raised to.
+    /// A grant is written as its time, behind a slash the token it was raised to, and a mark where that was
+    /// done without scripts.
     pub(crate) fn grant(&mut self) -> Parsed<(Token, u64)> {
         let text = self.text()?;
-        let (since, raised) = text.split_once('/').unwrap_or((&text, ""));
+        let text = text.strip_suffix(wire::WITHOUT_SCRIPTS).unwrap_or(&text);
+        let (since, raised) = text.split_once('/').unwrap_or((text, ""));
         let since = since.parse().map_err(|_| Refused::Corrupt)?;
         let token = match raised {
             "" => Token::from_time(since),
@@ -125,6 +129,7 @@ impl Refused {
         match self {
             Self::Corrupt => crate::error::corrupt(place),
             Self::Granted => crate::error::unreadable(place),
+            Self::Crowd => crate::error::crowded(place),
             Self::Queue(QueueError::Clock(error)) => {
                 Fault::new(FaultKind::Misconfigured, error.to_string(), "then try again")
             }

@@ -84,6 +84,12 @@ impl<'a> Keys<'a> {
         };
         [self.prefix.as_bytes(), &self.braced, kind.as_bytes(), name.as_bytes()]
     }
+
+    /// A key as a word of a command.
+    pub(crate) fn text(&self, key: Key) -> String {
+        // Its parts are texts.
+        self.parts(key).into_iter().map(String::from_utf8_lossy).collect()
+    }
 }
 
 /// A key such as locks have, which none has: a lock has a name.
@@ -108,6 +114,11 @@ pub(crate) fn mark(prefix: &str, number: u32) -> String {
 /// The channel on which one process hears its hints.
 pub(crate) fn channel(prefix: &str, client: [u8; 16]) -> String {
     format!("{prefix}wake:{:032x}", u128::from_be_bytes(client))
+}
+
+/// The channel on which all who wait without scripts hear which locks were let go so.
+pub(crate) fn freed(prefix: &str) -> String {
+    format!("{prefix}freed")
 }
 
 /// The channel on which all who hold something hear which locks an operator broke: what is said there is

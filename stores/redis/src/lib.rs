@@ -8,6 +8,7 @@
 //! A release hands the lock to the next waiter inside the server. Fencing tokens come from the
 //! server's clock, so they rise even when the server has lost its data.
 
+mod asking;
 mod call;
 mod capabilities;
 mod cluster;
@@ -30,9 +31,11 @@ mod incarnation;
 mod info;
 mod journal;
 mod keys;
+mod lent;
 mod lines;
 mod listing;
 mod login;
+mod optimistic;
 mod options;
 mod pipeline;
 mod protocol;

@@ -15,6 +15,7 @@ use tokio::{
 
 use crate::{
     connection::Connection,
+    lent::Lent,
     route::{Panel, Route, Seat, Server},
 };
 
@@ -28,6 +29,8 @@ pub(crate) struct Here {
     /// Where one server has all locks, which is asked for with each call.
     only: OnceLock<Arc<Line>>,
     lines: Mutex<Vec<Arc<Line>>>,
+    /// Those that one caller has at a time.
+    pub(crate) lent: Arc<Lent<Open>>,
     /// Who is asked where servers are.
     pub(crate) panel: Panel,
     watcher: Mutex<Option<AbortHandle>>,
@@ -43,7 +46,7 @@ pub(crate) struct Line {
     pub(crate) last_failure: Mutex<Option<(FaultKind, String, String)>>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Open {
     pub(crate) connection: Arc<Connection>,
     pub(crate) number: u64,

@@ -68,6 +68,11 @@ impl Record {
         head
     }
 
+    /// All of it, as it was written without scripts.
+    pub(crate) fn without_scripts(&self, owner: &Owner) -> String {
+        wire::record(owner, self.mark, self.time, self.mode, &self.label)
+    }
+
     pub(crate) fn label(&self) -> &[u8] {
         self.label.as_bytes()
     }

@@ -15,8 +15,8 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Ask, Client, Contender, Intent, Mode, QueueError, Raised, Released, Snapshot,
-            TakeOver, TakenOver, Together,
+            Answer, Ask, Client, Contender, Raised, Released, Snapshot, TakeOver, TakenOver,
+            Together,
         },
         time::ceil_millis,
     },
@@ -35,17 +35,15 @@ use crate::{
     incarnation,
     keys::{self, Key, Keys, Tag},
     listing,
+    options::Replicas,
     records::Records,
-    reply::{Reply, part_granted, part_released},
-    route::Route,
+    reply::{Reply, part_released},
+    route::{Route, Seat},
     script::{self, Script},
     transport::{Answered, Transport},
     watch::Watch,
     wire::{self, OwnerText},
 };
-
-/// The last time that fits a token, as `scripts/clock.lua` has it: a clock that is there cannot go on.
-const LAST_TIME: u64 = (1 << 53) - 1;
 
 /// Locks on one Redis or Valkey server. Clones are the same client.
 ///
@@ -54,25 +52,25 @@ const LAST_TIME: u64 = (1 << 53) - 1;
 /// Tokens rise (S2) even when the data is lost, unless the clock is then behind.
 #[derive(Clone)]
 pub struct RedisStore {
-    shared: Arc<Shared>,
-    transport: Arc<Transport>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) transport: Arc<Transport>,
 }
 
 /// What the store of the user's calls and that of the engine have in common.
-struct Shared {
-    options: Arc<RedisOptions>,
-    capabilities: Capabilities,
-    limits: String,
-    watch: Watch,
+pub(crate) struct Shared {
+    pub(crate) options: Arc<RedisOptions>,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) limits: String,
+    pub(crate) watch: Watch,
     /// Makes echoes for calls without an owner.
     calls: AtomicU64,
     /// Holds that were granted while others were there, so that releasing them takes one command.
-    crowded_holds: Few<Owner>,
+    pub(crate) crowded_holds: Few<Owner>,
     /// What was granted to one alone, so that releasing it takes no script where the server can do
     /// without.
-    records: Records,
+    pub(crate) records: Records,
     /// Names at which others were met, so that asking for them takes one command.
-    crowded_names: Few<LockName>,
+    pub(crate) crowded_names: Few<LockName>,
 }
 
 impl RedisStore {
@@ -125,6 +123,9 @@ impl RedisStore {
 
     /// Who holds a name and who waits for it.
     async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        if let Some(optimistic) = self.optimistic() {
+            return optimistic.inspect(name).await;
+        }
         let mut call = self.call(name, &[Key::Lock, Key::Line, Key::Ends]);
         let echo = self.echo();
         call.argument(&[&echo]);
@@ -182,10 +183,16 @@ impl RedisStore {
         &self.shared.limits
     }
 
-    fn holder_by_the_clock(&self, name: &LockName, answer: &mut Answer) {
-        if let Answer::Busy { holder, .. } = answer {
-            self.by_the_clock(name, holder);
-        }
+    /// Whether replicas have to have what is written.
+    pub(crate) fn confirms(&self) -> bool {
+        self.shared.options.replicas != Replicas::Count(0)
+    }
+
+    /// Tells all who hold something that this name was taken from somebody, if this user may.
+    pub(crate) async fn tell_eviction(&self, name: &LockName) {
+        let key = Keys::new(self.prefix(), name).text(Key::Lock);
+        let words = ["PUBLISH", &self.shared.watch.evicted, &key];
+        let _ = self.transport.send(&Seat::Only, &words).await;
     }
 
     /// Holds that others were seen at.
@@ -216,112 +223,6 @@ impl RedisStore {
     pub(crate) fn refused(&self, refused: Refused) -> Fault {
         refused.fault(&self.transport.place)
     }
-
-    async fn ask(
-        &self,
-        name: &LockName,
-        ask: &Ask,
-        old: Option<&OwnerText>,
-    ) -> Result<Answer, Fault> {
-        if let Mode::Permits { take, of } = ask.mode
-            && (take == 0 || take > of)
-        {
-            return Err(QueueError::Permits { take, of }.into());
-        }
-        let first =
-            old.is_none() && matches!(ask.intent, Intent::Try | Intent::Wait { place: None });
-        let crowded_names = &self.shared.crowded_names;
-        if first && !crowded_names.contains(name) {
-            let owner = wire::owner(&ask.owner);
-            let mut call = self.call(name, &[Key::Lock, Key::Clock]);
-            begin(&mut call, &owner, ask);
-            let answer = if matches!(ask.intent, Intent::Try) {
-                // Who does not wait is told here who has it.
-                call.argument(&[wire::manner(ask).as_bytes()]);
-                Answered::Whole(self.run(&script::ACQUIRE_ALONE, &owner, call).await?)
-            } else {
-                self.transport.run_gathered(Many::Acquire, &owner, call).await?
-            };
-            if let Some(answer) = self.answer_alone(name, ask, answer)? {
-                return Ok(answer);
-            }
-            self.met_others_at(name);
-        }
-        // Rarer and larger: in a box of its own it does not make every call large.
-        Box::pin(self.ask_crowd(name, ask, old, first)).await
-    }
-
-    /// What an ask was answered that knew of nobody else; `None` when it met others.
-    fn answer_alone(
-        &self,
-        name: &LockName,
-        ask: &Ask,
-        answer: Answered,
-    ) -> Result<Option<Answer>, Fault> {
-        let refused = |refused| self.refused(refused);
-        let (alone, mut answer) = match answer {
-            Answered::Whole(reply) if reply.is_crowd() => return Ok(None),
-            Answered::Whole(reply) => (reply.is_alone(), reply.answer(ask.ttl).map_err(refused)?),
-            Answered::Part(part) => match part_granted(part).map_err(refused)? {
-                Some(token) => {
-                    let left = Duration::from_millis(ceil_millis(ask.ttl));
-                    (true, Answer::Granted { token, left, others_waiting: false })
-                }
-                None => return Ok(None),
-            },
-        };
-        self.holder_by_the_clock(name, &mut answer);
-        if let Answer::Granted { token, .. } = answer {
-            if alone && self.transport.compares() {
-                self.shared.records.insert(ask, token);
-            }
-            self.listen();
-        }
-        Ok(Some(answer))
-    }
-
-    async fn ask_crowd(
-        &self,
-        name: &LockName,
-        ask: &Ask,
-        old: Option<&OwnerText>,
-        first: bool,
-    ) -> Result<Answer, Fault> {
-        let owner = wire::owner(&ask.owner);
-        let mut call = self.call(name, &keys::ALL);
-        begin(&mut call, &owner, ask).argument(&[wire::manner(ask).as_bytes()]);
-        call.argument(&[wire::mode(ask.mode).as_bytes()]);
-        call.argument(&[wire::place(ask.intent).as_bytes()]);
-        // Nobody is told who does not wait.
-        let waits = matches!(ask.intent, Intent::Wait { .. });
-        let channel = if waits { self.shared.watch.channel.as_str() } else { "" };
-        call.argument(&[channel.as_bytes()]).argument(&[self.shared.limits.as_bytes()]);
-        if let Some(old) = old {
-            call.argument(&[old]);
-        }
-        let reply = self.run(&script::ASK, &owner, call).await?;
-        let (alone, finds_nobody) = (reply.is_alone(), reply.finds_nobody());
-        let mut answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
-        self.holder_by_the_clock(name, &mut answer);
-        if let Answer::Granted { .. } = answer {
-            if !alone {
-                self.shared.crowded_holds.insert(ask.owner);
-            }
-            if first && finds_nobody {
-                self.shared.crowded_names.remove(name);
-            }
-        }
-        if !matches!(answer, Answer::Busy { place: None, .. }) {
-            self.listen();
-        }
-        Ok(answer)
-    }
-}
-
-/// The arguments that every ask begins with: what its record is made of.
-fn begin<'a>(call: &'a mut Call, owner: &OwnerText, ask: &Ask) -> &'a mut Call {
-    call.argument(&[owner, wire::mark(ask).as_bytes()]).number(ceil_millis(ask.ttl));
-    call.argument(&[wire::permits(ask.mode).as_bytes(), ask.label.as_bytes()])
 }
 
 impl fmt::Debug for RedisStore {
@@ -359,15 +260,25 @@ impl Store for RedisStore {
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
-        self.ask(name, ask, None).await
+        match self.optimistic() {
+            Some(optimistic) => optimistic.acquire(name, ask).await,
+            None => self.ask(name, ask, None).await,
+        }
     }
 
     async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        if self.optimistic().is_some() {
+            let what = "without scripts several names are not acquired in one step";
+            return Err(Fault::new(FaultKind::Unsupported, what, "ask for them one by one"));
+        }
         self.ask_together(asks).await
     }
 
     async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
-        self.renew_all(holds).await
+        match self.optimistic() {
+            Some(optimistic) => optimistic.renew(holds).await,
+            None => self.renew_all(holds).await,
+        }
     }
 
     async fn release(
@@ -376,6 +287,9 @@ impl Store for RedisStore {
         owner: &Owner,
         keep: Duration,
     ) -> Result<Released, Fault> {
+        if let Some(optimistic) = self.optimistic() {
+            return optimistic.release(name, owner, keep).await;
+        }
         let text = wire::owner(owner);
         let released = |reply: Reply| reply.released().map_err(|refused| self.refused(refused));
         let record = self.shared.records.take(owner);
@@ -405,13 +319,19 @@ impl Store for RedisStore {
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
-        self.ask(name, ask, Some(&wire::owner(owner))).await
+        match self.optimistic() {
+            Some(optimistic) => optimistic.turn(name, owner, ask).await,
+            None => self.ask(name, ask, Some(&wire::owner(owner))).await,
+        }
     }
 
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        if let Some(optimistic) = self.optimistic() {
+            return optimistic.take_over(name, over).await;
+        }
         let owner = wire::owner(&over.owner);
         let mut call = self.call(name, &keys::ALL);
-        begin(&mut call, &owner, &over.as_ask());
+        call.begin(&owner, &over.as_ask());
         call.argument(&[wire::mode(over.mode).as_bytes()]);
         call.argument(&[self.shared.limits.as_bytes()]).argument(&[&wire::owner(&over.from)]);
         // Nothing here belongs to a process, so nothing has to be detached from one.
@@ -430,8 +350,11 @@ impl Store for RedisStore {
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
-        if token.time() >= LAST_TIME {
+        if token.time() >= wire::LAST_TIME {
             return Err(error::last_token(&self.transport.place));
+        }
+        if let Some(optimistic) = self.optimistic() {
+            return optimistic.raise(name, owner, token).await;
         }
         let text = wire::owner(owner);
         let mut call = self.call(name, &keys::ALL);
@@ -454,6 +377,9 @@ impl Store for RedisStore {
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        if let Some(optimistic) = self.optimistic() {
+            return optimistic.evict(name).await;
+        }
         let echo = self.echo();
         let mut call = self.call(name, &keys::ALL);
         call.argument(&[&echo]).argument(&[self.shared.limits.as_bytes()]);

@@ -23,6 +23,7 @@ use crate::{
     format::{self, Unread},
     gather::{Many, Told},
     keys::{self, Key, Keys, Tag},
+    lent::Loan,
     lines::{Here, Line, Open, Runtimes, lock},
     protocol::Value,
     reply::Reply,
@@ -266,15 +267,62 @@ impl Transport {
     }
 
     fn failed(&self, at: &Reached, error: Failure) -> Fault {
+        if self.ends(&at.open, &error) {
+            at.line.condemn(&at.open);
+        }
+        error::of_command(&self.place, error)
+    }
+
+    /// Whether the connection is of no use after this.
+    fn ends(&self, open: &Open, error: &Failure) -> bool {
         // A replica may have taken the place of the server: the address has to be looked up again.
         let is_another = matches!(error.code(), Some("READONLY" | "CLUSTERDOWN"));
         let is_suspect = !error.is_an_answer() || is_another;
         if is_suspect {
-            self.route.suspect(&at.open.server);
+            self.route.suspect(&open.server);
         }
         // The next connection has another mark where this one's was not taken.
-        if is_suspect || matches!(error, Failure::Unmarked(_)) {
-            at.line.condemn(&at.open);
+        is_suspect || matches!(error, Failure::Unmarked(_))
+    }
+
+    /// A connection that nobody else uses, where one server has all locks.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: nothing is lent then.
+    pub(crate) async fn lend(&self) -> Result<Loan<Open>, Fault> {
+        let here = self.runtimes.here()?;
+        let turn = here.lent.turn().await.ok_or_else(|| error::mixed_up(&self.place))?;
+        for _ in 0..ATTEMPTS {
+            let idle = turn.idle().filter(|open| !open.connection.is_closed());
+            let trusted = |open: &Open| self.route.trusts(&open.server);
+            let open = match idle {
+                Some(open) if trusted(&open) => open,
+                idle => self.for_one(&here, idle).await?,
+            };
+            // To connect can take longer than it is known which server it is.
+            if trusted(&open) {
+                return Ok(turn.lend(open));
+            }
+        }
+        Err(error::not_known_for_long_enough(&self.place))
+    }
+
+    /// A connection to the server there now, unless it is this one.
+    async fn for_one(&self, here: &Here, open: Option<Open>) -> Result<Open, Fault> {
+        let server = self.route.server(&here.panel, &Seat::Only).await?;
+        if let Some(open) = open.filter(|open| *open.server == server) {
+            return Ok(open);
+        }
+        let connection = connect(&self.options, &self.route, &server, None).await?;
+        self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
+        let (connection, server) = (Arc::new(connection), Arc::new(server));
+        Ok(Open { connection, number: 0, server })
+    }
+
+    /// The same for a connection that was lent.
+    pub(crate) fn failed_over(&self, loan: &mut Loan<Open>, error: Failure) -> Fault {
+        if self.ends(loan, &error) {
+            loan.give_up();
         }
         error::of_command(&self.place, error)
     }

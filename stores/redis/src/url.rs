@@ -29,7 +29,8 @@ impl RedisOptions {
     /// `valkey` means `redis`, and `valkeys` `rediss`, also before `-sentinel` and `-cluster`.
     ///
     /// Each takes `?prefix=`, `connect_timeout=` and `response_timeout=`, in `ms` or `s`, and `replicas=` with
-    /// `replica_timeout=`: [`RedisOptions::replicas`]; `replicas=all` behind sentinels and in a cluster. What is
+    /// `replica_timeout=`: [`RedisOptions::replicas`]; `replicas=all` behind sentinels and in a cluster. All but
+    /// a cluster take `scripts=no`: [`RedisOptions::scripts`]. What is
     /// special in a user, password or prefix is percent-encoded. Over TLS each takes files in PEM too,
     /// which are read at once: `ca=` with the authorities to trust instead of the system's, and
     /// `cert=` and `key=` for a server that wants a client's certificate. User and password are those of
@@ -99,6 +100,11 @@ impl RedisOptions {
                 options.replicas(count.parse().map_err(wrong)?)
             }
         };
+        options = match settings.take("scripts").as_deref() {
+            None | Some("yes") => options,
+            Some("no") => options.scripts(false),
+            Some(_) => return Err(wrong("scripts is yes or no")),
+        };
         options.check()?;
         options.certificates = settings.certificates("")?;
         Ok(options)
@@ -133,7 +139,7 @@ impl Scheme {
         let tls = ["ca", "cert", "key"].contains(&setting);
         match setting {
             "prefix" | "connect_timeout" | "response_timeout" => true,
-            "replicas" | "replica_timeout" => true,
+            "replicas" | "replica_timeout" | "scripts" => true,
             "db" | "user" | "password" => true,
             "service" | "sentinel_user" | "sentinel_password" | "sentinel_tls" | "sentinel_ca"
             | "sentinel_cert" | "sentinel_key" => matches!(self, Self::Sentinel { .. }),

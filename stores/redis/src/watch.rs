@@ -42,7 +42,7 @@ const REFUSED: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) board: HintBoard,
-    /// The channel of this process.
+    /// The channel of this process; without scripts the one of all who wait.
     pub(crate) channel: String,
     /// That of all evictions.
     pub(crate) evicted: String,
@@ -53,7 +53,11 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>, client: Client) -> Self {
-        let channel = keys::channel(&options.prefix, client.0);
+        let channel = if options.scripts {
+            keys::channel(&options.prefix, client.0)
+        } else {
+            keys::freed(&options.prefix)
+        };
         let evicted = keys::evicted(&options.prefix);
         let board = HintBoard::new();
         Self { board, channel, evicted, options, route, running: Arc::default() }
@@ -173,14 +177,21 @@ impl Listener {
     async fn open(&self) -> Result<(Connection, Ended), Fault> {
         let (open, ended) = oneshot::channel();
         let (board, evicted) = (self.board.clone(), self.evicted.clone());
-        let prefix = self.options.prefix.clone();
+        let (prefix, scripts) = (self.options.prefix.clone(), self.options.scripts);
         let hear = move |data: &[Value]| {
             // Dropped with the connection, and nothing is ever sent.
             let _open: &oneshot::Sender<Infallible> = &open;
             let [channel, said] = data else { return };
-            if text(channel) == Some(&evicted) {
-                if let Some(name) = text(said).and_then(|key| keys::name_of(&prefix, key)) {
+            let is_eviction = text(channel) == Some(&evicted);
+            if is_eviction || !scripts {
+                let Some(name) = text(said).and_then(|key| keys::name_of(&prefix, key)) else {
+                    return;
+                };
+                if is_eviction {
                     board.evicted(&name);
+                }
+                if !scripts {
+                    board.wake_name(&name);
                 }
             } else if let Some(owner) = text(said).and_then(owner) {
                 board.wake(&owner);

@@ -49,6 +49,13 @@ pub(crate) const fn letter(kind: Kind) -> &'static str {
     }
 }
 
+/// The last time that fits a token, as `scripts/clock.lua` has it: a clock that is there cannot go on.
+pub(crate) const LAST_TIME: u64 = (1 << 53) - 1;
+
+/// What stands behind the grant in a record that is to be left as it is: its holder uses no scripts, and
+/// could not go on with what these make of a lock that others want.
+pub(crate) const WITHOUT_SCRIPTS: char = '!';
+
 /// An owner as scripts write it.
 pub(crate) type OwnerText = [u8; 32];
 
@@ -91,6 +98,12 @@ pub(crate) fn limits(limits: &Limits) -> String {
         limits.max_waiters,
         limits.max_holders
     )
+}
+
+/// The record of one who has a lock alone and uses no scripts.
+pub(crate) fn record(owner: &Owner, mark: &str, time: u64, mode: Mode, label: &str) -> String {
+    let (owner, permits) = (owner.to_hex(), permits(mode));
+    format!("{owner}{mark}{time}{WITHOUT_SCRIPTS}{permits}{label}")
 }
 
 #[cfg(test)]

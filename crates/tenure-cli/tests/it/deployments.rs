@@ -1,5 +1,7 @@
 //! The command on servers that replace each other: behind Sentinel, and in a cluster.
 
+#![allow(clippy::print_stdout, reason = "a test tells what it did")]
+
 use std::{
     fs,
     sync::atomic::{AtomicBool, Ordering},
@@ -71,8 +73,12 @@ fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
     let doctor = scene.output(["doctor"]);
     assert!(text(&doctor.stdout).contains("a full cycle of a lock works"), "{doctor:?}");
     fs::write(scene.path("go"), "").unwrap();
+    let (holder, waiter) = (holder.wait(), waiter.wait());
+    if !kept {
+        println!("the new server lacked it: {}", text(&holder.stderr));
+    }
     let ended = if kept { 0 } else { 123 };
-    assert_eq!((code(&holder.wait()), code(&waiter.wait())), (ended, 0));
+    assert_eq!((code(&holder), code(&waiter)), (ended, 0));
     let token = |name: &str| scene.line(name).parse::<u64>().unwrap();
     assert!(!kept || token("first") < token("second"));
 

@@ -197,7 +197,9 @@ impl<'a> Contention<'a> {
                     }
                     return Ok(Step::Done(Outcome::Busy(self.seen.clone())));
                 }
-                self.fault(sent, received, unanswered(), tries)
+                // Why earlier asks failed says more than that the last one was cut off.
+                let earlier = self.failing.as_ref().map(|(_, fault)| fault.clone().in_doubt());
+                self.fault(sent, received, earlier.unwrap_or_else(unanswered), tries)
             }
         }
     }

@@ -32,6 +32,8 @@ pub(crate) struct Patient<'a> {
 
 /// How far the server's clock may be from ours before somebody should know.
 const CLOCKS_APART: Duration = Duration::from_secs(1);
+/// Over how many nodes of a cluster the way is tried.
+const NODES: u32 = 3;
 /// How long one answer may take before leases get short beside it.
 const SLOW: Duration = Duration::from_millis(100);
 /// What the name of the lock that is tried begins with. No other part of tenure uses it.
@@ -63,20 +65,40 @@ async fn server(transport: &Transport, seat: &Seat) -> Vec<Finding> {
     let info = info.as_deref();
     let wants = transport.options.replicas != Replicas::Count(0);
     let none = sentinels::replicas(info).filter(|_| transport.route.changes() && !wants);
-    vec![
+    let one_of_many = one_of_many(info).filter(|_| !transport.route.changes());
+    let findings = vec![
         version(info),
         persistence(info),
         eviction(setting(transport, seat, "maxmemory-policy").await.as_deref()),
         none.unwrap_or_else(|| replicas(info, transport.options.replicas)),
         clock(transport, seat).await.unwrap_or_else(failed("clock", "S2")),
         latency(transport, seat).await.unwrap_or_else(failed("latency", "S3")),
-    ]
+    ];
+    one_of_many.into_iter().chain(findings).collect()
+}
+
+/// What is wrong with a server that is one node of a cluster and is used as if it was alone.
+fn one_of_many(info: Option<&str>) -> Option<Finding> {
+    (field(info?, "cluster_enabled") == Some("1")).then(|| {
+        let found = "this is one node of a cluster: locks in the slots of others fail, and so do all when a \
+                     replica takes over";
+        let cure = "write redis-cluster:// and some of its nodes into the URL";
+        Finding::warning("cluster", found, "S9", cure)
+    })
 }
 
 /// The steps to a connection: all of them, or those that went well and the one that did not.
 async fn steps(transport: &Transport) -> Result<Vec<Finding>, Vec<Finding>> {
     let mut journal = Journal::new();
-    let walked = go(transport, &mut journal).await;
+    let mut walked = go(transport, &mut journal).await;
+    // Which nodes are away is told of each; one of them is not the end of the way.
+    for _ in 1..NODES {
+        if walked.is_ok() || transport.route.cluster().is_none() {
+            break;
+        }
+        journal = Journal::new();
+        walked = go(transport, &mut journal).await;
+    }
     let done = journal.done.into_iter();
     let mut findings: Vec<_> =
         done.map(|(step, found)| Finding::good(step.to_string(), found)).collect();
@@ -109,7 +131,9 @@ async fn go(transport: &Transport, journal: &mut Journal) -> Result<(), Fault> {
         _ => {}
     }
     let confirm = transport.route.confirm(&transport.options, &server)?;
-    walk(&transport.options, &server, None, confirm, journal).await.map(drop)
+    let walked = walk(&transport.options, &server, None, confirm, journal).await;
+    // Another one is looked for then.
+    walked.map(drop).inspect_err(|_| transport.route.suspect(&server))
 }
 
 fn version(info: Option<&str>) -> Finding {
@@ -229,11 +253,12 @@ async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
     let name = format!("{PROBE}-{}", mark.get(..8).unwrap_or_default());
     let name = LockName::new(name).map_err(|_| unusual("has no name"))?;
     let ttl = Duration::from_secs(5);
+    let order = if store.capabilities().fifo { Order::Fifo } else { Order::Barging };
     let ask = |owner, intent| Ask {
         owner,
         kind: Kind::Mutex,
         mode: Mode::Exclusive,
-        order: Order::Fifo,
+        order,
         intent,
         ttl,
         label: "tenure doctor".to_owned(),

@@ -80,6 +80,8 @@ pub struct RedisOptions {
     pub(crate) response_timeout: Duration,
     pub(crate) limits: Limits,
     pub(crate) certificates: Certificates,
+    /// Whether locks are kept by scripts.
+    pub(crate) scripts: bool,
     /// Whether nothing is written, the number of the format neither.
     pub(crate) only_looks: bool,
 }
@@ -140,6 +142,7 @@ impl RedisOptions {
                 kinds_meet: true,
             },
             certificates: Certificates::default(),
+            scripts: true,
             only_looks: false,
         }
     }
@@ -251,6 +254,15 @@ impl RedisOptions {
         Ok(self)
     }
 
+    /// Whether the server may be told to run scripts; `true` unless said otherwise. Without them there are
+    /// mutexes alone, nobody is served in turn, and each step takes two round trips: for servers and users
+    /// that may not run any. Both exclude each other.
+    #[must_use]
+    pub fn scripts(mut self, yes: bool) -> Self {
+        self.scripts = yes;
+        self
+    }
+
     /// How long a waiter has to claim what it is offered, 10 ms to 10 s; 500 ms unless said
     /// otherwise. A waiter that died costs those behind it this long.
     ///
@@ -296,6 +308,11 @@ impl RedisOptions {
         if matches!(self.deployment, Deployment::Cluster(_)) && self.database != 0 {
             let what = format!("a cluster has no database {}", self.database);
             let cure = "leave the database out, or write 0; a prefix keeps locks apart";
+            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+        }
+        if matches!(self.deployment, Deployment::Cluster(_)) && !self.scripts {
+            let what = "in a cluster tenure does not work without scripts";
+            let cure = "leave scripts=no out, or use one server, or one that sentinels name";
             return Err(Fault::new(FaultKind::Misconfigured, what, cure));
         }
         if self.replicas == Replicas::Count(0) || self.replica_timeout < self.response_timeout {

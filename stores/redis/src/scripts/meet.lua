@@ -9,6 +9,8 @@ if held then
     local mark, used, grant, has, shown = string.match(held, '^(s?)(%a?)([^ ;]*);?([^ ]*) (.*)$', 33)
     if mark == 's' then mode = 's' end
     if has and has ~= '' then mode = 'p ' .. has end
+    -- Its holder uses no scripts, and could not go on with what these would make of its record.
+    local stays = grant and string.byte(grant, -1) == 33
     -- Permits may stand beside others.
     local both = permits ~= '' and has ~= ''
     if whose == owner then
@@ -24,8 +26,8 @@ if held then
         local record = ARGV[1] .. fresh .. ARGV[3]
         redis.call('SET', lock, record, 'PX', ttl)
         return record
-    elseif grant and not old and how and string.sub(how, 2) == 't' and (ask ~= 's' or mode ~= 's')
-        and not both then
+    elseif stays or grant and not old and how and string.sub(how, 2) == 't'
+        and (ask ~= 's' or mode ~= 's') and not both then
         local left = attempt('PTTL', lock)
         return {owner, 'busy', left * 1000, 0, '', mode, grant, left, 0, shown, used}
     end

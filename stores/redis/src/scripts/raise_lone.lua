@@ -4,11 +4,11 @@ if not last then return {owner, 'corrupt'} end
 
 -- What to write for a grant with the greater token; nil when it has a greater one.
 local function raised(grant)
-    local since, has = string.match(grant, '^(%d+)/?(%d*)$')
+    local since, has, stays = string.match(grant, '^(%d+)/?(%d*)(!?)$')
     if has == '' then has = string.format('%.0f', since * 1024) end
     if #token < #has or #token == #has and token < has then return nil end
     if tonumber(micros) > last then attempt('SET', clock, micros) end
-    return since .. '/' .. token
+    return since .. '/' .. token .. stays
 end
 
 if held then

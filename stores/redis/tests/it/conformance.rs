@@ -50,3 +50,9 @@ mod cluster {
 
     tenure_testkit::conformance!(Served::by_cluster());
 }
+
+mod without_scripts {
+    use crate::places::Place;
+
+    tenure_testkit::conformance!(Place::without_scripts());
+}

@@ -17,3 +17,9 @@ mod cluster {
 
     tenure_testkit::kinds!("cluster", Served::by_cluster());
 }
+
+mod without_scripts {
+    use crate::places::Place;
+
+    tenure_testkit::kinds!("without scripts", Place::without_scripts());
+}

@@ -17,6 +17,7 @@ mod kinds;
 mod lost_data;
 mod model;
 mod network;
+mod optimistic;
 mod over;
 mod places;
 mod processes;

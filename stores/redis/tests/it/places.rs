@@ -21,6 +21,10 @@ use tenure_testkit::{
 /// The line of `docs/stores/redis.md`, word for word.
 pub(crate) const ACL: &str = include_str!("../../../../docs/stores/redis.acl");
 
+/// That for a user who may not run scripts.
+pub(crate) const WITHOUT_SCRIPTS_ACL: &str =
+    include_str!("../../../../docs/stores/redis-without-scripts.acl");
+
 /// That of `docs/stores/redis-cluster.md`.
 pub(crate) const CLUSTER_ACL: &str = include_str!("../../../../docs/stores/redis-cluster.acl");
 
@@ -47,8 +51,18 @@ impl Place {
 
     /// As the user of the documentation, who may do no more than a lock needs.
     pub(crate) fn least_privilege() -> Self {
+        Self::as_user(ACL)
+    }
+
+    /// The same for a user who may not run scripts.
+    pub(crate) fn without_scripts() -> Self {
+        let place = Self::as_user(WITHOUT_SCRIPTS_ACL);
+        Self { options: place.options.clone().scripts(false), ..place }
+    }
+
+    fn as_user(acl: &str) -> Self {
         let place = Self::plain();
-        let words: Vec<_> = ACL.split_whitespace().collect();
+        let words: Vec<_> = acl.split_whitespace().collect();
         let reply = place.server.command(&words);
         assert_eq!(reply, Reply::Text("OK".to_owned()));
         let options = place.options.clone().credentials(Some("tenure"), "choose-a-password");

@@ -63,6 +63,19 @@ async fn what_no_replica_has_is_not_acquired_and_taken_back() {
     until("nothing is left", async || lock_keys(&primary).is_empty()).await;
 }
 
+/// What failed all the time is told, though the wait ended in the midst of the last attempt.
+#[tokio::test]
+async fn who_waited_for_replicas_in_vain_is_told_so() {
+    let (primary, replica) = followed();
+    let tenure = tenure(&url(&primary));
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+    let _frozen = replica.freeze();
+    let wait = Duration::from_millis(1_300);
+    let error = tenure.mutex("lock").lock().ttl(LONG).wait(wait).await.unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("0 of 1 replicas have it"), "{said}");
+}
+
 #[tokio::test]
 async fn a_renewal_that_no_replica_has_moves_no_deadline() {
     let (primary, replica) = followed();
@@ -106,7 +119,7 @@ async fn what_is_asked_again_over_another_connection_is_confirmed_too() {
 }
 
 /// A replica may take longer than it is waited for.
-async fn granted(store: &RedisStore, lock: &str, ask: &Ask) {
+pub(crate) async fn granted(store: &RedisStore, lock: &str, ask: &Ask) {
     until("it is granted", async || {
         let answer = store.acquire(&name(lock), ask).await;
         answer.is_ok_and(|answer| matches!(answer, Answer::Granted { .. }))
