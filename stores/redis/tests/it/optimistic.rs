@@ -348,3 +348,22 @@ async fn an_operator_breaks_with_scripts_and_without() {
         until("nothing is left", async || lock_keys(&server).is_empty()).await;
     }
 }
+
+#[tokio::test]
+async fn who_waits_without_scripts_is_told_of_a_release() {
+    let server = RedisServer::start();
+    let (holder, waiter, lock) = (store(&without(&server)), store(&without(&server)), name("lock"));
+    let mut told = waiter.wakeups(&lock, &ask(2).owner);
+    for round in 0..3 {
+        holder.acquire(&lock, &ask(1)).await.unwrap();
+        let waits = Ask { intent: Intent::Wait { place: None }, ..ask(2) };
+        let answer = waiter.acquire(&lock, &waits).await.unwrap();
+        assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+        if round == 0 {
+            // All are told once when they begin to hear.
+            tokio::time::timeout(PATIENCE, told.next()).await.unwrap();
+        }
+        holder.release(&lock, &ask(1).owner, Duration::ZERO).await.unwrap();
+        tokio::time::timeout(PATIENCE, told.next()).await.unwrap();
+    }
+}
