@@ -88,10 +88,11 @@ impl RedisStore {
     /// What an answer says of the holder, and when to ask again.
     fn seen_by(&self, name: &LockName, ask: &Ask, answer: &mut Answer) {
         let Answer::Busy { holder, retry_after, place, .. } = answer else { return };
-        self.by_the_clock(name, holder);
-        // It has no place behind one without scripts, which tells nobody.
+        self.by_the_clock(name, &mut *holder);
+        // It has no place behind one without scripts, which tells nobody, and whose lease may be endless.
         if place.is_none() && matches!(ask.intent, Intent::Wait { .. }) {
-            *retry_after = optimistic::LOOK.min(*retry_after);
+            let ends = holder.as_ref().is_none_or(|holder| holder.left.is_some());
+            *retry_after = if ends { optimistic::LOOK.min(*retry_after) } else { optimistic::LOOK };
         }
     }
 

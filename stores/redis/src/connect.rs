@@ -113,7 +113,7 @@ pub(crate) async fn walk(
                     let (told, ()) = join(connection.send(&question), learn).await;
                     connection.compare.hear(told);
                 } else {
-                    let tried = connection.in_a_row(&Compare::trial(&key), false).await;
+                    let tried = connection.in_a_row(&Compare::trial(&key), None).await;
                     connection.compare.hear(tried.map(Compare::of_trial));
                 }
             }

@@ -159,11 +159,12 @@ impl Connection {
     }
 
     /// Sends commands with nothing between them, and waits for all replies, errors of the server among them.
-    /// If they `count`, what they wrote has to be confirmed. As cancel-safe as [`Connection::call`].
+    /// What the one with the number `counts` wrote has to be confirmed. As cancel-safe as
+    /// [`Connection::call`].
     pub(crate) async fn in_a_row(
         &self,
         row: &[Vec<&str>],
-        counts: bool,
+        counts: Option<usize>,
     ) -> Result<Vec<Value>, Failure> {
         let (senders, answers): (Vec<_>, Vec<_>) = row.iter().map(|_| oneshot::channel()).unzip();
         self.pipeline.send_row(row, counts, senders);

@@ -58,6 +58,7 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "takes no writes because it cannot save its data",
         "see the server's log and its disk",
     ),
+    ("EXECABORT", FaultKind::Unreachable, "refused a transaction", "see the server's log"),
     ("NOREPLICAS", FaultKind::Unreachable, "has too few replicas", "see why they are away"),
     ("MASTERDOWN", FaultKind::Unreachable, "has lost its primary", "wait for the fail-over"),
     ("CLUSTERDOWN", FaultKind::Unreachable, "belongs to a cluster that is down", "see its nodes"),
@@ -317,6 +318,33 @@ pub(crate) fn crowded(place: &str) -> Fault {
         what,
         "do this as a user with scripts, or wait until it is free",
     )
+}
+
+/// What a server says to a transaction, where that means something else than for a script: a transaction that
+/// lacks anything does nothing.
+pub(crate) fn of_transaction(place: &str, code: Option<&str>) -> Option<Fault> {
+    let (kind, what, cure) = match code? {
+        "OOM" => (
+            FaultKind::Unreachable,
+            "is out of memory, and takes no transaction then",
+            "raise its maxmemory or remove data: without scripts nothing is renewed or released until then",
+        ),
+        "NOPERM" => (
+            FaultKind::Misconfigured,
+            "does not permit this user what a lock without scripts needs",
+            "give it the ACL line of docs/stores/redis-without-scripts.md, and +wait for replicas=",
+        ),
+        _ => return None,
+    };
+    Some(Fault::new(kind, format!("Redis at {place} {what}"), cure))
+}
+
+/// Of what only looked, whatever became of it.
+pub(crate) fn without_effect(fault: Fault) -> Fault {
+    if fault.kind() != FaultKind::InDoubt {
+        return fault;
+    }
+    Fault::new(FaultKind::Unreachable, fault.what_and_why(), fault.cure().to_owned())
 }
 
 /// Others wrote the same keys each time. Nothing was written.

@@ -31,6 +31,8 @@ pub(crate) struct Here {
     lines: Mutex<Vec<Arc<Line>>>,
     /// Those that one caller has at a time.
     pub(crate) lent: Arc<Lent<Open>>,
+    /// The same for renewals, which wait for nothing else.
+    pub(crate) lent_to_renew: Arc<Lent<Open>>,
     /// Who is asked where servers are.
     pub(crate) panel: Panel,
     watcher: Mutex<Option<AbortHandle>>,

@@ -43,6 +43,12 @@ where
                 misses(&mut listing.missing, &fault);
                 continue;
             }
+            // Nor one that several share, of whom nothing is known without scripts.
+            (name, Err(fault)) if fault.kind() == FaultKind::Unsupported => {
+                tracing::warn!(store = "redis", lock = %name, %fault, "left out of the list");
+                misses(&mut listing.missing, &fault);
+                continue;
+            }
             (_, Err(fault)) => return Err(fault),
         };
         if seen == Snapshot::default() {

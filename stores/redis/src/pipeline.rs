@@ -141,15 +141,15 @@ impl Pipeline {
         self.added(state, now);
     }
 
-    /// Adds commands with nothing between them, of which each reply goes to one of `senders`; the last has to
-    /// be confirmed if it `counts`.
-    pub(crate) fn send_row(&self, row: &[Vec<&str>], counts: bool, senders: Vec<Answer>) {
+    /// Adds commands with nothing between them, of which each reply goes to one of `senders`; the one with the
+    /// number `counts` has to be confirmed.
+    pub(crate) fn send_row(&self, row: &[Vec<&str>], counts: Option<usize>, senders: Vec<Answer>) {
         let mut state = self.lock();
         let Some(others) = row.len().checked_sub(1).filter(|_| !state.refuses()) else { return };
         let now = state.is_idle();
         for (number, (words, sender)) in row.iter().zip(senders).enumerate() {
             command(words, &mut state.out);
-            state.expect(Expected::One(sender), counts && number == others);
+            state.expect(Expected::One(sender), counts == Some(number));
         }
         state.calls += others;
         state.unwritten += others;

@@ -38,6 +38,13 @@ const ATTEMPTS: u32 = 3;
 /// How often in a row a node may send a call elsewhere.
 const REDIRECTS: u32 = 5;
 
+/// What a connection is lent for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    Renewal,
+    Other,
+}
+
 /// Who a call is made for: the reply begins with it, or belongs to another call.
 pub(crate) type Echo<'a> = &'a [u8];
 
@@ -289,9 +296,13 @@ impl Transport {
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is lent then.
-    pub(crate) async fn lend(&self) -> Result<Loan<Open>, Fault> {
+    pub(crate) async fn lend(&self, purpose: Purpose) -> Result<Loan<Open>, Fault> {
         let here = self.runtimes.here()?;
-        let turn = here.lent.turn().await.ok_or_else(|| error::mixed_up(&self.place))?;
+        let lent = match purpose {
+            Purpose::Renewal => &here.lent_to_renew,
+            Purpose::Other => &here.lent,
+        };
+        let turn = lent.turn().await.ok_or_else(|| error::mixed_up(&self.place))?;
         for _ in 0..ATTEMPTS {
             let idle = turn.idle().filter(|open| !open.connection.is_closed());
             let trusted = |open: &Open| self.route.trusts(&open.server);

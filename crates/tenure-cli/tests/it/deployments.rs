@@ -69,7 +69,9 @@ fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
     let kept = shown.contains("alpha") && shown.contains("beta");
     assert!(kept || !url.contains("replicas="), "{shown}");
     let listed = json(&scene.output(["ls", "--json"]).stdout);
-    assert!(!kept || listed["names"][0]["name"] == "kept", "{listed}");
+    // A place that somebody gave up may have been lost with the old server's last moment.
+    let names = listed["names"].as_array().unwrap();
+    assert!(!kept || names.iter().any(|listed| listed["name"] == "kept"), "{listed}");
     let doctor = scene.output(["doctor"]);
     assert!(text(&doctor.stdout).contains("a full cycle of a lock works"), "{doctor:?}");
     fs::write(scene.path("go"), "").unwrap();

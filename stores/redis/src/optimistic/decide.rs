@@ -30,8 +30,9 @@ pub(super) struct Seen {
     pub(super) left: i64,
     /// What its clock has.
     pub(super) clock: Clock,
-    /// The time by which tokens are made, in microseconds.
+    /// The server's time in microseconds, and by how much tokens are ahead of it.
     pub(super) now: u64,
+    pub(super) ahead: u64,
 }
 
 /// Who has it.
@@ -41,8 +42,21 @@ pub(super) enum Held {
     Nobody,
     /// One, with this record.
     Alone(Vec<u8>),
-    /// Several, or some wait for it by scripts.
-    Crowd,
+    /// Several, or some wait for it by scripts; what is known of them.
+    Crowd(Option<Crowd>),
+}
+
+/// What the head of a crowd says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Crowd {
+    /// Who has the lock alone or is offered it so; empty when several share it.
+    pub(super) sole: String,
+    /// When that ends, in microseconds.
+    pub(super) end: u64,
+    /// How many share it.
+    pub(super) sharing: u64,
+    /// Whether the one who asks is among them.
+    pub(super) ours: bool,
 }
 
 /// The clock of a lock.
@@ -89,13 +103,21 @@ impl Seen {
         match &self.held {
             Held::Nobody => Ok(None),
             Held::Alone(record) => Record::read(record).map(Some),
-            Held::Crowd => Err(Refused::Crowd),
+            Held::Crowd(_) => Err(Refused::Crowd),
         }
     }
 
     /// The record, if this owner has it.
     fn of(&self, owner: &str) -> Parsed<Option<Record<'_>>> {
+        if self.is_of_others() {
+            return Ok(None);
+        }
         Ok(self.record()?.filter(|record| record.owner == owner))
+    }
+
+    /// Whether several have it, and surely not the one who asks.
+    fn is_of_others(&self) -> bool {
+        matches!(&self.held, Held::Crowd(Some(crowd)) if !crowd.ours)
     }
 
     /// The last time of the clock.
@@ -112,7 +134,7 @@ impl Seen {
 
     /// The next time of the clock, and the token that is made of it.
     fn tick(&self) -> Parsed<(u64, Token)> {
-        let time = self.now.max(self.last()? + 1);
+        let time = self.now.saturating_add(self.ahead).max(self.last()? + 1);
         Ok((time, Token::from_time(time).ok_or(Refused::Corrupt)?))
     }
 
@@ -172,6 +194,9 @@ pub(super) fn release(seen: &Seen, owner: &str) -> Decided<Released> {
 }
 
 pub(super) fn take_over(seen: &Seen, over: &TakeOver) -> Decided<TakenOver> {
+    if seen.is_of_others() {
+        return Ok(Said(TakenOver::NotHeld));
+    }
     let Some(record) = seen.record()? else { return Ok(Said(TakenOver::NotHeld)) };
     let repeats = record.owner == over.owner.to_hex();
     if !repeats && record.owner != over.from.to_hex() {
@@ -208,14 +233,71 @@ pub(super) fn raise(seen: &Seen, owner: &str, token: Token) -> Decided<Raised> {
 pub(super) fn evict(seen: &Seen) -> Decided<Vec<Contender>> {
     match seen.record().and_then(|record| record.map(|record| record.holder(seen.left)).transpose())
     {
-        Ok(None) => Ok(Said(Vec::new())),
+        // It may have been evicted over another connection.
+        Ok(None) => Ok(Before(Vec::new())),
         Ok(Some(holder)) => Ok(With(vec![Change::Delete], vec![holder])),
         Err(Refused::Corrupt) => Ok(With(vec![Change::Delete], Vec::new())),
         Err(refused) => Err(refused),
     }
 }
 
-/// Who has it.
+/// Who has it; nobody knows without scripts who waits.
 pub(super) fn inspect(seen: &Seen) -> Parsed<Option<Contender>> {
-    seen.record()?.map(|record| record.holder(seen.left)).transpose()
+    let Held::Crowd(Some(crowd)) = &seen.held else {
+        return seen.record()?.map(|record| record.holder(seen.left)).transpose();
+    };
+    let left = crowd.end.saturating_sub(seen.now) / 1_000;
+    match (crowd.sole.split_at_checked(1), crowd.sharing) {
+        (Some((kind @ ("h" | "l"), record)), _) if left > 0 => {
+            let left = i64::try_from(left).map_err(|_| Refused::Corrupt)?;
+            let mut holder = Record::read(record.as_bytes())?.holder(left)?;
+            holder.lingering = kind == "l";
+            Ok(Some(holder))
+        }
+        // It is offered to one who waits, or was left by one who is gone.
+        (Some(_), _) | (None, 0) => Ok(None),
+        (None, _) => Err(Refused::Crowd),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_700_000_000_000_000;
+    const OWNER: &str = "00112233445566778899aabbccddeeff";
+
+    fn crowd(sole: &str, end: u64, sharing: u64) -> Seen {
+        let crowd = Crowd { sole: sole.to_owned(), end, sharing, ours: false };
+        Seen { held: Held::Crowd(Some(crowd)), now: NOW, ..Seen::default() }
+    }
+
+    #[test]
+    fn of_a_crowd_its_one_holder_is_seen() {
+        let record = format!("h{OWNER}{NOW} a label");
+        let seen = inspect(&crowd(&record, NOW + 1_500_000, 0)).unwrap().unwrap();
+        assert_eq!(seen.label, "a label");
+        assert_eq!((seen.left, seen.lingering), (Some(Duration::from_millis(1_500)), false));
+        let lingers = record.replacen('h', "l", 1);
+        assert!(inspect(&crowd(&lingers, NOW + 1_000, 0)).unwrap().unwrap().lingering);
+        assert_eq!(inspect(&crowd(&record, NOW, 0)).unwrap(), None);
+        assert_eq!(inspect(&crowd(&format!("o{OWNER}"), NOW + 1_000, 0)).unwrap(), None);
+        assert_eq!(inspect(&crowd("", 0, 0)).unwrap(), None);
+        assert!(matches!(inspect(&crowd("", NOW + 1_000, 2)), Err(Refused::Crowd)));
+        let unknown = Seen { held: Held::Crowd(None), ..Seen::default() };
+        assert!(matches!(inspect(&unknown), Err(Refused::Crowd)));
+    }
+
+    #[test]
+    fn who_is_not_in_a_crowd_has_lost_what_it_had() {
+        let others = crowd("", 0, 2);
+        assert_eq!(renew(&others, OWNER, LOOK).unwrap(), Said(Renewed::Lost));
+        assert_eq!(release(&others, OWNER).unwrap(), Before(Released::NotHeld));
+        let ours = Crowd { ours: true, ..Crowd::default() };
+        for held in [Held::Crowd(Some(ours)), Held::Crowd(None)] {
+            let seen = Seen { held, ..Seen::default() };
+            assert!(matches!(renew(&seen, OWNER, LOOK), Err(Refused::Crowd)));
+            assert!(matches!(release(&seen, OWNER), Err(Refused::Crowd)));
+        }
+    }
 }

@@ -25,10 +25,10 @@ use tenure_core::{
 
 pub(crate) use self::decide::LOOK;
 use self::{
-    decide::{Decided, Decision, Seen},
+    decide::{Decided, Decision, Held, Seen},
     session::{Session, Watched},
 };
-use crate::{error, keys::Keys, store::RedisStore};
+use crate::{error, keys::Keys, store::RedisStore, transport::Purpose};
 
 /// How often it is tried while others write the same keys.
 const ATTEMPTS: u32 = 64;
@@ -52,7 +52,7 @@ impl Optimistic<'_> {
     pub(crate) async fn acquire(self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         self.can_do(ask.mode, ask.order)?;
         let mut answer =
-            self.transact(name, Watched::Clock, |seen| decide::acquire(seen, ask)).await?;
+            self.transact(name, Watched::Clock, &[], |seen| decide::acquire(seen, ask)).await?;
         match &mut answer {
             Answer::Busy { holder, .. } => {
                 self.0.by_the_clock(name, holder);
@@ -94,14 +94,14 @@ impl Optimistic<'_> {
             return Err(Fault::new(FaultKind::Unsupported, what, cure));
         }
         if let Some(record) = self.0.shared.records.take(owner) {
-            let mut session = Session::open(self.0).await?;
+            let mut session = Session::open(self.0, Purpose::Other).await?;
             let keys = Keys::new(self.0.prefix(), name);
             if session.delete_if(&keys, &record.without_scripts(owner)).await? {
                 return Ok(Released::Released);
             }
         }
-        let owner = owner.to_hex();
-        self.transact(name, Watched::Locks, |seen| decide::release(seen, &owner)).await
+        let owner = [owner.to_hex()];
+        self.transact(name, Watched::Locks, &owner, |seen| decide::release(seen, &owner[0])).await
     }
 
     pub(crate) async fn take_over(
@@ -110,8 +110,10 @@ impl Optimistic<'_> {
         over: &TakeOver,
     ) -> Result<TakenOver, Fault> {
         self.can_do(over.mode, Order::Barging)?;
-        let taken =
-            self.transact(name, Watched::Clock, |seen| decide::take_over(seen, over)).await?;
+        let owners = [over.from.to_hex(), over.owner.to_hex()];
+        let taken = self
+            .transact(name, Watched::Clock, &owners, |seen| decide::take_over(seen, over))
+            .await?;
         if matches!(taken, TakenOver::Granted(_)) {
             self.0.listen();
         }
@@ -124,14 +126,15 @@ impl Optimistic<'_> {
         owner: &Owner,
         token: Token,
     ) -> Result<Raised, Fault> {
-        let owner = owner.to_hex();
-        self.transact(name, Watched::Clock, |seen| decide::raise(seen, &owner, token)).await
+        let owner = [owner.to_hex()];
+        let raise = |seen: &Seen| decide::raise(seen, &owner[0], token);
+        self.transact(name, Watched::Clock, &owner, raise).await
     }
 
     pub(crate) async fn inspect(self, name: &LockName) -> Result<Snapshot, Fault> {
-        let mut session = Session::open(self.0).await?;
+        let mut session = Session::open(self.0, Purpose::Other).await?;
         let keys = Keys::new(self.0.prefix(), name);
-        let seen = session.look(&[keys], Watched::Locks).await?;
+        let seen = session.look(&[keys], Watched::Nothing, &[]).await?;
         let inspected = seen.first().map(decide::inspect).transpose();
         let mut holder = inspected.map_err(|refused| self.0.refused(refused))?.flatten();
         self.0.by_the_clock(name, &mut holder);
@@ -139,7 +142,7 @@ impl Optimistic<'_> {
     }
 
     pub(crate) async fn evict(self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        let mut evicted = self.transact(name, Watched::Locks, decide::evict).await?;
+        let mut evicted = self.transact(name, Watched::Locks, &[], decide::evict).await?;
         self.0.tell_eviction(name).await;
         self.0.by_the_clock(name, &mut evicted);
         Ok(evicted)
@@ -160,7 +163,7 @@ impl Optimistic<'_> {
                 Some(hold) => decide::renew(seen, &hold.owner.to_hex(), hold.ttl),
                 None => Ok(Decision::Said(Renewed::Lost)),
             };
-            match self.round(locks, Watched::Locks, decide).await {
+            match self.round(locks, (Watched::Locks, Purpose::Renewal), &[], decide).await {
                 Ok(Some(told)) => return told,
                 // Each has only itself in its way then.
                 Ok(None) => {}
@@ -172,23 +175,35 @@ impl Optimistic<'_> {
             }
         }
         let one = async |hold: &Renewal| {
-            let owner = hold.owner.to_hex();
-            let renew = |seen: &Seen| decide::renew(seen, &owner, hold.ttl);
-            self.transact(&hold.name, Watched::Locks, renew).await
+            let owner = [hold.owner.to_hex()];
+            let renew = |seen: &Seen| decide::renew(seen, &owner[0], hold.ttl);
+            let how = (Watched::Locks, Purpose::Renewal);
+            self.transact_so(&hold.name, how, &owner, renew).await
         };
         join_all(holds.iter().map(one)).await
     }
 
-    /// Decides until what was decided upon was still so when it was written.
     async fn transact<T: Send>(
         self,
         name: &LockName,
         watched: Watched,
+        owners: &[String],
+        decide: impl Fn(&Seen) -> Decided<T> + Send + Sync,
+    ) -> Result<T, Fault> {
+        self.transact_so(name, (watched, Purpose::Other), owners, decide).await
+    }
+
+    /// Decides until what was decided upon was still so when it was written.
+    async fn transact_so<T: Send>(
+        self,
+        name: &LockName,
+        how: (Watched, Purpose),
+        owners: &[String],
         decide: impl Fn(&Seen) -> Decided<T> + Send + Sync,
     ) -> Result<T, Fault> {
         let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
         for _ in 0..ATTEMPTS {
-            let told = self.round([name].into_iter(), watched, |_, seen| decide(seen)).await?;
+            let told = self.round([name].into_iter(), how, owners, |_, seen| decide(seen)).await?;
             if let Some(told) = told.and_then(|told| told.into_iter().next()) {
                 return told;
             }
@@ -204,12 +219,18 @@ impl Optimistic<'_> {
     async fn round<'n, T: Send>(
         self,
         names: impl Iterator<Item = &'n LockName> + Send,
-        watched: Watched,
+        (watched, purpose): (Watched, Purpose),
+        owners: &[String],
         decide: impl Fn(usize, &Seen) -> Decided<T> + Send + Sync,
     ) -> Result<Option<Vec<Result<T, Fault>>>, Fault> {
         let locks: Vec<_> = names.map(|name| Keys::new(self.0.prefix(), name)).collect();
-        let mut session = Session::open(self.0).await?;
-        let seen = session.look(&locks, watched).await?;
+        let mut session = Session::open(self.0, purpose).await?;
+        let seen = session.look(&locks, watched, owners).await?;
+        let is_crowd = |seen: &Seen| matches!(seen.held, Held::Crowd(_));
+        if locks.len() > 1 && seen.iter().any(is_crowd) {
+            // Of that one more has to be seen.
+            return Ok(None);
+        }
         let (mut changes, mut told, mut counts) = (Vec::new(), Vec::new(), false);
         for (number, (keys, seen)) in locks.iter().zip(&seen).enumerate() {
             told.push(match decide(number, seen) {

@@ -139,13 +139,14 @@ async fn what_several_want_by_scripts_is_busy_without() {
     until("one waits", async || scripted.store().inspect(&lock).await.unwrap().waiters.len() == 1)
         .await;
     assert!(plain.mutex("lock").try_lock().await.unwrap().is_none());
-    for fault in [
-        plain_store.inspect(&lock).await.unwrap_err(),
-        plain_store.evict(&lock).await.unwrap_err(),
-        plain_store.release(&lock, &Owner::from_bytes([9; 16]), Duration::ZERO).await.unwrap_err(),
-    ] {
-        assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}");
-    }
+    // Who waits is not seen.
+    let seen = plain_store.inspect(&lock).await.unwrap();
+    assert_eq!(seen.holders[0].token, Some(held.token()));
+    let fault = plain_store.evict(&lock).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}");
+    let stranger = Owner::from_bytes([9; 16]);
+    let released = plain_store.release(&lock, &stranger, Duration::ZERO).await.unwrap();
+    assert_eq!(released, Released::NotHeld);
     let last = tokio::spawn(async move { hold(&plain, "lock", LONG).await.token() });
     held.release().await.unwrap();
     let second = waiter.await.unwrap();
@@ -366,4 +367,101 @@ async fn who_waits_without_scripts_is_told_of_a_release() {
         holder.release(&lock, &ask(1).owner, Duration::ZERO).await.unwrap();
         tokio::time::timeout(PATIENCE, told.next()).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn what_several_share_is_told_to_take_scripts() {
+    let server = RedisServer::start();
+    let (plain, scripted) = (store(&without(&server)), tenure(&server.url()));
+    let _readers = [
+        scripted.rwlock("shared").read().ttl(LONG).await.unwrap(),
+        scripted.rwlock("shared").read().ttl(LONG).await.unwrap(),
+    ];
+    plain.acquire(&name("alone"), &ask(1)).await.unwrap();
+    let fault = plain.inspect(&name("shared")).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}");
+    let listed = plain.list("", 10).await.unwrap();
+    let names: Vec<_> = listed.names.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["alone"]);
+    assert_eq!(listed.missing, [fault.what_and_why()]);
+}
+
+/// What scripts have made of the name since does not keep it from hearing that.
+#[tokio::test]
+async fn who_lost_a_lock_to_a_crowd_is_told_at_its_renewal() {
+    let server = RedisServer::start();
+    let (plain, scripted) = (store(&without(&server)), tenure(&server.url()));
+    let lock = name("lock");
+    plain.acquire(&lock, &ask(1)).await.unwrap();
+    server.command(&["DEL", &only(&server)]);
+    let _held = hold(&scripted, "lock", LONG).await;
+    let other = tenure(&server.url());
+    let _waits = tokio::spawn(async move { hold(&other, "lock", LONG).await });
+    until("one waits", async || scripted.store().inspect(&lock).await.unwrap().waiters.len() == 1)
+        .await;
+    let renewal = [Renewal { name: lock.clone(), owner: ask(1).owner, ttl: LONG }];
+    assert_eq!(plain.renew(&renewal).await.remove(0).unwrap(), Renewed::Lost);
+    let owner = ask(1).owner;
+    let released = plain.release(&lock, &owner, Duration::ZERO).await.unwrap();
+    assert_eq!(released, Released::NotHeld);
+    let turn = plain.turn(&lock, &owner, &ask(2)).await.unwrap();
+    assert!(matches!(turn, Answer::Busy { .. }), "{turn:?}");
+}
+
+/// Else what follows would be writes of their own, which nobody decided upon.
+#[tokio::test]
+async fn where_a_transaction_cannot_be_begun_nothing_is_written() {
+    let server = RedisServer::start();
+    let (store, lock) = (store(&without(&server)), name("lock"));
+    store.acquire(&lock, &ask(1)).await.unwrap();
+    let (key, record) = (only(&server), value(&server, &only(&server)));
+    for command in ["multi", "exec", "watch", "set", "pexpire", "del"] {
+        server.command(&["ACL", "SETUSER", "default", &format!("-{command}")]);
+        let renewal = Renewal { name: lock.clone(), owner: ask(1).owner, ttl: LONG * 2 };
+        let told = [
+            store.renew(&[renewal]).await.remove(0).map(|_| "renewed"),
+            store.release(&lock, &ask(1).owner, Duration::ZERO).await.map(|_| "released"),
+            store.acquire(&name("other"), &ask(2)).await.map(|_| "acquired"),
+        ];
+        server.command(&["ACL", "SETUSER", "default", &format!("+{command}")]);
+        let mut refused = 0;
+        for fault in told.into_iter().filter_map(Result::err) {
+            assert_eq!(fault.kind(), FaultKind::Misconfigured, "{command}: {fault}");
+            assert!(fault.cure().contains("redis-without-scripts.md"), "{command}: {fault}");
+            refused += 1;
+        }
+        assert!(refused > 0, "{command} is not needed");
+        if matches!(command, "multi" | "exec" | "watch") {
+            assert_eq!(
+                (refused, only(&server), value(&server, &key)),
+                (3, key.clone(), record.clone())
+            );
+        }
+        store.release(&name("other"), &ask(2).owner, Duration::ZERO).await.unwrap();
+        store.acquire(&lock, &ask(1)).await.unwrap();
+        server.command(&["SET", &key, &record, "PX", "30000"]);
+    }
+}
+
+/// Which a script could go on with.
+#[tokio::test]
+async fn out_of_memory_nothing_happens_without_scripts_and_the_error_says_so() {
+    let server = RedisServer::start();
+    let (store, lock) = (store(&without(&server)), name("lock"));
+    store.acquire(&lock, &ask(1)).await.unwrap();
+    let record = value(&server, &only(&server));
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    let renewal = Renewal { name: lock.clone(), owner: ask(1).owner, ttl: LONG * 2 };
+    for fault in [
+        store.renew(&[renewal]).await.remove(0).unwrap_err(),
+        store.release(&lock, &ask(1).owner, Duration::ZERO).await.unwrap_err(),
+        store.acquire(&name("other"), &ask(2)).await.unwrap_err(),
+    ] {
+        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+        assert!(fault.cure().contains("without scripts nothing is renewed"), "{fault}");
+    }
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    assert_eq!(value(&server, &only(&server)), record);
+    let released = store.release(&lock, &ask(1).owner, Duration::ZERO).await.unwrap();
+    assert_eq!(released, Released::Released);
 }
