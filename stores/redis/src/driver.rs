@@ -45,6 +45,8 @@ pub(crate) struct Driver {
     held: Vec<(Expected, Value)>,
     /// Why the mark behind them was not taken.
     unmarked: Option<Failure>,
+    /// Why a node does not do the next call, for a slot that is on its way.
+    refused: Option<Value>,
     /// What is being written while `writing`, and how much of it is.
     sending: Vec<u8>,
     sent: usize,
@@ -82,6 +84,7 @@ impl Driver {
             answered: Vec::new(),
             held: Vec::new(),
             unmarked: None,
+            refused: None,
             sending: Vec::new(),
             sent: 0,
             writing: false,
@@ -139,12 +142,15 @@ impl Driver {
         drop(state);
         let mut told = self.answered.drain(..).zip(self.replies.drain(..));
         let all = told.all(|(awaited, reply)| match awaited {
-            Awaited::Reply(expected) => expected.tell(reply),
+            Awaited::Reply(expected) => expected.tell(instead(&mut self.refused, reply)),
             Awaited::Held(expected) => {
-                self.held.push((expected, reply));
+                self.held.push((expected, instead(&mut self.refused, reply)));
                 true
             }
-            Awaited::Nothing => true,
+            Awaited::Asking => {
+                self.refused = matches!(reply, Value::Error(_)).then_some(reply);
+                true
+            }
             Awaited::Mark => {
                 // Without it what is confirmed may be older than what was asked for.
                 self.unmarked = match reply {
@@ -240,6 +246,14 @@ impl Driver {
             timer.as_mut().reset(now + tick);
         }
         Poll::Pending
+    }
+}
+
+/// Of two refusals the first, without which the second would not have been.
+fn instead(refused: &mut Option<Value>, reply: Value) -> Value {
+    match (refused.take(), reply) {
+        (Some(first), Value::Error(_)) => first,
+        (_, reply) => reply,
     }
 }
 

@@ -87,8 +87,8 @@ pub(crate) enum Awaited {
     Reply(Expected),
     /// The same, told when it is confirmed.
     Held(Expected),
-    /// Nobody.
-    Nothing,
+    /// What has a node do the next call, for a slot that is on its way.
+    Asking,
     /// The write that is confirmed with all before it.
     Mark,
     /// The confirmation of what is held, for so many calls.
@@ -100,7 +100,7 @@ impl Awaited {
     fn count(&self) -> usize {
         match self {
             Self::Reply(expected) => expected.count(),
-            Self::Held(_) | Self::Nothing | Self::Mark => 0,
+            Self::Held(_) | Self::Asking | Self::Mark => 0,
             Self::Confirmation { calls, .. } => *calls,
         }
     }
@@ -108,7 +108,7 @@ impl Awaited {
     fn answers(self) -> Vec<Answer> {
         match self {
             Self::Reply(expected) | Self::Held(expected) => expected.answers(),
-            Self::Nothing | Self::Mark | Self::Confirmation { .. } => Vec::new(),
+            Self::Asking | Self::Mark | Self::Confirmation { .. } => Vec::new(),
         }
     }
 }
@@ -134,7 +134,7 @@ impl Pipeline {
         if manner == Manner::Asking {
             command(&["ASKING"], &mut state.out);
             // Should it be refused, the command behind it is, too.
-            state.waiting.push_back(Awaited::Nothing);
+            state.waiting.push_back(Awaited::Asking);
         }
         write(&mut state.out);
         state.expect(Expected::One(sender), counts);

@@ -4,10 +4,11 @@ use std::{collections::HashMap, time::Duration};
 
 use futures_util::future::{join, join_all};
 use tenure_core::{
-    Fault,
+    Fault, FaultKind,
     proto::{Renewed, time::ceil_millis},
     store::Renewal,
 };
+use tokio::time::{Instant, timeout_at};
 
 use crate::{
     call::Call,
@@ -22,10 +23,29 @@ use crate::{
 /// How many are renewed by one script: the server does nothing else meanwhile, for some 0.25 ms.
 const TOGETHER: usize = 128;
 
+/// A longer ttl is no reason to wait longer for a node.
+const LONGEST: Duration = Duration::from_secs(20);
+
 /// A hold, and its number among all.
 type Numbered<'a> = (usize, &'a Renewal);
 /// The number of a hold, and what became of it.
 type Told = (usize, Result<Renewed, Fault>);
+
+/// Until when nodes of a cluster are waited for: one that says nothing must not keep what others have
+/// answered from who asks for all of them, and who waits for a quarter of a ttl.
+#[derive(Clone, Copy)]
+struct Limits {
+    first: Instant,
+    last: Instant,
+}
+
+impl Limits {
+    fn of(holds: &[Renewal]) -> Self {
+        let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default().min(LONGEST);
+        let now = Instant::now();
+        Self { first: now + shortest / 8, last: now + shortest / 6 }
+    }
+}
 
 impl RedisStore {
     /// Renews holds, each for itself.
@@ -35,9 +55,25 @@ impl RedisStore {
             .iter()
             .enumerate()
             .partition(|(_, hold)| self.crowded_holds().contains(&hold.owner));
-        let one = async |(number, hold): (usize, &Renewal)| (number, self.renew_one(hold).await);
+        let until = self.in_cluster().then(|| Limits::of(holds));
+        let one = async |(number, hold): (usize, &Renewal)| {
+            let renewal = self.renew_one(hold);
+            let told = match until {
+                Some(until) => {
+                    timeout_at(until.last, renewal).await.unwrap_or_else(|_| Err(self.silent()))
+                }
+                None => renewal.await,
+            };
+            (number, told)
+        };
         let parts = self.parts(&alone);
-        let many = join_all(parts.iter().map(|part| self.renew_part(part)));
+        let part = async |part: &Vec<Numbered<'_>>| {
+            let renewal = self.renew_part(part);
+            let Some(until) = until else { return renewal.await };
+            let silent = || part.iter().map(|(number, _)| (*number, Err(self.silent()))).collect();
+            timeout_at(until.first, renewal).await.unwrap_or_else(|_| silent())
+        };
+        let many = join_all(parts.iter().map(part));
         // The connection makes one write of them all, and each has an answer of its own.
         let (told, many) = join(join_all(crowded.into_iter().map(one)), many).await;
         let mut told: HashMap<_, _> = told.into_iter().chain(many.into_iter().flatten()).collect();
@@ -52,6 +88,13 @@ impl RedisStore {
         }
         let unanswered = || Err(error::mixed_up(self.place()));
         (0..holds.len()).map(|number| told.remove(&number).unwrap_or_else(unanswered)).collect()
+    }
+
+    fn silent(&self) -> Fault {
+        let what =
+            format!("the node of {} that has this lock does not answer in time", self.place());
+        let cure = "see that it runs and can be reached; what others have is renewed";
+        Fault::new(FaultKind::InDoubt, what, cure)
     }
 
     /// Those that one script can renew.

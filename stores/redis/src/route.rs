@@ -178,10 +178,14 @@ impl Route {
         Ok(Some(Confirm::by_channel(needed, within, channel)))
     }
 
-    /// Whether this is still the server, as far as was asked lately.
-    pub(crate) fn trusts(&self, server: &Server) -> bool {
+    /// Whether this is still the server, as far as was asked lately, and tokens that are so many seconds ahead
+    /// are so enough.
+    pub(crate) fn trusts(&self, server: &Server, seconds_ahead: u64) -> bool {
         match (self, &server.role) {
             (Self::Sentinels(group), Role::Primary(named)) => group.trusts(named),
+            (Self::Cluster(cluster), Role::Node { place, .. }) => {
+                cluster.is_ahead(place, seconds_ahead)
+            }
             _ => true,
         }
     }

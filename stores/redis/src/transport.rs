@@ -305,7 +305,7 @@ impl Transport {
         let turn = lent.turn().await.ok_or_else(|| error::mixed_up(&self.place))?;
         for _ in 0..ATTEMPTS {
             let idle = turn.idle().filter(|open| !open.connection.is_closed());
-            let trusted = |open: &Open| self.route.trusts(&open.server);
+            let trusted = |open: &Open| self.trusts(open);
             let open = match idle {
                 Some(open) if trusted(&open) => open,
                 idle => self.for_one(&here, idle).await?,
@@ -404,16 +404,20 @@ impl Transport {
 
     async fn opened(&self, here: &Here, line: &Line) -> Result<Open, Fault> {
         match line.current() {
-            Some(open) if self.route.trusts(&open.server) => Ok(open),
+            Some(open) if self.trusts(&open) => Ok(open),
             // Rare and large: in a box of its own it does not make every call large.
             _ => Box::pin(self.open_anew(here, line)).await,
         }
     }
 
+    fn trusts(&self, open: &Open) -> bool {
+        self.route.trusts(&open.server, open.connection.seconds_ahead)
+    }
+
     async fn open_anew(&self, here: &Here, line: &Line) -> Result<Open, Fault> {
         let seen = line.attempts.load(Ordering::Acquire);
         let _alone = line.opening.lock().await;
-        if let Some(open) = line.current().filter(|open| self.route.trusts(&open.server)) {
+        if let Some(open) = line.current().filter(|open| self.trusts(open)) {
             return Ok(open);
         }
         let number = line.attempts.load(Ordering::Acquire) + 1;
@@ -431,7 +435,10 @@ impl Transport {
     async fn connect(&self, panel: &Panel, line: &Line, number: u64) -> Result<Open, Fault> {
         for _ in 0..ATTEMPTS {
             let server = self.route.server(panel, &line.seat).await?;
-            let open = match line.current().filter(|open| *open.server == server) {
+            let is_same = |open: &Open| {
+                *open.server == server && (self.trusts(open) || self.route.cluster().is_none())
+            };
+            let open = match line.current().filter(is_same) {
                 Some(open) => open,
                 None => {
                     let connection = connect(&self.options, &self.route, &server, None).await?;
@@ -443,7 +450,7 @@ impl Transport {
                 }
             };
             // To connect can take longer than it is known which server it is.
-            if self.route.trusts(&open.server) {
+            if self.trusts(&open) {
                 return Ok(open);
             }
         }

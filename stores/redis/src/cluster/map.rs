@@ -12,6 +12,9 @@ use crate::{
 /// A host and a port.
 pub(crate) type Place = (String, u16);
 
+/// Stands for a host that the one who tells does not know either.
+pub(super) const NOT_TOLD: &str = "?";
+
 /// Stands for no node.
 const NOBODY: u16 = u16::MAX;
 
@@ -63,6 +66,10 @@ pub(crate) struct Told {
     pub(crate) map: Map,
     /// All nodes that it knows.
     ids: HashSet<String>,
+    /// The greatest epoch that it knows.
+    newest: u64,
+    /// Where it is.
+    teller: Place,
 }
 
 impl Told {
@@ -85,22 +92,39 @@ impl Told {
             if !is_primary {
                 return None;
             }
+            // Nobody has told where it is.
+            let Some(at) = at else { continue };
             let node = map.keep(Node { id, place: at, epoch, replicas: count });
             map.owners.get_mut(usize::from(from)..=usize::from(to))?.fill(node);
             for replica in replicas {
                 let (at, _) = member(place, replica)?;
-                if !map.replicas.contains(&at) {
-                    map.replicas.push(at);
-                }
+                map.replicas.extend(at.filter(|at| !map.replicas.contains(at)));
             }
         }
-        Some(Self { map, ids: about.into_keys().map(str::to_owned).collect() })
+        let newest = about.values().map(|about| about.epoch).max().unwrap_or(0);
+        let ids = about.into_keys().map(str::to_owned).collect();
+        Some(Self { map, ids, newest, teller: place.clone() })
     }
 
     /// Whether it says so of the cluster that is known: it knows one of its nodes.
     pub(crate) fn is_of(&self, known: &Map) -> bool {
         known.nodes.iter().any(|node| self.ids.contains(&node.id))
             || known.nodes.iter().all(|node| node.id.is_empty())
+    }
+}
+
+impl Told {
+    /// How many replicas a node has: as many as anybody has said since its last epoch began, until it says
+    /// itself that there are fewer. Others may not have heard of one that has just come.
+    fn replicas(&self, known: &Node, told: &Node) -> u32 {
+        let unknown = known.replicas == u32::MAX || known.id.is_empty();
+        if unknown || told.epoch > known.epoch || self.teller == told.place {
+            told.replicas
+        } else if told.epoch < known.epoch {
+            known.replicas
+        } else {
+            known.replicas.max(told.replicas)
+        }
     }
 }
 
@@ -155,14 +179,18 @@ impl Map {
 
     /// What is known when this is told, too. Of two who are said to have a slot the one with the greater
     /// epoch has it, as nodes decide it among themselves: a node that was cut off tells what was. Who is not
-    /// known to the one who tells has no epoch to compare. `doubted` are places where something is wrong.
+    /// known to one who tells of as great an epoch was forgotten, and so was who does not answer either. `doubted` are places where something is wrong.
     #[must_use]
     pub(crate) fn and(&self, told: &Told, doubted: &[Place]) -> Self {
         let mut map = Self { replicas: told.map.replicas.clone(), ..Self::default() };
         // First the nodes, each by what is newest of it, then who has what.
         let number = |map: &mut Self, node: &Node, other: &[Node]| {
             let also = other.iter().find(|also| also.is(node));
-            map.keep(also.map_or(node, |also| newest(node, also, doubted)).clone())
+            let mut newer = also.map_or(node, |also| newest(node, also, doubted)).clone();
+            if let Some(also) = also {
+                newer.replicas = told.replicas(node, also);
+            }
+            map.keep(newer)
         };
         let known: Vec<_> =
             self.nodes.iter().map(|node| number(&mut map, node, &told.map.nodes)).collect();
@@ -182,8 +210,10 @@ impl Map {
                 (Some(was), Some(is)) => {
                     let of = |number: &u16| map.nodes.get(usize::from(*number));
                     let stays = of(was).zip(of(is)).is_some_and(|(old, new)| {
-                        let is_compared = old.id.is_empty() || told.ids.contains(&old.id);
-                        is_compared && old.epoch >= new.epoch
+                        let knows = old.id.is_empty() || told.ids.contains(&old.id);
+                        // It may have been cut off since before the owner came.
+                        let is_behind = told.newest < old.epoch && !doubted.contains(&old.place);
+                        old.epoch >= new.epoch && (knows || is_behind)
                     });
                     if stays { *was } else { *is }
                 }
@@ -233,9 +263,11 @@ impl Map {
 
     /// Whether both say the same of who has which slots.
     pub(crate) fn agrees(&self, other: &Self) -> bool {
-        let place = |map: &Self, slot| map.owner(slot).map(|node| (node.place.clone(), node.epoch));
+        fn at(map: &Map, slot: u16) -> Option<(&Place, u64)> {
+            map.owner(slot).map(|node| (&node.place, node.epoch))
+        }
         self.owners == other.owners && self.nodes == other.nodes
-            || (0..SLOTS).all(|slot| place(self, slot) == place(other, slot))
+            || (0..SLOTS).all(|slot| at(self, slot) == at(other, slot))
     }
 }
 
@@ -248,13 +280,14 @@ fn newest<'a>(known: &'a Node, told: &'a Node, doubted: &[Place]) -> &'a Node {
     if is_newer { told } else { known }
 }
 
-/// Where a node is and how it is known; without a host it is that of who tells.
-fn member(teller: &Place, told: &Value) -> Option<(Place, String)> {
+/// Where a node is, if that is told, and how it is known; without a host it is that of who tells.
+fn member(teller: &Place, told: &Value) -> Option<(Option<Place>, String)> {
     let Value::Array(parts) = told else { return None };
     let [host, port, id, ..] = parts.as_slice() else { return None };
-    let host = text(host).filter(|host| !host.is_empty() && host != "?");
-    let place = (host.unwrap_or_else(|| teller.0.clone()), number(port)?);
-    Some((place, text(id).filter(|id| !id.is_empty())?))
+    let host = text(host).filter(|host| !host.is_empty()).unwrap_or_else(|| teller.0.clone());
+    let place = (host, number(port)?);
+    let is_told = place.0 != NOT_TOLD;
+    Some((is_told.then_some(place), text(id).filter(|id| !id.is_empty())?))
 }
 
 fn number(told: &Value) -> Option<u16> {
@@ -348,11 +381,42 @@ mod tests {
     }
 
     #[test]
+    fn a_replica_that_came_counts_until_its_primary_says_that_it_left() {
+        // The one who tells is at h:1.
+        let with = |port, replicas: usize| {
+            let lines: Vec<_> = (0..replicas)
+                .map(|number| format!("r{number} h:9@1 slave a 0 0 5 connected\n"))
+                .collect();
+            all_at(port, "a", 5, &lines.concat())
+        };
+        let map = known(&with(7, 1)).and(&with(7, 2), &[]).and(&with(7, 1), &[]);
+        assert_eq!(map.replicas_of(&place(7)), 2);
+        let own = known(&with(1, 2)).and(&with(1, 1), &[]);
+        assert_eq!(own.replicas_of(&place(1)), 1);
+    }
+
+    #[test]
+    fn whose_host_nobody_knows_is_where_it_was() {
+        let bytes = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        let member = |host, port| Value::Array(vec![bytes(host), Value::Int(port), bytes("b")]);
+        let range = |member| vec![Value::Array(vec![Value::Int(0), Value::Int(16_383), member])];
+        let nodes = "b ?:8@1 master - 0 0 12 connected 0-16383\na h:7@1 master - 0 0 9 connected\n";
+        let at = |host| told(range(member(host, 8)), nodes).unwrap();
+        let map = known(&all_at(7, "a", 9, "")).and(&at("?"), &[]);
+        assert_eq!(map.owner(5).unwrap().id, "a");
+        assert_eq!(map.and(&at("other"), &[]).owner(5).unwrap().place.0, "other");
+        assert!(known(&at("?")).owner(5).is_none());
+    }
+
+    #[test]
     fn who_was_forgotten_is_followed_by_whoever_has_the_slot() {
         let map = known(&all_at(7, "a", 50, ""));
         let rebuilt = all_at(8, "c", 1, "");
         assert!(!rebuilt.is_of(&map) && all_at(8, "b", 1, A).is_of(&map));
-        assert_eq!(map.and(&rebuilt, &[]).owner(5).unwrap().id, "c");
+        assert_eq!(map.and(&rebuilt, &[place(7)]).owner(5).unwrap().id, "c");
+        assert_eq!(map.and(&all_at(8, "c", 51, ""), &[]).owner(5).unwrap().id, "c");
+        // One that was cut off before a came knows nothing of it.
+        assert_eq!(map.and(&rebuilt, &[]).owner(5).unwrap().id, "a");
     }
 
     #[test]

@@ -19,11 +19,11 @@ use tokio::sync::{Notify, watch};
 
 pub(crate) use self::{
     about::myself,
-    map::{Map, Node, Place},
+    map::{Map, Node, Place, Told},
     panel::{Panel, no_cluster},
     redirect::Redirect,
 };
-use crate::{RedisOptions, options::bracketed};
+use crate::{RedisOptions, epoch, options::bracketed};
 
 /// How many nodes are asked together when one did not do what it should.
 const TOGETHER: u32 = 5;
@@ -35,6 +35,8 @@ const REASONS: usize = 6;
 const FORGOTTEN: Duration = Duration::from_secs(30);
 /// The pauses between two questions: when something is wrong, and when nothing is.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// For how long an answer counts: longer than it takes who goes on asking to hear the next one.
+const COUNTS: Duration = Duration::from_millis(1_500);
 
 /// What is known of a cluster, for all connections of a store.
 #[derive(Debug)]
@@ -42,8 +44,6 @@ pub(crate) struct Cluster {
     pub(crate) options: Arc<RedisOptions>,
     seeds: Vec<Place>,
     state: Mutex<State>,
-    /// One asks at a time.
-    asking: tokio::sync::Mutex<()>,
     map: watch::Sender<Arc<Map>>,
     /// A node did not do what it should.
     doubts: Notify,
@@ -51,12 +51,10 @@ pub(crate) struct Cluster {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When nodes were asked last.
-    asked: Option<Instant>,
-    /// When that was over, and what came of it.
+    /// When a question was over last, and what came of it.
     over: Option<(Instant, Result<(), Failed>)>,
-    /// Whether one has ever answered.
-    is_there: bool,
+    /// When one was asked that answered, if any ever was.
+    heard: Option<Instant>,
     /// Who did not do what they should, and has not answered since then.
     doubts: Vec<Doubt>,
     /// Counts questions, so that another one is asked first each time.
@@ -94,9 +92,8 @@ pub(crate) enum Manner {
 
 impl Cluster {
     pub(crate) fn new(options: Arc<RedisOptions>, seeds: Vec<Place>) -> Self {
-        let (state, asking) = (Mutex::default(), tokio::sync::Mutex::default());
-        let (map, doubts) = (watch::Sender::default(), Notify::new());
-        Self { options, seeds, state, asking, map, doubts }
+        let (state, map, doubts) = (Mutex::default(), watch::Sender::default(), Notify::new());
+        Self { options, seeds, state, map, doubts }
     }
 
     /// What is known now.
@@ -109,17 +106,21 @@ impl Cluster {
         self.map.subscribe()
     }
 
-    /// Where the slot is, unless something was wrong there.
+    /// Where the slot is, unless something was wrong there, or nobody has said so for long.
     pub(crate) fn known(&self, slot: u16) -> Option<Place> {
         let place = self.map.borrow().owner(slot).map(|node| node.place.clone())?;
-        (!self.doubts(&place)).then_some(place)
+        let state = lock(&self.state);
+        let fresh = |doubt: &Doubt| doubt.place == place && doubt.last.elapsed() < PAUSES.1;
+        let counts = state.heard.is_some_and(|heard| heard.elapsed() < COUNTS);
+        let is_known = counts && !state.doubts.iter().any(fresh);
+        drop(state);
+        is_known.then_some(place)
     }
 
-    /// Whether others are asked before this one is used.
-    fn doubts(&self, place: &Place) -> bool {
-        let state = lock(&self.state);
-        let fresh = |doubt: &Doubt| doubt.place == *place && doubt.last.elapsed() < PAUSES.1;
-        state.doubts.iter().any(fresh)
+    /// Whether tokens that are so many seconds ahead are ahead enough there now.
+    pub(crate) fn is_ahead(&self, place: &Place, seconds: u64) -> bool {
+        let enough = |node: &Node| node.id.is_empty() || epoch::ahead(node.epoch) <= seconds;
+        self.map.borrow().at(place).is_none_or(enough)
     }
 
     /// Where the slot is, asked for now if it is not known.
@@ -142,21 +143,22 @@ impl Cluster {
     /// Asks nodes who has which slots, unless somebody has just done so.
     pub(crate) async fn ask(&self, panel: &Panel, manner: Manner) -> Result<(), Fault> {
         let came = Instant::now();
-        let _alone = self.asking.lock().await;
+        let _alone = panel.asking.lock().await;
         let places = {
             let mut state = lock(&self.state);
-            if let Some((over, outcome)) = &state.over {
-                let lately = state.asked.is_some_and(|asked| asked.elapsed() < PAUSES.0);
-                if *over > came || lately {
-                    let again = |(kind, what, cure): Failed| Fault::new(kind, what, cure);
-                    return outcome.clone().map_err(again);
-                }
+            if let Some((over, outcome)) = &state.over
+                && (*over > came || over.elapsed() < PAUSES.0)
+            {
+                let again = |(kind, what, cure): Failed| Fault::new(kind, what, cure);
+                return outcome.clone().map_err(again);
             }
-            state.asked = Some(came);
             state.turn = state.turn.wrapping_add(1);
             self.places(&state)
         };
         let outcome = self.hear(panel, places, manner).await;
+        if outcome.is_ok() {
+            lock(&self.state).heard = Some(came);
+        }
         let told = |fault: &Fault| (fault.kind(), fault.what_and_why(), fault.cure().to_owned());
         lock(&self.state).over = Some((Instant::now(), outcome.as_ref().copied().map_err(told)));
         outcome
@@ -208,7 +210,8 @@ impl Cluster {
             // Who has not answered by now does not count.
             let _ = tokio::time::timeout(OTHERS, rest).await;
         }
-        let told = if ours.is_empty() { others } else { ours };
+        let is_replaced = ours.is_empty();
+        let told = if is_replaced { self.replacing(others) } else { ours };
         if told.is_empty() {
             return Err(self.silence(faults));
         }
@@ -216,12 +219,26 @@ impl Cluster {
         let doubted: Vec<_> =
             lock(&self.state).doubts.iter().map(|doubt| doubt.place.clone()).collect();
         self.learn(|known| {
-            told.iter().fold(known.clone(), |known, (told, _)| known.and(told, &doubted))
+            let known = if is_replaced { Map::default() } else { known.clone() };
+            // Somebody else may have heard of another cluster meanwhile.
+            let and = |known: Map, told: &Told| {
+                if told.is_of(&known) { known.and(told, &doubted) } else { known }
+            };
+            told.iter().fold(known, |known, (told, _)| and(known, told))
         });
-        let mut state = lock(&self.state);
-        state.is_there = true;
-        state.clear(|place| told.iter().any(|(_, answered)| answered == place));
+        lock(&self.state).clear(|place| told.iter().any(|(_, answered)| answered == place));
         Ok(())
+    }
+
+    /// Of those who know no node that is known the ones who count: where a node was there is another one, or
+    /// none has answered for long.
+    fn replacing(&self, mut others: Vec<(Told, Place)>) -> Vec<(Told, Place)> {
+        let heard = lock(&self.state).heard;
+        if heard.is_some_and(|heard| heard.elapsed() < FORGOTTEN) {
+            let map = self.map();
+            others.retain(|(_, place)| map.places().any(|known| known == place));
+        }
+        others
     }
 
     /// Takes over what is known now.
@@ -289,7 +306,7 @@ impl Cluster {
 
     /// Whether a node has answered.
     pub(crate) fn is_there(&self) -> bool {
-        lock(&self.state).is_there
+        lock(&self.state).heard.is_some()
     }
 
     /// Asks again and again, more often when something was wrong, so that nobody has to wait for it. When

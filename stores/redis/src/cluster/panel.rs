@@ -26,7 +26,11 @@ const MOST: usize = 16;
 
 /// Connections to nodes, of one task or one runtime.
 #[derive(Debug, Default)]
-pub(crate) struct Panel(Mutex<Vec<(Place, Arc<Connection>)>>);
+pub(crate) struct Panel {
+    kept: Mutex<Vec<(Place, Arc<Connection>)>>,
+    /// One asks at a time over these. Those of another runtime do not wait for it, as it may stand still.
+    pub(super) asking: tokio::sync::Mutex<()>,
+}
 
 impl Panel {
     /// What the node there says.
@@ -41,7 +45,7 @@ impl Panel {
         };
         told.map_err(|failure| {
             if !failure.is_an_answer() {
-                lock(&self.0).retain(|(known, _)| known != place);
+                lock(&self.kept).retain(|(known, _)| known != place);
             }
             refused(&at, failure)
         })
@@ -54,7 +58,7 @@ impl Panel {
         at: &str,
     ) -> Result<Arc<Connection>, Fault> {
         let known = {
-            let mut kept = lock(&self.0);
+            let mut kept = lock(&self.kept);
             kept.retain(|(_, connection)| !connection.is_closed());
             kept.iter().find(|(known, _)| known == place).map(|(_, kept)| kept.clone())
         };
@@ -73,7 +77,7 @@ impl Panel {
         let greeted = greeted.await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()));
         let (connection, _) = greeted.map_err(|failure| error::of_step(at, journal.at, failure))?;
         let connection = Arc::new(connection);
-        let mut kept = lock(&self.0);
+        let mut kept = lock(&self.kept);
         if kept.len() >= MOST {
             kept.remove(0);
         }

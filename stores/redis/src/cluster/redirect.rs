@@ -1,6 +1,6 @@
 //! Where a node says that a command belongs.
 
-use super::map::Place;
+use super::map::{NOT_TOLD, Place};
 use crate::failure::Failure;
 
 /// The node that is to be asked instead. The one that said so did nothing.
@@ -19,7 +19,10 @@ impl Redirect {
         let (slot, at) = failure.detail()?.split_once(' ')?;
         // A host may be an address with colons, and is left out when it is the same.
         let (host, port) = at.split_whitespace().next()?.rsplit_once(':')?;
-        let host = if host.is_empty() || host == "?" { from } else { host };
+        if host == NOT_TOLD {
+            return None;
+        }
+        let host = if host.is_empty() { from } else { host };
         let place = (host.to_owned(), port.parse().ok()?);
         match code {
             "MOVED" => Some(Self::Moved(slot.parse().ok()?, place)),
@@ -49,9 +52,15 @@ mod tests {
 
     #[test]
     fn what_sends_nowhere_is_none() {
-        for text in
-            ["MOVED", "MOVED 12", "MOVED x h:7", "ASK 12 h:x", "TRYAGAIN 1 h:7", "ERR a b:1"]
-        {
+        for text in [
+            "MOVED",
+            "MOVED 12",
+            "MOVED 12 ?:7",
+            "MOVED x h:7",
+            "ASK 12 h:x",
+            "TRYAGAIN 1 h:7",
+            "ERR a b:1",
+        ] {
             assert_eq!(of(text), None, "{text}");
         }
     }

@@ -3,7 +3,8 @@
 use std::{collections::HashMap, time::Duration};
 
 use tenure_core::{
-    FaultKind, Guard, LostReason, Store, Tenure,
+    FaultKind, Guard, LostReason, Owner, Store, Tenure,
+    proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
     store::{Finding, Weight},
 };
 use tenure_redis::RedisStore;
@@ -197,6 +198,103 @@ async fn a_shard_that_is_lost_delays_no_other() {
     let findings = store(&cluster.url()).health().await.unwrap();
     let is_bad = |finding: &Finding| finding.weight == Weight::Bad;
     assert!(findings.iter().any(is_bad), "{findings:?}");
+}
+
+/// Its connections stay open, and nothing is refused: who waits for it learns nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_that_stands_still_delays_no_other() {
+    let cluster = RedisCluster::with(&["--cluster-require-full-coverage", "no"], 0);
+    let tenure = tenure(&cluster.url());
+    let ttl = Duration::from_secs(3);
+    let mut guards = Vec::new();
+    for number in 0..24 {
+        let lock = format!("lock-{number}");
+        let guard = tenure.mutex(&lock).lock().ttl(ttl).await.unwrap();
+        guards.push((guard, cluster.owner(cluster.slot(&key(&cluster, &lock))).unwrap()));
+    }
+    let gone = 1;
+    // So that its replica does not take over.
+    let _replica = cluster.servers[cluster.servers.len() - 2].freeze();
+    let _primary = cluster.servers[gone].freeze();
+    for (guard, _) in guards.iter().filter(|(_, owner)| *owner == gone) {
+        assert_eq!(lost(guard).await, LostReason::Deadline);
+    }
+    // Others are renewed again and again meanwhile.
+    tokio::time::sleep(ttl).await;
+    for (guard, owner) in &guards {
+        assert_eq!(guard.check().is_err(), *owner == gone, "{}", guard.name());
+    }
+}
+
+/// What one runtime has begun to ask, and does not go on with, is in nobody's way.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runtime_that_stands_still_keeps_nobody_from_following_a_fail_over() {
+    let mut cluster = RedisCluster::start();
+    let url = cluster.url();
+    let (held, holds) = tokio::sync::oneshot::channel();
+    let (asks, asking) = std::sync::mpsc::channel::<()>();
+    let (ends, end) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        let still = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let tenure = tenure(&url);
+        let ttl = Duration::from_secs(15);
+        let guard = still.block_on(async { tenure.mutex("lock").lock().ttl(ttl).await.unwrap() });
+        assert!(held.send(guard).is_ok());
+        asking.recv().unwrap();
+        // It follows the cluster, and is stopped in the midst of a question.
+        still.block_on(async { tokio::time::sleep(Duration::from_millis(1_400)).await });
+        let _ = end.recv();
+    });
+    let guard = holds.await.unwrap();
+    let slot = cluster.slot(&key(&cluster, "lock"));
+    let before = cluster.owner(slot).unwrap();
+    let frozen: Vec<_> = cluster.servers.iter().map(RedisServer::freeze).collect();
+    asks.send(()).unwrap();
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    drop(frozen);
+    cluster.servers[before].kill();
+    cluster.another_than(before, slot);
+    renewed(&guard).await;
+    ends.send(()).unwrap();
+    thread.join().unwrap();
+}
+
+/// Who holds nothing and waits for nothing hears of no fail-over, and its connection stays open through two.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_back_after_fail_overs_gets_a_greater_token() {
+    let cluster = RedisCluster::start();
+    let (idle, busy) = (store(&cluster.url()), tenure(&cluster.url()));
+    let held = hold(&busy, "lock", LONG).await;
+    let (key, lock) = (key(&cluster, "lock"), name("lock"));
+    let ask = Ask {
+        owner: Owner::from_bytes([7; 16]),
+        kind: Kind::Mutex,
+        mode: Mode::Exclusive,
+        order: Order::Fifo,
+        intent: Intent::Try,
+        ttl: LONG,
+        label: String::new(),
+    };
+    let answer = idle.acquire(&lock, &ask).await.unwrap();
+    assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    held.release().await.unwrap();
+    let slot = cluster.slot(&key);
+    cluster.fail_over(slot);
+    let other = tenure(&cluster.url());
+    let last = hold(&other, "lock", LONG).await;
+    let token = last.token();
+    last.release().await.unwrap();
+    let back = cluster.fail_over(slot);
+    // As if the last token had not come there.
+    for key in cluster.servers[back].keys().iter().filter(|key| key.ends_with("}clock")) {
+        cluster.servers[back].command(&["DEL", key]);
+    }
+    // What it was told counts for as long.
+    tokio::time::sleep(Duration::from_millis(1_600)).await;
+    let Answer::Granted { token: next, .. } = idle.acquire(&lock, &ask).await.unwrap() else {
+        panic!("it is free")
+    };
+    assert!(next > token, "{next:?} after {token:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
