@@ -47,7 +47,6 @@ fn without_scripts(all: Capabilities) -> Capabilities {
         permits: false,
         fifo: false,
         handoff: false,
-        longest_keep: Duration::ZERO,
         together: false,
         place_ttl: Duration::ZERO,
         claim_window: Duration::ZERO,

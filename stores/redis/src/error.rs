@@ -313,11 +313,7 @@ pub(crate) fn crowded(place: &str) -> Fault {
     let what = format!(
         "several share this lock on Redis at {place}, or wait for it by scripts, so it cannot be used without"
     );
-    Fault::new(
-        FaultKind::Unsupported,
-        what,
-        "do this as a user with scripts, or wait until it is free",
-    )
+    Fault::new(FaultKind::Unsupported, what, "do this as a user with scripts")
 }
 
 /// What a server says to a transaction, where that means something else than for a script: a transaction that
@@ -371,8 +367,24 @@ fn of_code(place: &str, error: &Failure) -> Option<Fault> {
     if error.detail().is_some_and(is_midway) {
         code = "TORN";
     }
+    if refuses_scripts(error) {
+        let what = format!("Redis at {place} lets this user run no scripts");
+        let cure = if place.contains(CLUSTER) {
+            "give it the ACL line of docs/stores/redis-cluster.md, on each node"
+        } else {
+            "give it the ACL line of docs/stores/redis.md; or write scripts=no into the URL, which is enough for a mutex"
+        };
+        return Some(Fault::new(FaultKind::Misconfigured, what, cure));
+    }
     let entry = CODES.iter().find(|(known, ..)| *known == code)?;
     Some(of_entry(place, entry))
+}
+
+/// Whether the server runs no scripts, for this user or for anybody.
+fn refuses_scripts(error: &Failure) -> bool {
+    let says = |text: &str| error.detail().is_some_and(|detail| detail.contains(text));
+    let names_them = says("'eval") || says("'EVAL");
+    names_them && (error.code() == Some("NOPERM") || says("unknown command"))
 }
 
 fn of_entry(place: &str, entry: &(&str, FaultKind, &str, &str)) -> Fault {
@@ -434,6 +446,20 @@ mod tests {
             let said = of("here", error).to_string();
             assert!(said.contains("unknown command") && !said.contains("secret"), "{said}");
         }
+    }
+
+    #[test]
+    fn who_may_run_no_scripts_is_told_how_to_do_without() {
+        for (code, text) in [
+            ("NOPERM", "User me has no permissions to run the 'evalsha' command"),
+            ("ERR", "unknown command 'EVALSHA', with args beginning with: 'digest' "),
+        ] {
+            let fault = of_command("here", server(code, text));
+            assert_eq!(fault.kind(), FaultKind::Misconfigured);
+            assert!(fault.cure().contains("scripts=no"), "{fault}");
+        }
+        let other = of_command("here", server("NOPERM", "User me may not run the 'set' command"));
+        assert!(!other.cure().contains("scripts=no"), "{other}");
     }
 
     #[test]

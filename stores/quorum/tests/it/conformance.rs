@@ -11,6 +11,7 @@ use std::{
 use async_trait::async_trait;
 use tenure_core::{Clock, ManualClock, MemoryStore, Store};
 use tenure_quorum::{QuorumOptions, QuorumStore};
+use tenure_redis::{RedisOptions, RedisStore};
 use tenure_testkit::{
     Random,
     conformance::Adapter,
@@ -87,18 +88,32 @@ impl Adapter for Members {
     }
 }
 
-/// Real servers.
+/// Real servers, of which some are used without scripts.
 #[derive(Debug)]
-struct Servers(Vec<RedisServer>);
+struct Servers {
+    servers: Vec<RedisServer>,
+    without_scripts: usize,
+}
+
+impl Servers {
+    fn new(without_scripts: usize) -> Self {
+        Self { servers: support::servers(3), without_scripts }
+    }
+}
 
 #[async_trait]
 impl Adapter for Servers {
     async fn open(&self) -> Arc<dyn Store> {
-        Arc::new(support::quorum(&self.0, LONGEST).await)
+        let mut members = support::members(&self.servers);
+        for (member, server) in members.iter_mut().zip(&self.servers).take(self.without_scripts) {
+            let options = RedisOptions::from_url(&server.url()).unwrap().scripts(false);
+            *member = Arc::new(RedisStore::new(options).unwrap());
+        }
+        Arc::new(support::quorum_of(members, LONGEST).await)
     }
 
     async fn lose_data(&self) -> bool {
-        for server in &self.0 {
+        for server in &self.servers {
             server.command(&["FLUSHALL"]);
         }
         true
@@ -106,9 +121,15 @@ impl Adapter for Servers {
 }
 
 mod three_servers {
-    use super::{Servers, support};
+    use super::Servers;
 
-    tenure_testkit::conformance!(Servers(support::servers(3)));
+    tenure_testkit::conformance!(Servers::new(0));
+}
+
+mod three_servers_and_two_without_scripts {
+    use super::Servers;
+
+    tenure_testkit::conformance!(Servers::new(2));
 }
 
 mod three {

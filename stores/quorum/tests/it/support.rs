@@ -61,9 +61,14 @@ pub(crate) fn members(servers: &[RedisServer]) -> Vec<Arc<dyn Store>> {
 
 /// A client of a quorum of these servers, as one more process would have.
 pub(crate) async fn quorum(servers: &[RedisServer], longest: Duration) -> QuorumStore {
+    quorum_of(members(servers), longest).await
+}
+
+/// The same of these members.
+pub(crate) async fn quorum_of(members: Vec<Arc<dyn Store>>, longest: Duration) -> QuorumStore {
     let options = QuorumOptions::new().longest_lease(longest).unwrap();
     let options = options.member_limit(Duration::from_millis(300)).unwrap();
-    QuorumStore::open(members(servers), options).await.unwrap()
+    QuorumStore::open(members, options).await.unwrap()
 }
 
 /// Freezes a server, or lets it go on.

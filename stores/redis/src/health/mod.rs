@@ -7,7 +7,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tenure_core::{
     Fault, FaultKind, LockName, Owner, Store,
-    proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
+    proto::{
+        Renewed,
+        queue::{Answer, Ask, Intent, Kind, Mode, Order},
+    },
     store::{Finding, Renewal},
 };
 
@@ -270,9 +273,10 @@ async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
     let cycle = async {
         store.acquire(&name, &ask(waiter, Intent::Wait { place: None })).await?;
         let renewal = Renewal { name: name.clone(), owner: holder, ttl };
-        let renewed = store.renew(&[renewal]).await;
-        if !matches!(renewed.first(), Some(Ok(tenure_core::proto::Renewed::Renewed { .. }))) {
-            return Err(unusual("could not be renewed"));
+        match store.renew(&[renewal]).await.pop() {
+            Some(Ok(Renewed::Renewed { .. })) => {}
+            Some(Err(fault)) => return Err(fault),
+            _ => return Err(unusual("could not be renewed")),
         }
         store.inspect(&name).await?;
         store.release(&name, &holder, Duration::ZERO).await?;

@@ -185,9 +185,13 @@ pub(super) fn renew(seen: &Seen, owner: &str, ttl: Duration) -> Decided<Renewed>
     Ok(With(vec![Change::Extend(wanted)], renewed(Duration::from_millis(wanted))))
 }
 
-pub(super) fn release(seen: &Seen, owner: &str) -> Decided<Released> {
+pub(super) fn release(seen: &Seen, owner: &str, keep: Duration) -> Decided<Released> {
     Ok(match seen.of(owner)? {
-        Some(_) => With(vec![Change::Delete], Released::Released),
+        Some(_) if keep.is_zero() => With(vec![Change::Delete], Released::Released),
+        Some(record) => {
+            let lingers = Change::Grant(record.lingering(), ceil_millis(keep));
+            With(vec![lingers], Released::Released)
+        }
         // It may have been given up over another connection.
         None => Before(Released::NotHeld),
     })
@@ -292,12 +296,12 @@ mod tests {
     fn who_is_not_in_a_crowd_has_lost_what_it_had() {
         let others = crowd("", 0, 2);
         assert_eq!(renew(&others, OWNER, LOOK).unwrap(), Said(Renewed::Lost));
-        assert_eq!(release(&others, OWNER).unwrap(), Before(Released::NotHeld));
+        assert_eq!(release(&others, OWNER, Duration::ZERO).unwrap(), Before(Released::NotHeld));
         let ours = Crowd { ours: true, ..Crowd::default() };
         for held in [Held::Crowd(Some(ours)), Held::Crowd(None)] {
             let seen = Seen { held, ..Seen::default() };
             assert!(matches!(renew(&seen, OWNER, LOOK), Err(Refused::Crowd)));
-            assert!(matches!(release(&seen, OWNER), Err(Refused::Crowd)));
+            assert!(matches!(release(&seen, OWNER, Duration::ZERO), Err(Refused::Crowd)));
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tenure_core::{
-    Fault, FaultKind, LockName, Owner, Token,
+    Fault, LockName, Owner, Token,
     proto::{
         Backoff, Renewed,
         queue::{
@@ -88,12 +88,8 @@ impl Optimistic<'_> {
         owner: &Owner,
         keep: Duration,
     ) -> Result<Released, Fault> {
-        if !keep.is_zero() {
-            let what = "without scripts a lock cannot stay taken after its release";
-            let cure = "leave scripts=no out of the URL, or hold it for as long";
-            return Err(Fault::new(FaultKind::Unsupported, what, cure));
-        }
-        if let Some(record) = self.0.shared.records.take(owner) {
+        let record = self.0.shared.records.take(owner);
+        if let Some(record) = record.filter(|_| keep.is_zero()) {
             let mut session = Session::open(self.0, Purpose::Other).await?;
             let keys = Keys::new(self.0.prefix(), name);
             if session.delete_if(&keys, &record.without_scripts(owner)).await? {
@@ -101,7 +97,8 @@ impl Optimistic<'_> {
             }
         }
         let owner = [owner.to_hex()];
-        self.transact(name, Watched::Locks, &owner, |seen| decide::release(seen, &owner[0])).await
+        self.transact(name, Watched::Locks, &owner, |seen| decide::release(seen, &owner[0], keep))
+            .await
     }
 
     pub(crate) async fn take_over(

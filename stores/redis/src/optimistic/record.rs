@@ -15,6 +15,8 @@ use crate::{
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     pub(super) owner: &'a str,
+    /// All that stands behind it.
+    rest: &'a str,
     reads: bool,
     /// What the name is used as.
     used: &'a str,
@@ -23,6 +25,9 @@ pub(super) struct Record<'a> {
     permits: &'a str,
     label: &'a str,
 }
+
+/// Stands for an owner that has let go.
+const NOBODY: &str = "00000000000000000000000000000000";
 
 /// How long an owner is.
 const OWNER: usize = size_of::<OwnerText>();
@@ -40,7 +45,7 @@ impl<'a> Record<'a> {
         let letter =
             head.chars().next().filter(char::is_ascii_alphabetic).map_or(0, char::len_utf8);
         let (used, grant) = head.split_at(letter);
-        Ok(Self { owner, reads, used, grant, permits, label })
+        Ok(Self { owner, rest, reads, used, grant, permits, label })
     }
 
     /// How its holder has it, for people and for scripts.
@@ -71,11 +76,16 @@ impl<'a> Record<'a> {
             bytes(&self.mode()),
             bytes(self.grant),
             Value::Int(left),
-            Value::Int(0),
+            Value::Int(i64::from(self.owner == NOBODY)),
             bytes(self.label),
             bytes(self.used),
         ];
         Fields(fields.into_iter()).contender()
+    }
+
+    /// The same when its owner has let go, and the lock stays taken for a while.
+    pub(super) fn lingering(&self) -> String {
+        format!("{NOBODY}{}", self.rest)
     }
 
     /// The same with a greater token.

@@ -6,7 +6,9 @@ if type(held) == 'string' then
     local mark, used, grant, has, label = string.match(held, '^(s?)(%a?)([^ ;]*);?([^ ]*) (.*)$', 33)
     if not grant then return {owner, 'corrupt'} end
     local mode = has ~= '' and 'p ' .. has or mark == 's' and 's' or 'x'
-    holders[1] = {mode, grant, attempt('PTTL', lock), 0, label, used}
+    -- As one without scripts leaves it who keeps the lock taken after letting go.
+    local lingers = string.find(held, '^' .. string.rep('0', 32)) and 1 or 0
+    holders[1] = {mode, grant, attempt('PTTL', lock), lingers, label, used}
 elseif held then
     if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
         return redis.acl_check_cmd('GET', lock) and held or refused('GET')
