@@ -12,6 +12,7 @@ mod locks;
 mod members;
 mod remarking;
 mod restarts;
+mod sentinel;
 mod servers;
 mod sim;
 mod simulation;

@@ -18,11 +18,11 @@ use crate::support::{
     PATIENCE, ask, lock_keys, members, name, quorum, servers, signal, token, until,
 };
 
-const LONGEST: Duration = Duration::from_secs(4);
+pub(crate) const LONGEST: Duration = Duration::from_secs(4);
 const TTL: Duration = Duration::from_secs(1);
 
 /// Locks, also when no majority answers for a while.
-async fn locked(tenure: &Tenure, lock: &str) -> Guard {
+pub(crate) async fn locked(tenure: &Tenure, lock: &str) -> Guard {
     let began = Instant::now();
     loop {
         match tenure.mutex(lock).ttl(TTL).lock().wait(PATIENCE).await {

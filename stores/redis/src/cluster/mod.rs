@@ -69,6 +69,12 @@ struct Doubt {
 }
 
 impl State {
+    /// Whether something was wrong there a moment ago.
+    fn doubts_now(&self, place: &Place) -> bool {
+        let fresh = |doubt: &Doubt| doubt.place == *place && doubt.last.elapsed() < PAUSES.1;
+        self.doubts.iter().any(fresh)
+    }
+
     fn doubts(&self, place: &Place) -> bool {
         self.doubts.iter().any(|doubt| doubt.place == *place)
     }
@@ -108,13 +114,17 @@ impl Cluster {
 
     /// Where the slot is, unless something was wrong there, or nobody has said so for long.
     pub(crate) fn known(&self, slot: u16) -> Option<Place> {
-        let place = self.map.borrow().owner(slot).map(|node| node.place.clone())?;
+        let place = self.named(slot)?;
         let state = lock(&self.state);
-        let fresh = |doubt: &Doubt| doubt.place == place && doubt.last.elapsed() < PAUSES.1;
         let counts = state.heard.is_some_and(|heard| heard.elapsed() < COUNTS);
-        let is_known = counts && !state.doubts.iter().any(fresh);
+        let is_known = counts && !state.doubts_now(&place);
         drop(state);
         is_known.then_some(place)
+    }
+
+    /// Where the slot was said to be last.
+    fn named(&self, slot: u16) -> Option<Place> {
+        self.map.borrow().owner(slot).map(|node| node.place.clone())
     }
 
     /// Whether tokens that are so many seconds ahead are ahead enough there now.
@@ -131,9 +141,12 @@ impl Cluster {
         if let Some(place) = self.known(slot) {
             return Ok(place);
         }
-        self.ask(panel, Manner::SeveralAtOnce).await?;
-        let place = self.map.borrow().owner(slot).map(|node| node.place.clone());
-        place.ok_or_else(|| {
+        // Nothing may be wrong, and it was only said long ago.
+        let named = self.named(slot);
+        let is_doubted = named.is_none_or(|place| lock(&self.state).doubts_now(&place));
+        let manner = if is_doubted { Manner::SeveralAtOnce } else { Manner::OneByOne };
+        self.ask(panel, manner).await?;
+        self.named(slot).ok_or_else(|| {
             let what = format!("no node of {} has slot {slot}", self.place());
             let cure = "see CLUSTER INFO and CLUSTER NODES; redis-cli --cluster fix gives each slot a node";
             Fault::new(FaultKind::Unreachable, what, cure)

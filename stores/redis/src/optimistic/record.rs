@@ -26,8 +26,8 @@ pub(super) struct Record<'a> {
     label: &'a str,
 }
 
-/// Stands for an owner that has let go.
-const NOBODY: &str = "00000000000000000000000000000000";
+/// Stands for an owner that has let go: no owner is written so.
+const NOBODY: &str = "--------------------------------";
 
 /// How long an owner is.
 const OWNER: usize = size_of::<OwnerText>();

@@ -7,7 +7,7 @@ if type(held) == 'string' then
     if not grant then return {owner, 'corrupt'} end
     local mode = has ~= '' and 'p ' .. has or mark == 's' and 's' or 'x'
     -- As one without scripts leaves it who keeps the lock taken after letting go.
-    local lingers = string.find(held, '^' .. string.rep('0', 32)) and 1 or 0
+    local lingers = string.byte(held) == 45 and 1 or 0
     holders[1] = {mode, grant, attempt('PTTL', lock), lingers, label, used}
 elseif held then
     if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
