@@ -43,7 +43,7 @@ impl Limits {
     fn of(holds: &[Renewal]) -> Self {
         let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default().min(LONGEST);
         let now = Instant::now();
-        Self { first: now + shortest / 8, last: now + shortest / 6 }
+        Self { first: now + shortest * 6 / 32, last: now + shortest * 7 / 32 }
     }
 }
 
@@ -55,7 +55,10 @@ impl RedisStore {
             .iter()
             .enumerate()
             .partition(|(_, hold)| self.crowded_holds().contains(&hold.owner));
-        let until = self.in_cluster().then(|| Limits::of(holds));
+        let parts = self.parts(&alone);
+        // One node alone is in nobody's way, and may have to be connected to.
+        let several = self.in_cluster() && parts.len() + crowded.len() > 1;
+        let until = several.then(|| Limits::of(holds));
         let one = async |(number, hold): (usize, &Renewal)| {
             let renewal = self.renew_one(hold);
             let told = match until {
@@ -66,7 +69,6 @@ impl RedisStore {
             };
             (number, told)
         };
-        let parts = self.parts(&alone);
         let part = async |part: &Vec<Numbered<'_>>| {
             let renewal = self.renew_part(part);
             let Some(until) = until else { return renewal.await };

@@ -170,7 +170,8 @@ impl Cluster {
         };
         let outcome = self.hear(panel, places, manner).await;
         if outcome.is_ok() {
-            lock(&self.state).heard = Some(came);
+            let mut state = lock(&self.state);
+            state.heard = state.heard.max(Some(came));
         }
         let told = |fault: &Fault| (fault.kind(), fault.what_and_why(), fault.cure().to_owned());
         lock(&self.state).over = Some((Instant::now(), outcome.as_ref().copied().map_err(told)));
@@ -223,7 +224,7 @@ impl Cluster {
             // Who has not answered by now does not count.
             let _ = tokio::time::timeout(OTHERS, rest).await;
         }
-        let is_replaced = ours.is_empty();
+        let (is_replaced, judged) = (ours.is_empty(), self.map());
         let told = if is_replaced { self.replacing(others) } else { ours };
         if told.is_empty() {
             return Err(self.silence(faults));
@@ -232,6 +233,7 @@ impl Cluster {
         let doubted: Vec<_> =
             lock(&self.state).doubts.iter().map(|doubt| doubt.place.clone()).collect();
         self.learn(|known| {
+            let is_replaced = is_replaced && *known == *judged;
             let known = if is_replaced { Map::default() } else { known.clone() };
             // Somebody else may have heard of another cluster meanwhile.
             let and = |known: Map, told: &Told| {
@@ -246,6 +248,8 @@ impl Cluster {
     /// Of those who know no node that is known the ones who count: where a node was there is another one, or
     /// none has answered for long.
     fn replacing(&self, mut others: Vec<(Told, Place)>) -> Vec<(Told, Place)> {
+        // One that lost all it knew, or was told to forget it, replaces nothing.
+        others.retain(|(told, _)| !told.map.nodes().is_empty());
         let heard = lock(&self.state).heard;
         if heard.is_some_and(|heard| heard.elapsed() < FORGOTTEN) {
             let map = self.map();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tenure_core::{
-    Fault, LockName, Owner, Token,
+    Fault, FaultKind, LockName, Owner, Token,
     proto::{
         Backoff, Renewed,
         queue::{
@@ -78,8 +78,10 @@ impl Optimistic<'_> {
         ask: &Ask,
     ) -> Result<Answer, Fault> {
         self.can_do(ask.mode, ask.order)?;
-        self.release(name, owner, Duration::ZERO).await?;
-        self.acquire(name, ask).await
+        let released = self.release(name, owner, Duration::ZERO).await?;
+        let asked = self.acquire(name, ask).await;
+        asked
+            .map_err(|fault| if released == Released::Released { half_done(&fault) } else { fault })
     }
 
     pub(crate) async fn release(
@@ -263,4 +265,9 @@ impl Optimistic<'_> {
         };
         reason.map_or(Ok(()), |reason| Err(reason.into()))
     }
+}
+
+/// Why the second of two steps was not done, when the first was.
+fn half_done(fault: &Fault) -> Fault {
+    Fault::new(FaultKind::InDoubt, fault.what_and_why(), fault.cure().to_owned())
 }

@@ -76,8 +76,12 @@ impl<'a> Session<'a> {
         row.extend(clock.iter().map(|key| vec!["GET", key]));
         row.extend(writes.then(|| vec!["MULTI"]));
         let mut told = self.send(&row, None).await?.into_iter();
-        // Mostly there is nothing to discard.
-        told.next();
+        // Mostly there is nothing to discard; who may not is told so.
+        if let Some(Value::Error(error)) = told.next()
+            && error.code() != "ERR"
+        {
+            return Err(self.failed(Failure::Server(error)));
+        }
         self.is_done(told.next())?;
         if writes {
             self.is_done(told.next())?;

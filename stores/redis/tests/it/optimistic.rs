@@ -415,7 +415,7 @@ async fn where_a_transaction_cannot_be_begun_nothing_is_written() {
     let (store, lock) = (store(&without(&server)), name("lock"));
     store.acquire(&lock, &ask(1)).await.unwrap();
     let (key, record) = (only(&server), value(&server, &only(&server)));
-    for command in ["multi", "exec", "watch", "set", "pexpire", "del"] {
+    for command in ["multi", "exec", "watch", "discard", "set", "pexpire", "del"] {
         server.command(&["ACL", "SETUSER", "default", &format!("-{command}")]);
         let renewal = Renewal { name: lock.clone(), owner: ask(1).owner, ttl: LONG * 2 };
         let told = [
@@ -431,7 +431,7 @@ async fn where_a_transaction_cannot_be_begun_nothing_is_written() {
             refused += 1;
         }
         assert!(refused > 0, "{command} is not needed");
-        if matches!(command, "multi" | "exec" | "watch") {
+        if matches!(command, "multi" | "exec" | "watch" | "discard") {
             assert_eq!(
                 (refused, only(&server), value(&server, &key)),
                 (3, key.clone(), record.clone())
