@@ -54,8 +54,9 @@ mod transport;
 mod url;
 mod watch;
 mod wire;
+mod without_password;
 
 pub use from_outside::names_in_use;
 pub use options::{Address, RedisOptions, Sentinels};
 pub use store::RedisStore;
-pub use url::without_password;
+pub use without_password::without_password;

@@ -27,7 +27,7 @@ use crate::{
     lines::{Here, Line, Open, Runtimes, lock},
     protocol::Value,
     reply::Reply,
-    route::{Panel, Route, Seat},
+    route::{Panel, Route, Seat, Server},
     script::Script,
     wire::OwnerText,
 };
@@ -308,7 +308,7 @@ impl Transport {
             let trusted = |open: &Open| self.trusts(open);
             let open = match idle {
                 Some(open) if trusted(&open) => open,
-                idle => self.for_one(&here, idle).await?,
+                idle => self.opened_now(&here, idle).await?,
             };
             // To connect can take longer than it is known which server it is.
             if trusted(&open) {
@@ -318,16 +318,20 @@ impl Transport {
         Err(error::not_known_for_long_enough(&self.place))
     }
 
-    /// A connection to the server there now, unless it is this one.
-    async fn for_one(&self, here: &Here, open: Option<Open>) -> Result<Open, Fault> {
+    /// A connection to the server that is the one now, this one if it is to that.
+    async fn opened_now(&self, here: &Here, open: Option<Open>) -> Result<Open, Fault> {
         let server = self.route.server(&here.panel, &Seat::Only).await?;
         if let Some(open) = open.filter(|open| *open.server == server) {
             return Ok(open);
         }
+        self.opened_to(server, 0).await
+    }
+
+    /// A new connection to this server, the one with this number of its line.
+    async fn opened_to(&self, server: Server, number: u64) -> Result<Open, Fault> {
         let connection = connect(&self.options, &self.route, &server, None).await?;
         self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
-        let (connection, server) = (Arc::new(connection), Arc::new(server));
-        Ok(Open { connection, number: 0, server })
+        Ok(Open { connection: Arc::new(connection), number, server: Arc::new(server) })
     }
 
     /// The same for a connection that was lent.
@@ -441,10 +445,7 @@ impl Transport {
             let open = match line.current().filter(is_same) {
                 Some(open) => open,
                 None => {
-                    let connection = connect(&self.options, &self.route, &server, None).await?;
-                    self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
-                    let (connection, server) = (Arc::new(connection), Arc::new(server));
-                    let open = Open { connection, number, server };
+                    let open = self.opened_to(server, number).await?;
                     *lock(&line.open) = Some(open.clone());
                     open
                 }

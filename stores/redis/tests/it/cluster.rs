@@ -3,15 +3,15 @@
 use std::{collections::HashMap, time::Duration};
 
 use tenure_core::{
-    FaultKind, Guard, LostReason, Owner, Store, Tenure,
-    proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
+    FaultKind, Guard, LostReason, Store, Tenure,
+    proto::queue::{Answer, Ask},
     store::{Finding, Weight},
 };
 use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisCluster, RedisServer, redis::Reply};
 
 use crate::support::{
-    PATIENCE, hold, lock_keys, lost, micros, name, store, tenure, until, waiting,
+    PATIENCE, hold, lock_keys, lost, micros, name, store, tenure, tries, until, waiting,
 };
 
 /// So long that nothing is renewed before a test has ended, unless something happens.
@@ -266,15 +266,7 @@ async fn who_comes_back_after_fail_overs_gets_a_greater_token() {
     let (idle, busy) = (store(&cluster.url()), tenure(&cluster.url()));
     let held = hold(&busy, "lock", LONG).await;
     let (key, lock) = (key(&cluster, "lock"), name("lock"));
-    let ask = Ask {
-        owner: Owner::from_bytes([7; 16]),
-        kind: Kind::Mutex,
-        mode: Mode::Exclusive,
-        order: Order::Fifo,
-        intent: Intent::Try,
-        ttl: LONG,
-        label: String::new(),
-    };
+    let ask = Ask { ttl: LONG, ..tries(7) };
     let answer = idle.acquire(&lock, &ask).await.unwrap();
     assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
     held.release().await.unwrap();

@@ -13,7 +13,7 @@ use tenure_core::{
     AcquireError, FaultKind, Owner, Store, Tenure,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Intent, Kind, Mode, Order, Released},
+        queue::{Answer, Ask, Intent, Mode, Order, Released},
     },
     store::Renewal,
 };
@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     replicas::{followed, granted},
-    support::{PATIENCE, hold, lock_keys, name, store, tenure, until},
+    support::{PATIENCE, hold, lock_keys, name, store, tenure, tries, until},
 };
 
 const LONG: Duration = Duration::from_secs(60);
@@ -35,16 +35,9 @@ fn without(server: &RedisServer) -> String {
     format!("{}?scripts=no", server.url())
 }
 
+/// Asks as who keeps no order.
 fn ask(byte: u8) -> Ask {
-    Ask {
-        owner: Owner::from_bytes([byte; 16]),
-        kind: Kind::Mutex,
-        mode: Mode::Exclusive,
-        order: Order::Barging,
-        intent: Intent::Try,
-        ttl: LONG,
-        label: format!("client {byte}"),
-    }
+    Ask { order: Order::Barging, label: format!("client {byte}"), ..tries(byte) }
 }
 
 fn text(reply: Reply) -> String {

@@ -6,15 +6,12 @@ use futures_util::future::join_all;
 
 use tenure_core::{
     FaultKind, LostReason, Store,
-    proto::{
-        Owner,
-        queue::{Answer, Ask, Intent, Kind, Mode, Order},
-    },
+    proto::queue::{Answer, Ask},
 };
 use tenure_redis::{RedisOptions, RedisStore};
 use tenure_testkit::server::{RedisServer, SentinelService, redis::Reply};
 
-use crate::support::{PATIENCE, cluster, hold, lock_keys, lost, name, store, tenure, until};
+use crate::support::{PATIENCE, cluster, hold, lock_keys, lost, name, store, tenure, tries, until};
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(1_500);
@@ -94,15 +91,7 @@ async fn a_renewal_that_no_replica_has_moves_no_deadline() {
 #[tokio::test]
 async fn what_is_asked_again_over_another_connection_is_confirmed_too() {
     let (primary, replica) = followed();
-    let ask = Ask {
-        owner: Owner::from_bytes([7; 16]),
-        kind: Kind::Mutex,
-        mode: Mode::Exclusive,
-        order: Order::Fifo,
-        intent: Intent::Try,
-        ttl: LONG,
-        label: String::new(),
-    };
+    let ask = tries(7);
     // Some were connected and had written before, and some were not.
     let before = [store(&url(&primary)), store(&url(&primary))];
     for (number, store) in before.iter().enumerate() {

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use tenure_core::{Guard, LockName, LostReason, Tenure};
+use tenure_core::{
+    Guard, LockName, LostReason, Owner, Tenure,
+    proto::queue::{Ask, Intent, Kind, Mode, Order},
+};
 use tenure_redis::{RedisOptions, RedisStore};
 use tenure_testkit::server::{RedisServer, redis::Reply};
 
@@ -27,6 +30,19 @@ pub(crate) fn name(text: &str) -> LockName {
 /// Takes `lock` for a short lease.
 pub(crate) async fn hold(tenure: &Tenure, lock: &str, ttl: Duration) -> Guard {
     tenure.mutex(lock).lock().ttl(ttl).wait(PATIENCE).await.unwrap()
+}
+
+/// Asks once for a mutex, for a minute.
+pub(crate) fn tries(owner: u8) -> Ask {
+    Ask {
+        owner: Owner::from_bytes([owner; 16]),
+        kind: Kind::Mutex,
+        mode: Mode::Exclusive,
+        order: Order::Fifo,
+        intent: Intent::Try,
+        ttl: Duration::from_secs(60),
+        label: String::new(),
+    }
 }
 
 /// Waits until `condition` holds.
