@@ -32,8 +32,8 @@
 //! # Where things are
 //!
 //! The root has what programs use. What a look shows is in [`look`], the futures of the kinds in [`kinds`], the
-//! parts of errors in [`error`]. The clocks and the store of tests are [`clock`] and [`store`]; who writes a
-//! store builds on the crate `tenure-core`.
+//! parts of errors in [`error`]. The clocks and the store of tests are [`clock`] and [`store`]; what is about Redis
+//! alone is in `redis`. Who writes a store builds on the crate `tenure-core`.
 //!
 //! # Features
 //!
@@ -63,6 +63,8 @@ mod open;
 mod password;
 #[cfg(feature = "quorum")]
 mod quorum;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod spelling;
 mod stores;
 mod url;

@@ -6,7 +6,7 @@
 //!
 //! A name stands at the end, as it is, and the tag follows from it: two names never share a key.
 
-use tenure_core::LockName;
+use tenure_core::{LockName, NameError};
 
 use crate::slots::slot;
 
@@ -150,12 +150,31 @@ pub(crate) fn name_of(prefix: &str, key: &str) -> Option<LockName> {
     same.then_some(name)
 }
 
-/// FNV-1a. It decides where a name lives, so it can never change.
+/// It decides where a name lives, so it can never change.
 fn tag(name: &LockName) -> u32 {
-    let hash = name
-        .as_str()
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    folded(fnv(FNV_BASIS, name.as_str().as_bytes()))
+}
+
+/// The name nearest to `name` whose keys have the tag of `anchor`.
+pub(crate) fn with_tag_of(anchor: &LockName, name: &str) -> Result<LockName, NameError> {
+    let wanted = tag(anchor);
+    let begin = format!("{anchor}:{name}~");
+    let begun = fnv(FNV_BASIS, begin.as_bytes());
+    // Of 1024 tags each is hit after about as many tries.
+    let number = (0..u32::MAX)
+        .find(|number| folded(fnv(begun, format!("{number:x}").as_bytes())) == wanted)
+        .unwrap_or_default();
+    LockName::new(format!("{begin}{number:x}"))
+}
+
+const FNV_BASIS: u32 = 0x811c_9dc5;
+
+/// FNV-1a over `bytes`, which come behind what `hash` is of.
+fn fnv(hash: u32, bytes: &[u8]) -> u32 {
+    bytes.iter().fold(hash, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+fn folded(hash: u32) -> u32 {
     // The low bits of FNV-1a are the weaker ones.
     (hash ^ (hash >> 16)) % TAGS
 }
@@ -197,6 +216,21 @@ mod tests {
         }
         let clock = format!("p:{{{:03x}}}clock", super::tag(&name("a}{b")));
         assert_eq!(written("p:", "a}{b", Key::Clock), clock);
+    }
+
+    #[test]
+    fn names_made_for_one_slot_have_the_tag_of_their_anchor() {
+        let anchor = name("customer:42");
+        let mut seen = HashSet::from([anchor.clone()]);
+        for text in ["wallet", "order", "", "a:b", "wallet~0"] {
+            let beside = with_tag_of(&anchor, text).unwrap();
+            assert_eq!(Tag::of(&beside), Tag::of(&anchor), "{beside}");
+            assert!(seen.insert(beside));
+        }
+        // Other processes, and later versions, make the same one.
+        assert_eq!(with_tag_of(&anchor, "wallet").unwrap().as_str(), "customer:42:wallet~3d7");
+        assert!(with_tag_of(&anchor, &"x".repeat(500)).is_err());
+        assert!(with_tag_of(&anchor, "a\nb").is_err());
     }
 
     #[test]

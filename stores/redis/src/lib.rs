@@ -35,6 +35,7 @@ mod lent;
 mod lines;
 mod listing;
 mod login;
+mod naming;
 mod optimistic;
 mod options;
 mod pipeline;
@@ -57,6 +58,7 @@ mod wire;
 mod without_password;
 
 pub use from_outside::names_in_use;
+pub use naming::name_in_slot_of;
 pub use options::{Address, RedisOptions, Sentinels};
 pub use store::RedisStore;
 pub use without_password::without_password;

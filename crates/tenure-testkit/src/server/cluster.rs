@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::redis::{RedisServer, Reply, free_port};
+use super::{
+    Certificates,
+    redis::{RedisServer, Reply, free_port, settings_of_tls},
+};
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -20,6 +23,7 @@ pub struct RedisCluster {
     /// The primaries at the beginning, then the replica of each.
     pub servers: Vec<RedisServer>,
     settings: Vec<String>,
+    tls: bool,
 }
 
 impl RedisCluster {
@@ -40,12 +44,34 @@ impl RedisCluster {
     #[must_use]
     pub fn with(settings: &[&str], replicas_behind: u32) -> Self {
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let mut cluster = Self { servers: Vec::new(), settings };
+        Self { servers: Vec::new(), settings, tls: false }.formed(replicas_behind)
+    }
+
+    /// One whose nodes speak TLS with each other and with clients, and plain text too.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn with_tls(certificates: &Certificates) -> Self {
+        // The host is the one in the certificate.
+        let more = [
+            ["--tls-cluster", "yes"],
+            ["--tls-replication", "yes"],
+            ["--cluster-announce-hostname", "localhost"],
+            ["--cluster-preferred-endpoint-type", "hostname"],
+        ];
+        let more = more.as_flattened().iter().map(|&word| word.to_owned());
+        let settings = settings_of_tls(certificates, false).into_iter().chain(more).collect();
+        Self { servers: Vec::new(), settings, tls: true }.formed(0)
+    }
+
+    fn formed(mut self, replicas_behind: u32) -> Self {
+        let cluster = &mut self;
         for number in 0..2 * COUNT {
             let behind = if number < COUNT { 0 } else { replicas_behind };
             cluster.servers.push(cluster.node(behind));
         }
-        let [first, others @ ..] = &*cluster.servers else { return cluster };
+        let [first, others @ ..] = &*cluster.servers else { return self };
         for (number, server) in cluster.servers.iter().take(COUNT).enumerate() {
             // Else all begin with the same, and have to settle that first.
             done(server, &["CLUSTER", "SET-CONFIG-EPOCH", &(number + 1).to_string()]);
@@ -62,7 +88,7 @@ impl RedisCluster {
             done(replica, &["CLUSTER", "REPLICATE", &id(primary)]);
         }
         cluster.settle();
-        cluster
+        self
     }
 
     /// The URL of the cluster.
@@ -71,6 +97,13 @@ impl RedisCluster {
         let places: Vec<_> =
             self.servers.iter().map(|server| server.address().to_string()).collect();
         format!("redis-cluster://{}", places.join(","))
+    }
+
+    /// The URL of the cluster over TLS, if it speaks that.
+    #[must_use]
+    pub fn tls_url(&self) -> Option<String> {
+        let places: Option<Vec<_>> = self.servers.iter().map(RedisServer::tls_place).collect();
+        Some(format!("rediss-cluster://{}", places?.join(",")))
     }
 
     /// Adds a primary without slots and says its number.
@@ -237,7 +270,7 @@ impl RedisCluster {
                 ["--save", "", "--repl-diskless-sync-delay", "0", "--cluster-enabled", "yes"];
             let of_nodes = ["--cluster-node-timeout", "1000", "--cluster-port", &bus];
             let settings = [&usual[..], &of_nodes, &more].concat();
-            if let Some(server) = RedisServer::try_behind(behind, &settings) {
+            if let Some(server) = RedisServer::try_behind(behind, &settings, self.tls) {
                 return server;
             }
         }

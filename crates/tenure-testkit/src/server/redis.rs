@@ -71,19 +71,8 @@ impl RedisServer {
     /// As [`RedisServer::start`].
     #[must_use]
     pub fn with_tls(certificates: &Certificates, of_clients: bool) -> Self {
-        let file = |name| certificates.file(name).display().to_string();
-        let settings = [
-            "--tls-cert-file",
-            &file("server.pem"),
-            "--tls-key-file",
-            &file("server.key"),
-            "--tls-ca-cert-file",
-            &file("ca.pem"),
-            "--tls-auth-clients",
-            if of_clients { "yes" } else { "no" },
-            "--save",
-            "",
-        ];
+        let of_tls = settings_of_tls(certificates, of_clients);
+        let settings: Vec<_> = of_tls.iter().map(String::as_str).chain(["--save", ""]).collect();
         Self::on_free_ports(&settings, true)
     }
 
@@ -119,9 +108,10 @@ impl RedisServer {
     }
 
     /// The same, once; nothing if it does not start, as with a port in its settings that was taken.
-    pub(super) fn try_behind(seconds: u32, settings: &[&str]) -> Option<Self> {
+    pub(super) fn try_behind(seconds: u32, settings: &[&str], tls: bool) -> Option<Self> {
         let mut server = Self::unstarted(tempfile::tempdir().ok()?, settings, seconds);
         server.port = free_port();
+        server.tls_port = tls.then(free_port);
         server.spawn().then_some(server)
     }
 
@@ -183,7 +173,12 @@ impl RedisServer {
     /// A URL of it over TLS, if it speaks that; the host is the one in its certificate.
     #[must_use]
     pub fn tls_url(&self) -> Option<String> {
-        self.tls_port.map(|port| format!("rediss://localhost:{port}/0"))
+        Some(format!("rediss://{}/0", self.tls_place()?))
+    }
+
+    /// Where it listens for TLS, by the name in its certificate.
+    pub(super) fn tls_place(&self) -> Option<String> {
+        self.tls_port.map(|port| format!("localhost:{port}"))
     }
 
     /// Its unix socket.
@@ -301,6 +296,22 @@ impl Drop for RedisServer {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Settings of a server that shows the certificate of these, also when it calls another one.
+pub(super) fn settings_of_tls(certificates: &Certificates, of_clients: bool) -> [String; 8] {
+    let file = |name| certificates.file(name).display().to_string();
+    let wanted = if of_clients { "yes" } else { "no" };
+    [
+        "--tls-cert-file".to_owned(),
+        file("server.pem"),
+        "--tls-key-file".to_owned(),
+        file("server.key"),
+        "--tls-ca-cert-file".to_owned(),
+        file("ca.pem"),
+        "--tls-auth-clients".to_owned(),
+        wanted.to_owned(),
+    ]
 }
 
 pub(super) fn free_port() -> u16 {

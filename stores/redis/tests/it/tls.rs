@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use tenure_core::{AcquireError, FaultKind};
 use tenure_redis::{RedisOptions, RedisStore};
-use tenure_testkit::server::{Certificates, RedisServer};
+use tenure_testkit::server::{Certificates, RedisCluster, RedisServer};
 
 use crate::support::{hold, lock_keys, tenure, until, waiting};
 
 const TTL: Duration = Duration::from_millis(1_500);
+/// Longer than a fail-over takes.
+const LONG: Duration = Duration::from_secs(20);
 
 /// A server over TLS, and its URL.
 fn server(certificates: &Certificates, of_clients: bool) -> (RedisServer, String) {
@@ -46,6 +48,40 @@ async fn a_lock_over_tls_is_taken_renewed_handed_on_and_released() {
     held.release().await.unwrap();
     assert!(waits.await.unwrap() > token);
     until("nothing is left", async || lock_keys(&server).is_empty()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_in_a_cluster_over_tls_ride_out_a_fail_over() {
+    let certificates = Certificates::new();
+    let mut cluster = RedisCluster::with_tls(&certificates);
+    let url = cluster.tls_url().unwrap();
+    let said = refused(&url).await;
+    assert!(said.contains("not trusted") && said.contains("ca="), "{said}");
+    let tenure = tenure(&with_file(&url, "ca", &certificates, "ca.pem"));
+    let mut held = Vec::new();
+    for number in 0..16 {
+        held.push(hold(&tenure, &format!("lock-{number}"), LONG).await);
+    }
+    for primary in cluster.servers.iter().take(3) {
+        assert!(!lock_keys(primary).is_empty(), "a primary has no lock");
+    }
+    let slot = cluster.slot(&lock_keys(&cluster.servers[0])[0]);
+    until("the replica has the locks", async || {
+        lock_keys(&cluster.servers[3]).len() == lock_keys(&cluster.servers[0]).len()
+    })
+    .await;
+    cluster.servers[0].kill();
+    cluster.another_than(0, slot);
+    let before: Vec<_> = held.iter().map(tenure_core::Guard::deadline).collect();
+    until("all are renewed", async || {
+        held.iter().zip(&before).all(|(guard, before)| guard.deadline() > *before)
+    })
+    .await;
+    for guard in held {
+        guard.release().await.unwrap();
+    }
+    until("nothing is left", async || cluster.running().all(|server| lock_keys(server).is_empty()))
+        .await;
 }
 
 #[tokio::test]

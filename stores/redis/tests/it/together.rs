@@ -137,3 +137,18 @@ async fn names_in_several_slots_are_asked_for_one_by_one() {
     guard.release().await.unwrap();
     assert_eq!(lock_keys(&server), [] as [&str; 0]);
 }
+
+#[tokio::test]
+async fn names_made_for_one_slot_are_asked_for_in_one_script() {
+    let server = cluster().await;
+    let made = |one| tenure_redis::name_in_slot_of("customer:42", one).unwrap();
+    let tenure = tenure(&server.url());
+    let all = tenure.all([name("customer:42"), made("wallet"), made("orders"), made("points")]);
+    // The server gets to know the script.
+    all.lock().await.unwrap().release().await.unwrap();
+    server.command(&["CONFIG", "RESETSTAT"]);
+    let guard = all.lock().await.unwrap();
+    assert_eq!(scripts(&server), 1);
+    assert_eq!(lock_keys(&server).len(), 4);
+    guard.release().await.unwrap();
+}
