@@ -5,9 +5,10 @@
 //! When others are under way it leaves its command to the driver, which writes what has gathered.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -45,6 +46,8 @@ pub(crate) struct Connection {
     pub(crate) compare: Compare,
     /// Whether the server knows the scripts for calls that go together.
     pub(crate) gathers: AtomicBool,
+    /// The digests of scripts that were sent in full where writes are confirmed.
+    sent: Mutex<BTreeSet<String>>,
 }
 
 impl Connection {
@@ -67,6 +70,7 @@ impl Connection {
             seconds_ahead: 0,
             compare: Compare::default(),
             gathers: AtomicBool::new(false),
+            sent: Mutex::default(),
         }
     }
 
@@ -93,14 +97,29 @@ impl Connection {
     ) -> Result<Value, Failure> {
         let ahead = if script.makes_tokens { self.ahead.as_str() } else { "" };
         let by_digest = |out: &mut Vec<u8>| call.write(BY_DIGEST, &script.digest, ahead, out);
+        let in_full = |out: &mut Vec<u8>| call.write(IN_FULL, &script.text, ahead, out);
+        if self.wants_in_full(script) {
+            self.sent().insert(script.digest.clone());
+            return self.called(in_full, script.writes, manner).await;
+        }
         match self.called(by_digest, script.writes, manner).await {
             // The server has never seen it, or was told to forget. It certainly did not run.
             Err(error) if error.code() == Some("NOSCRIPT") => {
-                let in_full = |out: &mut Vec<u8>| call.write(IN_FULL, &script.text, ahead, out);
                 self.called(in_full, script.writes, manner).await
             }
             answer => answer,
         }
+    }
+
+    /// Whether a script is to be sent in full at once. Where writes are confirmed, that the server does not know it
+    /// would be heard only when the replicas were waited for, and a process may have ended by then.
+    pub(crate) fn wants_in_full(&self, script: &Script) -> bool {
+        let confirms = || self.pipeline.lock().confirm.is_some();
+        script.writes && confirms() && !self.sent().contains(&script.digest)
+    }
+
+    fn sent(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes it when this has come to its end: whatever is under way then fails.

@@ -187,7 +187,8 @@ impl Transport {
     ) -> Result<Answered, Fault> {
         let at = self.reach(call.tag).await?;
         let connection = &*at.open.connection;
-        if !connection.gathers.load(Ordering::Relaxed) {
+        let goes_alone = connection.wants_in_full(kind.alone());
+        if goes_alone || !connection.gathers.load(Ordering::Relaxed) {
             return self.run(kind.alone(), echo, call).await.map(Answered::Whole);
         }
         let answer = match connection.gather(kind, &call, echo).await {

@@ -60,6 +60,19 @@ async fn what_no_replica_has_is_not_acquired_and_taken_back() {
     until("nothing is left", async || lock_keys(&primary).is_empty()).await;
 }
 
+/// A process may end before the replicas were waited for.
+#[tokio::test]
+async fn what_is_taken_back_is_not_waited_for_at_a_server_that_knows_no_scripts() {
+    let primary = RedisServer::start();
+    let tenure =
+        tenure(&format!("{}?replicas=1&replica_timeout=50s&response_timeout=60s", primary.url()));
+    let asked = tenure.mutex("lock");
+    let asked = tokio::spawn(async move { asked.lock().ttl(LONG).await.map(drop) });
+    until("it is written", async || lock_keys(&primary).len() == 1).await;
+    asked.abort();
+    until("it is taken back", async || lock_keys(&primary).is_empty()).await;
+}
+
 /// What failed all the time is told, though the wait ended in the midst of the last attempt.
 #[tokio::test]
 async fn who_waited_for_replicas_in_vain_is_told_so() {
