@@ -5,7 +5,7 @@ mod play;
 
 use std::{future::Future, time::Duration};
 
-use tenure::{Guard, Mutex, Semaphore, Tenure};
+use tenure::{Guard, Mutex, Semaphore, Tenure, TenureBuilder};
 
 use self::play::{Contestant, Lock, Words, play};
 use crate::Failure;
@@ -41,7 +41,10 @@ pub(crate) fn contest(words: Vec<String>) -> Result<(), Failure> {
     // Nothing said is the default.
     let ttl = Some(Duration::from_millis(words.number("ttl")?)).filter(|ttl| !ttl.is_zero());
     crate::contestant::runtime()?.block_on(async {
-        let tenure = Tenure::open(words.text("url")?).await?;
+        let store = Tenure::open(words.text("url")?).await?.store().clone();
+        // By itself a program holds 65,536 at most.
+        let most = TenureBuilder::MAX_HOLDS.max(2 * words.number("tasks")? as usize);
+        let tenure = Tenure::from(Tenure::builder(store).max_holds(most).build());
         play(Ours { tenure, way, ttl }, &words).await
     })
 }

@@ -311,7 +311,7 @@ pub(crate) fn corrupt(place: &str) -> Fault {
 /// Without scripts nothing can be done to a lock that others share or wait for.
 pub(crate) fn crowded(place: &str) -> Fault {
     let what = format!(
-        "several share this lock on Redis at {place}, or wait for it by scripts, so it cannot be used without"
+        "several share a lock on Redis at {place}, or wait for it by scripts: without scripts it cannot be used or shown"
     );
     Fault::new(FaultKind::Unsupported, what, "do this as a user with scripts")
 }

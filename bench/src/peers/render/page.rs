@@ -178,7 +178,8 @@ Read them so:
 
 - **Compare within a table.** Everyone did the same work in the same run, in another order each round, with a server
   of its own each time. Figures are medians of the rounds; in parentheses are the least and the greatest. Who was
-  *never granted*, *hung* or met *errors* is counted in the worst round.
+  *never granted*, *hung* or met *errors* is counted in the worst round. What a pair asks of the server, many holds and
+  what follows a kill are measured once, the last by all at the same time.
 - **Commands carry over to other machines**, bytes but for the host's name, and CPU for each operation better than
   times and throughput: here clients and server share the cores, and there is no network.
 - **Warm**: pairs are made before they are measured, and a JVM works for four seconds before anything but holds; in

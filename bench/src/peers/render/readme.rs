@@ -34,15 +34,16 @@ fn block(run: &Run) -> String {
     }
     let _ =
         write!(text, "![tenure beside its peers on Redis](docs/figures/{}.svg)\n\n", plot::README);
-    let sentences = [crowd(run), pair(run), handoff(run)];
+    let sentences = [crowd(run), pair(run), handoff(run), slower(run)];
     let said: Vec<_> = sentences.into_iter().flatten().collect();
     let _ = write!(
         text,
-        "{} Measured on {} cores over loopback, {}, in one run of `scripts/bench-peers`.\n\
-         [docs/figures.md](docs/figures.md) has all of it, also where others are quicker.\n",
+        "{} Measured on {} cores over loopback, {}, in one run of `scripts/bench-peers`, {} rounds.\n\
+         [docs/figures.md](docs/figures.md) has all of it.\n",
         said.join("\n"),
         run.machine.cores,
         run.machine.server,
+        run.rounds,
     );
     text
 }
@@ -67,14 +68,14 @@ fn crowd(run: &Run) -> Option<String> {
     let (peer, theirs) = best(run, "hot-256", "per_second", true)?;
     let fair = run.value("hot-256", "tenure fair", "per_second")?.median;
     let without = |peer: &&Taking| {
-        run.value("hot-256", &peer.name, "never").is_some_and(|never| never.most > 0.0)
+        run.value("hot-256", &peer.name, "never").is_some_and(|never| never.least > 0.0)
     };
     let peers: Vec<_> =
         run.at(Keeps::Redis).filter(|taking| !taking.ours() && taking.missing.is_none()).collect();
     Some(format!(
         "One name that 256 tasks of a process want: {} acquisitions a second, as they pass the lock on among themselves\n\
          ({} with `fair()`, each at the server), where the quickest peer, {}, has {};\n\
-         {} of {} other locks left some of the 256 without a single one for the {} of the measurement.",
+         {} of {} other locks left some of the 256 without a single one for the {} of each measurement.",
         number(ours),
         number(fair),
         peer.name,
@@ -95,6 +96,24 @@ fn pair(run: &Run) -> Option<String> {
         number(theirs),
         peer.name,
     ))
+}
+
+/// Where a peer is quicker with few names.
+fn slower(run: &Run) -> Option<String> {
+    let works = [("pair-1", "one task alone"), ("pair-16", "16 tasks with a name each")];
+    let lost: Vec<_> = works
+        .into_iter()
+        .filter_map(|(work, what)| {
+            let ours = run.value(work, "tenure", "per_second")?.median;
+            let (peer, theirs) = best(run, work, "per_second", true)?;
+            let said =
+                format!("{what} {} beside {} of {}", number(ours), number(theirs), peer.name);
+            (theirs > ours).then_some(said)
+        })
+        .collect();
+    (!lost.is_empty()).then(|| {
+        format!("Others are quicker with fewer names, in pairs a second: {}.", lost.join(", "))
+    })
 }
 
 fn handoff(run: &Run) -> Option<String> {

@@ -152,8 +152,9 @@ fn row(
     };
     let mut row = format!("| {shown} |");
     for column in columns {
+        let starved = || result.spread("never").is_some_and(|never| never.most > 0.0);
         let cell = match result.spread(column.key) {
-            None if column.key == "most_fewest" => "–".to_owned(),
+            _ if column.key == "most_fewest" && starved() => "–".to_owned(),
             None => String::new(),
             Some(all) if column.spread && all.least < all.most => {
                 format!("{} ({}–{})", number(all.median), number(all.least), number(all.most))

@@ -18,12 +18,23 @@ struct Told {
     held: f64,
 }
 
+impl Told {
+    /// Fewer holds cost less: what they cost says nothing of all.
+    fn has_all(&self, names: usize) -> Result<(), Failure> {
+        if self.held < names as f64 {
+            return Err(format!("holds {} of {names} names", self.held).into());
+        }
+        Ok(())
+    }
+}
+
 pub(super) fn measure(scene: &Scene<'_>, names: usize) -> Result<Values, Failure> {
     let mut asked = Asked::new(scene.server()?)?;
     let mut contender = scene.start("hold", names, Duration::ZERO, &[])?;
     let (keys, memory, bytes) = (asked.keys()?, contender.memory(), asked.said()?);
     contender.begin()?;
     let told: Told = contender.result(ACQUIRING)?;
+    told.has_all(names)?;
     let (held, taken) = (asked.keys()? - keys, contender.memory() - memory);
     let before = asked.said()?;
     let (since, used) = (Instant::now(), contender.cpu());
@@ -39,4 +50,17 @@ pub(super) fn measure(scene: &Scene<'_>, names: usize) -> Result<Values, Failure
         ("server_cpu", percent(after.cpu() - before.cpu())),
         ("lapsed", held - (asked.keys()? - keys)),
     ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_holds_fewer_names_than_asked_for_has_no_figures() {
+        let told = |text| serde_json::from_str::<Told>(text).unwrap();
+        assert!(told(r#"{"held":100000,"errors":false}"#).has_all(100_000).is_ok());
+        let few = told(r#"{"held":65535,"errors":true}"#).has_all(100_000).unwrap_err();
+        assert_eq!(few.to_string(), "holds 65535 of 100000 names");
+    }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use tenure::{
-    FaultKind, LockName, Tenure,
+    Fault, FaultKind, LockName, Tenure,
     look::{Contender, Mode, Snapshot},
 };
 
@@ -30,13 +30,51 @@ pub(super) async fn break_(
     if !args.yes && !is_free && !confirmed(&args.name, seen.as_ref())? {
         return Err(Failure::Declined(format!("{} was left as it is", args.name)));
     }
-    let evicted = store.evict(&args.name).await.map_err(|fault| at(&tenure, &args.name, &fault))?;
+    let evicted = match store.evict(&args.name).await {
+        Ok(evicted) => evicted,
+        Err(fault) => return Err(doubtful(&tenure, &args.name, seen.as_ref(), &fault).await),
+    };
     answer(&if voice.is_json() {
         json::broken(&args.name, &evicted)
     } else {
         told(&args.name, seen.as_ref(), &evicted)
     })?;
     Ok(0)
+}
+
+/// Why it is not known to be broken, and whom it was taken from all the same, as far as that can be seen.
+async fn doubtful(
+    tenure: &Tenure,
+    name: &LockName,
+    before: Option<&Snapshot>,
+    fault: &Fault,
+) -> Failure {
+    if fault.kind() != FaultKind::InDoubt {
+        return at(tenure, name, fault);
+    }
+    let told = match (before, tenure.store().inspect(name).await) {
+        (Some(before), Ok(now)) => gone(before, &now),
+        _ => String::new(),
+    };
+    let shown = human::plain(name.as_str());
+    let told = if told.is_empty() {
+        format!("{shown} may have been taken away all the same: look with tenure show")
+    } else {
+        format!(
+            "{shown} is taken from {told} all the same, though it may come back with a fail-over"
+        )
+    };
+    Failure::Failed(format!("lock {name:?} in {}: {fault}; {told}", tenure.store().location()))
+}
+
+/// Who held it before and does not now.
+fn gone(before: &Snapshot, now: &Snapshot) -> String {
+    let held = |holder: &&Contender| now.holders.iter().any(|it| it.token == holder.token);
+    let gone = before.holders.iter().filter(|holder| !held(holder));
+    let gone = gone.map(|holder| {
+        format!("{} with token {}", human::who(&holder.label), human::token(holder.token))
+    });
+    gone.collect::<Vec<_>>().join(", ")
 }
 
 /// Who holds it, for all that can be told.

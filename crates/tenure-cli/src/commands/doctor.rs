@@ -12,10 +12,10 @@ pub(super) async fn doctor(config: &Config, voice: &Voice) -> Result<u8, Failure
     let chosen_by = store::chosen_by(config);
     let chosen_by = chosen_by.as_deref();
     let seen = store::examine(config).await?;
-    answer(&if voice.is_json() {
-        json::findings(seen.kind, &seen.location, chosen_by, &seen.findings)
-    } else {
-        format!(
+    if voice.is_json() {
+        answer(&json::findings(seen.kind, &seen.location, chosen_by, &seen.findings))?;
+    } else if !voice.is_quiet() {
+        answer(&format!(
             "Locks are kept in {}.\n{}\n\n{}",
             human::plain(&seen.location),
             chosen_by.map_or_else(
@@ -23,8 +23,8 @@ pub(super) async fn doctor(config: &Config, voice: &Voice) -> Result<u8, Failure
                 |by| format!("That was chosen by {}.", human::plain(by)),
             ),
             findings::list(&seen.findings)
-        )
-    })?;
+        ))?;
+    }
     let bad = seen.findings.iter().any(|finding| finding.weight == Weight::Bad);
     Ok(if bad { exit::UNHEALTHY } else { 0 })
 }

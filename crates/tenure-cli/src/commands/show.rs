@@ -12,10 +12,10 @@ use crate::{
 pub(super) async fn show(args: args::Show, tenure: Tenure, voice: &Voice) -> Result<u8, Failure> {
     let seen = tenure.store().inspect(&args.name).await;
     let seen = seen.map_err(|fault| at(&tenure, &args.name, &fault))?;
-    answer(&if voice.is_json() {
-        json::snapshot(&args.name, &seen)
-    } else {
-        tables::snapshot(&args.name, &seen)
-    })?;
+    if voice.is_json() {
+        answer(&json::snapshot(&args.name, &seen))?;
+    } else if !voice.is_quiet() {
+        answer(&tables::snapshot(&args.name, &seen))?;
+    }
     Ok(if args.exit_code && !seen.holders.is_empty() { exit::HELD } else { 0 })
 }

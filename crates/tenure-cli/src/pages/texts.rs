@@ -226,7 +226,7 @@ pub(super) fn of(command: &str) -> Page {
         },
         "doctor" => Page {
             exit: &[
-                ("0", "every promise holds"),
+                ("0", "nothing is bad; a warning says which promise does not hold, and when"),
                 ("1", "a promise does not hold, or the store cannot be used"),
                 ("125", "tenure itself failed: it could not look"),
                 ("2", "wrong usage: options, URLs, the configuration file"),

@@ -50,6 +50,22 @@ fn commands_on_redis_exclude_each_other_and_their_tokens_rise() {
 }
 
 #[test]
+fn who_breaks_a_lock_that_no_replica_confirms_is_told_whom_it_was_taken_from() {
+    let (server, scene) = scene();
+    let running = scene.start("--ttl 60s lock", "echo $TENURE_TOKEN > token; sleep 60");
+    eventually("it is held", || scene.path("token").exists() && !scene.line("token").is_empty());
+    let admin = Scene::with_store(&format!("{}?replicas=1&replica_timeout=100ms", server.url()));
+    let output = admin.output(["break", "lock", "--yes"]);
+    let said = text(&output.stderr);
+    assert_eq!(code(&output), 125, "{said}");
+    let token = format!("with token {} all the same", scene.line("token"));
+    assert!(said.contains("0 of 1 replicas") && said.contains(&token), "{said}");
+    let asked = admin.output(["show", "lock", "--exit-code", "-q"]);
+    assert_eq!((code(&asked), text(&asked.stdout)), (0, ""));
+    assert_eq!(code(&running.wait()), 123);
+}
+
+#[test]
 fn a_command_on_redis_learns_its_token_and_its_store_and_ends_with_its_own_code() {
     let (_server, scene) = scene();
     let script = "echo $TENURE_NAME $TENURE_STORE_KIND; test $TENURE_TOKEN -gt 0 && exit 7";

@@ -22,7 +22,7 @@ impl Acquisition {
         let started = self.context.now();
         let give_up = started.saturating_add(PATIENCE).min(end.until);
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
-        let mut doubted = false;
+        let (mut doubted, mut failed) = (false, None::<Fault>);
         loop {
             let keep = end.keep_until.since(self.context.now());
             let keep = Duration::from_millis(ceil_millis(keep));
@@ -39,11 +39,8 @@ impl Acquisition {
                     return Ok(());
                 }
                 Some(Err(fault)) => fault,
-                None => Fault::new(
-                    FaultKind::InDoubt,
-                    "the store did not answer the release",
-                    "see that it can be reached; the lock is free when its lease ends",
-                ),
+                // Why an earlier try failed says more than that the last one was cut off.
+                None => failed.take().unwrap_or_else(unanswered),
             };
             doubted |= fault.kind() == FaultKind::InDoubt;
             let now = self.context.now();
@@ -52,6 +49,7 @@ impl Acquisition {
                 let place = self.context.place(&self.name);
                 return Err(ReleaseError::InDoubt(Box::new(Trouble { place, fault })));
             }
+            failed = Some(fault.in_doubt());
             clock.sleep_until(pause).await;
         }
     }
@@ -65,4 +63,12 @@ impl Acquisition {
             slot => *slot = None,
         }
     }
+}
+
+fn unanswered() -> Fault {
+    Fault::new(
+        FaultKind::InDoubt,
+        "the store did not answer the release",
+        "see that it can be reached; the lock is free when its lease ends",
+    )
 }

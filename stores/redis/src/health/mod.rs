@@ -69,6 +69,11 @@ async fn server(transport: &Transport, seat: &Seat) -> Vec<Finding> {
     let wants = transport.options.replicas != Replicas::Count(0);
     let none = sentinels::replicas(info).filter(|_| transport.route.changes() && !wants);
     let one_of_many = one_of_many(info).filter(|_| !transport.route.changes());
+    let without_scripts = (!transport.options.scripts).then(|| {
+        let found = "none are run, as scripts=no says: mutexes alone, and who waits for one gets it in no order";
+        let cure = "take scripts=no out of the URL where this user may run scripts";
+        Finding::warning("scripts", found, "S8", cure)
+    });
     let findings = vec![
         version(info),
         persistence(info),
@@ -77,7 +82,7 @@ async fn server(transport: &Transport, seat: &Seat) -> Vec<Finding> {
         clock(transport, seat).await.unwrap_or_else(failed("clock", "S2")),
         latency(transport, seat).await.unwrap_or_else(failed("latency", "S3")),
     ];
-    one_of_many.into_iter().chain(findings).collect()
+    one_of_many.into_iter().chain(without_scripts).chain(findings).collect()
 }
 
 /// What is wrong with a server that is one node of a cluster and is used as if it was alone.
@@ -241,7 +246,11 @@ async fn clock(transport: &Transport, seat: &Seat) -> Result<Finding, Fault> {
 async fn full_cycle(patient: &Patient<'_>) -> Finding {
     match try_everything(patient).await {
         Ok(()) => Finding::good("permissions", "a full cycle of a lock works"),
-        Err(fault) => Finding::failed("permissions", &fault).touches("S9"),
+        Err(fault) => {
+            let of_user = fault.kind() == FaultKind::Misconfigured;
+            let what = if of_user { "permissions" } else { "full cycle" };
+            Finding::failed(what, &fault).touches("S9")
+        }
     }
 }
 

@@ -86,6 +86,18 @@ async fn who_waited_for_replicas_in_vain_is_told_so() {
     assert!(said.contains("0 of 1 replicas have it"), "{said}");
 }
 
+/// The last attempt is cut off, and says nothing.
+#[tokio::test]
+async fn who_releases_what_no_replica_confirms_is_told_so() {
+    let (primary, replica) = followed();
+    let tenure = tenure(&format!("{}?replicas=1&replica_timeout=700ms", primary.url()));
+    let held = hold(&tenure, "lock", LONG).await;
+    let _frozen = replica.freeze();
+    let said = held.release().await.unwrap_err().to_string();
+    assert!(said.contains("0 of 1 replicas have it"), "{said}");
+    assert_eq!(lock_keys(&primary), [] as [&str; 0]);
+}
+
 #[tokio::test]
 async fn a_renewal_that_no_replica_has_moves_no_deadline() {
     let (primary, replica) = followed();
