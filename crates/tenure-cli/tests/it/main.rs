@@ -24,6 +24,7 @@ mod looking;
 mod lost_before;
 mod manual;
 mod names;
+mod partitions;
 mod pass_through;
 mod passwords;
 mod places;

@@ -2,7 +2,7 @@
 
 use std::{sync::Weak, time::Duration};
 
-use tenure_proto::{local::LocalQueue, queue::Contender};
+use tenure_proto::{Timestamp, local::LocalQueue, queue::Contender};
 
 use super::{PassedOn, Waiter};
 use crate::engine::Key;
@@ -37,6 +37,11 @@ impl<L: PassedOn> Entry<L> {
     /// Does something with what goes along with the head.
     pub(super) fn along<T>(&mut self, work: impl FnOnce(&mut L::Along) -> T) -> T {
         work(&mut self.rare().along)
+    }
+
+    /// When the engine is to look at it.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        self.queue.due(self.rare.is_some())
     }
 
     /// The store says that `holder` has the name.

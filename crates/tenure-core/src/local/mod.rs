@@ -111,7 +111,13 @@ impl<L: PassedOn> Queues<L> {
             receiver = Some(handed);
             Waiter { wants: wants.clone(), sender }
         });
+        // Until now nobody cared whether the head goes on.
+        let wakes = match (joined, names.get_mut(&name)) {
+            (local::Joined::Behind, Some(entry)) => self.0.plan(entry, &name),
+            _ => WakesEngine::default(),
+        };
         drop(names);
+        drop(wakes);
         match (joined, receiver) {
             (local::Joined::Behind, Some(receiver)) => {
                 Joined::Behind(Waiting::new(self, name, ticket, receiver))
@@ -211,7 +217,7 @@ impl<L: PassedOn> Inner<L> {
 
     /// The engine looks again when the head is to have gone on.
     fn plan(self: &Arc<Self>, entry: &mut Entry<L>, name: &NameUse) -> WakesEngine<'_> {
-        let due = entry.queue.due();
+        let due = entry.due();
         if entry.on_time.map(|(at, _)| at) == due {
             return WakesEngine::default();
         }

@@ -199,7 +199,7 @@ impl<W> LocalQueue<W> {
 
     /// It is `now`: the head goes on if its task was to do something by then.
     pub fn on_time(&mut self, now: Timestamp) -> Handoff<W> {
-        match (self.head, self.due()) {
+        match (self.head, self.due(true)) {
             (Some((ticket, _)), Some(due)) if now >= due && kept(Rule::UntakenGoesOn) => {
                 self.leave(ticket, now)
             }
@@ -207,10 +207,12 @@ impl<W> LocalQueue<W> {
         }
     }
 
-    /// When to look again whether the head goes on.
+    /// When to look again whether the head goes on. While nobody waits behind it and it `carries` nothing that
+    /// has to be let go of, whether it does is nobody's business, and most queues need no look.
     #[must_use]
-    pub fn due(&self) -> Option<Timestamp> {
+    pub fn due(&self, carries: bool) -> Option<Timestamp> {
         match self.head?.1 {
+            Doing::Waits(_) if !carries && self.waiting(None) == 0 => None,
             Doing::Woken(due) | Doing::Waits(due) => Some(due),
             Doing::Asks | Doing::Holds(_) => None,
         }

@@ -54,7 +54,7 @@ fn who_comes_first_is_at_the_head_and_the_others_wait() {
     assert!(!queue.is_head(behind[0]));
     assert_eq!(queue.waiting(None), 2);
     assert_eq!(queue.waiting(Some(behind[1])), 1);
-    assert_eq!(queue.due(), None, "a head that runs is not waited for");
+    assert_eq!(queue.due(false), None, "a head that runs is not waited for");
 }
 
 #[test]
@@ -102,13 +102,13 @@ fn a_head_is_taken_once_by_whom_it_was_given_to() {
 fn a_head_that_is_not_taken_goes_on_when_the_window_is_over() {
     let (mut queue, first, behind) = queue(2);
     let _ = queue.leave(first, at(100));
-    assert_eq!(queue.due(), Some(at(600)));
+    assert_eq!(queue.due(false), Some(at(600)));
     assert_eq!(queue.on_time(at(599)), Handoff::Nothing);
     assert_eq!(queue.on_time(at(600)), Handoff::Head(behind[1], 2));
     assert!(!queue.take(behind[0]), "it came too late");
-    assert_eq!(queue.due(), Some(at(1_100)));
+    assert_eq!(queue.due(false), Some(at(1_100)));
     assert!(queue.take(behind[1]));
-    assert_eq!(queue.due(), None);
+    assert_eq!(queue.due(false), None);
     assert_eq!(queue.on_time(at(9_000)), Handoff::Nothing);
 }
 
@@ -116,15 +116,27 @@ fn a_head_that_is_not_taken_goes_on_when_the_window_is_over() {
 fn a_head_that_waits_goes_on_a_window_after_it_was_to_go_on_itself() {
     let (mut queue, first, behind) = queue(1);
     queue.waits(behind[0], at(9_000));
-    assert_eq!(queue.due(), None, "it is not at the head");
+    assert_eq!(queue.due(false), None, "it is not at the head");
     queue.waits(first, at(1_000));
-    assert_eq!(queue.due(), Some(at(1_500)));
+    assert_eq!(queue.due(false), Some(at(1_500)));
     queue.waits(first, at(3_000));
     assert_eq!(queue.on_time(at(1_500)), Handoff::Nothing, "it went on");
     assert_eq!(queue.on_time(at(3_500)), Handoff::Head(behind[0], 1));
     queue.waits(first, at(9_000));
-    assert_eq!(queue.due(), Some(at(4_000)), "that is the one of the next task");
+    assert_eq!(queue.due(false), Some(at(4_000)), "that is the one of the next task");
     assert!(!queue.granted(first, at(3_500)), "it asks for itself alone by now");
+}
+
+#[test]
+fn a_head_that_waits_is_looked_at_for_those_behind_it_or_for_what_it_carries() {
+    let (mut queue, first, _) = queue(0);
+    queue.waits(first, at(1_000));
+    assert_eq!(queue.due(false), None, "it is in nobody's way");
+    assert_eq!(queue.due(true), Some(at(1_500)));
+    assert_eq!(queue.join(Ticket::new(9), || 9), Joined::Behind);
+    assert_eq!(queue.due(false), Some(at(1_500)));
+    assert_eq!(queue.on_time(at(1_500)), Handoff::Head(Ticket::new(9), 9));
+    assert_eq!(queue.due(false), Some(at(2_000)), "who is woken takes it or leaves it");
 }
 
 #[test]
@@ -139,7 +151,7 @@ fn a_head_that_goes_on_to_nobody_is_nobodys() {
 fn a_lease_goes_from_task_to_task_and_stays_at_the_head() {
     let (mut queue, first, behind) = queue(3);
     assert!(queue.granted(first, at(0)));
-    assert_eq!(queue.due(), None);
+    assert_eq!(queue.due(false), None);
     assert_eq!(queue.on_time(at(9_000)), Handoff::Nothing, "a lease has a deadline of its own");
     for number in [1, 2] {
         let handoff = queue.released(first, at(number), |_| lease(at(number)));

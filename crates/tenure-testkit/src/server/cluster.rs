@@ -1,13 +1,15 @@
 //! Primaries that share the slots, and a replica of each.
 
 use std::{
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use super::{
     Certificates,
-    redis::{RedisServer, Reply, free_port, settings_of_tls},
+    partition::Side,
+    redis::{Node, RedisServer, Reply, free_port, settings_of_tls},
 };
 
 /// How long anything may take.
@@ -24,6 +26,8 @@ pub struct RedisCluster {
     pub servers: Vec<RedisServer>,
     settings: Vec<String>,
     tls: bool,
+    /// Keeps what it takes to part the network, where that can be done.
+    network: Option<tempfile::TempDir>,
 }
 
 impl RedisCluster {
@@ -44,7 +48,7 @@ impl RedisCluster {
     #[must_use]
     pub fn with(settings: &[&str], replicas_behind: u32) -> Self {
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        Self { servers: Vec::new(), settings, tls: false }.formed(replicas_behind)
+        Self { servers: Vec::new(), settings, tls: false, network: None }.formed(replicas_behind)
     }
 
     /// One whose nodes speak TLS with each other and with clients, and plain text too.
@@ -62,7 +66,64 @@ impl RedisCluster {
         ];
         let more = more.as_flattened().iter().map(|&word| word.to_owned());
         let settings = settings_of_tls(certificates, false).into_iter().chain(more).collect();
-        Self { servers: Vec::new(), settings, tls: true }.formed(0)
+        Self { servers: Vec::new(), settings, tls: true, network: None }.formed(0)
+    }
+
+    /// One whose network can be parted.
+    ///
+    /// # Panics
+    /// When it does not start, and without a C compiler.
+    #[must_use]
+    pub fn to_be_parted() -> Self {
+        let network = tempfile::tempdir().ok();
+        Self { servers: Vec::new(), settings: Vec::new(), tls: false, network }.formed(0)
+    }
+
+    /// Has a client use the cluster's network: among those that go with a server when it is cut off, or with all
+    /// others.
+    pub fn join(&self, client: &mut Command, cut_off: bool) {
+        if let Some(side) = self.side(if cut_off { "cut off" } else { "others" }) {
+            side.join(client);
+        }
+    }
+
+    /// Cuts one server off, with its clients.
+    pub fn cut_off(&self, number: usize) {
+        let others = |each: &usize| *each != number;
+        let (of_it, of_others) =
+            (self.ports(|each| each == number), self.ports(|each| each != number));
+        for server in (0..self.servers.len()).filter(others).filter_map(|at| self.servers.get(at)) {
+            server.part_from(of_it.clone());
+        }
+        if let Some(server) = self.servers.get(number) {
+            server.part_from(of_others.clone());
+        }
+        if let (Some(with_it), Some(rest)) = (self.side("cut off"), self.side("others")) {
+            with_it.part_from(of_others);
+            rest.part_from(of_it);
+        }
+    }
+
+    /// All reach each other again.
+    pub fn heal(&self) {
+        for server in &self.servers {
+            server.part_from([]);
+        }
+        for side in ["cut off", "others"] {
+            if let Some(side) = self.side(side) {
+                side.part_from([]);
+            }
+        }
+    }
+
+    fn side(&self, name: &str) -> Option<Side> {
+        self.network.as_ref().map(|folder| Side::new(folder.path(), name))
+    }
+
+    /// The ports of the servers with these numbers.
+    fn ports(&self, of: impl Fn(usize) -> bool) -> Vec<u16> {
+        let servers = self.servers.iter().enumerate().filter(|(number, _)| of(*number));
+        servers.flat_map(|(_, server)| [server.address().port(), bus(server)]).collect()
     }
 
     fn formed(mut self, replicas_behind: u32) -> Self {
@@ -270,7 +331,10 @@ impl RedisCluster {
                 ["--save", "", "--repl-diskless-sync-delay", "0", "--cluster-enabled", "yes"];
             let of_nodes = ["--cluster-node-timeout", "1000", "--cluster-port", &bus];
             let settings = [&usual[..], &of_nodes, &more].concat();
-            if let Some(server) = RedisServer::try_behind(behind, &settings, self.tls) {
+            let side = self.side(&format!("node-{bus}"));
+            if let Some(server) =
+                RedisServer::try_as(Node { behind, tls: self.tls, side }, &settings)
+            {
                 return server;
             }
         }
@@ -305,14 +369,18 @@ impl RedisCluster {
 impl RedisServer {
     fn meet(&self, other: &Self) {
         let port = other.address().port().to_string();
-        let bus = text(other.command(&["CONFIG", "GET", "cluster-port"]));
-        done(self, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
+        done(self, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus(other).to_string()]);
     }
 }
 
 fn done(server: &RedisServer, words: &[&str]) {
     let told = server.command(words);
     assert_eq!(told, Reply::Text("OK".to_owned()), "{words:?}");
+}
+
+/// The port of a node for other nodes.
+fn bus(server: &RedisServer) -> u16 {
+    number(Some(server.command(&["CONFIG", "GET", "cluster-port"]))).unwrap_or_default()
 }
 
 /// The identity of a node.

@@ -3,6 +3,8 @@
 mod behind;
 mod certificates;
 mod cluster;
+mod partition;
+mod preload;
 pub mod redis;
 mod sentinel;
 

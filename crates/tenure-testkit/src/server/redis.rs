@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Certificates, behind};
+use super::{Certificates, behind, partition::Side};
 
 /// The name of its own file of settings.
 const FILE: &str = "redis.conf";
@@ -30,7 +30,18 @@ pub struct RedisServer {
     has_file: bool,
     /// By how many seconds its clock is behind.
     behind: u32,
+    /// Its network, if that can be parted.
+    side: Option<Side>,
     process: Option<Child>,
+}
+
+/// How one of several servers is run.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    /// By how many seconds its clock is behind.
+    pub(super) behind: u32,
+    pub(super) tls: bool,
+    pub(super) side: Option<Side>,
 }
 
 /// A reply in the words of the protocol.
@@ -108,17 +119,18 @@ impl RedisServer {
     }
 
     /// The same, once; nothing if it does not start, as with a port in its settings that was taken.
-    pub(super) fn try_behind(seconds: u32, settings: &[&str], tls: bool) -> Option<Self> {
-        let mut server = Self::unstarted(tempfile::tempdir().ok()?, settings, seconds);
+    pub(super) fn try_as(node: Node, settings: &[&str]) -> Option<Self> {
+        let mut server = Self::unstarted(tempfile::tempdir().ok()?, settings, node.behind);
         server.port = free_port();
-        server.tls_port = tls.then(free_port);
+        server.tls_port = node.tls.then(free_port);
+        server.side = node.side;
         server.spawn().then_some(server)
     }
 
     fn unstarted(folder: tempfile::TempDir, settings: &[&str], behind: u32) -> Self {
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let (port, tls_port, has_file, process) = (0, None, false, None);
-        Self { folder, settings, port, tls_port, has_file, behind, process }
+        Self { folder, settings, port, tls_port, has_file, behind, side: None, process }
     }
 
     /// A server on this port, which has to be free, with a file of settings that it may write to.
@@ -162,6 +174,13 @@ impl RedisServer {
     pub fn restart(&mut self) {
         self.kill();
         assert!(self.spawn(), "redis-server does not start again");
+    }
+
+    /// From now on it reaches none of these ports, if its network can be parted.
+    pub(super) fn part_from(&self, ports: impl IntoIterator<Item = u16>) {
+        if let Some(side) = &self.side {
+            side.part_from(ports);
+        }
     }
 
     /// Where it listens.
@@ -251,6 +270,9 @@ impl RedisServer {
         words.args(&self.settings);
         if self.behind > 0 {
             behind::set(&mut words, self.behind, self.folder.path());
+        }
+        if let Some(side) = &self.side {
+            side.join(&mut words);
         }
         words.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let Ok(process) = words.spawn() else { return false };
