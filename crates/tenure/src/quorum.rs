@@ -63,6 +63,7 @@ pub(crate) async fn examine(list: &str) -> Result<Examination, Fault> {
         let of_member = match url.split(':').next().unwrap_or_default() {
             "memory" => examination::of(&tenure_core::MemoryStore::new()).await?,
             "file" => examine_embedded(&url.trim_start_matches("file:").replace("%2C", ","))?,
+            scheme if names_several(scheme) => examine_redis(&url.replace("%2C", ",")).await?,
             _ => examine_redis(url).await?,
         };
         let place = of_member.location;
@@ -96,6 +97,10 @@ fn member(url: &str) -> Result<Arc<dyn Store>, Fault> {
     match url.split(':').next().unwrap_or_default() {
         "memory" => Ok(Arc::new(tenure_core::MemoryStore::new())),
         "file" => embedded(&url.trim_start_matches("file:").replace("%2C", ",")),
+        // Sentinels are several hosts, so there are commas in it.
+        scheme if may_be_member(scheme) && names_several(scheme) => {
+            redis_member(&url.replace("%2C", ","))
+        }
         scheme if may_be_member(scheme) => redis_member(url),
         _ => Err(unknown(url)),
     }
@@ -110,15 +115,19 @@ fn known(url: &str) -> Result<(), Fault> {
     }
 }
 
-/// Whether it is one server. One of several that replace each other can be two for a while.
+/// Whether it says when it may have lost something: a cluster does not.
 fn may_be_member(scheme: &str) -> bool {
-    is_redis(scheme) && !names_several(scheme)
+    is_redis(scheme) && !is_cluster(scheme)
+}
+
+fn is_cluster(scheme: &str) -> bool {
+    names_several(scheme) && scheme.ends_with("-cluster")
 }
 
 fn unknown(url: &str) -> Fault {
     let what = format!("{:?} cannot be a member of a quorum", shown_member(url));
-    let cure = if names_several(url.split(':').next().unwrap_or_default()) {
-        "name one server for each member: behind sentinels and in a cluster there can be two for a while"
+    let cure = if is_cluster(url.split(':').next().unwrap_or_default()) {
+        "name one server, or a service behind sentinels, for each member: a cluster does not tell of each fail-over"
     } else {
         "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a URL as %2C"
     };

@@ -46,6 +46,8 @@ pub(crate) struct Connection {
     pub(crate) compare: Compare,
     /// Whether the server knows the scripts for calls that go together.
     pub(crate) gathers: AtomicBool,
+    /// Whether writes count only when they are confirmed.
+    confirms: AtomicBool,
     /// The digests of scripts that were sent in full where writes are confirmed.
     sent: Mutex<BTreeSet<String>>,
 }
@@ -70,6 +72,7 @@ impl Connection {
             seconds_ahead: 0,
             compare: Compare::default(),
             gathers: AtomicBool::new(false),
+            confirms: AtomicBool::new(false),
             sent: Mutex::default(),
         }
     }
@@ -85,6 +88,7 @@ impl Connection {
         self.send(&confirm.mark()).await?;
         self.send(&["WAIT", "0", "1"]).await?;
         self.pipeline.lock().confirm = Some(confirm);
+        self.confirms.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -99,8 +103,12 @@ impl Connection {
         let by_digest = |out: &mut Vec<u8>| call.write(BY_DIGEST, &script.digest, ahead, out);
         let in_full = |out: &mut Vec<u8>| call.write(IN_FULL, &script.text, ahead, out);
         if self.wants_in_full(script) {
-            self.sent().insert(script.digest.clone());
-            return self.called(in_full, script.writes, manner).await;
+            let answer = self.called(in_full, script.writes, manner).await;
+            // Who is refused may not have been listened to.
+            if answer.is_ok() {
+                self.sent().insert(script.digest.clone());
+            }
+            return answer;
         }
         match self.called(by_digest, script.writes, manner).await {
             // The server has never seen it, or was told to forget. It certainly did not run.
@@ -114,8 +122,8 @@ impl Connection {
     /// Whether a script is to be sent in full at once. Where writes are confirmed, that the server does not know it
     /// would be heard only when the replicas were waited for, and a process may have ended by then.
     pub(crate) fn wants_in_full(&self, script: &Script) -> bool {
-        let confirms = || self.pipeline.lock().confirm.is_some();
-        script.writes && confirms() && !self.sent().contains(&script.digest)
+        let confirms = self.confirms.load(Ordering::Relaxed);
+        confirms && script.writes && !self.sent().contains(&script.digest)
     }
 
     fn sent(&self) -> MutexGuard<'_, BTreeSet<String>> {

@@ -10,6 +10,9 @@ use crate::keys;
 /// Locks that share a slot are acquired together in one step; names of several slots one by one, with the
 /// same promises. All names made with one anchor share its slot, and so does the lock of the anchor itself.
 ///
+/// Two pairs of texts that read the same with the colon between them, as `a:b` with `c` and `a` with `b:c`, can make one
+/// name: choose anchors that are no beginnings of others.
+///
 /// It is a name like any other: the keys of names in use stay what they are, on every server. Each process and
 /// each version makes the same name of the same two texts; who asks for plain `name` asks for another lock. So all
 /// who want this lock make its name so. Making one takes about a thousand hashes of a few bytes: keep

@@ -20,15 +20,19 @@ pub(super) async fn break_(
     voice: &Voice,
 ) -> Result<u8, Failure> {
     let store = tenure.store();
-    let seen = match store.inspect(&args.name).await {
+    let mut seen = match store.inspect(&args.name).await {
         Ok(seen) => Some(seen),
         // Nobody can be told of, and to break the lock is what mends it.
         Err(fault) if fault.kind() == FaultKind::Corrupt => None,
         Err(fault) => return Err(at(&tenure, &args.name, &fault)),
     };
     let is_free = seen.as_ref().is_some_and(|seen| seen.holders.is_empty());
-    if !args.yes && !is_free && !confirmed(&args.name, seen.as_ref())? {
-        return Err(Failure::Declined(format!("{} was left as it is", args.name)));
+    if !args.yes && !is_free {
+        if !confirmed(&args.name, seen.as_ref())? {
+            return Err(Failure::Declined(format!("{} was left as it is", args.name)));
+        }
+        // Who was asked may have thought for long.
+        seen = store.inspect(&args.name).await.ok().or(seen);
     }
     let evicted = match store.evict(&args.name).await {
         Ok(evicted) => evicted,
@@ -42,7 +46,7 @@ pub(super) async fn break_(
     Ok(0)
 }
 
-/// Why it is not known to be broken, and whom it was taken from all the same, as far as that can be seen.
+/// Why it is not known whether it is broken, and who holds it now, as far as that can be seen.
 async fn doubtful(
     tenure: &Tenure,
     name: &LockName,
@@ -52,29 +56,34 @@ async fn doubtful(
     if fault.kind() != FaultKind::InDoubt {
         return at(tenure, name, fault);
     }
-    let told = match (before, tenure.store().inspect(name).await) {
-        (Some(before), Ok(now)) => gone(before, &now),
-        _ => String::new(),
-    };
     let shown = human::plain(name.as_str());
-    let told = if told.is_empty() {
-        format!("{shown} may have been taken away all the same: look with tenure show")
-    } else {
-        format!(
-            "{shown} is taken from {told} all the same, though it may come back with a fail-over"
-        )
+    let told = match (before, tenure.store().inspect(name).await) {
+        (Some(before), Ok(now)) => after_doubt(before, &now),
+        _ => None,
     };
-    Failure::Failed(format!("lock {name:?} in {}: {fault}; {told}", tenure.store().location()))
+    let told = told.unwrap_or_else(|| "it may have been taken away: look with tenure show".into());
+    Failure::Failed(format!(
+        "lock {name:?} in {}: {fault}; {shown}: {told}",
+        tenure.store().location()
+    ))
 }
 
-/// Who held it before and does not now.
-fn gone(before: &Snapshot, now: &Snapshot) -> String {
-    let held = |holder: &&Contender| now.holders.iter().any(|it| it.token == holder.token);
-    let gone = before.holders.iter().filter(|holder| !held(holder));
-    let gone = gone.map(|holder| {
-        format!("{} with token {}", human::who(&holder.label), human::token(holder.token))
-    });
-    gone.collect::<Vec<_>>().join(", ")
+/// What is seen behind a break of which nobody said whether it was done; nothing if nobody held it before.
+fn after_doubt(before: &Snapshot, now: &Snapshot) -> Option<String> {
+    let each = |holders: &mut dyn Iterator<Item = &Contender>| {
+        let each = holders.map(|holder| {
+            format!("{} with token {}", human::who(&holder.label), human::token(holder.token))
+        });
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let holds = |holder: &&Contender| now.holders.iter().any(|it| it.token == holder.token);
+    let gone = each(&mut before.holders.iter().filter(|holder| !holds(holder)));
+    let there = each(&mut now.holders.iter());
+    match (gone.is_empty(), there.is_empty()) {
+        (_, false) => Some(format!("it is held by {there} now")),
+        (false, true) => Some(format!("{gone} holds it no more, and nobody else does")),
+        (true, true) => None,
+    }
 }
 
 /// Who holds it, for all that can be told.

@@ -49,7 +49,7 @@ impl Acquisition {
                 let place = self.context.place(&self.name);
                 return Err(ReleaseError::InDoubt(Box::new(Trouble { place, fault })));
             }
-            failed = Some(fault.in_doubt());
+            failed = Some(fault);
             clock.sleep_until(pause).await;
         }
     }

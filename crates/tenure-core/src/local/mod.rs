@@ -104,17 +104,24 @@ impl<L: PassedOn> Queues<L> {
     /// Queues for `name` in this process.
     pub(crate) fn join(&self, name: NameUse, wants: &Wants) -> Joined<'_, L> {
         let mut names = self.0.lock();
+        let ticket = self.0.ticket();
+        if self.0.entry(&mut names, &name).queue.join_if_empty(ticket) {
+            drop(names);
+            return Joined::Head(Head::new(self, name, ticket, false));
+        }
+        let mut names = self.0.looked_at(names, &name);
         let mut receiver = None;
         let ticket = self.0.ticket();
-        let joined = self.0.entry(&mut names, &name).queue.join(ticket, || {
+        let entry = self.0.entry(&mut names, &name);
+        let joined = entry.queue.join(ticket, || {
             let (sender, handed) = oneshot::channel();
             receiver = Some(handed);
             Waiter { wants: wants.clone(), sender }
         });
         // Until now nobody cared whether the head goes on.
-        let wakes = match (joined, names.get_mut(&name)) {
-            (local::Joined::Behind, Some(entry)) => self.0.plan(entry, &name),
-            _ => WakesEngine::default(),
+        let wakes = match joined {
+            local::Joined::Behind => self.0.plan(entry, &name),
+            local::Joined::Head => WakesEngine::default(),
         };
         drop(names);
         drop(wakes);
@@ -131,9 +138,13 @@ impl<L: PassedOn> Queues<L> {
     /// The head of the queue, if nobody in this process has or wants the name.
     pub(crate) fn join_if_empty(&self, name: NameUse) -> Option<Head<L>> {
         let mut names = self.0.lock();
-        let ticket = self.0.ticket();
+        let mut ticket = self.0.ticket();
         if !self.0.entry(&mut names, &name).queue.join_if_empty(ticket) {
-            return None;
+            names = self.0.looked_at(names, &name);
+            ticket = self.0.ticket();
+            if !self.0.entry(&mut names, &name).queue.join_if_empty(ticket) {
+                return None;
+            }
         }
         Some(Head::new(self, name, ticket, false))
     }
@@ -169,6 +180,24 @@ impl<L: PassedOn> Inner<L> {
         names
             .entry(name.clone())
             .or_insert_with(|| Box::new(Entry::new(self.context.claim_window())))
+    }
+
+    /// The queues, in which the head of this one has gone on if its task was to have done something by now. The
+    /// engine does not look at one that nobody waits behind.
+    fn looked_at<'a>(
+        self: &'a Arc<Self>,
+        names: MutexGuard<'a, Names<L>>,
+        name: &NameUse,
+    ) -> MutexGuard<'a, Names<L>> {
+        let due = names.get(name).and_then(|entry| entry.queue.due(true));
+        let Some(due) = due else { return names };
+        let now = self.context.now();
+        if now < due {
+            return names;
+        }
+        drop(names);
+        self.clone().on_time(name, now);
+        self.lock()
     }
 
     /// The task with this ticket wants the name no more.

@@ -196,6 +196,28 @@ async fn a_future_that_asks_the_store_and_is_not_polled_does_not_hold_up_its_pro
     waiting.await.unwrap().release().await.unwrap();
 }
 
+/// Nobody waits behind it, so the engine does not look.
+#[tokio::test]
+async fn a_future_that_is_not_polled_is_not_in_the_way_of_who_only_tries() {
+    let (_, _, store, clock) = on_manual_clock();
+    let flawed = Arc::new(Flawed::new(store.clone()));
+    let (tenure, engine) =
+        Tenure::builder(flawed.clone()).clock(Arc::new(clock.clone())).build_inline();
+    tokio::spawn(engine);
+    flawed.fall_silent(true);
+    let mut waiting = Box::pin(tenure.mutex("a").ttl(TTL).lock().into_future());
+    assert!((&mut waiting).now_or_never().is_none());
+    flawed.fall_silent(false);
+    assert!(tenure.mutex("a").try_lock().await.unwrap().is_none(), "it may still go on");
+    clock.advance(TTL + window(&store));
+    settle().await;
+    let guard = tenure.mutex("a").try_lock().await.unwrap();
+    guard.expect("nobody has it").release().await.unwrap();
+    let all = tenure.all(["a", "b"]).try_lock().await.unwrap();
+    all.expect("nobody has them").release().await.unwrap();
+    drop(waiting);
+}
+
 #[tokio::test]
 async fn a_future_whose_hold_went_on_takes_nothing_from_who_has_it_now() {
     // So short that the lease goes on inside the process, whose turn is not over.

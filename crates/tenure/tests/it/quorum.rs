@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use tenure::{FaultKind, OpenError, Tenure};
+#[cfg(feature = "redis")]
+use tenure_testkit::server::{RedisServer, SentinelService};
 
 fn members(dir: &Path) -> Vec<String> {
     ["a", "b", "c"].map(|member| format!("file:{}", dir.join(member).display())).to_vec()
@@ -43,4 +45,23 @@ async fn clients_that_do_not_agree_are_refused() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn a_service_behind_sentinels_is_a_member_and_a_cluster_is_none() {
+    let (service, servers) =
+        (SentinelService::start(), [RedisServer::start(), RedisServer::start()]);
+    let sentinels = service.url().replace(',', "%2C");
+    let url = format!("quorum:{sentinels},{},{}", servers[0].url(), servers[1].url());
+    let tenure = Tenure::open(&url).await.unwrap();
+    let held = tenure.mutex("order").lock().await.unwrap();
+    let keys = service.servers[service.primary().unwrap()].keys();
+    assert!(keys.iter().any(|key| key.ends_with("lock:order")), "{keys:?}");
+    held.release().await.unwrap();
+    let seen = Tenure::examine(&url).await.unwrap();
+    assert!(seen.findings.iter().all(|finding| finding.weight != tenure::store::Weight::Bad));
+    let url = format!("quorum:redis-cluster://a%2Cb,{},{}", servers[0].url(), servers[1].url());
+    let error = Tenure::open(&url).await.unwrap_err();
+    assert!(error.to_string().contains("cannot be a member"), "{error}");
 }
