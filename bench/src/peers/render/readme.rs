@@ -111,12 +111,8 @@ fn slower(run: &Run) -> Option<String> {
             (theirs > ours).then_some(said)
         })
         .collect();
-    (!lost.is_empty()).then(|| {
-        format!(
-            "Others are quicker there: in pairs a second, with a name each, {}.",
-            lost.join(" and with ")
-        )
-    })
+    (!lost.is_empty())
+        .then(|| format!("Others make more pairs a second with {}.", lost.join(" and with ")))
 }
 
 fn handoff(run: &Run) -> Option<String> {
