@@ -13,6 +13,9 @@ use crate::slots::slot;
 /// How many hash tags there are.
 pub(crate) const TAGS: u32 = 1024;
 
+/// Where FNV-1a begins.
+const FNV_BASIS: u32 = 0x811c_9dc5;
+
 /// The key of the lock itself, for a prefix that is written as it is.
 const LOCK: &str = "lock:";
 
@@ -155,7 +158,7 @@ fn tag(name: &LockName) -> u32 {
     folded(fnv(FNV_BASIS, name.as_str().as_bytes()))
 }
 
-/// The name nearest to `name` whose keys have the tag of `anchor`.
+/// `anchor:name~` and the first number with which the whole has the tag of `anchor`.
 pub(crate) fn with_tag_of(anchor: &LockName, name: &str) -> Result<LockName, NameError> {
     let wanted = tag(anchor);
     let begin = format!("{anchor}:{name}~");
@@ -166,8 +169,6 @@ pub(crate) fn with_tag_of(anchor: &LockName, name: &str) -> Result<LockName, Nam
         .unwrap_or_default();
     LockName::new(format!("{begin}{number:x}"))
 }
-
-const FNV_BASIS: u32 = 0x811c_9dc5;
 
 /// FNV-1a over `bytes`, which come behind what `hash` is of.
 fn fnv(hash: u32, bytes: &[u8]) -> u32 {

@@ -296,7 +296,8 @@ async fn no_script_is_run() {
     let server = RedisServer::start();
     let tenure = tenure(&without(&server));
     let guard = hold(&tenure, "lock", LONG).await;
-    tenure.store().health().await.unwrap();
+    let found = tenure.store().health().await.unwrap();
+    assert!(found.iter().any(|finding| finding.what == "scripts"), "{found:?}");
     guard.release().await.unwrap();
     let told = text(server.command(&["INFO", "commandstats"]));
     assert!(!told.contains("eval") && !told.contains("script"), "{told}");
