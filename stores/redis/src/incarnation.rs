@@ -17,6 +17,9 @@ pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
         let cure = "use servers that stand alone as members of a quorum";
         return Err(Fault::new(FaultKind::Unsupported, what, cure));
     }
+    // An old primary may be trusted for a while after another one is named, and remembers all that it granted.
+    // What it grants meanwhile would outlast the time for which the new one is kept out.
+    transport.ask_anew().await?;
     let told = transport.send(&Seat::Only, &["INFO", "server", "replication"]).await?;
     read(&told).map_err(|unknown| match unknown {
         Unknown::Replica => Fault::new(

@@ -147,6 +147,15 @@ impl Route {
         }
     }
 
+    /// Asks those who know for which server has the locks, so that what is trusted is no older than the call.
+    pub(crate) async fn ask_anew(&self, panel: &Panel) -> Result<(), Fault> {
+        match self {
+            Self::Always(_) => Ok(()),
+            Self::Sentinels(group) => group.ask_anew(&panel.sentinels).await,
+            Self::Cluster(cluster) => cluster.ask(&panel.nodes, Manner::OneByOne).await.map(drop),
+        }
+    }
+
     /// What makes a write count, if more than the server's word.
     pub(crate) fn confirm(
         &self,

@@ -255,6 +255,11 @@ impl Transport {
         self.route.seats(&self.runtimes.here()?.panel).await
     }
 
+    /// From here on a server is used only if it was named after the call.
+    pub(crate) async fn ask_anew(&self) -> Result<(), Fault> {
+        self.route.ask_anew(&self.runtimes.here()?.panel).await
+    }
+
     /// Sends one command that is no script to this server.
     pub(crate) async fn send(&self, seat: &Seat, words: &[&str]) -> Result<Value, Fault> {
         let at = self.reach_seat(self.runtimes.here()?, seat).await?;

@@ -161,6 +161,19 @@ impl Group {
         }
     }
 
+    /// Asks all of them, unless somebody has begun to since the call.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub(crate) async fn ask_anew(&self, panel: &Panel) -> Result<(), Fault> {
+        let called = Instant::now();
+        let _turn = panel.turn.lock().await;
+        if lock(&self.state).said.as_ref().is_some_and(|said| said.asked >= called) {
+            return Ok(());
+        }
+        self.ask(panel).await.map(drop)
+    }
+
     /// Asks all of them, and says what each made of it.
     pub(crate) async fn survey(&self, panel: &Panel) -> Survey {
         panel.survey(self).await

@@ -21,6 +21,8 @@ use crate::{Sentinels, options::bracketed};
 #[derive(Debug, Default)]
 pub(crate) struct Panel {
     seats: Mutex<Vec<Arc<Seat>>>,
+    /// Whose turn it is to ask, of those who may share an answer.
+    pub(super) turn: tokio::sync::Mutex<()>,
     /// Who is told when a sentinel tells of a fail-over.
     switched: Option<Arc<Notify>>,
 }
@@ -81,7 +83,7 @@ struct Heard {
 impl Panel {
     /// One that hears of fail-overs.
     pub(super) fn that_hears(switched: Arc<Notify>) -> Self {
-        Self { seats: Mutex::default(), switched: Some(switched) }
+        Self { switched: Some(switched), ..Self::default() }
     }
 
     /// How many sentinels would tell of a fail-over.

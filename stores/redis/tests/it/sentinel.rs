@@ -364,6 +364,30 @@ async fn a_server_that_became_a_replica_is_asked_for_nothing() {
         .await;
 }
 
+/// Calls may go to a primary that was named a short while ago. What a quorum counts may not: meanwhile another
+/// server can have been named, and somebody else can have begun to wait for what that one lacks.
+#[tokio::test(flavor = "multi_thread")]
+async fn which_memory_a_primary_has_is_told_only_if_it_is_named_now() {
+    let patient = "sentinel down-after-milliseconds {service} 60000";
+    let service = SentinelService::with(&[], &[], patient);
+    let store = Arc::new(store(&service.url()));
+    let tenure = Tenure::new(store.clone());
+    let held = hold(&tenure, "lock", LONG).await;
+    let before = store.incarnation().await.unwrap();
+    let frozen = [service.sentinels[0].freeze(), service.sentinels[1].freeze()];
+    let fault = store.incarnation().await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert!(fault.to_string().contains("only 1 of 3 sentinels"), "{fault}");
+    // What they said before still counts for all other calls.
+    hold(&tenure, "other", LONG).await.release().await.unwrap();
+    drop(frozen);
+    until("they are asked again", async || {
+        store.incarnation().await.is_ok_and(|now| now == before)
+    })
+    .await;
+    held.release().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_that_no_majority_names_is_not_used() {
     let mut service = SentinelService::start();
