@@ -7,6 +7,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use tenure::redis::name_in_slot_of;
 use tenure_testkit::server::{RedisCluster, RedisServer, SentinelService};
 
 use crate::{
@@ -15,6 +16,8 @@ use crate::{
 };
 
 const PASSWORD: &str = "s3ntinel-passw0rd";
+/// Each replica that could be promoted has what counts.
+const CONFIRMED: &str = "?replicas=all&replica_timeout=500ms";
 
 /// Each reads, waits a little, and writes what it counted and its token, unless that is too old.
 const WORK: &str = "read n < counter; sleep 0.02; exec 9> door; flock 9; last=$(tail -n 1 tokens); \
@@ -33,17 +36,19 @@ fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
     scene.line("held");
     let waiter = scene.start("kept --label beta --wait 60s", "echo $TENURE_TOKEN > second");
     scene.until_waiting("kept", 1);
+    // In a cluster it shares its slot, so what happens to the one happens to the other.
+    let counter = name_in_slot_of("kept", "counter").unwrap();
     fs::write(scene.path("counter"), "0\n").unwrap();
     fs::write(scene.path("tokens"), "").unwrap();
     let over = AtomicBool::new(false);
     let rounds = std::thread::scope(|threads| {
-        let (over, scene) = (&over, &scene);
+        let (over, scene, counter) = (&over, &scene, &counter);
         let workers: Vec<_> = (0..PROCESSES)
             .map(|_| {
                 threads.spawn(move || {
                     let mut rounds = 0_i64;
                     while !over.load(Ordering::Relaxed) {
-                        let output = scene.run("counter --ttl 10s --wait 60s", WORK);
+                        let output = scene.run(&format!("{counter} --ttl 10s --wait 60s"), WORK);
                         // Who is told that the new server lacks its lock has stopped.
                         assert!([0, 123].contains(&code(&output)), "{}", text(&output.stderr));
                         rounds += i64::from(code(&output) == 0);
@@ -108,21 +113,83 @@ fn commands_ride_out_a_fail_over_behind_sentinel() {
 }
 
 #[test]
+fn commands_ride_out_a_frozen_primary_behind_sentinel() {
+    let service = SentinelService::start();
+    rides_out(&service.url(), || {
+        let before = service.primary();
+        let frozen = service.servers[before.unwrap()].freeze();
+        service.another_than(before);
+        drop(frozen);
+    });
+}
+
+#[test]
+fn commands_ride_out_fail_overs_there_and_back_behind_sentinel_with_clocks_a_second_apart() {
+    let service = SentinelService::with_replicas_behind(1);
+    rides_out(&service.url(), || {
+        let before = service.fail_over();
+        assert_ne!(service.fail_over(), before);
+    });
+}
+
+#[test]
 fn commands_ride_out_a_fail_over_in_a_cluster() {
     let mut cluster = RedisCluster::start();
-    let url = format!("{}?replicas=all&replica_timeout=500ms", cluster.url());
+    let url = format!("{}{CONFIRMED}", cluster.url());
     let lost = rides_out(&url, || {
-        let key = |name: &str| {
-            let end = format!("lock:{name}");
-            let mut keys = cluster.running().flat_map(RedisServer::keys);
-            keys.find(|key| key.ends_with(&end)).unwrap()
-        };
-        let slot = cluster.slot(&key("kept"));
-        let before = cluster.owner(slot).unwrap();
+        let (slot, before) = at(&cluster);
         cluster.servers[before].kill();
         cluster.another_than(before, slot);
     });
     assert_eq!(lost, 0, "two held the lock at once");
+}
+
+#[test]
+fn commands_ride_out_a_frozen_primary_in_a_cluster() {
+    let cluster = RedisCluster::start();
+    let url = format!("{}{CONFIRMED}", cluster.url());
+    let lost = rides_out(&url, || {
+        let (slot, before) = at(&cluster);
+        let frozen = cluster.servers[before].freeze();
+        cluster.another_than(before, slot);
+        drop(frozen);
+    });
+    assert_eq!(lost, 0, "two held the lock at once");
+}
+
+/// The one that is asked to take over has all that was written.
+#[test]
+fn commands_ride_out_fail_overs_there_and_back_in_a_cluster_whose_clocks_are_a_second_apart() {
+    let cluster = RedisCluster::with(&[], 1);
+    let lost = rides_out(&cluster.url(), || {
+        let (slot, before) = at(&cluster);
+        cluster.fail_over(slot);
+        cluster.settle();
+        assert_eq!(cluster.fail_over(slot), before);
+    });
+    assert_eq!(lost, 0, "two held the lock at once");
+}
+
+#[test]
+fn commands_ride_out_moves_of_a_slot() {
+    let mut cluster = RedisCluster::start();
+    let lost = rides_out(&cluster.url(), || {
+        let (slot, before) = at(&cluster);
+        let other = (before + 1) % 3;
+        cluster.move_slot_in_vain(slot, other, "lock:kept");
+        cluster.move_slot(slot, other);
+        cluster.move_slot(slot, before);
+        let new = cluster.add();
+        cluster.move_slot(slot, new);
+    });
+    assert_eq!(lost, 0, "two held the lock at once");
+}
+
+/// The slot of the locks, and who has it.
+fn at(cluster: &RedisCluster) -> (u16, usize) {
+    let mut keys = cluster.running().flat_map(RedisServer::keys);
+    let slot = cluster.slot(&keys.find(|key| key.ends_with("lock:kept")).unwrap());
+    (slot, cluster.owner(slot).unwrap())
 }
 
 #[test]

@@ -275,17 +275,7 @@ impl RedisCluster {
     pub fn move_keys(&self, slot: u16, to: usize, end: &str) {
         let (Some(from), Some(to)) = (self.owner(slot), self.servers.get(to)) else { return };
         let Some(from) = self.servers.get(from) else { return };
-        let port = to.address().port().to_string();
-        let keys = from.command(&["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), "1000"]);
-        let Reply::List(keys) = keys else { return };
-        for key in keys {
-            if let Reply::Text(key) = key
-                && key.ends_with(end)
-            {
-                let words = ["MIGRATE", "127.0.0.1", &port, "", "0", "5000"];
-                done(from, &[&words[..], &["KEYS", &key]].concat());
-            }
-        }
+        move_keys_of(from, slot, to, end);
     }
 
     /// Ends the move of a slot: it is this server's, and all know it.
@@ -300,6 +290,41 @@ impl RedisCluster {
         self.until("all know where the slot is", || {
             self.running().all(|server| self.told_owner(server, slot) == Some(to))
         });
+    }
+
+    /// Moves a slot with all that is in it, whoever uses that meanwhile.
+    ///
+    /// # Panics
+    /// When that does not happen.
+    pub fn move_slot(&self, slot: u16, to: usize) {
+        let from = self.owner(slot).and_then(|from| self.servers.get(from));
+        self.open_slot(slot, to);
+        self.until("all keys of the slot are moved", || {
+            self.move_keys(slot, to, "");
+            from.is_some_and(|from| is_empty(from, slot))
+        });
+        self.close_slot(slot, to);
+    }
+
+    /// Begins to move a slot, and takes it back when keys that end so have been moved.
+    ///
+    /// # Panics
+    /// When that does not happen.
+    pub fn move_slot_in_vain(&self, slot: u16, to: usize, end: &str) {
+        let Some(from) = self.owner(slot) else { return };
+        let (Some(owner), Some(other)) = (self.servers.get(from), self.servers.get(to)) else {
+            return;
+        };
+        self.open_slot(slot, to);
+        self.move_keys(slot, to, end);
+        let stable = ["CLUSTER", "SETSLOT", &slot.to_string(), "STABLE"];
+        // From here on nothing is created where it does not stay.
+        done(owner, &stable);
+        self.until("all keys of the slot are back", || {
+            move_keys_of(other, slot, owner, "");
+            is_empty(other, slot)
+        });
+        done(other, &stable);
     }
 
     /// Waits until all that run have all slots and follow each other.
@@ -371,6 +396,26 @@ impl RedisServer {
         let port = other.address().port().to_string();
         done(self, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus(other).to_string()]);
     }
+}
+
+/// Moves keys of a slot that end so.
+fn move_keys_of(from: &RedisServer, slot: u16, to: &RedisServer, end: &str) {
+    let port = to.address().port().to_string();
+    let keys = from.command(&["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), "1000"]);
+    let Reply::List(keys) = keys else { return };
+    for key in keys {
+        if let Reply::Text(key) = key
+            && key.ends_with(end)
+        {
+            let words = ["MIGRATE", "127.0.0.1", &port, "", "0", "5000"];
+            done(from, &[&words[..], &["KEYS", &key]].concat());
+        }
+    }
+}
+
+fn is_empty(server: &RedisServer, slot: u16) -> bool {
+    let keys = server.command(&["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), "1"]);
+    matches!(keys, Reply::List(keys) if keys.is_empty())
 }
 
 fn done(server: &RedisServer, words: &[&str]) {
