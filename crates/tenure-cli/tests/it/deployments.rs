@@ -8,7 +8,7 @@ use std::{
 };
 
 use tenure::redis::name_in_slot_of;
-use tenure_testkit::server::{RedisCluster, RedisServer, SentinelService};
+use tenure_testkit::server::{RedisCluster, RedisServer, SentinelService, redis::Reply};
 
 use crate::{
     process::code,
@@ -24,10 +24,9 @@ const WORK: &str = "read n < counter; sleep 0.02; exec 9> door; flock 9; last=$(
                     if [ ${last:-0} -ge $TENURE_TOKEN ]; then echo $TENURE_TOKEN >> refused; exit 0; fi; \
                     echo $((n + 1)) > counter; echo $TENURE_TOKEN >> tokens";
 
-/// A holder and a waiter that outlive the fail-over, and processes that go on working through it on a
-/// resource that refuses older tokens. Says how many rounds were not counted, as two had the lock at once.
+/// A holder and a waiter that outlive the fail-over, and processes that go on working through it. Says how many
+/// rounds were not counted, as two had the lock at once.
 fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
-    const PROCESSES: usize = 8;
     let scene = Scene::with_store(url);
     let holder = scene.start(
         "kept --ttl 20s --label alpha",
@@ -36,37 +35,7 @@ fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
     scene.line("held");
     let waiter = scene.start("kept --label beta --wait 60s", "echo $TENURE_TOKEN > second");
     scene.until_waiting("kept", 1);
-    // In a cluster it shares its slot, so what happens to the one happens to the other.
-    let counter = name_in_slot_of("kept", "counter").unwrap();
-    fs::write(scene.path("counter"), "0\n").unwrap();
-    fs::write(scene.path("tokens"), "").unwrap();
-    let over = AtomicBool::new(false);
-    let rounds = std::thread::scope(|threads| {
-        let (over, scene, counter) = (&over, &scene, &counter);
-        let workers: Vec<_> = (0..PROCESSES)
-            .map(|_| {
-                threads.spawn(move || {
-                    let mut rounds = 0_i64;
-                    while !over.load(Ordering::Relaxed) {
-                        let output = scene.run(&format!("{counter} --ttl 10s --wait 60s"), WORK);
-                        // Who is told that the new server lacks its lock has stopped.
-                        assert!([0, 123].contains(&code(&output)), "{}", text(&output.stderr));
-                        rounds += i64::from(code(&output) == 0);
-                    }
-                    rounds
-                })
-            })
-            .collect();
-        eventually("they work", || tokens(scene).len() >= PROCESSES);
-        fail_over();
-        let since = tokens(scene).len();
-        eventually("they go on", || tokens(scene).len() >= since + 2 * PROCESSES);
-        over.store(true, Ordering::Relaxed);
-        workers.into_iter().map(|worker| worker.join().unwrap()).sum::<i64>()
-    });
-    let told = tokens(&scene);
-    assert!(told.is_sorted_by(|one, next| one < next), "{told:?}");
-    let lost = rounds - scene.line("counter").parse::<i64>().unwrap();
+    let lost = work_through(&scene, &beside_kept(), fail_over);
 
     let shown = scene.output(["show", "kept"]);
     let shown = text(&shown.stdout);
@@ -94,6 +63,41 @@ fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
     assert_eq!(code(&scene.output(["break", "broken", "--yes"])), 0);
     assert_eq!(code(&broken.wait()), 123);
     lost
+}
+
+/// Processes that work on a resource that refuses older tokens, and go on through what happens to their servers. Says
+/// how many rounds were not counted, as two had the lock at once.
+fn work_through(scene: &Scene, lock: &str, happens: impl FnOnce()) -> i64 {
+    const PROCESSES: usize = 8;
+    fs::write(scene.path("counter"), "0\n").unwrap();
+    fs::write(scene.path("tokens"), "").unwrap();
+    let over = AtomicBool::new(false);
+    let rounds = std::thread::scope(|threads| {
+        let over = &over;
+        let workers: Vec<_> = (0..PROCESSES)
+            .map(|_| {
+                threads.spawn(move || {
+                    let mut rounds = 0_i64;
+                    while !over.load(Ordering::Relaxed) {
+                        let output = scene.run(&format!("{lock} --ttl 10s --wait 60s"), WORK);
+                        // Who is told that the new server lacks its lock has stopped.
+                        assert!([0, 123].contains(&code(&output)), "{}", text(&output.stderr));
+                        rounds += i64::from(code(&output) == 0);
+                    }
+                    rounds
+                })
+            })
+            .collect();
+        eventually("they work", || tokens(scene).len() >= PROCESSES);
+        happens();
+        let since = tokens(scene).len();
+        eventually("they go on", || tokens(scene).len() >= since + 2 * PROCESSES);
+        over.store(true, Ordering::Relaxed);
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum::<i64>()
+    });
+    let told = tokens(scene);
+    assert!(told.is_sorted_by(|one, next| one < next), "{told:?}");
+    rounds - scene.line("counter").parse::<i64>().unwrap()
 }
 
 fn tokens(scene: &Scene) -> Vec<u64> {
@@ -183,6 +187,33 @@ fn commands_ride_out_moves_of_a_slot() {
         cluster.move_slot(slot, new);
     });
     assert_eq!(lost, 0, "two held the lock at once");
+}
+
+#[test]
+fn commands_ride_out_the_loss_of_another_shard() {
+    let mut cluster = RedisCluster::with(&["--cluster-require-full-coverage", "no"], 0);
+    let scene = Scene::with_store(&cluster.url());
+    let holder = scene.start("kept", "echo > held; until [ -e go ]; do sleep 0.05; done");
+    scene.line("held");
+    let lost = work_through(&scene, &beside_kept(), || {
+        let (_, here) = at(&cluster);
+        let gone = (here + 1) % 3;
+        // So that its replica does not take over.
+        cluster.servers[gone + 3].kill();
+        cluster.servers[gone].kill();
+        eventually("it is known to be lost", || {
+            let told = cluster.servers[here].command(&["CLUSTER", "INFO"]);
+            matches!(told, Reply::Text(told) if !told.contains("cluster_slots_fail:0\r"))
+        });
+    });
+    assert_eq!(lost, 0, "two held the lock at once");
+    fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(code(&holder.wait()), 0);
+}
+
+/// In a cluster this lock shares the slot of `kept`, so what happens to the one happens to the other.
+fn beside_kept() -> String {
+    name_in_slot_of("kept", "counter").unwrap().to_string()
 }
 
 /// The slot of the locks, and who has it.
