@@ -5,6 +5,7 @@
 use std::{
     fs,
     sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
 };
 
 use tenure::redis::name_in_slot_of;
@@ -90,7 +91,9 @@ fn work_through(scene: &Scene, lock: &str, happens: impl FnOnce()) -> i64 {
             .collect();
         eventually("they work", || tokens(scene).len() >= PROCESSES);
         happens();
-        let since = tokens(scene).len();
+        let (since, happened) = (tokens(scene).len(), Instant::now());
+        eventually("the next grant", || tokens(scene).len() > since);
+        println!("the next grant came within {:?}", happened.elapsed());
         eventually("they go on", || tokens(scene).len() >= since + 2 * PROCESSES);
         over.store(true, Ordering::Relaxed);
         workers.into_iter().map(|worker| worker.join().unwrap()).sum::<i64>()
