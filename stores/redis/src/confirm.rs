@@ -5,8 +5,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use crate::{call::command, protocol::Value};
+use crate::{call::command, info::text, protocol::Value};
 
+/// What a server is asked for who follows it, also who has just begun to.
+const WHO_FOLLOWS: [&str; 2] = ["INFO", "replication"];
 /// Sets a key, also at a server that is out of memory and still renews and releases.
 const MARK: &str = include_str!("scripts/mark.lua");
 
@@ -51,8 +53,16 @@ impl Confirm {
         self.mark.iter().map(String::as_str).collect()
     }
 
-    /// Writes two commands, of which the answer to the second is the confirmation, and says what it has to
-    /// be.
+    /// What is asked besides, whose answer [`Enough::follow_too_many`] reads.
+    pub(crate) fn asks(&self) -> Option<[&'static str; 2]> {
+        matches!(self.needed, Needed::All(_)).then_some(WHO_FOLLOWS)
+    }
+
+    /// Writes the mark, what is asked besides, and a command whose answer is the confirmation, and says what
+    /// these have to be.
+    ///
+    /// How many replicas there are was told a moment ago. One that has come since could take over without
+    /// what is written now, and the server itself knows it.
     ///
     /// A server confirms what was written before the last write over the same connection. What is asked again
     /// may have been written over another one, and write nothing now. So there is a write in any case.
@@ -65,6 +75,9 @@ impl Confirm {
             }
         };
         command(&self.mark(), out);
+        if let Some(asked) = self.asks() {
+            command(&asked, out);
+        }
         // For ever is written as 0.
         let within = self.within.as_millis().max(1);
         command(&["WAIT", &enough.least.to_string(), &within.to_string()], out);
@@ -73,6 +86,17 @@ impl Confirm {
 }
 
 impl Enough {
+    /// Why no confirmation would be enough, if none is: more follow than are known.
+    pub(crate) fn follow_too_many(self, told: &Value) -> Option<String> {
+        if let Value::Error(error) = told {
+            return Some(error.to_string());
+        }
+        let Some(told) = text(told) else { return Some("who follows was not told".to_owned()) };
+        let follow = told.lines().filter(|line| is_follower(line)).count();
+        (u32::try_from(follow).unwrap_or(u32::MAX) > self.most)
+            .then(|| format!("{follow} replicas follow, of which {} are known", self.most))
+    }
+
     /// Why it is not enough, if it is not.
     pub(crate) fn lacks(self, told: &Value) -> Option<String> {
         match told {
@@ -87,6 +111,13 @@ impl Enough {
             _ => Some("the answer was no number".to_owned()),
         }
     }
+}
+
+/// Whether the line tells of a replica: `slave0:ip=…,port=…`. A tool that copies has no port.
+fn is_follower(line: &str) -> bool {
+    let Some((name, told)) = line.split_once(':') else { return false };
+    let number = name.strip_prefix("slave").is_some_and(|number| number.parse::<u32>().is_ok());
+    number && !told.split(',').any(|part| part == "port=0")
 }
 
 impl fmt::Debug for Needed {
@@ -129,9 +160,27 @@ mod tests {
         // One that nobody knows could stand for one that is known and lacks it.
         assert!(two.lacks(&Value::Int(3)).is_some());
         let publish = "*3\r\n$7\r\nPUBLISH\r\n$1\r\nc\r\n$0\r\n\r\n";
+        let info = "*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n";
         let wait = "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$1\r\n1\r\n";
-        assert_eq!(String::from_utf8(out).unwrap(), format!("{publish}{wait}"));
+        assert_eq!(String::from_utf8(out).unwrap(), format!("{publish}{info}{wait}"));
         all.store(3, Ordering::Relaxed);
         assert_eq!(confirm.write(&mut Vec::new()).lacks(&Value::Int(3)), None);
+    }
+
+    #[test]
+    fn no_more_may_follow_than_are_known() {
+        let info = "# Replication\r\nrole:master\r\nconnected_slaves:3\r\nslave_expires:1\r\n\
+                    slave0:ip=127.0.0.1,port=6380,state=online,offset=84,lag=1\r\n\
+                    slave1:ip=127.0.0.1,port=6381,state=wait_bgsave,offset=0,lag=0\r\n\
+                    slave2:ip=127.0.0.1,port=0,state=online,offset=0,lag=0\r\n";
+        let enough = |most| Enough { least: most, most };
+        for told in [Value::Text(info.to_owned()), Value::Bytes(info.into())] {
+            assert_eq!(enough(2).follow_too_many(&told), None);
+            assert!(enough(1).follow_too_many(&told).is_some_and(|why| why.starts_with("2 ")));
+        }
+        let error = Value::Error(Box::new(ServerError::new("NOPERM no")));
+        for told in [error, Value::Nil, Value::Int(0)] {
+            assert!(enough(u32::MAX).follow_too_many(&told).is_some(), "{told:?}");
+        }
     }
 }

@@ -86,6 +86,9 @@ impl Connection {
     /// From now on writes count when they are confirmed so. Tries whether this user may have them confirmed.
     pub(crate) async fn confirm(&self, confirm: Confirm) -> Result<(), Failure> {
         self.send(&confirm.mark()).await?;
+        if let Some(asked) = confirm.asks() {
+            self.send(&asked).await?;
+        }
         self.send(&["WAIT", "0", "1"]).await?;
         self.pipeline.lock().confirm = Some(confirm);
         self.confirms.store(true, Ordering::Relaxed);

@@ -43,8 +43,8 @@ pub(crate) struct Driver {
     answered: Vec<Awaited>,
     /// Replies that are not confirmed yet.
     held: Vec<(Expected, Value)>,
-    /// Why the mark behind them was not taken.
-    unmarked: Option<Failure>,
+    /// Why they will not be, if that is known.
+    lacking: Option<Failure>,
     /// Why a node does not do the next call, for a slot that is on its way.
     refused: Option<Value>,
     /// What is being written while `writing`, and how much of it is.
@@ -83,7 +83,7 @@ impl Driver {
             replies: Vec::new(),
             answered: Vec::new(),
             held: Vec::new(),
-            unmarked: None,
+            lacking: None,
             refused: None,
             sending: Vec::new(),
             sent: 0,
@@ -153,15 +153,20 @@ impl Driver {
             }
             Awaited::Mark => {
                 // Without it what is confirmed may be older than what was asked for.
-                self.unmarked = match reply {
+                self.lacking = match reply {
                     Value::Error(error) => Some(Failure::Unmarked(error.to_string())),
                     _ => None,
                 };
                 true
             }
+            Awaited::Followers(enough) => {
+                let lacks = || enough.follow_too_many(&reply).map(Failure::Unconfirmed);
+                self.lacking = self.lacking.take().or_else(lacks);
+                true
+            }
             Awaited::Confirmation { enough, .. } => {
                 let lacks = enough.lacks(&reply).map(Failure::Unconfirmed);
-                let lacks = self.unmarked.take().or(lacks);
+                let lacks = self.lacking.take().or(lacks);
                 self.held.drain(..).all(|(expected, reply)| match (&lacks, &reply) {
                     // An error says itself whether anything was done.
                     (None, _) | (_, Value::Error(_)) => expected.tell(reply),

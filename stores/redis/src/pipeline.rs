@@ -91,6 +91,8 @@ pub(crate) enum Awaited {
     Asking,
     /// The write that is confirmed with all before it.
     Mark,
+    /// Who could confirm it.
+    Followers(Enough),
     /// The confirmation of what is held, for so many calls.
     Confirmation { calls: usize, enough: Enough },
 }
@@ -100,7 +102,7 @@ impl Awaited {
     fn count(&self) -> usize {
         match self {
             Self::Reply(expected) => expected.count(),
-            Self::Held(_) | Self::Asking | Self::Mark => 0,
+            Self::Held(_) | Self::Asking | Self::Mark | Self::Followers(_) => 0,
             Self::Confirmation { calls, .. } => *calls,
         }
     }
@@ -108,7 +110,9 @@ impl Awaited {
     fn answers(self) -> Vec<Answer> {
         match self {
             Self::Reply(expected) | Self::Held(expected) => expected.answers(),
-            Self::Asking | Self::Mark | Self::Confirmation { .. } => Vec::new(),
+            Self::Asking | Self::Mark | Self::Followers(_) | Self::Confirmation { .. } => {
+                Vec::new()
+            }
         }
     }
 }
@@ -288,7 +292,9 @@ impl State {
         let calls = std::mem::take(&mut self.unconfirmed);
         if let (Some(confirm), 1..) = (&self.confirm, calls) {
             let enough = confirm.write(&mut self.out);
-            self.waiting.extend([Awaited::Mark, Awaited::Confirmation { calls, enough }]);
+            self.waiting.push_back(Awaited::Mark);
+            self.waiting.extend(confirm.asks().map(|_| Awaited::Followers(enough)));
+            self.waiting.push_back(Awaited::Confirmation { calls, enough });
             self.confirming += 1;
         }
     }

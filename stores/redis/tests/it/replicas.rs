@@ -11,7 +11,7 @@ use tenure_core::{
 use tenure_redis::{RedisOptions, RedisStore};
 use tenure_testkit::server::{RedisServer, SentinelService, redis::Reply};
 
-use crate::support::{PATIENCE, cluster, hold, lock_keys, lost, name, store, tenure, tries, until};
+use crate::support::{cluster, hold, lock_keys, lost, name, store, tenure, tries, until};
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(1_500);
@@ -240,6 +240,31 @@ async fn all_replicas_are_all_that_the_sentinels_know() {
     hold(&tenure, "lock", LONG).await.release().await.unwrap();
 }
 
+/// One that has just begun to follow is no better known, and could take over before it has what is written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_the_sentinels_do_not_know_of_keeps_all_from_having_it() {
+    let service = SentinelService::start();
+    let url = format!("{}&replicas=all&replica_timeout=200ms", service.url());
+    let tenure = tenure(&url);
+    hold(&tenure, "lock", LONG).await.release().await.unwrap();
+    let port = service.servers[0].address().port().to_string();
+    let unknown = ["--save", "", "--replica-announced", "no", "--replicaof", "127.0.0.1", &port];
+    let mut unknown = RedisServer::with(&unknown);
+    until("it follows", async || follows(&unknown)).await;
+    // The two others have what is written, and their number is enough.
+    let frozen = unknown.freeze();
+    let error = tenure.mutex("lock").try_lock().await.unwrap_err().to_string();
+    assert!(error.contains("3 replicas follow, of which 2 are known"), "{error}");
+    drop(frozen);
+    unknown.kill();
+    until("it is granted again", async || {
+        let Ok(Some(held)) = tenure.mutex("lock").try_lock().await else { return false };
+        held.release().await.unwrap();
+        true
+    })
+    .await;
+}
+
 /// The primary is cut off with a holder, from the replicas and from all sentinels.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_cut_off_with_a_primary_has_lost_its_lock_before_anybody_else_has_it() {
@@ -278,8 +303,14 @@ async fn who_is_cut_off_with_a_primary_has_lost_its_lock_before_anybody_else_has
     for sentinel in &service.sentinels {
         sentinel.command(&["SENTINEL", "RESET", "mymaster"]);
     }
-    let next = tokio::time::timeout(PATIENCE, other.mutex("lock").lock().ttl(TTL).wait(PATIENCE));
-    let next = next.await.unwrap().unwrap();
+    // The others are known again when the sentinels have asked the primary.
+    let mut next = None;
+    until("it is granted", async || {
+        next = other.mutex("lock").try_lock().ttl(TTL).await.ok().flatten();
+        next.is_some()
+    })
+    .await;
+    let next = next.unwrap();
     assert!(held.check().is_err(), "two hold it");
     assert!(next.token() > held.token());
 }
