@@ -142,7 +142,11 @@ fn sentence(event: &Event<'_>) -> String {
         Event::FileStays { name, why } => {
             format!("{name} was released, and its handle is worth nothing, but {why}")
         }
-        Event::ReleaseFailed { name, why } => format!("{name} may stay taken for a while: {why}"),
+        Event::ReleaseFailed { name, why } => {
+            format!(
+                "{name} may stay taken for a while, and is released when the store answers: {why}"
+            )
+        }
         Event::CampaignFailed { name, why } => {
             format!("no answer to the campaign for {name}, which goes on: {why}")
         }

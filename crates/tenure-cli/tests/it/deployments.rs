@@ -13,7 +13,7 @@ use tenure_testkit::server::{RedisCluster, RedisServer, SentinelService, redis::
 
 use crate::{
     process::code,
-    scene::{Scene, eventually, json, text},
+    scene::{Over, Scene, eventually, json, text},
 };
 
 const PASSWORD: &str = "s3ntinel-passw0rd";
@@ -74,7 +74,7 @@ fn work_through(scene: &Scene, lock: &str, happens: impl FnOnce()) -> i64 {
     fs::write(scene.path("tokens"), "").unwrap();
     let over = AtomicBool::new(false);
     let rounds = std::thread::scope(|threads| {
-        let over = &over;
+        let (over, ends) = (&over, Over(&over));
         let workers: Vec<_> = (0..PROCESSES)
             .map(|_| {
                 threads.spawn(move || {
@@ -95,7 +95,7 @@ fn work_through(scene: &Scene, lock: &str, happens: impl FnOnce()) -> i64 {
         eventually("the next grant", || tokens(scene).len() > since);
         println!("the next grant came within {:?}", happened.elapsed());
         eventually("they go on", || tokens(scene).len() >= since + 2 * PROCESSES);
-        over.store(true, Ordering::Relaxed);
+        drop(ends);
         workers.into_iter().map(|worker| worker.join().unwrap()).sum::<i64>()
     });
     let told = tokens(scene);

@@ -14,7 +14,7 @@ use tenure_testkit::server::{RedisCluster, RedisServer};
 
 use crate::{
     process::{Running, code},
-    scene::{Scene, eventually, text},
+    scene::{Over, Scene, eventually, text},
 };
 
 /// The lock that all want; the others share its slot.
@@ -143,6 +143,7 @@ impl Drill {
         let kept = name_in_slot_of(STOCK, "kept").unwrap();
         let over = AtomicBool::new(false);
         let stopped_before = std::thread::scope(|threads| {
+            let ends = Over(&over);
             let workers: Vec<_> = [false, true]
                 .into_iter()
                 .flat_map(|cut_off| [cut_off; PROCESSES])
@@ -156,9 +157,9 @@ impl Drill {
             let (before, slot) = self.owner();
             let alive = "echo $TENURE_TOKEN > first; \
                          while date +%s%N > alive.new; do mv alive.new alive; sleep 0.01; done";
-            let holder = self.start(&format!("{kept} --ttl 3s"), alive, true);
+            let holder = self.start(&format!("{kept} --ttl 5s"), alive, true);
             self.scene.line("alive");
-            let next = format!("{kept} --ttl 3s --wait 60s");
+            let next = format!("{kept} --ttl 5s --wait 60s");
             let next = self.start(&next, "date +%s%N > next; echo $TENURE_TOKEN > second", false);
             self.scene.until_waiting(kept.as_str(), 1);
             eventually("they work", || self.lines("tokens").len() >= 4 * PROCESSES);
@@ -176,7 +177,7 @@ impl Drill {
             self.cluster.settle();
             let since = self.lines("tokens").len();
             eventually("all are one", || self.lines("tokens").len() >= since + 4 * PROCESSES);
-            over.store(true, Ordering::Relaxed);
+            drop(ends);
             for worker in workers {
                 assert!(worker.join().unwrap() > 0, "one was never granted");
             }

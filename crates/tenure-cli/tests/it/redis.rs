@@ -1,16 +1,21 @@
 //! The same command on a real Redis server.
 
 use std::{
-    fs,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    fs::{self, File},
+    process::Stdio,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use nix::sys::signal::Signal;
 use tenure_testkit::server::{Certificates, RedisServer};
 
 use crate::{
-    process::code,
+    process::{Running, code},
     scene::{Scene, events, eventually, json, text},
 };
+
+/// For how long a release is tried where nobody wants to leave.
+const STAYS: Duration = Duration::from_secs(45);
 
 fn scene() -> (RedisServer, Scene) {
     let server = RedisServer::start();
@@ -47,6 +52,44 @@ fn commands_on_redis_exclude_each_other_and_their_tokens_rise() {
     assert!(tokens.is_sorted_by(|one, next| one < next), "{tokens:?}");
     let left: Vec<_> = server.keys().into_iter().filter(|key| !is_for_good(key)).collect();
     assert_eq!(left, [] as [&str; 0], "the commands leave no lock behind");
+}
+
+/// One whose command has ended while the server takes no writes, as in a fail-over, and that has said so.
+fn not_released(server: &RedisServer, scene: &Scene) -> Running {
+    let script = "echo > held; until [ -e go ]; do sleep 0.01; done; exit 7";
+    let mut command = scene.run_command("lock --ttl 10m", script);
+    command.stdout(Stdio::piped()).stderr(File::create(scene.path("said")).unwrap());
+    let running = Running::start(&mut command);
+    scene.line("held");
+    server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    fs::write(scene.path("go"), "").unwrap();
+    assert!(scene.line("said").contains("lock may stay taken for a while"));
+    running
+}
+
+fn is_held(server: &RedisServer) -> bool {
+    server.keys().iter().any(|key| key.ends_with("lock:lock"))
+}
+
+#[test]
+fn what_a_server_could_not_release_is_released_as_soon_as_it_can() {
+    let (server, scene) = scene();
+    let running = not_released(&server, &scene);
+    assert!(is_held(&server));
+    server.command(&["CONFIG", "SET", "min-replicas-to-write", "0"]);
+    assert_eq!(code(&running.wait()), 7);
+    assert!(!is_held(&server));
+}
+
+#[test]
+fn who_wants_to_leave_need_not_wait_for_a_release() {
+    let (server, scene) = scene();
+    let running = not_released(&server, &scene);
+    running.signal(Signal::SIGTERM);
+    let ended = Instant::now();
+    assert_eq!(code(&running.wait()), 7);
+    assert!(ended.elapsed() < STAYS, "it stayed");
+    assert!(is_held(&server));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::{
     os::unix::fs::FileExt,
     path::PathBuf,
     process::{Command, Output, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -123,6 +124,15 @@ impl Scene {
         eventually(&format!("{count} wait for {name}"), || {
             self.show(name)["waiters"].as_array().unwrap().len() == count
         });
+    }
+}
+
+/// Tells the other threads of a test that it is over, also when it fails: whoever waits for them would wait for ever.
+pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

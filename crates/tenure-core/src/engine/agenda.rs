@@ -147,6 +147,26 @@ impl Jobs {
         due.into_values().chain(now).flat_map(Row::into_jobs).collect()
     }
 
+    /// Takes all that is left to be released, the earliest first.
+    fn take_backs(&mut self) -> Vec<TakeBack> {
+        let mut keys = Vec::new();
+        for (at, row) in &self.0 {
+            for (id, job) in &row.jobs {
+                if matches!(job, Some(Job::Once(once)) if matches!(**once, Once::TakeBack(_))) {
+                    keys.push((*at, *id));
+                }
+            }
+        }
+        let taken = keys.iter().filter_map(|key| match self.remove(key)? {
+            Job::Once(once) => match *once {
+                Once::TakeBack(job) => Some(job),
+                Once::LookAtQueue(..) => None,
+            },
+            Job::Watch(_) => None,
+        });
+        taken.collect()
+    }
+
     /// When the first is due.
     fn first(&self) -> Option<Timestamp> {
         self.0.keys().next().copied()
@@ -207,6 +227,11 @@ impl Agenda {
             Job::Watch(_) | Job::Once(_) => None,
         });
         leases.collect()
+    }
+
+    /// Takes all that is left to be released off the agenda.
+    pub(crate) fn take_backs(&self) -> Vec<TakeBack> {
+        self.lock().jobs.take_backs()
     }
 
     /// Takes all jobs whose time has come.

@@ -105,10 +105,17 @@ impl Engine {
             lease.hinted(now, now);
         }
         if any {
+            // The store may have just come back: what it did not release is released now.
+            let over = self.agenda.take_backs();
             let all = self.agenda.leases(|_| true);
-            let gap = SPREAD / u32::try_from(all.len()).unwrap_or(u32::MAX).max(MANY);
-            for (index, lease) in (0..).zip(all) {
-                lease.hinted(now, now.saturating_add(gap * index));
+            let count = over.len().saturating_add(all.len());
+            let gap = SPREAD / u32::try_from(count).unwrap_or(u32::MAX).max(MANY);
+            let mut due = (0..).map(|index| now.saturating_add(gap * index));
+            for (job, due) in over.into_iter().zip(&mut due) {
+                self.agenda.schedule(due.min(job.next_attempt()), Job::take_back(job));
+            }
+            for (lease, due) in all.into_iter().zip(due) {
+                lease.hinted(now, due);
             }
         }
     }

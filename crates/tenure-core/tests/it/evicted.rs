@@ -4,7 +4,7 @@ use std::{sync::mpsc, time::Duration};
 
 use futures_util::FutureExt;
 use tenure_core::{
-    Eviction, Evictions, HintBoard, LockName, LostReason, Store, proto::hold::HINT_GAP,
+    Eviction, Evictions, FaultKind, HintBoard, LockName, LostReason, Store, proto::hold::HINT_GAP,
 };
 
 use crate::{
@@ -120,6 +120,26 @@ async fn a_hold_that_was_left_to_expire_is_not_renewed_for_a_hint() {
     store.forge_eviction(&name);
     settle().await;
     assert_eq!(store.renewals(), 0);
+}
+
+#[tokio::test]
+async fn what_could_not_be_released_is_when_the_store_has_come_back() {
+    let (tenure, store, clock) = on_flawed();
+    let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+    let name = guard.name().clone();
+    store.flaws(|flaws| flaws.release = Some(Flaw::Fails(FaultKind::Unreachable)));
+    drop(guard);
+    for _ in 0..100 {
+        settle().await;
+        clock.advance(STEP);
+    }
+    settle().await;
+    store.flaws(|flaws| flaws.release = None);
+    assert_eq!(store.inspect(&name).await.unwrap().holders.len(), 1);
+    // The clock stands still: no attempt was due.
+    store.miss_evictions();
+    settle().await;
+    assert!(store.inspect(&name).await.unwrap().holders.is_empty());
 }
 
 #[test]
