@@ -3,7 +3,7 @@
 //! Behind all that is written at one moment the server is asked to wait for its replicas. What it answered
 //! before is held back until then, and is in doubt when too few have it in time. So many calls cost one wait.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
 use crate::{call::command, info::text, protocol::Value};
 
@@ -92,7 +92,7 @@ impl Enough {
             return Some(error.to_string());
         }
         let Some(told) = text(told) else { return Some("who follows was not told".to_owned()) };
-        let follow = told.lines().filter(|line| is_follower(line)).count();
+        let follow = told.lines().filter_map(follower).collect::<HashSet<_>>().len();
         (u32::try_from(follow).unwrap_or(u32::MAX) > self.most)
             .then(|| format!("{follow} replicas follow, of which {} are known", self.most))
     }
@@ -113,11 +113,17 @@ impl Enough {
     }
 }
 
-/// Whether the line tells of a replica: `slave0:ip=…,port=…`. A tool that copies has no port.
-fn is_follower(line: &str) -> bool {
-    let Some((name, told)) = line.split_once(':') else { return false };
-    let number = name.strip_prefix("slave").is_some_and(|number| number.parse::<u32>().is_ok());
-    number && !told.split(',').any(|part| part == "port=0")
+/// Where the replica is of which a line tells: `slave0:ip=…,port=…,offset=…`. One that has come back may have
+/// several, until its old connections end.
+fn follower(line: &str) -> Option<(&str, &str)> {
+    let (name, told) = line.split_once(':')?;
+    name.strip_prefix("slave")?.parse::<u32>().ok()?;
+    let part = |name: &str| {
+        told.split(',').find_map(|part| part.strip_prefix(name)?.strip_prefix('=')).unwrap_or("")
+    };
+    // A tool that copies, and confirms nothing.
+    let copies = part("port") == "0" && part("offset") == "0";
+    (!copies).then(|| (part("ip"), part("port")))
 }
 
 impl fmt::Debug for Needed {
@@ -172,12 +178,16 @@ mod tests {
         let info = "# Replication\r\nrole:master\r\nconnected_slaves:3\r\nslave_expires:1\r\n\
                     slave0:ip=127.0.0.1,port=6380,state=online,offset=84,lag=1\r\n\
                     slave1:ip=127.0.0.1,port=6381,state=wait_bgsave,offset=0,lag=0\r\n\
-                    slave2:ip=127.0.0.1,port=0,state=online,offset=0,lag=0\r\n";
+                    slave2:ip=127.0.0.1,port=0,state=send_bulk,offset=0,lag=0\r\n\
+                    slave3:ip=127.0.0.1,port=6380,state=online,offset=14,lag=40\r\n";
         let enough = |most| Enough { least: most, most };
         for told in [Value::Text(info.to_owned()), Value::Bytes(info.into())] {
             assert_eq!(enough(2).follow_too_many(&told), None);
             assert!(enough(1).follow_too_many(&told).is_some_and(|why| why.starts_with("2 ")));
         }
+        // It confirms, though it is nobody who takes over.
+        let confirms = info.replace("offset=0", "offset=84");
+        assert!(enough(2).follow_too_many(&Value::Text(confirms)).is_some());
         let error = Value::Error(Box::new(ServerError::new("NOPERM no")));
         for told in [error, Value::Nil, Value::Int(0)] {
             assert!(enough(u32::MAX).follow_too_many(&told).is_some(), "{told:?}");

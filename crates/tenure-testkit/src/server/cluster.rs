@@ -184,6 +184,19 @@ impl RedisCluster {
         self.servers.len() - 1
     }
 
+    /// Adds another replica to a server, and says its number.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn add_replica(&mut self, of: usize) -> usize {
+        let added = self.add();
+        if let (Some(replica), Some(primary)) = (self.servers.get(added), self.servers.get(of)) {
+            done(replica, &["CLUSTER", "REPLICATE", &id(primary)]);
+        }
+        self.settle();
+        added
+    }
+
     /// The number of the server that has a slot, as most that run have it.
     #[must_use]
     pub fn owner(&self, slot: u16) -> Option<usize> {

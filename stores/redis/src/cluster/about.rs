@@ -1,6 +1,6 @@
 //! What nodes say of each other and of themselves: `CLUSTER NODES`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What a node knows of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,18 @@ pub(super) fn nodes(told: &str) -> HashMap<&str, About> {
     about
 }
 
+/// Replicas of nodes that were replaced: they have not heard who has taken over, as they were away, and follow it
+/// as soon as they do. Of each the epoch of the node that it followed. `has_slots` says who was not replaced.
+pub(super) fn left_behind(told: &str, has_slots: impl Fn(&str) -> bool) -> Vec<u64> {
+    // One without slots that is there has none yet, and keeps its replicas.
+    let primaries: HashSet<_> = lines(told)
+        .filter(|line| line.is_primary && (!line.fails || has_slots(line.id)))
+        .map(|line| line.id)
+        .collect();
+    let left = |line: &Line<'_>| !line.is_primary && line.of != "-" && !primaries.contains(line.of);
+    lines(told).filter(left).map(|line| line.epoch).collect()
+}
+
 /// What it says of itself.
 pub(crate) fn myself(told: &str) -> Option<Myself> {
     let line = lines(told).find(|line| line.is_myself)?;
@@ -46,6 +58,8 @@ struct Line<'a> {
     epoch: u64,
     is_primary: bool,
     is_myself: bool,
+    /// Somebody had no answer from it.
+    fails: bool,
 }
 
 fn lines(told: &str) -> impl Iterator<Item = Line<'_>> {
@@ -54,7 +68,9 @@ fn lines(told: &str) -> impl Iterator<Item = Line<'_>> {
         let (id, _, flags, of) = (words.next()?, words.next()?, words.next()?, words.next()?);
         let epoch = words.nth(2)?.parse().ok()?;
         let has = |wanted| flags.split(',').any(|flag| flag == wanted);
-        Some(Line { id, of, epoch, is_primary: has("master"), is_myself: has("myself") })
+        let (is_primary, is_myself) = (has("master"), has("myself"));
+        let fails = has("fail") || has("fail?");
+        Some(Line { id, of, epoch, is_primary, is_myself, fails })
     })
 }
 

@@ -101,6 +101,14 @@ impl Told {
                 map.replicas.extend(at.filter(|at| !map.replicas.contains(at)));
             }
         }
+        let has_slots = |id: &str| map.nodes.iter().any(|node| node.id == id);
+        let left_behind = about::left_behind(&nodes, has_slots);
+        for node in &mut map.nodes {
+            // Whose slots it has taken nobody says; it has a greater epoch than that one had.
+            let may_follow = left_behind.iter().filter(|epoch| **epoch < node.epoch).count();
+            node.replicas =
+                node.replicas.saturating_add(u32::try_from(may_follow).unwrap_or(u32::MAX));
+        }
         let newest = about.values().map(|about| about.epoch).max().unwrap_or(0);
         let ids = about.into_keys().map(str::to_owned).collect();
         Some(Self { map, ids, newest, teller: place.clone() })
@@ -393,6 +401,26 @@ mod tests {
         assert_eq!(map.replicas_of(&place(7)), 2);
         let own = known(&with(1, 2)).and(&with(1, 1), &[]);
         assert_eq!(own.replicas_of(&place(1)), 1);
+    }
+
+    #[test]
+    fn a_replica_of_who_was_replaced_counts_for_whoever_may_have_taken_over() {
+        let ranges = || vec![range(0, 99, 7, "old"), range(100, 16_383, 8, "new")];
+        let nodes = |lines: &str| {
+            let owners = "old h:7@1 master - 0 0 3 connected 0-99\n\
+                          new h:8@1 master - 0 0 9 connected 100-16383\n";
+            let map = known(&told(ranges(), &format!("{owners}{lines}")).unwrap());
+            (map.replicas_of(&place(7)), map.replicas_of(&place(8)))
+        };
+        let away = "away h:9@1 slave,fail gone 0 0 5 disconnected\n";
+        assert_eq!(nodes(away), (0, 1));
+        // Who was replaced is dead, or follows itself.
+        assert_eq!(nodes(&format!("{away}gone h:6@1 master,fail - 0 0 5 disconnected\n")), (0, 1));
+        let back = "gone h:6@1 slave new 0 0 9 connected\n";
+        assert_eq!(nodes(&format!("{away}{back}")), (0, 2));
+        // It has no slots yet.
+        assert_eq!(nodes(&format!("{away}gone h:6@1 master - 0 0 5 connected\n")), (0, 0));
+        assert_eq!(nodes("away h:9@1 slave,fail new 0 0 9 disconnected\n"), (0, 1));
     }
 
     #[test]

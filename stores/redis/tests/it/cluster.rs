@@ -456,6 +456,29 @@ async fn what_the_replica_of_its_node_lacks_is_not_acquired() {
     }
 }
 
+/// It follows whoever has taken over as soon as it is back, and could take over then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_was_away_in_a_fail_over_has_to_confirm_too() {
+    let mut cluster = RedisCluster::start();
+    let url = format!("{}?replicas=all&replica_timeout=200ms", cluster.url());
+    let before = tenure(&url);
+    let (guard, _, slot, owner) = held(&cluster, &before, "lock").await;
+    guard.release().await.unwrap();
+    let away = cluster.add_replica(owner);
+    hold(&before, "lock", LONG).await.release().await.unwrap();
+    // The other one takes over.
+    cluster.servers[away].kill();
+    cluster.servers[owner].kill();
+    cluster.another_than(owner, slot);
+    for tenure in [before, tenure(&url)] {
+        until("the new one is asked", async || {
+            let error = tenure.mutex("lock").try_lock().await.unwrap_err().to_string();
+            error.contains("0 of 1 replicas have it")
+        })
+        .await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_confirmed_goes_on_when_the_slot_of_the_mark_moves() {
     let cluster = RedisCluster::start();
