@@ -27,7 +27,7 @@ const WORK: &str = "read n < counter; sleep 0.02; exec 9> door; flock 9; last=$(
 
 /// A holder and a waiter that outlive the fail-over, and processes that go on working through it. Says how many
 /// rounds were not counted, as two had the lock at once.
-fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
+fn rides_out<T>(url: &str, fail_over: impl FnOnce() -> T) -> i64 {
     let scene = Scene::with_store(url);
     let holder = scene.start(
         "kept --ttl 20s --label alpha",
@@ -67,8 +67,8 @@ fn rides_out(url: &str, fail_over: impl FnOnce()) -> i64 {
 }
 
 /// Processes that work on a resource that refuses older tokens, and go on through what happens to their servers. Says
-/// how many rounds were not counted, as two had the lock at once.
-fn work_through(scene: &Scene, lock: &str, happens: impl FnOnce()) -> i64 {
+/// how many rounds were not counted, as two had the lock at once. What `happens` gives is over with the next grant.
+fn work_through<T>(scene: &Scene, lock: &str, happens: impl FnOnce() -> T) -> i64 {
     const PROCESSES: usize = 8;
     fs::write(scene.path("counter"), "0\n").unwrap();
     fs::write(scene.path("tokens"), "").unwrap();
@@ -90,10 +90,12 @@ fn work_through(scene: &Scene, lock: &str, happens: impl FnOnce()) -> i64 {
             })
             .collect();
         eventually("they work", || tokens(scene).len() >= PROCESSES);
-        happens();
+        let stays = happens();
         let (since, happened) = (tokens(scene).len(), Instant::now());
         eventually("the next grant", || tokens(scene).len() > since);
         println!("the next grant came within {:?}", happened.elapsed());
+        drop(stays);
+        let since = tokens(scene).len();
         eventually("they go on", || tokens(scene).len() >= since + 2 * PROCESSES);
         drop(ends);
         workers.into_iter().map(|worker| worker.join().unwrap()).sum::<i64>()
@@ -124,9 +126,10 @@ fn commands_ride_out_a_frozen_primary_behind_sentinel() {
     let service = SentinelService::start();
     rides_out(&service.url(), || {
         let before = service.primary();
+        // It comes back when another one has granted.
         let frozen = service.servers[before.unwrap()].freeze();
         service.another_than(before);
-        drop(frozen);
+        frozen
     });
 }
 
@@ -157,9 +160,10 @@ fn commands_ride_out_a_frozen_primary_in_a_cluster() {
     let url = format!("{}{CONFIRMED}", cluster.url());
     let lost = rides_out(&url, || {
         let (slot, before) = at(&cluster);
+        // It comes back when another one has granted.
         let frozen = cluster.servers[before].freeze();
         cluster.another_than(before, slot);
-        drop(frozen);
+        frozen
     });
     assert_eq!(lost, 0, "two held the lock at once");
 }
