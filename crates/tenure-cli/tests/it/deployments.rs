@@ -40,24 +40,17 @@ fn rides_out<T>(url: &str, fail_over: impl FnOnce() -> T) -> i64 {
 
     let shown = scene.output(["show", "kept"]);
     let shown = text(&shown.stdout);
-    // Without replicas that confirm, the new server may lack it: then its holder has been told.
-    let kept = shown.contains("alpha") && shown.contains("beta");
-    assert!(kept || !url.contains("replicas="), "{shown}");
+    assert!(shown.contains("alpha") && shown.contains("beta"), "{shown}");
     let listed = json(&scene.output(["ls", "--json"]).stdout);
-    // A place that somebody gave up may have been lost with the old server's last moment.
     let names = listed["names"].as_array().unwrap();
-    assert!(!kept || names.iter().any(|listed| listed["name"] == "kept"), "{listed}");
+    assert!(names.iter().any(|listed| listed["name"] == "kept"), "{listed}");
     let doctor = scene.output(["doctor"]);
     assert!(text(&doctor.stdout).contains("a full cycle of a lock works"), "{doctor:?}");
     fs::write(scene.path("go"), "").unwrap();
     let (holder, waiter) = (holder.wait(), waiter.wait());
-    if !kept {
-        println!("the new server lacked it: {}", text(&holder.stderr));
-    }
-    let ended = if kept { 0 } else { 123 };
-    assert_eq!((code(&holder), code(&waiter)), (ended, 0));
+    assert_eq!((code(&holder), code(&waiter)), (0, 0), "{}", text(&holder.stderr));
     let token = |name: &str| scene.line(name).parse::<u64>().unwrap();
-    assert!(!kept || token("first") < token("second"));
+    assert!(token("first") < token("second"));
 
     let broken = scene.start("broken --ttl 2s", "echo > taken; exec sleep 1000");
     scene.line("taken");
@@ -102,7 +95,10 @@ fn work_through<T>(scene: &Scene, lock: &str, happens: impl FnOnce() -> T) -> i6
     });
     let told = tokens(scene);
     assert!(told.is_sorted_by(|one, next| one < next), "{told:?}");
-    rounds - scene.line("counter").parse::<i64>().unwrap()
+    // One that was told that it lost the lock may have counted before.
+    let lost = (rounds - scene.line("counter").parse::<i64>().unwrap()).max(0);
+    println!("{lost} of {rounds} rounds were not counted, as two had the lock at once");
+    lost
 }
 
 fn tokens(scene: &Scene) -> Vec<u64> {

@@ -72,6 +72,7 @@ impl SentinelService {
                 service.until("all know each other", || {
                     service.sentinels.iter().all(|sentinel| knows_all(sentinel, &service))
                 });
+                service.until("the replicas get what is written", || service.replicate());
                 return service;
             }
         }
@@ -126,6 +127,22 @@ impl SentinelService {
             now.is_some_and(|number| self.servers.get(number).is_some_and(says_that_it_is_primary))
         });
         now.unwrap_or_default()
+    }
+
+    /// Whether the replicas of the first server have what it writes now. One that follows gets nothing for up to a
+    /// second after its first copy.
+    fn replicate(&self) -> bool {
+        let offset = |server: &RedisServer| {
+            let told = server.command(&["INFO", "replication"]);
+            let Reply::Text(told) = told else { return None };
+            let offset = told.lines().find_map(|line| line.strip_prefix("master_repl_offset:"))?;
+            offset.parse::<u64>().ok()
+        };
+        let [primary, replicas @ ..] = &*self.servers else { return true };
+        primary.command(&["PUBLISH", "nobody", ""]);
+        // Where a password is asked for nothing is told.
+        let Some(written) = offset(primary) else { return true };
+        replicas.iter().all(|replica| offset(replica).is_some_and(|has| has >= written))
     }
 
     /// # Panics
