@@ -100,6 +100,9 @@ impl Enough {
     /// Why it is not enough, if it is not.
     pub(crate) fn lacks(self, told: &Value) -> Option<String> {
         match told {
+            Value::Int(_) if self.least == u32::MAX => {
+                Some("how many replicas there are is not known yet".to_owned())
+            }
             Value::Int(had) if *had < i64::from(self.least) => {
                 Some(format!("{had} of {} replicas have it", self.least))
             }
@@ -124,6 +127,19 @@ fn follower(line: &str) -> Option<(&str, &str)> {
     // A tool that copies, and confirms nothing.
     let copies = part("port") == "0" && part("offset") == "0";
     (!copies).then(|| (part("ip"), part("port")))
+}
+
+impl fmt::Display for Confirm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.needed {
+            Needed::Count(1) => write!(f, "1 replica"),
+            Needed::Count(count) => write!(f, "{count} replicas"),
+            Needed::All(count) => match count() {
+                u32::MAX => f.write_str("all replicas"),
+                now => write!(f, "all replicas ({now} now)"),
+            },
+        }
+    }
 }
 
 impl fmt::Debug for Needed {

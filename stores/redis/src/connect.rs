@@ -128,6 +128,7 @@ pub(crate) async fn walk(
         }
         if let Some(confirm) = confirm {
             journal.begin(Step::Replicas);
+            let asked = format!("what is written can wait for {confirm} to have it");
             if greeting.is_in_cluster() && !is_node {
                 return Err(no_confirmation_in_cluster(place));
             }
@@ -137,7 +138,7 @@ pub(crate) async fn walk(
                 Some("MOVED" | "ASK") if is_node => error::sent_around(place, failure),
                 _ => error::of_step(place, journal.at, failure),
             })?;
-            journal.done("what they confirm can be waited for".to_owned());
+            journal.done(asked);
         }
         Ok((connection, epoch))
     };

@@ -140,10 +140,9 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
             format!("the host of {place} has a name that leads to no address"),
             "correct the host in the URL, or see that this machine's name service knows it",
         ),
-        Step::Connection if silent => (
-            format!("Redis at {place} cannot be reached: nothing answers there"),
-            "see that the server runs, that the URL is right, and that no firewall is between",
-        ),
+        Step::Connection if silent => {
+            (format!("Redis at {place} cannot be reached: nothing answers there"), away(place))
+        }
         Step::Tls if silent => (
             format!("what listens at {place} does not answer in TLS"),
             match form(place) {
@@ -184,6 +183,19 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
         _ => return of_connecting(place, error),
     };
     Fault::new(FaultKind::Unreachable, what, cure).because(said(error))
+}
+
+/// What can be done when nobody is there. Where another server takes over, most often nothing.
+fn away(place: &str) -> &'static str {
+    match form(place) {
+        Form::Server => {
+            "see that the server runs, that the URL is right, and that no firewall is between"
+        }
+        Form::Sentinel | Form::Cluster => {
+            "another server takes over soon if that one is dead: ask again, or wait for the lock; if it lasts, \
+             see that it runs and that no firewall is between"
+        }
+    }
 }
 
 /// How the user wrote where servers are.
@@ -268,11 +280,7 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
             format!("Redis at {place} has no such database"),
             "choose a smaller number in the URL, or raise `databases`",
         ),
-        _ => (
-            FaultKind::Unreachable,
-            format!("Redis at {place} cannot be reached"),
-            "see that the server runs and that the URL is right",
-        ),
+        _ => (FaultKind::Unreachable, format!("Redis at {place} cannot be reached"), away(place)),
     };
     Fault::new(kind, what, cure).because(said(error))
 }

@@ -5,6 +5,7 @@ use tenure_core::{Fault, store::Finding};
 use super::setting;
 use crate::{
     info::field,
+    options::Replicas,
     route::Seat,
     sentinel::{Group, Panel, Survey},
     transport::Transport,
@@ -65,6 +66,10 @@ async fn isolation(transport: &Transport) -> Finding {
     let rule = "set min-replicas-to-write 1, and min-replicas-max-lag below the down-after-milliseconds of \
                 the sentinels";
     match setting(transport, &Seat::Only, "min-replicas-to-write").await.as_deref() {
+        Some("0") if transport.options.replicas != Replicas::Count(0) => {
+            let found = "a primary that is cut off from its replicas grants nothing, as they have to confirm";
+            Finding::good(what, found)
+        }
         Some("0") => {
             let found = "a primary that is cut off from its replicas still grants locks";
             Finding::warning(what, found, "S1", rule)

@@ -483,6 +483,10 @@ async fn a_look_says_what_the_sentinels_are_worth() {
     assert_eq!(found.weight, Weight::Good, "{found:?}");
     assert!(found.found.contains("3 of 3 answer"), "{found:?}");
     assert_eq!(finding("isolation").await.weight, Weight::Warning);
+    let confirmed = RedisStore::open(&format!("{}&replicas=1", service.url())).await.unwrap();
+    let looked = confirmed.health().await.unwrap();
+    let isolation = looked.iter().find(|finding| finding.what == "isolation").unwrap();
+    assert_eq!(isolation.weight, Weight::Good, "{isolation:?}");
     for server in &service.servers {
         server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
     }
