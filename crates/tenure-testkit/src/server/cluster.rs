@@ -31,7 +31,7 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// One whose nodes take another for dead after a second of silence.
+    /// One whose nodes take another for dead after two seconds of silence.
     ///
     /// # Panics
     /// When it does not start.
@@ -149,7 +149,23 @@ impl RedisCluster {
             done(replica, &["CLUSTER", "REPLICATE", &id(primary)]);
         }
         cluster.settle();
+        cluster.until("the replicas get what is written", || cluster.replicate());
         self
+    }
+
+    /// Whether the replica of each primary has what that writes now.
+    fn replicate(&self) -> bool {
+        let (primaries, replicas) = self.servers.split_at(COUNT);
+        primaries.iter().zip(replicas).all(|(primary, replica)| {
+            // One of them is in a slot of this one.
+            let key = (0..SLOTS)
+                .map(|number| number.to_string())
+                .find(|key| primary.command(&["SET", key, ""]) == Reply::Text("OK".to_owned()));
+            if let Some(key) = key {
+                primary.command(&["DEL", &key]);
+            }
+            replica.has_all_of(primary)
+        })
     }
 
     /// The URL of the cluster.

@@ -242,6 +242,21 @@ impl RedisServer {
         }
     }
 
+    /// Whether this replica has all that was written there. One that follows gets nothing for up to a second after its
+    /// first copy.
+    pub(super) fn has_all_of(&self, primary: &Self) -> bool {
+        // Where a password is asked for nothing is told.
+        let Some(written) = primary.offset() else { return true };
+        self.offset().is_some_and(|has| has >= written)
+    }
+
+    /// How much was written there, or came from its primary.
+    fn offset(&self) -> Option<u64> {
+        let Reply::Text(told) = self.command(&["INFO", "replication"]) else { return None };
+        let offset = told.lines().find_map(|line| line.strip_prefix("master_repl_offset:"))?;
+        offset.parse().ok()
+    }
+
     /// The names of all keys.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {

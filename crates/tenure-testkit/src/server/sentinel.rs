@@ -129,20 +129,11 @@ impl SentinelService {
         now.unwrap_or_default()
     }
 
-    /// Whether the replicas of the first server have what it writes now. One that follows gets nothing for up to a
-    /// second after its first copy.
+    /// Whether the replicas of the first server have what it writes now.
     fn replicate(&self) -> bool {
-        let offset = |server: &RedisServer| {
-            let told = server.command(&["INFO", "replication"]);
-            let Reply::Text(told) = told else { return None };
-            let offset = told.lines().find_map(|line| line.strip_prefix("master_repl_offset:"))?;
-            offset.parse::<u64>().ok()
-        };
         let [primary, replicas @ ..] = &*self.servers else { return true };
         primary.command(&["PUBLISH", "nobody", ""]);
-        // Where a password is asked for nothing is told.
-        let Some(written) = offset(primary) else { return true };
-        replicas.iter().all(|replica| offset(replica).is_some_and(|has| has >= written))
+        replicas.iter().all(|replica| replica.has_all_of(primary))
     }
 
     /// # Panics
