@@ -23,7 +23,6 @@ use crate::{
     exit::Failure,
     handle::read::given,
     output::{Event, Voice},
-    run::signals::{ENDING, Signals},
     settings,
     store::open,
 };
@@ -34,9 +33,6 @@ const LEAVE: Duration = Duration::from_secs(2);
 const AWAY: Duration = Duration::from_millis(500);
 /// How long the end may take where nothing is left to be done.
 const SETTLED: Duration = Duration::from_millis(100);
-/// How long a release is tried for which the store did not answer, if its lease lasts so long: a fail-over takes
-/// half a minute where nobody chose another time.
-const RELEASED: Duration = Duration::from_secs(45);
 
 /// Does what was asked and answers with the exit code.
 pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
@@ -124,16 +120,7 @@ async fn leave<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
         Err(failure) if failure.is_away() => AWAY,
         Err(_) => LEAVE,
     };
-    let mut signals = Signals::default();
-    let may_stay = done.is_ok() && signals.listen(&ENDING).is_ok();
-    let left = tenure.shutdown(within).await;
-    // Else whoever is next waits for the rest of the lease.
-    if may_stay && left.is_err() {
-        tokio::select! {
-            _ = tenure.shutdown(RELEASED) => {}
-            _ = signals.next() => {}
-        }
-    }
+    let _ = tenure.shutdown(within).await;
 }
 
 fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {

@@ -56,7 +56,7 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
         Err(failure) => Err(failure),
     };
     super::leave(&tenure, &done).await;
-    Ok(done?.end(&mut signals).await)
+    Ok(done?.stay(&tenure, &mut signals).await.end(&mut signals).await)
 }
 
 /// What the command runs under, and what becomes of that.

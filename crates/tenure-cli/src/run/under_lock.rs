@@ -24,6 +24,10 @@ use crate::{
     settings::{Kind, Plan},
 };
 
+/// How long a release is tried for which the store did not answer, if its lease lasts so long: a fail-over takes
+/// half a minute where nobody chose another time.
+const RELEASED: Duration = Duration::from_secs(45);
+
 /// What is to be run under which locks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnderLock<'a> {
@@ -47,9 +51,26 @@ pub(crate) struct Done {
     is_lost: bool,
     /// What tenure is to die of instead of giving the code.
     interrupt: Option<Interrupt>,
+    /// Whether the store did not release the lock, and nobody wants tenure to end.
+    may_stay: bool,
 }
 
 impl Done {
+    /// Stays for what the store did not release, until a signal comes: else whoever is next waits for the rest
+    /// of the lease.
+    pub(crate) async fn stay(mut self, tenure: &Tenure, signals: &mut Signals) -> Self {
+        if self.may_stay {
+            tokio::select! {
+                biased;
+                signal = signals.next_ending() => {
+                    self.interrupt = Interrupt::of_wait(signal as i32);
+                }
+                _ = tenure.shutdown(RELEASED) => {}
+            }
+        }
+        self
+    }
+
     /// Ends tenure as the keyboard wants it to, when nothing else is left to be done; else gives the
     /// exit code.
     pub(crate) async fn end(self, signals: &mut Signals) -> u8 {
@@ -190,6 +211,7 @@ async fn finish(
     if ran {
         voice.event(&Event::Ended { name, code, signal });
     }
+    let is_away = parted.as_ref().is_err_and(|not| !not.why.is_empty());
     match parted {
         Ok(Parted::Released) => {
             released.iter().for_each(|name| voice.event(&Event::Released { name }));
@@ -201,7 +223,8 @@ async fn finish(
     }
     let for_the_lock = ended.cause != Cause::Itself && !told_to_end;
     let interrupt = Interrupt::of_command(ended.how, had_terminal, sent);
-    Ok(Done { code, for_the_lock, is_lost, interrupt })
+    let may_stay = is_away && !told_to_end && interrupt.is_none();
+    Ok(Done { code, for_the_lock, is_lost, interrupt, may_stay })
 }
 
 /// Whether the command may have run for a time without the lock, or was ended for its sake.

@@ -55,15 +55,18 @@ fn commands_on_redis_exclude_each_other_and_their_tokens_rise() {
 }
 
 /// One whose command has ended while the server takes no writes, as in a fail-over, and that has said so.
-fn not_released(server: &RedisServer, scene: &Scene) -> Running {
-    let script = "echo > held; until [ -e go ]; do sleep 0.01; done; exit 7";
+fn not_released(server: &RedisServer, scene: &Scene, end: impl FnOnce(&Running)) -> Running {
+    let script = "trap 'exit 7' TERM; echo > held; until [ -e go ]; do sleep 0.01; done; exit 7";
     let mut command = scene.run_command("lock --ttl 10m", script);
     command.stdout(Stdio::piped()).stderr(File::create(scene.path("said")).unwrap());
     let running = Running::start(&mut command);
     scene.line("held");
     server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
-    fs::write(scene.path("go"), "").unwrap();
-    assert!(scene.line("said").contains("lock may stay taken for a while"));
+    end(&running);
+    eventually("it says that it could not", || {
+        let said = fs::read_to_string(scene.path("said")).unwrap_or_default();
+        said.contains("lock may stay taken for a while")
+    });
     running
 }
 
@@ -74,7 +77,7 @@ fn is_held(server: &RedisServer) -> bool {
 #[test]
 fn what_a_server_could_not_release_is_released_as_soon_as_it_can() {
     let (server, scene) = scene();
-    let running = not_released(&server, &scene);
+    let running = not_released(&server, &scene, |_| fs::write(scene.path("go"), "").unwrap());
     assert!(is_held(&server));
     server.command(&["CONFIG", "SET", "min-replicas-to-write", "0"]);
     assert_eq!(code(&running.wait()), 7);
@@ -84,11 +87,21 @@ fn what_a_server_could_not_release_is_released_as_soon_as_it_can() {
 #[test]
 fn who_wants_to_leave_need_not_wait_for_a_release() {
     let (server, scene) = scene();
-    let running = not_released(&server, &scene);
+    let running = not_released(&server, &scene, |_| fs::write(scene.path("go"), "").unwrap());
     running.signal(Signal::SIGTERM);
     let ended = Instant::now();
     assert_eq!(code(&running.wait()), 7);
     assert!(ended.elapsed() < STAYS, "it stayed");
+    assert!(is_held(&server));
+}
+
+#[test]
+fn who_was_told_to_end_does_not_stay_for_a_release() {
+    let (server, scene) = scene();
+    let asked = Instant::now();
+    let running = not_released(&server, &scene, |running| running.signal(Signal::SIGTERM));
+    assert_eq!(code(&running.wait()), 7);
+    assert!(asked.elapsed() < STAYS, "it stayed");
     assert!(is_held(&server));
 }
 
