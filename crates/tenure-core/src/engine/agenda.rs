@@ -147,12 +147,13 @@ impl Jobs {
         due.into_values().chain(now).flat_map(Row::into_jobs).collect()
     }
 
-    /// Takes all that is left to be released, the earliest first.
+    /// Takes all that the store has not released yet, the earliest first.
     fn take_backs(&mut self) -> Vec<TakeBack> {
         let mut keys = Vec::new();
         for (at, row) in &self.0 {
             for (id, job) in &row.jobs {
-                if matches!(job, Some(Job::Once(once)) if matches!(**once, Once::TakeBack(_))) {
+                if matches!(job, Some(Job::Once(once)) if matches!(&**once, Once::TakeBack(job) if !job.is_settled()))
+                {
                     keys.push((*at, *id));
                 }
             }
@@ -229,7 +230,7 @@ impl Agenda {
         leases.collect()
     }
 
-    /// Takes all that is left to be released off the agenda.
+    /// Takes all that the store has not released yet off the agenda.
     pub(crate) fn take_backs(&self) -> Vec<TakeBack> {
         self.lock().jobs.take_backs()
     }

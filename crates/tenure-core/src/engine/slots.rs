@@ -123,6 +123,10 @@ impl Slot {
             self.slots.quiet.notify_waiters();
         }
     }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled
+    }
 }
 
 impl Drop for Slot {

@@ -60,6 +60,11 @@ impl TakeBack {
         self.until.since(now)
     }
 
+    /// Whether the store has said that nothing is there; a late call may still bring it.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.slot.is_settled()
+    }
+
     pub(crate) fn next_attempt(&self) -> Timestamp {
         self.cleanup.next_attempt()
     }
