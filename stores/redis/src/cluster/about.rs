@@ -2,6 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 
+/// Stands for no node.
+const NOBODY: &str = "-";
+
+/// A replica of a node that was replaced: it has not heard who has taken over, as it was away, and follows them as
+/// soon as it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LeftBehind {
+    /// Whom it followed; empty where nobody knows.
+    pub(super) of: String,
+    /// The epoch of that one.
+    pub(super) epoch: u64,
+}
+
 /// What a node knows of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct About {
@@ -27,23 +40,27 @@ pub(super) fn nodes(told: &str) -> HashMap<&str, About> {
         let node = about.entry(id).or_insert_with(unknown);
         if is_primary {
             (node.epoch, node.is_primary) = (epoch, true);
-        } else if of != "-" {
+        } else if of != NOBODY {
             about.entry(of).or_insert_with(unknown).replicas += 1;
         }
     }
     about
 }
 
-/// Replicas of nodes that were replaced: they have not heard who has taken over, as they were away, and follow it
-/// as soon as they do. Of each the epoch of the node that it followed. `has_slots` says who was not replaced.
-pub(super) fn left_behind(told: &str, has_slots: impl Fn(&str) -> bool) -> Vec<u64> {
+/// Replicas of nodes that were replaced. `has_slots` says who was not.
+pub(super) fn left_behind(told: &str, has_slots: impl Fn(&str) -> bool) -> Vec<LeftBehind> {
     // One without slots that is there has none yet, and keeps its replicas.
     let primaries: HashSet<_> = lines(told)
-        .filter(|line| line.is_primary && (!line.fails || has_slots(line.id)))
+        .filter(|line| line.is_primary && (!line.is_gone || has_slots(line.id)))
         .map(|line| line.id)
         .collect();
-    let left = |line: &Line<'_>| !line.is_primary && line.of != "-" && !primaries.contains(line.of);
-    lines(told).filter(left).map(|line| line.epoch).collect()
+    lines(told)
+        .filter(|line| line.is_replica && !primaries.contains(line.of))
+        .map(|line| {
+            let of = if line.of == NOBODY { "" } else { line.of };
+            LeftBehind { of: of.to_owned(), epoch: line.epoch }
+        })
+        .collect()
 }
 
 /// What it says of itself.
@@ -58,8 +75,9 @@ struct Line<'a> {
     epoch: u64,
     is_primary: bool,
     is_myself: bool,
-    /// Somebody had no answer from it.
-    fails: bool,
+    is_replica: bool,
+    /// Most primaries had no answer from it.
+    is_gone: bool,
 }
 
 fn lines(told: &str) -> impl Iterator<Item = Line<'_>> {
@@ -68,9 +86,9 @@ fn lines(told: &str) -> impl Iterator<Item = Line<'_>> {
         let (id, _, flags, of) = (words.next()?, words.next()?, words.next()?, words.next()?);
         let epoch = words.nth(2)?.parse().ok()?;
         let has = |wanted| flags.split(',').any(|flag| flag == wanted);
-        let (is_primary, is_myself) = (has("master"), has("myself"));
-        let fails = has("fail") || has("fail?");
-        Some(Line { id, of, epoch, is_primary, is_myself, fails })
+        let (is_primary, is_replica) = (has("master"), has("slave"));
+        let (is_myself, is_gone) = (has("myself"), has("fail"));
+        Some(Line { id, of, epoch, is_primary, is_myself, is_replica, is_gone })
     })
 }
 
@@ -86,5 +104,26 @@ mod tests {
         assert_eq!(myself(told), Some(expected));
         assert_eq!(myself("OK"), None);
         assert_eq!(nodes(told)["a"], About { epoch: 3, replicas: 1, is_primary: true });
+    }
+
+    #[test]
+    fn who_follows_nobody_that_has_slots_is_left_behind() {
+        let left = |told: &str| {
+            let left = left_behind(told, |id| id == "a");
+            left.into_iter().map(|left| (left.of, left.epoch)).collect::<Vec<_>>()
+        };
+        let of = |of: &str| vec![(of.to_owned(), 5)];
+        assert_eq!(left("r h:9@1 slave,fail gone 0 0 5 disconnected\n"), of("gone"));
+        assert_eq!(left("r h:9@1 slave,noaddr - 0 0 5 disconnected\n"), of(""));
+        assert_eq!(left("r h:9@1 handshake - 0 0 5 disconnected\n"), []);
+        // One that may be away for a moment is not replaced, nor is one that has slots.
+        let with = |flags| {
+            left(&format!("r h:9@1 slave a 0 0 5 connected\na h:6@1 {flags} - 0 0 5 connected\n"))
+        };
+        assert_eq!((with("master,fail?"), with("master,fail")), (vec![], vec![]));
+        let other = |flags| {
+            left(&format!("r h:9@1 slave b 0 0 5 connected\nb h:6@1 {flags} - 0 0 5 connected\n"))
+        };
+        assert_eq!((other("master,fail?"), other("master,fail")), (vec![], of("b")));
     }
 }

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::about::{self, About};
+use super::{
+    about::{self, About, LeftBehind},
+    replaced::Replaced,
+};
 use crate::{
     info::text,
     protocol::Value,
@@ -30,10 +33,17 @@ pub(crate) struct Node {
     /// With each change of an owner of slots it rises: the greater one counts.
     pub(crate) epoch: u64,
     /// How many replicas it has, also those that are away; more than any has where that is not known.
-    pub(crate) replicas: u32,
+    replicas: u32,
+    /// How many follow it as soon as they hear of it.
+    left_behind: u32,
 }
 
 impl Node {
+    /// How many replicas may have to have what it grants.
+    pub(crate) fn replicas(&self) -> u32 {
+        self.replicas.saturating_add(self.left_behind)
+    }
+
     fn is(&self, other: &Self) -> bool {
         if self.id.is_empty() || other.id.is_empty() {
             self.place == other.place
@@ -51,12 +61,13 @@ pub(crate) struct Map {
     owners: Box<[u16]>,
     /// Where replicas are, who can be asked as well.
     pub(crate) replicas: Vec<Place>,
+    replaced: Replaced,
 }
 
 impl Default for Map {
     fn default() -> Self {
         let owners = vec![NOBODY; usize::from(SLOTS)].into_boxed_slice();
-        Self { nodes: Vec::new(), owners, replicas: Vec::new() }
+        Self { nodes: Vec::new(), owners, replicas: Vec::new(), replaced: Replaced::default() }
     }
 }
 
@@ -66,6 +77,7 @@ pub(crate) struct Told {
     pub(crate) map: Map,
     /// All nodes that it knows.
     ids: HashSet<String>,
+    left_behind: Vec<LeftBehind>,
     /// The greatest epoch that it knows.
     newest: u64,
     /// Where it is.
@@ -94,7 +106,8 @@ impl Told {
             }
             // Nobody has told where it is.
             let Some(at) = at else { continue };
-            let node = map.keep(Node { id, place: at, epoch, replicas: count });
+            let node = Node { id, place: at, epoch, replicas: count, left_behind: 0 };
+            let node = map.keep(node);
             map.owners.get_mut(usize::from(from)..=usize::from(to))?.fill(node);
             for replica in replicas {
                 let (at, _) = member(place, replica)?;
@@ -103,15 +116,9 @@ impl Told {
         }
         let has_slots = |id: &str| map.nodes.iter().any(|node| node.id == id);
         let left_behind = about::left_behind(&nodes, has_slots);
-        for node in &mut map.nodes {
-            // Whose slots it has taken nobody says; it has a greater epoch than that one had.
-            let may_follow = left_behind.iter().filter(|epoch| **epoch < node.epoch).count();
-            node.replicas =
-                node.replicas.saturating_add(u32::try_from(may_follow).unwrap_or(u32::MAX));
-        }
         let newest = about.values().map(|about| about.epoch).max().unwrap_or(0);
         let ids = about.into_keys().map(str::to_owned).collect();
-        Some(Self { map, ids, newest, teller: place.clone() })
+        Some(Self { map, ids, left_behind, newest, teller: place.clone() })
     }
 
     /// Whether it says so of the cluster that is known: it knows one of its nodes.
@@ -169,7 +176,7 @@ impl Map {
 
     /// How many replicas a node there has, as far as is known; more than any has where nothing is.
     pub(crate) fn replicas_of(&self, place: &Place) -> u32 {
-        self.at(place).map_or(u32::MAX, |node| node.replicas)
+        self.at(place).map_or(u32::MAX, Node::replicas)
     }
 
     /// A number whose digits are hashed to a slot of the node there, another one each time.
@@ -190,13 +197,15 @@ impl Map {
     /// known to one who tells of as great an epoch was forgotten, and so was who does not answer either. `doubted` are places where something is wrong.
     #[must_use]
     pub(crate) fn and(&self, told: &Told, doubted: &[Place]) -> Self {
-        let mut map = Self { replicas: told.map.replicas.clone(), ..Self::default() };
+        let (replicas, replaced) = (told.map.replicas.clone(), self.replaced.clone());
+        let mut map = Self { replicas, replaced, ..Self::default() };
         // First the nodes, each by what is newest of it, then who has what.
         let number = |map: &mut Self, node: &Node, other: &[Node]| {
             let also = other.iter().find(|also| also.is(node));
             let mut newer = also.map_or(node, |also| newest(node, also, doubted)).clone();
             if let Some(also) = also {
                 newer.replicas = told.replicas(node, also);
+                newer.left_behind = node.left_behind;
             }
             map.keep(newer)
         };
@@ -229,8 +238,55 @@ impl Map {
                 (one, other) => one.or(other).copied().unwrap_or(NOBODY),
             };
         }
+        // The number of a node stays the same in the new map.
+        map.remember_replaced(&self.owners, &known);
         map.forget_idle();
+        map.count_left_behind(told, self);
         map
+    }
+
+    /// Keeps in mind who had slots, and has lost all of them to one other. `numbers` are those of the nodes that
+    /// are known.
+    fn remember_replaced(&mut self, were: &[u16], numbers: &[u16]) {
+        let used = self.used();
+        for (known, number) in numbers.iter().enumerate() {
+            let Some(old) = self.nodes.get(usize::from(*number)) else { continue };
+            if used.get(usize::from(*number)) == Some(&true) {
+                self.replaced.forget(&old.id);
+                continue;
+            }
+            let its = were.iter().zip(&self.owners).filter(|(was, _)| usize::from(**was) == known);
+            let mut by = its.map(|(_, is)| *is);
+            let Some(first) = by.next() else { continue };
+            if let Some(new) = self.nodes.get(usize::from(first))
+                && by.all(|other| other == first)
+            {
+                self.replaced.note(&old.id, &new.id);
+            }
+        }
+    }
+
+    /// Counts who will follow which node. Where nobody has seen who took over, it may be each that has come since.
+    fn count_left_behind(&mut self, told: &Told, known: &Self) {
+        // It may have been cut off since before somebody was left behind.
+        let is_behind = known.nodes.iter().any(|node| node.epoch > told.newest);
+        let taken_over: Vec<_> =
+            told.left_behind.iter().map(|left| self.who_took_over(left)).collect();
+        for node in &mut self.nodes {
+            let follows = |(left, by): &(&LeftBehind, &Option<String>)| match by {
+                Some(by) => *by == node.id,
+                None => left.epoch <= node.epoch,
+            };
+            let count = told.left_behind.iter().zip(&taken_over).filter(follows).count();
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            node.left_behind = if is_behind { node.left_behind.max(count) } else { count };
+        }
+    }
+
+    /// Who has the slots of the one that it followed, if that was seen.
+    fn who_took_over(&self, left: &LeftBehind) -> Option<String> {
+        let by = self.replaced.by(&left.of)?;
+        self.nodes.iter().any(|node| node.id == by).then(|| by.to_owned())
     }
 
     /// What is known when the slot is said to be there.
@@ -239,7 +295,8 @@ impl Map {
         let mut map = self.clone();
         // Until more is told it is as good as the one that it follows.
         let epoch = self.owner(slot).map_or(0, |node| node.epoch);
-        let unknown = Node { id: String::new(), place: place.clone(), epoch, replicas: u32::MAX };
+        let (id, place) = (String::new(), place.clone());
+        let unknown = Node { id, place, epoch, replicas: u32::MAX, left_behind: 0 };
         let number = map.keep(unknown);
         if let Some(owner) = map.owners.get_mut(usize::from(slot)) {
             *owner = number;
@@ -248,14 +305,20 @@ impl Map {
         map
     }
 
-    /// Leaves out nodes without slots.
-    fn forget_idle(&mut self) {
+    /// Which nodes have slots.
+    fn used(&self) -> Vec<bool> {
         let mut used: Vec<_> = vec![false; self.nodes.len()];
         for owner in &self.owners {
             if let Some(used) = used.get_mut(usize::from(*owner)) {
                 *used = true;
             }
         }
+        used
+    }
+
+    /// Leaves out nodes without slots.
+    fn forget_idle(&mut self) {
+        let used = self.used();
         if used.iter().all(|used| *used) {
             return;
         }
@@ -347,7 +410,7 @@ mod tests {
         let map = known(&told);
         assert_eq!(map.owner(100).unwrap().place, ("h".to_owned(), 7));
         let second = map.owner(101).unwrap();
-        assert_eq!((second.epoch, second.replicas, second.place.1), (12, 2, 8));
+        assert_eq!((second.epoch, second.replicas(), second.place.1), (12, 2, 8));
         assert_eq!((map.nodes().len(), map.owner(SLOTS)), (2, None));
         assert_eq!((map.replicas_of(&place(8)), map.replicas_of(&place(9))), (2, u32::MAX));
     }
@@ -418,9 +481,40 @@ mod tests {
         assert_eq!(nodes(&format!("{away}gone h:6@1 master,fail - 0 0 5 disconnected\n")), (0, 1));
         let back = "gone h:6@1 slave new 0 0 9 connected\n";
         assert_eq!(nodes(&format!("{away}{back}")), (0, 2));
+        // Which may have been at the same time.
+        assert_eq!(nodes("away h:9@1 slave,fail gone 0 0 9 disconnected\n"), (0, 1));
+        assert_eq!(nodes("away h:9@1 slave,fail - 0 0 0 disconnected\n"), (1, 1));
         // It has no slots yet.
         assert_eq!(nodes(&format!("{away}gone h:6@1 master - 0 0 5 connected\n")), (0, 0));
         assert_eq!(nodes("away h:9@1 slave,fail new 0 0 9 disconnected\n"), (0, 1));
+    }
+
+    #[test]
+    fn a_replica_of_who_was_seen_to_be_replaced_counts_for_the_one_that_took_over() {
+        let away = "away h:9@1 slave,fail old 0 0 3 disconnected\n";
+        let other = |epoch| format!("other h:8@1 master - 0 0 {epoch} connected 100-16383\n");
+        let halves = |at: i64, id: &str, epoch: u64, others: &str| {
+            let ranges = vec![range(0, 99, at, id), range(100, 16_383, 8, "other")];
+            let first = format!("{id} h:{at}@1 master - 0 0 {epoch} connected 0-99\n");
+            told(ranges, &format!("{first}{}{others}", other(4))).unwrap()
+        };
+        let counts = |map: &Map, at| (map.replicas_of(&place(at)), map.replicas_of(&place(8)));
+        let before = known(&halves(7, "old", 3, away));
+        assert_eq!(counts(&before, 7), (1, 0));
+        let gone = "old h:7@1 master,fail - 0 0 3 disconnected\n";
+        let after = halves(6, "new", 5, &format!("{away}{gone}"));
+        assert_eq!(counts(&before.and(&after, &[]), 6), (1, 0));
+        // Whoever has not seen it does not know for whom.
+        assert_eq!(counts(&known(&after), 6), (1, 1));
+        // Once more.
+        let map =
+            before.and(&after, &[]).and(&halves(5, "newer", 6, &format!("{away}{gone}")), &[]);
+        assert_eq!(counts(&map, 5), (1, 0));
+        // One that was cut off does not say that it is back.
+        assert_eq!(counts(&map.and(&halves(7, "old", 3, ""), &[]), 5), (1, 0));
+        let back = "away h:9@1 slave newer 0 0 6 connected\n";
+        assert_eq!(counts(&map.and(&halves(5, "newer", 6, back), &[]), 5), (1, 0));
+        assert_eq!(counts(&map.and(&halves(5, "newer", 6, gone), &[]), 5), (0, 0));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod about;
 mod map;
 mod panel;
 mod redirect;
+mod replaced;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
