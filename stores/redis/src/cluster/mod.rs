@@ -5,6 +5,7 @@
 
 mod about;
 mod map;
+mod merge;
 mod panel;
 mod redirect;
 mod replaced;
