@@ -25,6 +25,9 @@ pub(crate) enum Action {
     Serve(Serve),
     /// Runs a sale for each strategy: instances, a crowd, trouble; and counts what was sold
     Demo(Demo),
+    /// Puts figures into docs/flash-sale.md
+    #[command(hide = true)]
+    Chapter(Chapter),
 }
 
 /// One instance.
@@ -184,4 +187,14 @@ impl Demo {
             plot: self.plot,
         }
     }
+}
+
+/// The figures of the chapter.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Chapter {
+    /// A folder with what `demo --json` printed, NAME.json each; else what the chapter had
+    pub(crate) runs: Option<PathBuf>,
+    /// Writes nothing, and fails if something were to be written
+    #[arg(long)]
+    pub(crate) check: bool,
 }

@@ -4,6 +4,7 @@
 //! trouble, and counts what was sold. `docs/flash-sale.md` walks through it.
 
 mod args;
+mod chapter;
 mod database;
 mod demo;
 mod service;
@@ -25,6 +26,7 @@ async fn main() -> ExitCode {
         .init();
     let done = match Args::parse().action {
         Action::Serve(serve) => serve_shop(serve).await,
+        Action::Chapter(chapter) => chapter::make(&chapter),
         Action::Demo(demo) => demo::run(demo.settings()).await,
     };
     done.unwrap_or_else(|error| {

@@ -3,12 +3,17 @@
 mod behind;
 mod certificates;
 mod cluster;
+mod logged;
+mod mariadb;
 mod partition;
+mod postgres;
 mod preload;
 pub mod redis;
 mod sentinel;
 
 pub use certificates::Certificates;
 pub use cluster::RedisCluster;
+pub use mariadb::MariadbServer;
+pub use postgres::PostgresServer;
 pub use redis::RedisServer;
 pub use sentinel::SentinelService;

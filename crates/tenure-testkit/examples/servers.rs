@@ -1,0 +1,56 @@
+//! Servers to play with: starts those that are named, prints their URLs, and ends them when its standard
+//! input ends.
+//!
+//! `cargo run -p tenure-testkit --example servers -- redis quorum cluster postgres mariadb`
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says where the servers are")]
+
+use std::{any::Any, env, io::stdin, process::ExitCode};
+
+use tenure_testkit::server::{MariadbServer, PostgresServer, RedisCluster, RedisServer};
+
+fn main() -> ExitCode {
+    let mut running: Vec<Box<dyn Any>> = Vec::new();
+    for name in env::args().skip(1) {
+        let url = match name.as_str() {
+            "redis" => {
+                let server = RedisServer::start();
+                let url = server.url();
+                running.push(Box::new(server));
+                url
+            }
+            "quorum" => {
+                let servers = [(); 3].map(|()| RedisServer::start());
+                let url = format!("quorum:{}", servers.each_ref().map(RedisServer::url).join(","));
+                running.push(Box::new(servers));
+                url
+            }
+            "cluster" => {
+                let cluster = RedisCluster::start();
+                let url = cluster.url();
+                running.push(Box::new(cluster));
+                url
+            }
+            "postgres" => {
+                let server = PostgresServer::start();
+                let url = server.url();
+                running.push(Box::new(server));
+                url
+            }
+            "mariadb" => {
+                let server = MariadbServer::start();
+                let url = server.url();
+                running.push(Box::new(server));
+                url
+            }
+            _ => {
+                eprintln!("{name}: say redis, quorum, cluster, postgres or mariadb");
+                return ExitCode::from(2);
+            }
+        };
+        println!("{name} {url}");
+    }
+    let mut line = String::new();
+    while stdin().read_line(&mut line).is_ok_and(|length| length > 0) {}
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,51 @@
+//! A server that says in its log when it may be asked.
+
+use std::{
+    fs::{self, File},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a server may take to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long it may take to end when it is asked to.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// A process whose log is a file.
+#[derive(Debug)]
+pub(super) struct Logged(Child);
+
+impl Logged {
+    /// Starts it, and returns when its log has `ready`. An error is what the log says instead.
+    pub(super) fn start(command: &mut Command, log: &Path, ready: &str) -> Result<Self, String> {
+        let file = File::create(log).map_err(|error| error.to_string())?;
+        let copy = file.try_clone().map_err(|error| error.to_string())?;
+        command.stdin(Stdio::null()).stdout(copy).stderr(file);
+        let mut server = Self(command.spawn().map_err(|error| error.to_string())?);
+        let since = Instant::now();
+        loop {
+            let said = fs::read_to_string(log).unwrap_or_default();
+            if said.contains(ready) {
+                return Ok(server);
+            }
+            if since.elapsed() > PATIENCE || !matches!(server.0.try_wait(), Ok(None)) {
+                return Err(said);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Ends it by this signal, as `kill` names it, and if that does not help as `kill -9` does.
+    pub(super) fn end(&mut self, signal: &str) {
+        let _ = Command::new("kill").args([signal, &self.0.id().to_string()]).status();
+        let since = Instant::now();
+        while since.elapsed() < ENDING && matches!(self.0.try_wait(), Ok(None)) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
