@@ -5,7 +5,7 @@ use std::{error::Error, net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
-    demo::{self, Choice, SizeOfSale},
+    demo::{self, Choice, Size},
     service::Settings,
     shop::Drill,
     strategy::{Means, Name},
@@ -166,7 +166,7 @@ pub(crate) struct Demo {
 impl Demo {
     pub(crate) fn settings(self) -> demo::Settings {
         let (stock, customers) = if self.quick { (100, 300) } else { (500, 2000) };
-        let size = SizeOfSale {
+        let size = Size {
             stock: self.stock.unwrap_or(stock),
             customers: self.customers.unwrap_or(customers),
             clicks_each: self.clicks,

@@ -7,8 +7,10 @@ mod args;
 mod chapter;
 mod database;
 mod demo;
+mod records;
 mod service;
 mod shop;
+mod signals;
 mod strategy;
 
 use std::{error::Error, process::ExitCode};

@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, fmt};
 use async_trait::async_trait;
 
 pub(crate) use self::sale::{Customers, Fence, Sale, Stock, Written};
-use crate::shop::{Customer, Moment, Tally, Terms, Voucher};
+use crate::records::{Customer, Moment, Tally, Terms, Voucher};
 
 /// A step of a transaction: if it changes no row where `otherwise` says something, all of it is undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,11 +173,15 @@ impl Database {
         Ok(Tally { orders: row[0], customers: row[1], last: Moment(row[2]) })
     }
 
-    /// When the first order was written at or after a moment.
-    pub(crate) async fn first_since(&self, voucher: i64, since: Moment) -> Outcome<Option<Moment>> {
+    /// When the first order was written after a moment.
+    pub(crate) async fn first_after(
+        &self,
+        voucher: i64,
+        moment: Moment,
+    ) -> Outcome<Option<Moment>> {
         let query = "SELECT COALESCE(MIN(ordered_at), 0)
-             FROM flash_sale_order WHERE voucher = ? AND ordered_at >= ?";
-        let at = one(self.engine.rows(query, &[voucher, since.0]).await?)?[0];
+             FROM flash_sale_order WHERE voucher = ? AND ordered_at > ?";
+        let at = one(self.engine.rows(query, &[voucher, moment.0]).await?)?[0];
         Ok((at > 0).then_some(Moment(at)))
     }
 

@@ -21,9 +21,8 @@ pub(super) struct Postgres {
 
 impl Postgres {
     pub(super) async fn open(url: &str) -> Outcome<Self> {
-        // Without what stands before the host: a password may be in it.
-        let place = format!("postgres://{}", url.rsplit(['@', '/']).next().unwrap_or_default());
-        let config: Config = url.parse().map_err(|error| DatabaseError::new(&place, error))?;
+        let config: Config = url.parse().map_err(|error| DatabaseError::new("postgres:", error))?;
+        // The name alone: a password may stand in the rest.
         let place = format!("postgres:{}", config.get_dbname().unwrap_or_default());
         let recycled = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config, NoTls, recycled);

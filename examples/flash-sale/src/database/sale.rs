@@ -1,7 +1,7 @@
 //! How an order is written: which steps its transaction has. Nothing is done here.
 
 use super::{Statement, Step};
-use crate::shop::{Click, Moment};
+use crate::records::{Click, Moment};
 
 /// An order to write.
 #[derive(Clone, Copy, Debug)]

@@ -106,9 +106,25 @@ impl Balancer {
 
 /// Where nginx is.
 fn nginx() -> Option<PathBuf> {
+    program("nginx")
+}
+
+fn program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let places = env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
-    places.map(|place| place.join("nginx")).find(|binary| binary.is_file())
+    places.map(|place| place.join(name)).find(|binary| binary.is_file())
+}
+
+/// What runs a program that dies with this process, also if that is killed.
+fn bound_to_us(binary: &Path) -> Command {
+    match program("setpriv") {
+        Some(setpriv) if cfg!(target_os = "linux") => {
+            let mut command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL", "--"]).arg(binary);
+            command
+        }
+        _ => Command::new(binary),
+    }
 }
 
 async fn start_nginx(folder: &Path, instances: &[SocketAddr]) -> Result<Balancer, Box<dyn Error>> {
@@ -120,7 +136,7 @@ async fn start_nginx(folder: &Path, instances: &[SocketAddr]) -> Result<Balancer
         let port = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let file = folder.join("nginx.conf");
         std::fs::write(&file, configuration(&folder, port, instances))?;
-        let mut process = Command::new(&binary)
+        let mut process = bound_to_us(&binary)
             .arg("-p")
             .arg(&folder)
             .arg("-c")

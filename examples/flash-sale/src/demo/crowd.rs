@@ -14,7 +14,7 @@ use reqwest::{Client, StatusCode};
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::sale::Size;
+use super::size::Size;
 
 /// How long a customer waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(6);

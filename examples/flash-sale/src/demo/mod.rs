@@ -5,25 +5,25 @@ mod crowd;
 mod instance;
 pub(crate) mod report;
 mod sale;
+mod size;
 mod trouble;
 
-use std::{error::Error, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    error::Error, io::IsTerminal, path::PathBuf, pin::pin, process::ExitCode, time::Duration,
+};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-pub(crate) use self::balancer::Choice;
-use self::{
-    report::{NotRun, Outcome},
-    sale::Size,
-};
-use crate::strategy::Name;
+use self::report::{NotRun, Outcome};
+pub(crate) use self::{balancer::Choice, size::Size};
+use crate::{signals, strategy::Name};
 
 /// What is shown, and how.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) strategies: Vec<Name>,
     pub(crate) instances: usize,
-    pub(crate) size: SizeOfSale,
+    pub(crate) size: Size,
     /// Whether nobody is slowed, killed or stopped.
     pub(crate) calm: bool,
     pub(crate) balancer: Choice,
@@ -35,11 +35,10 @@ pub(crate) struct Settings {
     pub(crate) plot: Option<PathBuf>,
 }
 
-pub(crate) type SizeOfSale = Size;
-
 /// Runs a sale for each strategy, one after the other.
 pub(crate) async fn run(settings: Settings) -> Result<ExitCode, Box<dyn Error>> {
     let balancer = settings.balancer.decided()?;
+    let mut ended = pin!(signals::end()?);
     let mut outcome = Outcome::new(&settings, balancer);
     for &name in &settings.strategies {
         if name.needs_redis() && settings.redis.is_none() {
@@ -50,7 +49,7 @@ pub(crate) async fn run(settings: Settings) -> Result<ExitCode, Box<dyn Error>> 
         let bar = progress(&name.text(), settings.size.clicks());
         let row = tokio::select! {
             row = sale::sell(name, &settings, balancer, &bar) => row,
-            _ = tokio::signal::ctrl_c() => {
+            () = &mut ended => {
                 bar.abandon();
                 return Ok(ExitCode::from(130));
             }

@@ -22,26 +22,9 @@ use super::{
 };
 use crate::{
     database::Database,
-    shop::{Moment, Tally, Voucher},
+    records::{Moment, Tally, Voucher},
     strategy::Name,
 };
-
-/// How many come, and how often they click.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
-    pub(crate) stock: i64,
-    pub(crate) customers: i64,
-    /// How often each clicks, all at once.
-    pub(crate) clicks_each: u32,
-    /// How many customers are in the shop at a time.
-    pub(crate) at_once: usize,
-}
-
-impl Size {
-    pub(crate) fn clicks(&self) -> u64 {
-        u64::try_from(self.customers).unwrap_or(0) * u64::from(self.clicks_each)
-    }
-}
 
 /// How long before the opening the instances are there.
 const AHEAD: Duration = Duration::from_millis(300);
@@ -114,7 +97,7 @@ pub(super) async fn sell(
         let database = &database;
         async move {
             let Some(moment) = moment else { return Ok(None) };
-            let first = database.first_since(voucher, moment).await?;
+            let first = database.first_after(voucher, moment).await?;
             Ok::<_, Box<dyn Error>>(first.map(|first| first.since(moment)))
         }
     };

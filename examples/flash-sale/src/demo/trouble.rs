@@ -5,7 +5,7 @@ use std::{error::Error, time::Duration};
 use tokio::time::sleep;
 
 use super::instance::{Instance, Orders};
-use crate::shop::Moment;
+use crate::records::Moment;
 
 /// What becomes of an instance that stops in the middle of a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use axum::{
 use serde_json::{Value, json};
 
 use super::{Shop, reply::Problem};
-use crate::shop::{Moment, Refusal};
+use crate::{records::Moment, shop::Refusal};
 
 /// The figures of a sale, counted from its orders, and who holds the lock of its stock.
 pub(super) async fn live(

@@ -16,17 +16,14 @@ use axum::{
 };
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tenure::Tenure;
-use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
-    sync::Semaphore,
-};
+use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
 use crate::{
     database::Database,
     shop::{Drill, Till},
+    signals,
     strategy::{self, Means, Name, Strategy},
 };
 
@@ -92,13 +89,17 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), Box<dyn Error>> {
     };
     let listener = TcpListener::bind(settings.listen).await?;
     // Before the first request can come: who is told to end at once ends well.
-    let ended = end()?;
+    let ended = signals::end()?;
     announce(listener.local_addr()?, settings.strategy);
     let served = axum::serve(listener, routes(shop.clone())).with_graceful_shutdown(ended);
     served.await?;
     info!("no new requests; ending what is under way");
     shop.orders.close();
-    if tokio::time::timeout(PATIENCE, shop.orders.wait()).await.is_err() {
+    let ended = async {
+        shop.orders.wait().await;
+        shop.till.close().await;
+    };
+    if tokio::time::timeout(PATIENCE, ended).await.is_err() {
         warn!("some orders were still under way");
     }
     if let Some(tenure) = shop.tenure {
@@ -113,16 +114,6 @@ pub(crate) const LISTENING: &str = "listening on";
 #[allow(clippy::print_stdout, reason = "whoever started it wants to know where it is")]
 fn announce(address: SocketAddr, strategy: Name) {
     println!("{LISTENING} http://{address} strategy {}", strategy.text());
-}
-
-/// Completes when the process is told to end.
-fn end() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
-    let mut interrupted = signal(SignalKind::interrupt())?;
-    let mut terminated = signal(SignalKind::terminate())?;
-    Ok(async move {
-        futures_util::future::select(Box::pin(interrupted.recv()), Box::pin(terminated.recv()))
-            .await;
-    })
 }
 
 fn routes(shop: Shop) -> Router {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Shop, reply::Problem};
-use crate::shop::{Click, Refusal};
+use crate::{records::Click, shop::Refusal};
 
 /// Who orders.
 #[derive(Debug, Deserialize)]

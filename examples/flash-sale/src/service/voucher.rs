@@ -14,7 +14,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Shop, reply::Problem};
-use crate::shop::{Moment, Refusal, Terms};
+use crate::{
+    records::{Moment, Terms},
+    shop::Refusal,
+};
 
 /// The largest stock.
 const MOST: i64 = 1_000_000;

@@ -1,6 +1,7 @@
 //! The decisions, without any I/O: whether a click may become an order.
 
-use super::{Moment, Refusal, Voucher};
+use super::Refusal;
+use crate::records::{Moment, Voucher};
 
 /// Why nobody can buy at this moment, if so. Says nothing of the stock.
 pub(crate) fn not_yet(voucher: &Voucher, now: Moment) -> Option<Refusal> {
@@ -21,7 +22,7 @@ pub(crate) fn left_after(voucher: &Voucher) -> Result<i64, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shop::Terms;
+    use crate::records::Terms;
 
     fn voucher(left: i64) -> Voucher {
         let terms = Terms { stock: 10, begin: Moment(100), end: Moment(200) };

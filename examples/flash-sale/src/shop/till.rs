@@ -2,21 +2,38 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
 use tracing::warn;
 
-use super::{Click, Customer, Drill, Moment, Refusal, Voucher, not_yet};
-use crate::database::{Customers, Database, Sale, Stock, Written};
+use super::{Drill, Refusal, not_yet};
+use crate::{
+    database::{Customers, Database, Sale, Stock, Written},
+    records::{Click, Customer, Moment, Voucher},
+};
+
+/// Writes under way at a time, those included whose order was given up.
+const MOST: usize = 4096;
 
 /// One for all strategies, so that they differ in nothing but how they exclude each other.
 #[derive(Clone)]
 pub(crate) struct Till {
     database: Arc<Database>,
     drill: Arc<Drill>,
+    writes: TaskTracker,
+    places: Arc<Semaphore>,
 }
 
 impl Till {
     pub(crate) fn new(database: Arc<Database>, drill: Drill) -> Self {
-        Self { database, drill: Arc::new(drill) }
+        let places = Arc::new(Semaphore::new(MOST));
+        Self { database, drill: Arc::new(drill), writes: TaskTracker::new(), places }
+    }
+
+    /// Waits until nothing is being written any more.
+    pub(crate) async fn close(&self) {
+        self.writes.close();
+        self.writes.wait().await;
     }
 
     /// What is true for good is told at once, without a lock: stock never rises, orders stay, and the
@@ -58,6 +75,9 @@ impl Till {
         stock: Stock,
         customers: Customers,
     ) -> Result<(), Refusal> {
+        let Ok(place) = self.places.clone().acquire_owned().await else {
+            return Err(Refusal::Busy("the shop closes".to_owned()));
+        };
         // The last moment at which anything can come between.
         self.drill.stop();
         let at = Moment::now();
@@ -65,7 +85,8 @@ impl Till {
         let database = self.database.clone();
         // A task of its own: what has begun to write is not cut off when the lock is lost or the customer
         // has gone. It may arrive late; that is what the fence is for.
-        let writing = tokio::spawn(async move {
+        let writing = self.writes.spawn(async move {
+            let _place = place;
             let written = database.write(&sale).await?;
             if written == Written::Refused {
                 metrics::counter!("flash_sale_refused_total").increment(1);

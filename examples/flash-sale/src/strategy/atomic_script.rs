@@ -9,7 +9,8 @@ use redis::Script;
 use super::{Connections, Strategy};
 use crate::{
     database::{Customers, Stock},
-    shop::{Click, Refusal, Terms, Till},
+    records::{Click, Terms},
+    shop::{Refusal, Till},
 };
 
 const DECIDE: &str = "

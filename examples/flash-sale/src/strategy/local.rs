@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 
 use super::{Strategy, none::sell};
-use crate::shop::{Click, Refusal, Till};
+use crate::{
+    records::Click,
+    shop::{Refusal, Till},
+};
 
 pub(super) struct Local {
     till: Till,

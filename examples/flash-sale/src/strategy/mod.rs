@@ -18,7 +18,10 @@ use clap::ValueEnum;
 
 pub(crate) use self::connections::Connections;
 use self::rung::Rung;
-use crate::shop::{Click, Refusal, Till};
+use crate::{
+    records::Click,
+    shop::{Refusal, Till},
+};
 
 /// How the shop keeps its customers from getting in each other's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]

@@ -5,7 +5,8 @@ use async_trait::async_trait;
 use super::Strategy;
 use crate::{
     database::{Customers, Stock},
-    shop::{Click, Refusal, Till, left_after},
+    records::Click,
+    shop::{Refusal, Till, left_after},
 };
 
 pub(super) struct Nothing {

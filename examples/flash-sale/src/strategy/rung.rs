@@ -12,7 +12,10 @@ use tenure_ladder::{bare_del, expiry_in_value, no_renewal, setnx_expire, two_ste
 use tokio::{task::JoinHandle, time::sleep};
 
 use super::{Connections, Means, Strategy, none::sell};
-use crate::shop::{Click, Moment, Refusal, Till};
+use crate::{
+    records::{Click, Moment},
+    shop::{Refusal, Till},
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rung {

@@ -6,7 +6,8 @@ use tenure::{Tenure, locked};
 use super::Strategy;
 use crate::{
     database::{Customers, Stock},
-    shop::{Click, Refusal, Till, left_after},
+    records::Click,
+    shop::{Refusal, Till, left_after},
 };
 
 pub(super) struct Locked {

@@ -9,7 +9,8 @@ use tenure::{Current, Tenure, locked};
 use super::Strategy;
 use crate::{
     database::{Customers, Fence, Stock},
-    shop::{Click, Refusal, Till, left_after},
+    records::Click,
+    shop::{Refusal, Till, left_after},
 };
 
 pub(super) struct Fenced {

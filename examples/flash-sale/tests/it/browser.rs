@@ -6,16 +6,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fantoccini::{Client, ClientBuilder, Locator};
-use hyper_util::client::legacy::connect::HttpConnector;
-use serde_json::json;
+use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
+use reqwest::Client;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::instance::PATIENCE;
 
 pub(crate) struct Browser {
     driver: Child,
-    pub(crate) page: Client,
+    client: Client,
+    session: String,
+    /// Its process, which its driver would leave behind.
+    process: Option<u64>,
     _folder: tempfile::TempDir,
 }
 
@@ -43,46 +46,80 @@ impl Browser {
             "--disable-component-update",
             "--disable-sync",
             "--no-first-run",
-            "--window-size=1000,820",
+            "--window-size=1000,980",
             &profile,
         ];
+        let driver_url = format!("http://127.0.0.1:{port}");
         let options = json!({ "goog:chromeOptions": { "args": words } });
-        let page = ClientBuilder::new(HttpConnector::new())
-            .capabilities(options.as_object().unwrap().clone())
-            .connect(&format!("http://127.0.0.1:{port}"))
-            .await
-            .unwrap();
-        Self { driver, page, _folder: folder }
+        let client = Client::builder().no_proxy().build().unwrap();
+        let mut browser = Self {
+            driver,
+            client,
+            session: format!("{driver_url}/session"),
+            process: None,
+            _folder: folder,
+        };
+        let body = json!({ "capabilities": { "alwaysMatch": options } });
+        let session = browser.ask("", &body).await;
+        browser.process = session["capabilities"]["goog:processID"].as_u64();
+        browser.session += &format!("/{}", session["sessionId"].as_str().unwrap());
+        browser
     }
 
-    /// The text of an element.
-    pub(crate) async fn text(&self, id: &str) -> String {
-        self.page.find(Locator::Id(id)).await.unwrap().text().await.unwrap()
+    /// Opens a page.
+    pub(crate) async fn open(&self, url: &str) {
+        self.ask("/url", &json!({ "url": url })).await;
+    }
+
+    /// Clicks on the first element that this selects, as a person does.
+    pub(crate) async fn click(&self, selector: &str) {
+        let which = json!({ "using": "css selector", "value": selector });
+        let element = self.ask("/element", &which).await;
+        let id = element.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned();
+        self.ask(&format!("/element/{id}/click"), &json!({})).await;
     }
 
     /// Waits until an element has this text.
     pub(crate) async fn shows(&self, id: &str, text: &str) {
+        let script = format!("return document.getElementById('{id}').textContent");
         let since = Instant::now();
         loop {
-            let shown = self.text(id).await;
-            if shown.contains(text) {
+            let shown = self.run(&script).await;
+            if shown.as_str().is_some_and(|shown| shown.contains(text)) {
                 return;
             }
-            assert!(since.elapsed() < PATIENCE, "{id} shows {shown:?}, not {text:?}");
+            assert!(since.elapsed() < PATIENCE, "{id} shows {shown}, not {text:?}");
             sleep(Duration::from_millis(20)).await;
         }
     }
 
     /// What a script on the page says.
-    pub(crate) async fn run(&self, script: &str) -> serde_json::Value {
-        self.page.execute(script, Vec::new()).await.unwrap()
+    pub(crate) async fn run(&self, script: &str) -> Value {
+        self.ask("/execute/sync", &json!({ "script": script, "args": [] })).await
+    }
+
+    /// A picture of the page, as PNG.
+    pub(crate) async fn picture(&self) -> Vec<u8> {
+        let answer = self.client.get(format!("{}/screenshot", self.session)).send().await.unwrap();
+        let answer: Value = answer.json().await.unwrap();
+        STANDARD.decode(answer["value"].as_str().unwrap()).unwrap()
+    }
+
+    /// Asks the driver, as the W3C's WebDriver says.
+    async fn ask(&self, path: &str, body: &Value) -> Value {
+        let sent = self.client.post(format!("{}{path}", self.session)).json(body).send().await;
+        let answer: Value = sent.unwrap().json().await.unwrap();
+        assert!(answer["value"]["error"].is_null(), "{path}: {answer}");
+        answer["value"].clone()
     }
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends its Chromium with it.
-        let _ = Command::new("kill").arg(self.driver.id().to_string()).status();
+        if let Some(process) = self.process {
+            let _ = Command::new("kill").arg(process.to_string()).status();
+        }
+        let _ = self.driver.kill();
         let _ = self.driver.wait();
     }
 }

@@ -29,7 +29,7 @@ impl Instance {
         let mut process = Command::new(BINARY)
             .args(["serve", "--listen", "127.0.0.1:0", "--strategy", strategy])
             .args(["--database", &format!("sqlite:{}", folder.path().join("shop.db").display())])
-            .args(["--store", &format!("file:{}", folder.path().join("locks").display())])
+            .args(["--store", &store(&folder)])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -41,6 +41,11 @@ impl Instance {
 
     pub(crate) fn database(&self) -> PathBuf {
         self.folder.path().join("shop.db")
+    }
+
+    /// Where its locks are.
+    pub(crate) fn store(&self) -> String {
+        store(&self.folder)
     }
 
     pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
@@ -95,6 +100,10 @@ impl Drop for Instance {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn store(folder: &tempfile::TempDir) -> String {
+    format!("file:{}", folder.path().join("locks").display())
 }
 
 /// A time as the shop wants it.

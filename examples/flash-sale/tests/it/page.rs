@@ -2,9 +2,10 @@
 
 use std::{env, fs};
 
-use fantoccini::Locator;
 use futures_util::future::join_all;
 use rusqlite::{Connection, params};
+
+use tenure::{Scope, Tenure};
 
 use super::{browser::Browser, instance::Instance};
 
@@ -16,17 +17,17 @@ const COLOR: &str =
 async fn it_shows_a_sale_live_and_turns_red() {
     let mut shop = Instance::start("tenure-fenced");
     let browser = Browser::start().await;
-    browser.page.goto(&shop.url).await.unwrap();
+    browser.open(&shop.url).await;
     browser.shows("phase", "nothing is on sale").await;
     browser.run("window.first = true").await;
 
     let voucher = shop.voucher(200, -10, 3600).await;
     browser.shows("left", "200").await;
     browser.shows("phase", "on sale").await;
-    browser.page.find(Locator::Css("button")).await.unwrap().click().await.unwrap();
+    browser.click("button").await;
     browser.shows("answer", "ordered").await;
     browser.shows("left", "199").await;
-    browser.page.find(Locator::Css("button")).await.unwrap().click().await.unwrap();
+    browser.click("button").await;
     browser.shows("answer", "You have ordered one already.").await;
 
     // The stock falls while it is looked at.
@@ -37,9 +38,24 @@ async fn it_shows_a_sale_live_and_turns_red() {
     browser.shows("left", "109").await;
     browser.shows("wrong", "0").await;
     assert_ne!(browser.run(COLOR).await, RED);
+
+    // Somebody holds the stock, and a customer waits for it.
+    let tenure = Tenure::open(shop.store()).await.unwrap();
+    let name = format!("voucher:{voucher}");
+    let held = tenure.mutex(name).reentrant().label("till 7").within(&Scope::new()).lock();
+    let guard = held.await.unwrap();
+    browser.shows("holders", "till 7").await;
+    browser.run("document.getElementById('user').value = 500").await;
+    browser.click("button").await;
+    browser.shows("waiters", "1").await;
+    browser.run("scrollTo(0, 0)").await;
     if let Some(file) = env::var_os("FLASH_SALE_PICTURE") {
-        fs::write(file, browser.page.screenshot().await.unwrap()).unwrap();
+        fs::write(file, browser.picture().await).unwrap();
     }
+
+    guard.release().await.unwrap();
+    browser.shows("holders", "nobody").await;
+    browser.shows("left", "108").await;
 
     // Somebody goes around the lock.
     let database = Connection::open(shop.database()).unwrap();
@@ -60,5 +76,4 @@ async fn it_shows_a_sale_live_and_turns_red() {
     shop.signal("-TERM");
     assert!(shop.ends_well());
     browser.shows("phase", "the shop does not answer").await;
-    browser.page.clone().close().await.unwrap();
 }

@@ -6,6 +6,7 @@ mod table;
 use std::{
     error::Error,
     io::{Write, stdout},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -94,9 +95,17 @@ impl Outcome {
     /// In which setting it was run, in words.
     pub(crate) fn setting(&self) -> String {
         let Self { instances, balancer, database, store, customers, clicks_each, .. } = self;
+        let lease = if self.calm {
+            String::new()
+        } else {
+            format!(
+                ", leases of {}",
+                humantime::format_duration(Duration::from_millis(self.ttl_ms))
+            )
+        };
         format!(
             "{instances} instances behind {balancer}, orders in {database}, locks of tenure in \
-             {store}, {customers} customers who click {clicks_each} times at once"
+             {store}, {customers} customers who click {clicks_each} times at once{lease}"
         )
     }
 
