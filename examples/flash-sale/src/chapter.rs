@@ -9,7 +9,7 @@ use crate::{
     demo::report::{Outcome, Row, plot},
 };
 
-const RUNS: &str = "docs/flash-sale.json";
+const RUNS: &str = "docs/flash-sale/runs.json";
 const PAGE: &str = "docs/flash-sale.md";
 
 /// Runs that are drawn.
@@ -32,7 +32,7 @@ pub(crate) fn make(chapter: &Chapter) -> Result<ExitCode, Box<dyn Error>> {
     files.push((PAGE.to_owned(), filled(&read(Path::new(PAGE))?, &kept)?));
     for name in DRAWN {
         if let Some(run) = kept.runs.get(name) {
-            files.push((format!("docs/figures/flash-sale-{name}.svg"), plot(run)?));
+            files.push((format!("docs/flash-sale/{name}.svg"), plot(run)?));
         }
     }
     for (file, text) in files {
