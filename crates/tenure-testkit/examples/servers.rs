@@ -1,13 +1,15 @@
 //! Servers to play with: starts those that are named, prints their URLs, and ends them when its standard
 //! input ends.
 //!
-//! `cargo run -p tenure-testkit --example servers -- redis quorum cluster postgres mariadb`
+//! `cargo run -p tenure-testkit --example servers -- redis quorum cluster postgres mariadb zookeeper`
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says where the servers are")]
 
 use std::{any::Any, env, io::stdin, process::ExitCode};
 
-use tenure_testkit::server::{MariadbServer, PostgresServer, RedisCluster, RedisServer};
+use tenure_testkit::server::{
+    MariadbServer, PostgresServer, RedisCluster, RedisServer, ZookeeperServer,
+};
 
 fn main() -> ExitCode {
     let mut running: Vec<Box<dyn Any>> = Vec::new();
@@ -43,8 +45,14 @@ fn main() -> ExitCode {
                 running.push(Box::new(server));
                 url
             }
+            "zookeeper" => {
+                let server = ZookeeperServer::start();
+                let url = server.url();
+                running.push(Box::new(server));
+                url
+            }
             _ => {
-                eprintln!("{name}: say redis, quorum, cluster, postgres or mariadb");
+                eprintln!("{name}: say redis, quorum, cluster, postgres, mariadb or zookeeper");
                 return ExitCode::from(2);
             }
         };

@@ -10,6 +10,8 @@ mod postgres;
 mod preload;
 pub mod redis;
 mod sentinel;
+mod zookeeper;
+mod zookeeper_node;
 
 pub use certificates::Certificates;
 pub use cluster::RedisCluster;
@@ -17,3 +19,5 @@ pub use mariadb::MariadbServer;
 pub use postgres::PostgresServer;
 pub use redis::RedisServer;
 pub use sentinel::SentinelService;
+pub use zookeeper::ZookeeperServer;
+pub use zookeeper_node::Frozen;

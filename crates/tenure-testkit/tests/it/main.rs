@@ -13,3 +13,4 @@ mod kinds_memory;
 mod mutants;
 mod simulation;
 mod turns;
+mod zookeeper;
