@@ -101,6 +101,9 @@ pub struct Capabilities {
     /// Whether a release itself offers the name to the next waiter, so that no newcomer can come
     /// between.
     pub handoff: bool,
+    /// Whether who is next has the name in the store's eyes before it claims it: it is shown as a holder, and
+    /// holds up the others until its place ends.
+    pub implicit_handoff: bool,
     /// Whether its tokens leave room for passes inside a process.
     pub pass_bits: bool,
     /// Whether leases belong to a hold or to all holds of a session together.
@@ -130,6 +133,8 @@ pub struct Capabilities {
     pub tells_evictions: bool,
     /// How long a place in the queue is kept without being asked for again.
     pub place_ttl: Duration,
+    /// Whether a place that ended is given back to who names it.
+    pub place_back: bool,
     /// How long a waiter has to claim what it is offered.
     pub claim_window: Duration,
     /// How many may wait for one name.
