@@ -81,9 +81,10 @@ impl Asking<'_> {
         let seen = self.entries().with(owner, |entry| {
             let over = entry.session != self.session.number();
             let ended = entry.leaving || entry.until <= self.begun;
-            (over, ended, entry.in_doubt, entry.base, entry.mode, entry.token, entry.proof().cloned())
+            let placed = if entry.token.is_some() { entry.proof() } else { entry.place.as_ref() };
+            (over, ended, entry.in_doubt, entry.base, entry.mode, entry.token, placed.cloned())
         });
-        let Some((over, ended, in_doubt, base, mode, token, proof)) = seen else {
+        let Some((over, ended, in_doubt, base, mode, token, placed)) = seen else {
             return Ok(Known::Nothing);
         };
         if over {
@@ -102,14 +103,15 @@ impl Asking<'_> {
         if base != self.base && !is_downgrade || takes(mode) != takes(self.ask.mode) {
             return Err(error::other_mode());
         }
-        Ok(match (token, proof) {
-            (Some(token), Some(proof)) => Known::Holds(proof, token),
-            (None, Some(placed)) => Known::Queued(placed),
+        match (token, placed) {
+            (Some(token), Some(proof)) => Ok(Known::Holds(proof, token)),
+            (None, Some(placed)) => Ok(Known::Queued(placed)),
+            // What is left of it is no place in the line.
             _ => {
-                self.entries().remove(owner);
-                Known::Nothing
+                self.shared.let_go(self.session, owner).await?;
+                Ok(Known::Nothing)
             }
-        })
+        }
     }
 
     /// Looks for nodes of which no answer told.
@@ -235,7 +237,10 @@ impl Asking<'_> {
             Standing::Behind { waits_for, holder, ahead } => {
                 if self.ask.intent == Intent::Try && is_new {
                     self.shared.let_go(self.session, &self.ask.owner).await?;
-                    return self.busy_trying(Some(holder), line.waiting().len() - 1).await.map(Some);
+                    return self
+                        .busy_trying(Some(holder), line.waiting().len() - 1)
+                        .await
+                        .map(Some);
                 }
                 if is_new && ahead >= max_waiters {
                     self.shared.let_go(self.session, &self.ask.owner).await?;
@@ -295,9 +300,9 @@ impl Asking<'_> {
 
     /// The place as it is told: the transaction that made the node.
     fn number(&self) -> Option<Number> {
-        let czxid = self.entries().with(&self.ask.owner, |entry| {
-            entry.place.as_ref().map(|placed| placed.czxid)
-        })??;
+        let czxid = self
+            .entries()
+            .with(&self.ask.owner, |entry| entry.place.as_ref().map(|placed| placed.czxid))??;
         u64::try_from(czxid).ok().map(Number)
     }
 
@@ -360,7 +365,8 @@ impl Asking<'_> {
         // Unless this server is behind.
         self.session.sync().await?;
         let stat = self.session.read(self.session.client().check_stat(&placed.path)).await?;
-        if matches!(stat, Ok(Some(stat)) if stat.czxid == placed.czxid) {
+        let ours = self.session.client().session_id().0;
+        if matches!(stat, Ok(Some(stat)) if stat.ephemeral_owner == ours) {
             return Ok(());
         }
         self.shared.let_go(self.session, &self.ask.owner).await
@@ -401,7 +407,9 @@ impl Asking<'_> {
     async fn refuse_other_kinds(&self, line: &Line) -> Result<(), Fault> {
         let other = match line.other_than(self.base.kind()) {
             Some(other) => Some(other),
-            None if line.has_permits() => self.shared.permits_used(self.session, &self.place).await?,
+            None if line.has_permits() => {
+                self.shared.permits_used(self.session, &self.place).await?
+            }
             None => None,
         };
         let Some(other) = other else { return Ok(()) };

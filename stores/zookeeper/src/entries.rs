@@ -145,7 +145,11 @@ impl Entries {
     }
 
     /// Changes one, if it is there.
-    pub(crate) fn change<T>(&self, owner: &Owner, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+    pub(crate) fn change<T>(
+        &self,
+        owner: &Owner,
+        change: impl FnOnce(&mut Entry) -> T,
+    ) -> Option<T> {
         let mut all = self.lock();
         let mut entry = all.take(owner)?;
         let changed = change(&mut entry);

@@ -31,11 +31,9 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
             "try again: a new one begins; all holds of the old one are lost",
         ),
         Error::NoHosts => (Unreachable, "has no server that can be reached", "see that they run"),
-        Error::Unimplemented => (
-            FaultKind::Unsupported,
-            "is too old: 3.6 or later is needed",
-            "update its servers",
-        ),
+        Error::Unimplemented => {
+            (FaultKind::Unsupported, "is too old: 3.6 or later is needed", "update its servers")
+        }
         Error::NoNode | Error::NodeExists | Error::NotEmpty | Error::BadVersion => {
             (Unreachable, "was changed meanwhile by somebody else", "try again")
         }
@@ -53,12 +51,17 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
 pub(crate) fn timed_out(place: &str, writes: bool) -> Fault {
     let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
     let what = format!("ZooKeeper at {place} did not answer in time");
-    Fault::new(kind, what, "see that a majority of its servers runs, or raise response_timeout in the URL")
+    Fault::new(
+        kind,
+        what,
+        "see that a majority of its servers runs, or raise response_timeout in the URL",
+    )
 }
 
 /// There is no connection, so nothing was sent.
 pub(crate) fn away(place: &str) -> Fault {
-    let what = format!("no server of ZooKeeper at {place} can be reached, or they have no majority");
+    let what =
+        format!("no server of ZooKeeper at {place} can be reached, or they have no majority");
     Fault::new(FaultKind::Unreachable, what, "see that they run and can be reached")
 }
 

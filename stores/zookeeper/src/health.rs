@@ -101,7 +101,8 @@ fn of_server(what: String, told: &str) -> Finding {
     };
     let version = value("Zookeeper version:").unwrap_or("unknown");
     let version = version.split(['-', ',']).next().unwrap_or(version);
-    let zxid = value("Zxid:").and_then(|zxid| u64::from_str_radix(zxid.trim_start_matches("0x"), 16).ok());
+    let zxid =
+        value("Zxid:").and_then(|zxid| u64::from_str_radix(zxid.trim_start_matches("0x"), 16).ok());
     let epoch = zxid.map_or(0, |zxid| zxid >> 32);
     Finding::good(what, format!("{mode}, version {version}, epoch {epoch}"))
 }

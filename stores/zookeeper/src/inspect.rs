@@ -114,9 +114,9 @@ impl Shared {
                 None => takers.push((seen, 1)),
             }
         }
-        let holders = takers.into_iter().map(|(seen, take)| {
-            contender(seen, Some(Mode::Permits { take, of: 0 }))
-        });
+        let holders = takers
+            .into_iter()
+            .map(|(seen, take)| contender(seen, Some(Mode::Permits { take, of: 0 })));
         let waiters = queued.into_iter().map(|seen| {
             let mut waiting = waiter(seen);
             waiting.kind = Some(Base::Lease.kind());
@@ -236,9 +236,10 @@ impl Shared {
             let queued = self.list_line(&session, &place.line(Base::Lease)).await?;
             let marks: Vec<_> = queued.nodes().iter().filter_map(Node::mark).collect();
             let leases = self.list_line(&session, &place.leases()).await?;
-            let taken = leases.nodes().iter().filter(|node| {
-                node.mark().is_none_or(|mark| !marks.contains(&mark))
-            });
+            let taken = leases
+                .nodes()
+                .iter()
+                .filter(|node| node.mark().is_none_or(|mark| !marks.contains(&mark)));
             paths.extend(taken.map(|node| format!("{}/{}", place.leases(), node.name())));
             evicted.extend(self.permits_in(&session, &place).await?.0);
         }

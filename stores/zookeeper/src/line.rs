@@ -160,7 +160,10 @@ mod tests {
         assert_eq!((watched.as_str(), ahead), ("b-__READ__0000000002", 0));
         assert_eq!(behind(&line, "d-__READ__0000000004").unwrap().0, "c-__WRIT__0000000003");
         assert_eq!(behind(&line, "e-__WRIT__0000000005").unwrap().0, "d-__READ__0000000004");
-        assert_eq!(behind(&line, "g-__READ__0000000007").unwrap(), ("e-__WRIT__0000000005".into(), 4));
+        assert_eq!(
+            behind(&line, "g-__READ__0000000007").unwrap(),
+            ("e-__WRIT__0000000005".into(), 4)
+        );
         assert_eq!((line.holding().len(), line.waiting().len()), (2, 5));
         assert!(!line.is_open_to(Mode::Shared) && !line.is_open_to(Mode::Exclusive));
     }
@@ -179,6 +182,8 @@ mod tests {
         assert!(line.has_permits() && line.nodes().len() == 1);
         assert_eq!(line.other_than(Kind::Mutex), None);
         assert_eq!(line.other_than(Kind::Election), Some(Kind::Mutex));
-        assert!(Line::default().is_open_to(Mode::Exclusive) && Line::default().is_open_to(Mode::Shared));
+        assert!(
+            Line::default().is_open_to(Mode::Exclusive) && Line::default().is_open_to(Mode::Shared)
+        );
     }
 }

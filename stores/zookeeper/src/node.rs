@@ -160,8 +160,16 @@ mod tests {
     fn what_curator_writes_is_read() {
         for (name, base, number) in [
             ("_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-lock-0000000003", Base::Lock, "0000000003"),
-            ("_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-__READ__0000000003", Base::Read, "0000000003"),
-            ("_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-__WRIT__0000000003", Base::Write, "0000000003"),
+            (
+                "_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-__READ__0000000003",
+                Base::Read,
+                "0000000003",
+            ),
+            (
+                "_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-__WRIT__0000000003",
+                Base::Write,
+                "0000000003",
+            ),
             ("_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-lease-0000000003", Base::Lease, "0000000003"),
             ("_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-latch-0000000003", Base::Latch, "0000000003"),
             ("lock-0000000003", Base::Lock, "0000000003"),
@@ -170,7 +178,9 @@ mod tests {
             let node = Node::parse(name.to_owned()).unwrap();
             assert_eq!((node.base(), node.number(), node.name()), (base, number, name));
         }
-        for strange in ["", "locks", "leases", "lock-", "lock-12", "0000000003", "lock-x000000003", "größe"] {
+        for strange in
+            ["", "locks", "leases", "lock-", "lock-12", "0000000003", "lock-x000000003", "größe"]
+        {
             assert_eq!(Node::parse(strange.to_owned()), None, "{strange}");
         }
     }

@@ -53,6 +53,7 @@ impl fmt::Debug for Login {
 
 /// Certificates, as PEM.
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "tls"), allow(dead_code, reason = "without TLS they are refused"))]
 pub(crate) struct Certificates {
     pub(crate) ca: Option<String>,
     pub(crate) own: Option<(String, String)>,
@@ -145,7 +146,10 @@ impl ZookeeperOptions {
         });
         if !sound || base == "/zookeeper" || base.starts_with("/zookeeper/") {
             let what = format!("{base:?} is no path for locks");
-            return Err(wrong(&what, "write an absolute path that is not the servers' own: /locks"));
+            return Err(wrong(
+                &what,
+                "write an absolute path that is not the servers' own: /locks",
+            ));
         }
         self.base = base.trim_end_matches('/').to_owned();
         Ok(self)

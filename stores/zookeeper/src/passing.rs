@@ -39,22 +39,12 @@ impl Shared {
         let written = data::written(&ask.label, token);
         writer_of.add_create(&path, &written, &plain).map_err(refused)?;
         writer_of.add_delete(&writer.path, None).map_err(refused)?;
-        let sent = SystemClock.now();
         let answer = timeout(session.limit(), writer_of.commit()).await;
         match answer.map_err(|_| error::timed_out(&self.place, true))? {
-            Ok(results) => {
-                if let Some(MultiWriteResult::Create { stat, .. }) = results.first() {
-                    session.committed(sent, stat.ephemeral_owner)?;
-                    self.now_reads(session, &ask.owner, Placed { path, czxid: stat.czxid });
-                }
-                Ok(())
-            }
-            // It was done by a call whose answer never came.
-            Err(MultiWriteError::OperationFailed { source: Error::NodeExists, .. }) => {
-                let stat = session.read(session.client().check_stat(&path)).await?;
-                if let Ok(Some(stat)) = stat {
-                    self.now_reads(session, &ask.owner, Placed { path, czxid: stat.czxid });
-                }
+            // Or it was done by a call whose answer never came.
+            Ok(_) | Err(MultiWriteError::OperationFailed { source: Error::NodeExists, .. }) => {
+                let czxid = writer.czxid;
+                self.now_reads(session, &ask.owner, Placed { path, czxid });
                 Ok(())
             }
             // The writer's node was taken away.
@@ -128,16 +118,19 @@ impl Shared {
         let answer = timeout(session.limit(), writer.commit()).await;
         match answer.map_err(|_| error::timed_out(&self.place, true))? {
             Ok(results) => {
-                let Some(MultiWriteResult::Create { path, stat }) = results.into_iter().next()
-                else {
+                self.entries.remove(old);
+                let Some(MultiWriteResult::Create { path, .. }) = results.into_iter().next() else {
                     return Ok(());
                 };
-                session.committed(sent, stat.ephemeral_owner)?;
-                self.entries.remove(old);
-                self.entries.change(&ask.owner, |entry| {
-                    entry.in_doubt = false;
-                    entry.place = Some(Placed { path, czxid: stat.czxid });
-                });
+                // What stands in the answer to several writes is not the node's.
+                let stat = session.read(session.client().check_stat(&path)).await?;
+                if let Ok(Some(stat)) = stat {
+                    session.committed(sent, stat.ephemeral_owner)?;
+                    self.entries.change(&ask.owner, |entry| {
+                        entry.in_doubt = false;
+                        entry.place = Some(Placed { path, czxid: stat.czxid });
+                    });
+                }
                 Ok(())
             }
             // Somebody took the old node away, or there is no directory: it is an ask like any other.

@@ -2,19 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{
-    Clock, Fault, Owner, SystemClock, Timestamp,
-    proto::queue::Released,
-};
+use tenure_core::{Clock, Fault, Owner, SystemClock, Timestamp, proto::queue::Released};
 use zookeeper_client::Error;
 
-use crate::{
-    entries::Entry,
-    layout::Place,
-    node::Base,
-    session::Session,
-    store::Shared,
-};
+use crate::{entries::Entry, layout::Place, node::Base, session::Session, store::Shared};
 
 /// How soon it is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -29,9 +20,9 @@ impl Shared {
             self.entries.remove(owner);
             return Ok(Released::NotHeld);
         };
-        let over = self.entries.with(owner, |entry| {
-            entry.token.is_some() && entry.until <= SystemClock.now()
-        });
+        let over = self
+            .entries
+            .with(owner, |entry| entry.token.is_some() && entry.until <= SystemClock.now());
         if !there.is_connected() {
             self.leaves(owner);
         }
@@ -84,8 +75,7 @@ impl Shared {
     /// All nodes of an owner, also those of which no answer told.
     async fn paths_of(&self, session: &Session, owner: &Owner) -> Result<Vec<String>, Fault> {
         session.sync().await?;
-        let Some((name, base)) =
-            self.entries.with(owner, |entry| (entry.name.clone(), entry.base))
+        let Some((name, base)) = self.entries.with(owner, |entry| (entry.name.clone(), entry.base))
         else {
             return Ok(Vec::new());
         };

@@ -1,10 +1,6 @@
 //! Renewing: one committed write says that all holds of the session are there.
 
-use tenure_core::{
-    Clock, Fault, SystemClock, Timestamp,
-    proto::Renewed,
-    store::Renewal,
-};
+use tenure_core::{Clock, Fault, SystemClock, Timestamp, proto::Renewed, store::Renewal};
 
 use crate::{layout::Place, node::Base, session::BATCH, store::Shared, validity};
 

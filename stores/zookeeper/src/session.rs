@@ -12,9 +12,7 @@ use std::{
 
 use tenure_core::{Clock, Fault, SystemClock, Timestamp};
 use tokio::time::timeout;
-use zookeeper_client::{
-    Client, CreateMode, CreateOptions, Error, MultiWriteError, MultiWriteResult, SessionState,
-};
+use zookeeper_client::{Client, CreateMode, CreateOptions, Error, MultiWriteError, SessionState};
 
 use crate::{ZookeeperOptions, error, validity};
 
@@ -175,17 +173,14 @@ impl Session {
     pub(crate) async fn sync(&self) -> Result<(), Fault> {
         let synced = self.read(self.client.sync(self.base())).await?;
         // Nothing is there yet; what can be read then is what was committed.
-        synced.or_else(|told| if told == Error::NoNode { Ok(()) } else { Err(told) }).map_err(
-            |told| self.fault(told, false),
-        )
+        synced
+            .or_else(|told| if told == Error::NoNode { Ok(()) } else { Err(told) })
+            .map_err(|told| self.fault(told, false))
     }
 
     /// Commits a write in this session that changes nothing, and says of each of these nodes whether it is
     /// there at that moment.
-    pub(crate) async fn prove(
-        &self,
-        paths: &[&str],
-    ) -> Result<Vec<bool>, Fault> {
+    pub(crate) async fn prove(&self, paths: &[&str]) -> Result<Vec<bool>, Fault> {
         let mut there = vec![true; paths.len()];
         for batch in (0..paths.len().max(1)).step_by(BATCH) {
             self.prove_batch(paths, &mut there, batch).await?;
@@ -221,32 +216,44 @@ impl Session {
         batch: &[usize],
     ) -> Result<Option<Vec<usize>>, Fault> {
         let refused = |told| self.fault(told, false);
-        let mut writer = self.client.new_multi_writer();
+        // Made by a call of its own: only its answer tells in which session it was made. Both are under way at once.
         let ephemeral = self.creates(CreateMode::Ephemeral);
-        writer.add_create(&self.probe, b"", &ephemeral).map_err(refused)?;
+        let sent = SystemClock.now();
+        let created = self.client.create(&self.probe, b"", &ephemeral);
+        let mut writer = self.client.new_multi_writer();
         writer.add_delete(&self.probe, None).map_err(refused)?;
         for &at in batch {
             writer.add_check_version(paths.get(at).copied().unwrap_or("/"), -1).map_err(refused)?;
         }
-        let sent = SystemClock.now();
-        let answer = timeout(self.limit, writer.commit()).await;
-        match answer.map_err(|_| error::timed_out(&self.place, false))? {
-            Ok(results) => {
-                let Some(MultiWriteResult::Create { stat, .. }) = results.first() else {
-                    return Err(error::timed_out(&self.place, false));
-                };
-                self.committed(sent, stat.ephemeral_owner)?;
+        let both = futures_util::future::join(created, writer.commit());
+        let answers = timeout(self.limit, both).await;
+        let (created, answer) = answers.map_err(|_| error::timed_out(&self.place, false))?;
+        let owner = match created {
+            Ok((stat, _)) => Some(stat.ephemeral_owner),
+            // A call before this one made it, and was not answered, or failed by a node that is missing.
+            Err(Error::NodeExists) => None,
+            Err(Error::NoNode) => {
+                self.make(self.base()).await?;
+                return Ok(Some(Vec::new()));
+            }
+            Err(error) => return Err(refused(error)),
+        };
+        match answer {
+            Ok(_) => {
+                let Some(owner) = owner else { return Ok(Some(Vec::new())) };
+                self.committed(sent, owner)?;
                 Ok(None)
             }
-            Err(MultiWriteError::OperationFailed { index, source: Error::NoNode }) if index >= 2 => {
+            Err(MultiWriteError::OperationFailed { index, source: Error::NoNode })
+                if index >= 1 =>
+            {
                 // More may be missing: who is not there any more is told by a look at each.
-                let first = batch.get(index - 2).copied();
+                let first = batch.get(index - 1).copied();
                 let mut missing: Vec<_> = first.into_iter().collect();
                 missing.extend(self.not_there(paths, batch).await?);
                 Ok(Some(missing))
             }
             Err(MultiWriteError::OperationFailed { source: Error::NoNode, .. }) => {
-                self.make(self.base()).await?;
                 Ok(Some(Vec::new()))
             }
             Err(error) => Err(self.fault(Error::from(error), false)),
@@ -272,7 +279,8 @@ impl Session {
         if path == "/" {
             return Ok(());
         }
-        let made = self.write(self.client.mkdir(path, &self.creates(CreateMode::Container))).await?;
+        let made =
+            self.write(self.client.mkdir(path, &self.creates(CreateMode::Container))).await?;
         made.map_err(|told| self.fault(told, false))
     }
 

@@ -7,7 +7,9 @@ use tenure_core::{
     Evictions, Fault, FaultKind, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together},
+        queue::{
+            Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+        },
     },
     store::{Capabilities, Finding, Listing, Renewal, not_together},
 };

@@ -171,12 +171,12 @@ fn servers_of(list: &str) -> Result<Vec<(String, u16)>, Fault> {
 
 /// `scheme:id:rights`, as `zkCli` writes it; an id may have colons.
 fn acl(text: &str) -> Result<Acl, Fault> {
-    let parts = text.split_once(':').and_then(|(scheme, rest)| {
-        rest.rsplit_once(':').map(|(id, rights)| (scheme, id, rights))
-    });
-    let Some((scheme, id, rights)) = parts.filter(|(scheme, _, rights)| {
-        !scheme.is_empty() && !rights.is_empty()
-    }) else {
+    let parts = text
+        .split_once(':')
+        .and_then(|(scheme, rest)| rest.rsplit_once(':').map(|(id, rights)| (scheme, id, rights)));
+    let Some((scheme, id, rights)) =
+        parts.filter(|(scheme, _, rights)| !scheme.is_empty() && !rights.is_empty())
+    else {
         return Err(wrong("acl is world, creator, or a list of scheme:id:cdrwa"));
     };
     let mut permission = Permission::NONE;

@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn a_lease_ends_with_what_was_asked_for_or_with_what_was_proven() {
-        let at = |seconds: u64| Timestamp::ZERO.saturating_add(SECOND * u32::try_from(seconds).unwrap());
+        let at =
+            |seconds: u64| Timestamp::ZERO.saturating_add(SECOND * u32::try_from(seconds).unwrap());
         assert_eq!(left(at(12), at(100), at(10), 7 * SECOND), 5 * SECOND);
         assert_eq!(left(at(12), at(15), at(10), 7 * SECOND), 3 * SECOND);
         assert_eq!(left(at(18), at(100), at(10), 7 * SECOND), Duration::ZERO);

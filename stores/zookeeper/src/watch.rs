@@ -32,7 +32,8 @@ impl Shared {
         path: &str,
     ) -> Result<bool, Fault> {
         let same = |watched: &Watched| watched.path == path && !watched.task.is_finished();
-        if self.entries.with(owner, |entry| entry.watched.as_ref().is_some_and(same)) == Some(true) {
+        if self.entries.with(owner, |entry| entry.watched.as_ref().is_some_and(same)) == Some(true)
+        {
             return Ok(true);
         }
         // Data, not existence: a watch for something to come would be left behind at the server.
@@ -129,7 +130,8 @@ impl Over {
     }
 
     fn is_held(&self) -> bool {
-        self.entries.with(&self.owner, |entry| entry.token.is_some() && !entry.leaving) == Some(true)
+        self.entries.with(&self.owner, |entry| entry.token.is_some() && !entry.leaving)
+            == Some(true)
     }
 
     fn tell(&self) {

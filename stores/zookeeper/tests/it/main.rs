@@ -1,0 +1,12 @@
+//! The store on real servers.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod conformance;
+mod kinds;
+mod places;
