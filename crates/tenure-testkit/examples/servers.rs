@@ -1,14 +1,14 @@
 //! Servers to play with: starts those that are named, prints their URLs, and ends them when its standard
 //! input ends.
 //!
-//! `cargo run -p tenure-testkit --example servers -- redis quorum cluster postgres mariadb zookeeper`
+//! `cargo run -p tenure-testkit --example servers -- redis quorum cluster postgres mariadb zookeeper ensemble`
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says where the servers are")]
 
 use std::{any::Any, env, io::stdin, process::ExitCode};
 
 use tenure_testkit::server::{
-    MariadbServer, PostgresServer, RedisCluster, RedisServer, ZookeeperServer,
+    MariadbServer, PostgresServer, RedisCluster, RedisServer, ZookeeperEnsemble, ZookeeperServer,
 };
 
 fn main() -> ExitCode {
@@ -51,8 +51,15 @@ fn main() -> ExitCode {
                 running.push(Box::new(server));
                 url
             }
+            "ensemble" => {
+                let ensemble = ZookeeperEnsemble::start();
+                let url = ensemble.url();
+                running.push(Box::new(ensemble));
+                url
+            }
             _ => {
-                eprintln!("{name}: say redis, quorum, cluster, postgres, mariadb or zookeeper");
+                let names = "redis, quorum, cluster, postgres, mariadb, zookeeper or ensemble";
+                eprintln!("{name}: say {names}");
                 return ExitCode::from(2);
             }
         };

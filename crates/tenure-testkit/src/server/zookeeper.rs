@@ -8,7 +8,8 @@ use super::{
     zookeeper_node::{Frozen, Node, is_taken},
 };
 
-/// A ZooKeeper of its own for one test, alone. Dropping it ends the process and removes its folder.
+/// A ZooKeeper of its own for one test, alone. Dropping it ends the process and removes its folder, and so does
+/// the end of the process that holds it.
 #[derive(Debug)]
 pub struct ZookeeperServer {
     node: Node,
@@ -175,7 +176,7 @@ impl ZookeeperServer {
     }
 
     /// What it answers to a word of four letters, such as `srvr`, `cons`, `mntr`, `dump` or `wchp`; nothing if
-    /// it does not answer within two seconds.
+    /// it does not answer within five seconds.
     #[must_use]
     pub fn four_letters(&self, word: &str) -> String {
         self.node.four_letters(word)

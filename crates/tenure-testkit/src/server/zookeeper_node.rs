@@ -6,16 +6,20 @@ use std::{
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
+use super::kept::Kept;
+
 /// How long a process may take to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long one answer may take when nothing else is known.
-const ANSWER: Duration = Duration::from_secs(2);
+/// How long one answer may take.
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
+/// The same where it is asked for again.
+pub(super) const GLANCE: Duration = Duration::from_millis(500);
 
 /// Where Debian keeps it. The jar names most of what it needs; the rest is for TLS and for a log.
 const JARS: [&str; 4] = ["zookeeper", "netty-codec", "netty-resolver", "slf4j-simple"];
@@ -51,9 +55,18 @@ pub(super) struct Node {
     settings: BTreeMap<String, String>,
     java: Vec<String>,
     port: u16,
-    process: Option<Child>,
+    process: Option<Kept>,
     /// Where in the log the present process begins.
     begins: u64,
+}
+
+/// What a server says of itself.
+#[derive(Debug)]
+pub(super) struct State {
+    /// `standalone`, `leader` or `follower`.
+    pub(super) mode: String,
+    /// The latest leader that it knows: they are counted.
+    pub(super) epoch: u64,
 }
 
 impl Node {
@@ -104,7 +117,7 @@ impl Node {
     }
 
     pub(super) fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(Child::id)
+        self.process.as_ref().map(Kept::id)
     }
 
     /// Starts the process, and returns at once.
@@ -120,7 +133,7 @@ impl Node {
         java.arg("org.apache.zookeeper.server.quorum.QuorumPeerMain").arg(&file);
         java.current_dir(self.folder());
         java.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        self.process = Some(java.spawn()?);
+        self.process = Some(Kept::start(&mut java, self.folder())?);
         Ok(())
     }
 
@@ -131,8 +144,7 @@ impl Node {
         // What is asked while it starts may get no answer.
         let mut patience = Duration::from_millis(50);
         while since.elapsed() < PATIENCE {
-            if !self.process.as_mut().is_some_and(|process| matches!(process.try_wait(), Ok(None)))
-            {
+            if !self.process.as_mut().is_some_and(Kept::runs) {
                 return Err(self.said());
             }
             let asked = Instant::now();
@@ -184,10 +196,7 @@ impl Node {
 
     /// Ends the process as `kill -9` does.
     pub(super) fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
+        self.process = None;
     }
 
     /// Removes its data. What else is in there, as the number of a member, stays.
@@ -211,6 +220,15 @@ impl Node {
         ask(self.address(), word, ANSWER).unwrap_or_default()
     }
 
+    /// What it is by its own words, if it serves.
+    pub(super) fn state(&self, patience: Duration) -> Option<State> {
+        self.process.as_ref()?;
+        let told = ask(self.address(), "srvr", patience).ok()?;
+        let mode = told.lines().find_map(|line| line.strip_prefix("Mode: "))?.to_owned();
+        let epoch = fs::read_to_string(self.data().join("version-2/currentEpoch"));
+        Some(State { mode, epoch: epoch.ok().and_then(|epoch| epoch.parse().ok()).unwrap_or(0) })
+    }
+
     /// Stops the process until what this returns is dropped.
     pub(super) fn freeze(&self) -> Frozen<'_> {
         self.signal("-STOP");
@@ -222,12 +240,6 @@ impl Node {
         let Some(pid) = self.pid() else { return };
         let sent = Command::new("kill").args([signal, &pid.to_string()]).status();
         assert!(sent.is_ok_and(|sent| sent.success()), "the server gets no signal");
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.kill();
     }
 }
 

@@ -3,12 +3,16 @@
 use std::{
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
-    process::Command,
+    path::Path,
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use tenure_testkit::server::{Certificates, ZookeeperServer};
+use tenure_testkit::{
+    child::Process,
+    server::{Certificates, ZookeeperEnsemble, ZookeeperServer},
+};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -68,6 +72,75 @@ fn a_server_offers_sasl_by_digest() {
     assert!(String::from_utf8_lossy(&told).contains("algorithm=md5-sess"));
 }
 
+#[test]
+fn a_server_ends_with_who_holds_it() {
+    let mut holder = Process::start(&["holds a server"]);
+    let address = holder.says().expect("an address");
+    let folder = holder.says().expect("a folder");
+    assert!(TcpStream::connect(&address).is_ok());
+    holder.kill();
+    until("it has ended", || TcpStream::connect(&address).is_err() && !Path::new(&folder).exists());
+}
+
+#[test]
+fn three_members_have_a_leader_and_another_when_it_is_killed_or_stopped() {
+    let mut ensemble = ZookeeperEnsemble::start();
+    let first = ensemble.leader();
+    assert_eq!(ensemble.url().matches("127.0.0.1:").count(), 3);
+    ensemble.kill(first);
+    let second = ensemble.another_leader_than(first);
+    ensemble.restart(first);
+    ensemble.settle();
+    until("two follow", || ensemble.followers().len() == 2);
+    assert_ne!(second, first);
+    let second = ensemble.leader();
+    let frozen = ensemble.freeze(second);
+    let third = ensemble.another_leader_than(second);
+    drop(frozen);
+    // It says that it leads until it notices what has passed.
+    assert_eq!(ensemble.leader(), third);
+    ensemble.settle();
+}
+
+#[test]
+fn a_parted_follower_loses_its_leader_while_clients_reach_it() {
+    let ensemble = ZookeeperEnsemble::start();
+    let (leader, follower) = (ensemble.leader(), ensemble.followers()[0]);
+    ensemble.part(follower);
+    until("it has no leader", || {
+        assert_eq!(ensemble.four_letters(follower, "ruok"), "imok");
+        ensemble.mode_of(follower).is_none()
+    });
+    ensemble.heal();
+    ensemble.settle();
+    ensemble.part_one_way(leader, follower);
+    until("it hears its leader no more", || ensemble.mode_of(follower).is_none());
+    ensemble.heal();
+    ensemble.settle();
+    ensemble.part(leader);
+    assert_ne!(ensemble.another_leader_than(leader), leader);
+    until("it leads no more", || ensemble.mode_of(leader).is_none());
+    ensemble.heal();
+    ensemble.settle();
+}
+
+#[test]
+fn a_wiped_ensemble_has_lost_its_data() {
+    let mut ensemble = ZookeeperEnsemble::start();
+    let nodes = |ensemble: &ZookeeperEnsemble, member| {
+        field(&ensemble.four_letters(member, "srvr"), "Node count: ")
+    };
+    let before = nodes(&ensemble, 0);
+    create(ensemble.address_of(0), "/kept").expect("a node");
+    for member in 0..3 {
+        until("all have it", || nodes(&ensemble, member) > before);
+    }
+    ensemble.wipe();
+    for member in 0..3 {
+        assert_eq!(nodes(&ensemble, member), before);
+    }
+}
+
 /// What it answers to `ruok` over TLS.
 fn over_tls(certificates: &Certificates, place: &str, as_client: bool) -> String {
     let mut openssl = Command::new("openssl");
@@ -88,8 +161,7 @@ fn over_tls(certificates: &Certificates, place: &str, as_client: bool) -> String
     told
 }
 
-fn in_pipes(command: &mut Command) -> std::process::Child {
-    use std::process::Stdio;
+fn in_pipes(command: &mut Command) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.spawn().expect("openssl")
 }
