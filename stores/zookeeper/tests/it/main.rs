@@ -8,5 +8,7 @@
 )]
 
 mod conformance;
+mod drills;
 mod kinds;
 mod places;
+mod support;

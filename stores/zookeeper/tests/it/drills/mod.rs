@@ -1,0 +1,3 @@
+//! Holders, servers and networks that fail.
+
+mod follower;
