@@ -7,8 +7,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod child;
 mod conformance;
 mod drills;
+mod fenced;
 mod kinds;
 mod places;
 mod support;

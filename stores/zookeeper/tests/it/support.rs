@@ -10,7 +10,7 @@ use std::{
 };
 
 use tenure_core::{
-    Clock, Guard, LockName, LostReason, Owner, Store, SystemClock, Tenure, Timestamp,
+    Clock, Guard, LockName, LostReason, Owner, SystemClock, Tenure, Timestamp,
     proto::queue::{Ask, Intent, Kind, Mode, Order},
 };
 use tenure_testkit::server::{ZookeeperEnsemble, ZookeeperServer};
@@ -19,9 +19,6 @@ use tokio::sync::{Mutex, MutexGuard};
 
 /// How long what must come may take on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
-
-/// The shortest session that these servers grant and that is worth something.
-pub(crate) const SESSION: Duration = Duration::from_secs(2);
 
 pub(crate) fn store(url: &str) -> ZookeeperStore {
     ZookeeperStore::new(ZookeeperOptions::from_url(url).unwrap()).unwrap()
@@ -33,11 +30,6 @@ pub(crate) fn tenure(url: &str) -> Tenure {
 
 pub(crate) fn name(text: &str) -> LockName {
     LockName::new(text).unwrap()
-}
-
-/// A path that nobody else has, with the settings of a short session.
-pub(crate) fn place(url: &str) -> String {
-    format!("{url}{}?session=2s&tick=500ms", path())
 }
 
 /// A path that nobody else has.

@@ -81,15 +81,15 @@ impl fmt::Display for Margin {
 }
 
 /// Everybody else: on the members that do not fail.
-struct Others {
+pub(super) struct Others {
     url: String,
-    tenure: Tenure,
+    pub(super) tenure: Tenure,
     looks: Client,
     path: String,
 }
 
 impl Others {
-    async fn on(ensemble: &ZookeeperEnsemble, but: usize, path: &str) -> Self {
+    pub(super) async fn on(ensemble: &ZookeeperEnsemble, but: usize, path: &str) -> Self {
         let hosts: Vec<_> = (0..3)
             .filter(|member| *member != but)
             .map(|member| ensemble.address_of(member).to_string())
@@ -102,7 +102,7 @@ impl Others {
     }
 
     /// When the node that holds a lock is gone.
-    async fn see_gone(&self, lock: &str) -> JoinHandle<Timestamp> {
+    pub(super) async fn see_gone(&self, lock: &str) -> JoinHandle<Timestamp> {
         let dir = format!("{}/{lock}", self.path);
         let mut watcher = None;
         until("the node can be seen", async || {
@@ -121,7 +121,7 @@ impl Others {
         })
     }
 
-    fn wait_for(&self, lock: &str) -> JoinHandle<(Timestamp, Guard)> {
+    pub(super) fn wait_for(&self, lock: &str) -> JoinHandle<(Timestamp, Guard)> {
         let (tenure, lock) = (self.tenure.clone(), lock.to_owned());
         tokio::spawn(async move {
             let guard = hold(&tenure, &lock).await;
