@@ -14,7 +14,10 @@ use tenure_core::{Clock, Fault, SystemClock, Timestamp};
 use tokio::time::timeout;
 use zookeeper_client::{Client, CreateMode, CreateOptions, Error, MultiWriteError, SessionState};
 
-use crate::{ZookeeperOptions, error, validity};
+use crate::{
+    ZookeeperOptions, error,
+    validity::{self, Said},
+};
 
 /// How many nodes are looked at by one call.
 pub(crate) const BATCH: usize = 250;
@@ -37,10 +40,13 @@ pub(crate) struct Session {
     replaced: AtomicBool,
 }
 
-#[derive(Clone, Copy)]
 struct Life {
-    /// When the last write went out that the ensemble committed in this session.
+    /// From when the validity counts: the sending of the last write that the ensemble committed in this session, or
+    /// somewhat before it if nothing was said for long before that.
     proven: Timestamp,
+    /// When that write went out.
+    written: Timestamp,
+    said: Said,
     /// Since when there is this connection.
     connected: Timestamp,
 }
@@ -70,7 +76,12 @@ impl Session {
             limit: options.response_timeout.min(validity / 3),
             validity,
             // A session that begins is a write.
-            life: Mutex::new(Life { proven: sent, connected: sent }),
+            life: Mutex::new(Life {
+                proven: sent,
+                written: sent,
+                said: Said::new(sent, length, options.tick),
+                connected: sent,
+            }),
             replaced: AtomicBool::new(false),
         })
     }
@@ -111,7 +122,20 @@ impl Session {
         self.life().connected = at;
     }
 
-    /// When the last write went out that was committed in it.
+    /// Says something, so that it is known when a server has heard of it last: what the client says by itself it
+    /// does not tell.
+    pub(crate) async fn say(&self) {
+        if !self.is_connected() {
+            return;
+        }
+        let sent = SystemClock.now();
+        let answer = timeout(self.limit, self.client.check_stat("/")).await;
+        if let Ok(Ok(_) | Err(Error::NoAuth)) = answer {
+            self.life().said.add(sent, SystemClock.now());
+        }
+    }
+
+    /// From when its validity counts: about when the last write went out that was committed in it.
     pub(crate) fn proven(&self) -> Timestamp {
         self.life().proven
     }
@@ -119,8 +143,8 @@ impl Session {
     /// Whether a grant at `now` needs a write first: the last one is too old, or was seen on a connection
     /// before this one.
     pub(crate) fn needs_proof(&self, now: Timestamp) -> bool {
-        let life = *self.life();
-        life.proven < life.connected || now.since(life.proven) > self.validity / 2
+        let life = self.life();
+        life.written < life.connected || now.since(life.proven) > self.validity / 2
     }
 
     /// A write that went out at `sent` was committed, in the session with this number.
@@ -131,7 +155,10 @@ impl Session {
             return Err(error::replaced(&self.place));
         }
         let mut life = self.life();
-        life.proven = life.proven.max(sent);
+        life.written = life.written.max(sent);
+        if let Some(from) = life.said.counts_from(sent) {
+            life.proven = life.proven.max(from);
+        }
         Ok(())
     }
 

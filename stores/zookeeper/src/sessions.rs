@@ -14,6 +14,7 @@ use crate::{
     home::Home,
     options::{Certificates, Method},
     session::Session,
+    validity,
 };
 
 /// All holds of a process belong to one session at a time.
@@ -110,6 +111,7 @@ impl Sessions {
         present.session = Some(session.clone());
         drop(present);
         self.watch(&session);
+        self.let_speak(&session);
         Ok(session)
     }
 
@@ -131,6 +133,21 @@ impl Sessions {
                 if state.is_terminated() {
                     return;
                 }
+            }
+        });
+    }
+
+    /// A session is never silent for long.
+    fn let_speak(&self, session: &Arc<Session>) {
+        let pause = validity::pause(session.length());
+        let speaks = Arc::downgrade(session);
+        self.home.spawn(async move {
+            loop {
+                tokio::time::sleep(pause).await;
+                let Some(session) = speaks.upgrade().filter(|session| !session.is_over()) else {
+                    return;
+                };
+                session.say().await;
             }
         });
     }
