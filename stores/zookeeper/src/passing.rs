@@ -76,7 +76,7 @@ impl Shared {
         let session = self.sessions.get().await?;
         let nodes = self.entries.with(old, |entry| {
             let sound = entry.session == session.number() && entry.name == *name && !entry.in_doubt;
-            sound.then(|| entry.paths()).unwrap_or_default()
+            if sound { entry.paths() } else { Vec::new() }
         });
         let nodes = nodes.unwrap_or_default();
         let is_known = self.entries.with(&ask.owner, |_| ()).is_some();
