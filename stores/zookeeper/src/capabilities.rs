@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::store::{Capabilities, LeaseScope, Reason, Reasons};
 
-use crate::ZookeeperOptions;
+use crate::{ZookeeperOptions, validity};
 
 const NO_DETACHING: Reason = Reason {
     what: "on ZooKeeper a hold belongs to the session that acquired it, and ends with it",
@@ -19,7 +19,7 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         handoff: true,
         implicit_handoff: true,
         pass_bits: true,
-        lease: LeaseScope::Session,
+        lease: LeaseScope::Session { longest: validity::of(options.session, options.tick) },
         // However long it is, it ends with the session.
         longest_lease: Duration::MAX,
         longest_keep: Duration::ZERO,

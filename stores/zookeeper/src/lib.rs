@@ -13,6 +13,7 @@ mod data;
 mod encoding;
 mod entries;
 mod error;
+mod from_outside;
 mod health;
 mod home;
 mod inspect;
@@ -31,6 +32,7 @@ mod url;
 mod validity;
 mod watch;
 
+pub use from_outside::names_in_use;
 pub use options::ZookeeperOptions;
 pub use store::ZookeeperStore;
 pub use url::without_password;

@@ -27,7 +27,7 @@ use crate::{
 /// All holds of a process belong to one session, which a thread of its own keeps. They are lost together.
 #[derive(Clone)]
 pub struct ZookeeperStore {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What all calls have in common.
