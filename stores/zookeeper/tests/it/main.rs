@@ -10,7 +10,10 @@
 mod child;
 mod conformance;
 mod drills;
+mod dropping;
 mod fenced;
+mod handoffs;
 mod kinds;
 mod places;
+mod refusals;
 mod support;
