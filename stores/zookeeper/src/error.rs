@@ -59,10 +59,17 @@ pub(crate) fn timed_out(place: &str, writes: bool) -> Fault {
 }
 
 /// There is no connection, so nothing was sent.
-pub(crate) fn away(place: &str) -> Fault {
+pub(crate) fn away(place: &str, over_tls: bool) -> Fault {
     let what =
         format!("no server of ZooKeeper at {place} can be reached, or they have no majority");
-    Fault::new(FaultKind::Unreachable, what, "see that they run and can be reached")
+    // The client does not tell whether it was that.
+    let cure = if over_tls {
+        "see that they run and can be reached over TLS, that ca= names the authority of their certificates, which \
+         are for these hosts, and that cert= and key= are there if they want them"
+    } else {
+        "see that they run and can be reached"
+    };
+    Fault::new(FaultKind::Unreachable, what, cure)
 }
 
 /// The ensemble's answers are of another session than the one that has the holds.

@@ -7,7 +7,7 @@ use std::{
 
 use tenure_core::{Clock, Fault, HintBoard, SystemClock};
 use tokio::time::timeout;
-use zookeeper_client::{Client, Connector, SessionState};
+use zookeeper_client::{Client, Connector, Error, SessionState};
 
 use crate::{
     ZookeeperOptions, error,
@@ -62,7 +62,7 @@ impl Sessions {
     /// Waits for a connection, so that nothing is sent while there is none: what was not sent certainly had no
     /// effect.
     async fn wait(&self) -> Result<Arc<Session>, Fault> {
-        let away = |_| error::away(&self.place);
+        let away = |_| self.away();
         let limit = self.options.response_timeout;
         if let Some(session) = self.there() {
             let mut states = session.client().state_watcher();
@@ -101,8 +101,11 @@ impl Sessions {
         });
         let client = match connecting.outcome().await {
             Some(Ok(client)) => client,
+            Some(Err(error @ (Error::NoHosts | Error::Timeout | Error::ConnectionLoss))) => {
+                return Err(self.away().because(error));
+            }
             Some(Err(error)) => return Err(error::of_call(&self.place, error, false)),
-            None => return Err(error::away(&self.place)),
+            None => return Err(self.away()),
         };
         let mut present = self.present();
         let session = Session::new(client, present.begun + 1, &self.options, &self.place, sent)?;
@@ -152,6 +155,10 @@ impl Sessions {
         });
     }
 
+    fn away(&self) -> Fault {
+        error::away(&self.place, self.options.tls.is_some())
+    }
+
     fn present(&self) -> MutexGuard<'_, Present> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,7 +180,7 @@ fn connector(options: &ZookeeperOptions) -> Result<Connector, Fault> {
 fn with_tls(connector: Connector, files: Option<&Certificates>) -> Result<Connector, Fault> {
     use crate::options::wrong;
     let Some(files) = files else { return Ok(connector) };
-    let refused = |error: zookeeper_client::Error| {
+    let refused = |error: Error| {
         wrong("the certificates cannot be used", "see that ca, cert and key are PEM").because(error)
     };
     let mut tls = match &files.ca {
@@ -208,11 +215,7 @@ fn with_sasl(connector: Connector, _options: &ZookeeperOptions) -> Connector {
 }
 
 #[cfg(feature = "tls")]
-async fn connect(
-    connector: Connector,
-    hosts: &str,
-    tls: bool,
-) -> Result<Client, zookeeper_client::Error> {
+async fn connect(connector: Connector, hosts: &str, tls: bool) -> Result<Client, Error> {
     if tls { connector.secure_connect(hosts).await } else { connector.connect(hosts).await }
 }
 

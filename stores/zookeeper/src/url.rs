@@ -37,7 +37,7 @@ impl ZookeeperOptions {
     /// | `epoch=0` | [`ZookeeperOptions::epoch`] |
     /// | `auth=digest`, `auth=sasl` | how user and password are said: by ZooKeeper's `digest`, or SASL with DIGEST-MD5 |
     /// | `acl=world`, `acl=creator`, `acl=digest:user:hash:cdrwa,…` | who may see and change what tenure creates; in the last form as `zkCli` writes it |
-    /// | `tls=yes`, `ca=`, `cert=`, `key=` | over TLS; files in PEM, read at once: the authorities to trust instead of the system's, and a client's certificate |
+    /// | `tls=yes`, `ca=`, `cert=`, `key=` | over TLS; files in PEM, read at once: the authorities to trust, which there must be, and a client's certificate |
     /// | `mutex=semaphore` | [`ZookeeperOptions::semaphore_mutex`] |
     /// | `revocation=comply` | [`ZookeeperOptions::complies_with_revocation`] |
     /// | `max_waiters=1000`, `max_holders=1000` | [`ZookeeperOptions::bounds`] |
@@ -198,6 +198,10 @@ fn certificates([ca, certificate, key]: [Option<String>; 3]) -> Result<Certifica
     let read = |path: &String| {
         fs::read_to_string(path).map_err(|error| wrong(&format!("{path}: {error}")))
     };
+    if ca.is_none() {
+        let what = "tls=yes needs ca=, the authorities to trust, such as /etc/ssl/certs/ca-certificates.crt";
+        return Err(wrong(what));
+    }
     let own = match (certificate, key) {
         (Some(certificate), Some(key)) => Some((read(&certificate)?, read(&key)?)),
         (None, None) => None,
@@ -301,6 +305,7 @@ mod tests {
             ("zookeeper://a?acl=me".to_owned(), "acl"),
             ("zookeeper://a?acl=world:anyone:z".to_owned(), "cdrwa"),
             ("zookeeper://a?ca=/x".to_owned(), "tls"),
+            ("zookeeper://a?tls=yes".to_owned(), "needs ca="),
             ("zookeeper://a/x//y".to_owned(), "path"),
             ("zookeeper://a/../y".to_owned(), "path"),
             ("zookeeper://a/zookeeper".to_owned(), "path"),
