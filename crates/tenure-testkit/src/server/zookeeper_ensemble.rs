@@ -9,8 +9,9 @@ use std::{
 };
 
 use super::{
-    zookeeper_network::{COUNT, Network, Ports, free_ports},
+    zookeeper_network::{Network, Ports, free_ports},
     zookeeper_node::{ANSWER, Frozen, GLANCE, Node, PATIENCE, is_taken},
+    zookeeper_way::COUNT,
 };
 
 /// What each member has unless it is told otherwise: a follower that hears nothing for four ticks, two

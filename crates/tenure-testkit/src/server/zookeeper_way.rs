@@ -9,7 +9,8 @@ use tokio::{
     time::sleep,
 };
 
-use super::zookeeper_network::COUNT;
+/// How many members there are.
+pub(super) const COUNT: usize = 3;
 
 /// How often a member that does not listen is called, and how long after each other: together as long as a
 /// member calls another that refuses.
