@@ -220,10 +220,6 @@ async fn connect(connector: Connector, hosts: &str, tls: bool) -> Result<Client,
 }
 
 #[cfg(not(feature = "tls"))]
-async fn connect(
-    connector: Connector,
-    hosts: &str,
-    _tls: bool,
-) -> Result<Client, zookeeper_client::Error> {
+async fn connect(connector: Connector, hosts: &str, _tls: bool) -> Result<Client, Error> {
     connector.connect(hosts).await
 }
