@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a test tells what was said")]
 
 use tenure_core::{AcquireError, Fault, FaultKind};
+#[cfg(any(feature = "sasl", feature = "tls"))]
 use tenure_testkit::server::ZookeeperServer;
 use tenure_zookeeper::ZookeeperStore;
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
