@@ -47,9 +47,10 @@ enum Known {
 impl Shared {
     /// Asks for a name.
     pub(crate) async fn ask(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
-        let begun = SystemClock.now();
         let base = layout::base_of(ask.kind, ask.mode, self.options.semaphore_mutex)?;
         let session = self.sessions.get().await?;
+        // Not before that wait, in which a place that is counted from here could end before it is made.
+        let begun = SystemClock.now();
         let place = Place::new(&self.options.base, name);
         let asking = Asking { shared: self, session: &session, name, ask, base, place, begun };
         let answer = asking.answer().await;
