@@ -39,6 +39,8 @@ impl Shared {
         let written = data::written(&ask.label, token);
         writer_of.add_create(&path, &written, &plain).map_err(refused)?;
         writer_of.add_delete(&writer.path, None).map_err(refused)?;
+        // That the writer's node goes is no loss.
+        self.entries.change(&ask.owner, |entry| entry.watched = None);
         let answer = timeout(session.limit(), writer_of.commit()).await;
         match answer.map_err(|_| error::timed_out(&self.place, true))? {
             // Or it was done by a call whose answer never came.
