@@ -9,6 +9,7 @@
 
 mod child;
 mod conformance;
+mod curator;
 mod drills;
 mod dropping;
 mod fenced;
