@@ -178,7 +178,7 @@ impl Asking<'_> {
         self.entries().insert(self.ask.owner, entry);
         let base = if self.base == Base::Lease { Base::Lock } else { self.base };
         let placed = self.create(&self.place.line(self.base), base).await?;
-        self.entries().change(&self.ask.owner, |entry| entry.place = Some(placed.clone()));
+        self.keep(&placed, |entry| entry.place = Some(placed.clone())).await?;
         Ok(placed)
     }
 
@@ -206,6 +206,24 @@ impl Asking<'_> {
             }
         }
         Err(self.session.fault(Error::NoNode, false))
+    }
+
+    /// Notes a node that was made. If this took so long that the ask was given up meanwhile, the node goes again: nobody
+    /// else knows of it.
+    pub(crate) async fn keep(
+        &self,
+        placed: &Placed,
+        note: impl FnOnce(&mut Entry) + Send,
+    ) -> Result<(), Fault> {
+        let noted =
+            self.entries().change(&self.ask.owner, |entry| (!entry.leaving).then(|| note(entry)));
+        if noted.flatten().is_some() {
+            return Ok(());
+        }
+        let deleted = self.session.client().delete(&placed.path, None);
+        let _ = self.session.write(deleted).await?;
+        let what = format!("an ask for {:?} took too long", self.name.as_str());
+        Err(Fault::new(tenure_core::FaultKind::InDoubt, what, "try again"))
     }
 
     fn made(&self, stat: &Stat, sent: Timestamp) -> Result<(), Fault> {
@@ -328,11 +346,17 @@ impl Asking<'_> {
             ));
         };
         let until = self.begun.saturating_add(self.ask.ttl);
-        self.entries().change(&self.ask.owner, |entry| {
-            entry.token = Some(token);
-            entry.until = until;
-            entry.watched = None;
+        let noted = self.entries().change(&self.ask.owner, |entry| {
+            (!entry.leaving).then(|| {
+                entry.token = Some(token);
+                entry.until = until;
+                entry.watched = None;
+            })
         });
+        // It took so long that the place ended.
+        if noted.flatten().is_none() {
+            return Ok(None);
+        }
         self.shared.watch_over(self.session, &self.ask.owner, placed);
         Ok(Some(self.granted(token, until, others_waiting)))
     }

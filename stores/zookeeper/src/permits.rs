@@ -91,7 +91,7 @@ impl Asking<'_> {
         let made = self.entries().with(&self.ask.owner, |entry| entry.leases.len()).unwrap_or(0);
         for _ in made..take as usize {
             let lease = self.create(&dir, Base::Lease).await?;
-            self.entries().change(&self.ask.owner, |entry| entry.leases.push(lease));
+            self.keep(&lease, |entry| entry.leases.push(lease.clone())).await?;
         }
         let watched = self.shared.watch_leases(self.session, &self.ask.owner, &dir).await?;
         let Some(leases) = watched else { return Ok(None) };
