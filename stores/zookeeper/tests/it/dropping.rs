@@ -156,3 +156,36 @@ async fn an_acquire_dropped_anywhere_leaves_neither_a_node_nor_a_watch() {
         .await;
     }
 }
+
+/// Whoever waits watches the node in front of it, and that stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn waiters_dropped_while_the_lock_is_held_leave_no_watch() {
+    let server = ZookeeperServer::with(&[("maxSessionTimeout", "120000")]);
+    let path = path();
+    let url = format!("{}{path}?session=60s&tick=500ms&response_timeout=20s", server.url());
+    let (holder, waiter) = (process(&url), process(&url));
+    let mutex = hold(&holder, "mutex").await;
+    let writes = holder.rwlock("rwlock").write().await.unwrap();
+    let takes = holder.semaphore("permits", PERMITS).acquire_many(PERMITS).await.unwrap();
+    let watches = || {
+        let told = server.four_letters("wchs");
+        let total = told.lines().find_map(|line| line.strip_prefix("Total watches:"));
+        total.and_then(|total| total.trim().parse::<u32>().ok())
+    };
+    until("what is held is watched over", async || watches() == Some(3)).await;
+    let mut random = Random::new(1);
+    for _ in 0..300 {
+        let _ = acquire(&waiter, &mut random).await;
+    }
+    // Who waits for the mutex of a semaphore watches, and who has it does.
+    let waits = tokio::spawn(waiter.mutex("mutex").lock().into_future());
+    until("somebody waits", async || watches() >= Some(4)).await;
+    waits.abort();
+    until("no node is left but what is held", async || nodes_under(&server, &path).len() == 5)
+        .await;
+    until("no watch is left but over what is held", async || watches() == Some(3)).await;
+    takes.release().await.unwrap();
+    drop(writes);
+    mutex.release().await.unwrap();
+    until("no node is left", async || nodes_under(&server, &path).is_empty()).await;
+}
