@@ -40,7 +40,8 @@ async fn misconfigured(url: &str, says: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_that_are_not_there_certainly_did_nothing() {
     for hosts in ["127.0.0.1:1", "127.0.0.1:1,127.0.0.1:2", "no-such-host.invalid"] {
-        let (fault, error) = refused(&format!("zookeeper://me:{SENTINEL}@{hosts}")).await;
+        let url = format!("zookeeper://me:{SENTINEL}@{hosts}?response_timeout=500ms");
+        let (fault, error) = refused(&url).await;
         assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
         assert!(matches!(error, AcquireError::Unreachable(_)), "{error:?}");
         assert!(fault.to_string().contains("reached"), "{fault}");
