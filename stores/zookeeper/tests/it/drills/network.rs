@@ -6,7 +6,7 @@ use tenure_core::LostReason;
 use tenure_testkit::fault::{Proxy, Weather};
 
 use crate::support::{
-    hold, lost, name, nodes_under, path, quiet_server, renewed, tenure, until, waiting,
+    PATIENCE, hold, lost, name, nodes_under, path, quiet_server, renewed, tenure, until, waiting,
 };
 
 /// What can happen to a network that keeps its connections: requests lost, replies lost, both.
@@ -171,4 +171,18 @@ async fn an_acquire_whose_answer_is_lost_is_taken_back() {
     })
     .await;
     next.release().await.unwrap();
+}
+
+/// Its session goes on, since the server hears of it, and so does its node: its ttl ends it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_that_was_lost_ends_with_its_ttl_although_its_guard_is_kept() {
+    let far = far(2);
+    let (cut_off, near) = (tenure(&far.url), tenure(&far.near()));
+    let held = cut_off.mutex("lock").lock().ttl(PATIENCE / 8).await.unwrap();
+    far.swallow((false, true));
+    assert_eq!(lost(&held).await, LostReason::Deadline);
+    far.heal();
+    let next = hold(&near, "lock").await;
+    assert!(held.deadline() < crate::support::now());
+    assert!(next.token() > held.token() && held.check().is_err());
 }
