@@ -82,20 +82,22 @@ async fn ours(scene: &Scene, work: &Work, ends: Instant, seed: u64) -> usize {
     let mut killed = 0;
     while Instant::now() < ends {
         let mut process = child::start(&["work", &scene.url(), work.folder()]);
-        tokio::time::sleep(Duration::from_millis(200 + random.below(1_800))).await;
+        // Some die early. The others work for a while: whoever dies keeps all out until its session ends.
+        let most = if random.below(3) == 0 { 500 } else { 10_000 };
+        lives(ends, random.below(most)).await;
         process.kill();
         killed += 1;
     }
     killed
 }
 
-/// One JVM after another: it is killed while it starts, while it waits, while it holds, or it lets go before.
+/// One JVM after another: it is killed while it starts, while it waits, while it holds, or after it let go.
 async fn jvms(scene: &Scene, work: &Work, ends: Instant, curator: Curator, seed: u64) -> usize {
     let mut random = Random::new(seed);
     let mut killed = 0;
     while Instant::now() < ends {
         let mut peer = scene.hold(curator, "mutex", "lock");
-        let patience = match random.below(3) {
+        let patience = match random.below(4) {
             0 => Duration::from_millis(random.below(3_000)),
             _ => PATIENCE,
         };
@@ -103,13 +105,20 @@ async fn jvms(scene: &Scene, work: &Work, ends: Instant, curator: Curator, seed:
             // What the JVM holds the lock for is done here.
             let Some(number) = work.enter(peer.id()) else { return killed };
             tokio::time::sleep(Duration::from_millis(random.below(10))).await;
-            if random.below(2) == 0 {
+            if random.below(3) > 0 {
                 work.leave(peer.id(), number);
                 assert_eq!(peer.asked("release").await, "released");
+                lives(ends, random.below(3_000)).await;
             }
         }
         peer.kill().await;
         killed += 1;
     }
     killed
+}
+
+/// For so many milliseconds, or until the end.
+async fn lives(ends: Instant, millis: u64) {
+    let left = ends.saturating_duration_since(Instant::now());
+    tokio::time::sleep(left.min(Duration::from_millis(millis))).await;
 }
