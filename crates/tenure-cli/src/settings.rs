@@ -6,6 +6,7 @@ use std::{ffi::OsString, time::Duration};
 use tenure::{
     Defaults, LockName,
     config::{Config, VARIABLES},
+    store::LeaseScope,
 };
 
 use crate::{
@@ -71,6 +72,8 @@ pub(crate) enum Kind {
     Mutex,
     /// Together with other readers.
     Reader,
+    /// Alone among readers.
+    Writer,
     /// With so many of a semaphore's permits.
     Permits { take: u32, of: u32 },
     /// Alone, in several locks together.
@@ -88,6 +91,7 @@ impl Kind {
             ))),
             Some(of) => Ok(Self::Permits { take, of }),
             None if sharing.shared => Ok(Self::Reader),
+            None if sharing.write => Ok(Self::Writer),
             None => Ok(Self::Mutex),
         }
     }
@@ -103,6 +107,8 @@ pub(crate) struct Plan {
     pub(crate) hold_at_least: Option<Duration>,
     pub(crate) kill_when_lost: bool,
     pub(crate) grace: Duration,
+    /// The grace that somebody chose.
+    chosen_grace: Option<Duration>,
     pub(crate) margin: Duration,
     pub(crate) fair: bool,
     pub(crate) label: Option<String>,
@@ -140,6 +146,7 @@ impl Plan {
             hold_at_least: None,
             kill_when_lost: false,
             grace: Duration::ZERO,
+            chosen_grace: None,
             margin: Duration::ZERO,
             fair: lock.fair,
             label: label(&lock.asking, &[&defaults], &[]),
@@ -156,13 +163,38 @@ impl Plan {
         let shortest = |of: fn(&Defaults) -> Option<Duration>| defaults.iter().filter_map(of).min();
         let ttl = hold.ttl.or(shortest(|of| of.ttl)).unwrap_or(DEFAULT_TTL);
         let max_hold = hold.max_hold.or(shortest(|of| of.max_hold));
+        let chosen_grace = hold.grace.or(config.run().grace);
+        let plan = Self {
+            kind: Kind::Candidate,
+            ttl,
+            patience: Patience::new(&hold.asking, shortest(|of| of.wait)),
+            max_hold,
+            hold_at_least: None,
+            kill_when_lost: true,
+            grace: Duration::ZERO,
+            chosen_grace,
+            margin: Duration::ZERO,
+            fair: false,
+            label: label(&hold.asking, &defaults.iter().collect::<Vec<_>>(), &hold.command),
+        };
+        plan.fitting(LeaseScope::Hold)
+    }
+
+    /// The same on a store with such leases.
+    pub(crate) fn fitting(mut self, lease: LeaseScope) -> Result<Self, Failure> {
         // What is certain of the hold: a lease, or less if it is ended earlier.
-        let certain = max_hold.map_or(ttl, |longest| longest.min(ttl));
-        let grace = match hold.grace.or(config.run().grace) {
+        let certain =
+            lease.at_most(self.max_hold.map_or(self.ttl, |longest| longest.min(self.ttl)));
+        self.grace = match self.chosen_grace {
             Some(grace) if grace > certain / 2 => {
+                let longer = if certain < self.ttl && lease != LeaseScope::Hold {
+                    "session of the store"
+                } else {
+                    "ttl"
+                };
                 return Err(Failure::Usage(format!(
                     "a grace of {} does not fit a hold of {}: between two renewals half of it may \
-                     be used up; choose a grace of at most {} or a longer ttl",
+                     be used up; choose a grace of at most {} or a longer {longer}",
                     humantime::format_duration(grace),
                     humantime::format_duration(certain),
                     humantime::format_duration(certain / 2),
@@ -171,18 +203,8 @@ impl Plan {
             Some(grace) => grace,
             None => DEFAULT_GRACE.min(certain / 4),
         };
-        Ok(Self {
-            kind: Kind::Candidate,
-            ttl,
-            patience: Patience::new(&hold.asking, shortest(|of| of.wait)),
-            max_hold,
-            hold_at_least: None,
-            kill_when_lost: true,
-            grace,
-            margin: kill_margin(certain),
-            fair: false,
-            label: label(&hold.asking, &defaults.iter().collect::<Vec<_>>(), &hold.command),
-        })
+        self.margin = kill_margin(certain);
+        Ok(self)
     }
 }
 
@@ -248,6 +270,15 @@ mod tests {
     }
 
     #[test]
+    fn the_grace_fits_the_session_of_a_store() {
+        let session = LeaseScope::Session { longest: Duration::from_secs(4) };
+        let fitted = plan("", "").unwrap().fitting(session).unwrap();
+        assert_eq!(fitted.grace, Duration::from_secs(1));
+        let refused = plan("--grace 3s", "").unwrap().fitting(session).unwrap_err();
+        assert!(refused.to_string().contains("at most 2s or a longer session"), "{refused}");
+    }
+
+    #[test]
     fn a_grace_above_half_the_ttl_is_refused() {
         assert!(plan("--ttl 2s --grace 1s", "").is_ok());
         let refused = plan("--ttl 2s --grace 1001ms", "").unwrap_err();
@@ -259,6 +290,7 @@ mod tests {
     fn a_command_runs_alone_or_shares_or_takes_permits() {
         assert_eq!(plan("", "").unwrap().kind, Kind::Mutex);
         assert_eq!(plan("--shared", "").unwrap().kind, Kind::Reader);
+        assert_eq!(plan("--write", "").unwrap().kind, Kind::Writer);
         assert_eq!(plan("--permits 3", "").unwrap().kind, Kind::Permits { take: 1, of: 3 });
         let two = plan("--permits 3 --take 2", "").unwrap();
         assert_eq!(two.kind, Kind::Permits { take: 2, of: 3 });

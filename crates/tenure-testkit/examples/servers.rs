@@ -1,13 +1,15 @@
 //! Servers to play with: starts those that are named, prints their URLs, and ends them when its standard
 //! input ends.
 //!
-//! `cargo run -p tenure-testkit --example servers -- redis quorum cluster postgres mariadb`
+//! `cargo run -p tenure-testkit --example servers -- redis quorum cluster postgres mariadb zookeeper ensemble`
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says where the servers are")]
 
 use std::{any::Any, env, io::stdin, process::ExitCode};
 
-use tenure_testkit::server::{MariadbServer, PostgresServer, RedisCluster, RedisServer};
+use tenure_testkit::server::{
+    MariadbServer, PostgresServer, RedisCluster, RedisServer, ZookeeperEnsemble, ZookeeperServer,
+};
 
 fn main() -> ExitCode {
     let mut running: Vec<Box<dyn Any>> = Vec::new();
@@ -43,8 +45,21 @@ fn main() -> ExitCode {
                 running.push(Box::new(server));
                 url
             }
+            "zookeeper" => {
+                let server = ZookeeperServer::start();
+                let url = server.url();
+                running.push(Box::new(server));
+                url
+            }
+            "ensemble" => {
+                let ensemble = ZookeeperEnsemble::start();
+                let url = ensemble.url();
+                running.push(Box::new(ensemble));
+                url
+            }
             _ => {
-                eprintln!("{name}: say redis, quorum, cluster, postgres or mariadb");
+                let names = "redis, quorum, cluster, postgres, mariadb, zookeeper or ensemble";
+                eprintln!("{name}: say {names}");
                 return ExitCode::from(2);
             }
         };

@@ -41,6 +41,7 @@ impl Tenure {
             "memory" => of(&MemoryStore::new()).await,
             "" | "file" => stores::examine_embedded(rest),
             "quorum" => within_runtime(examine_quorum(rest)).await,
+            "zookeeper" => within_runtime(stores::examine_zookeeper(url)).await,
             _ => within_runtime(stores::examine_redis(url)).await,
         };
         examined.map_err(|fault| OpenError::Store { url: shown(url), fault })

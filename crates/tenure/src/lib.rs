@@ -44,6 +44,8 @@
 //! | `macros` | yes | the attribute [`#[locked]`](macro@locked) |
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
 //! | `quorum` | no | `quorum:` URLs: a majority of several independent stores |
+//! | `zookeeper` | no | `zookeeper:` URLs: a ZooKeeper ensemble, shared with Curator |
+//! | `zookeeper-tls`, `zookeeper-sasl` | no | the same over TLS, and with a login by SASL |
 //! | `redis-tls` | no | `rediss:`, `rediss-sentinel:` and `rediss-cluster:` URLs: the same over TLS |
 
 pub mod blocking;

@@ -52,7 +52,10 @@ pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>,
 }
 
 /// Those of one store; nothing if this build has no such store.
-#[cfg_attr(not(any(feature = "embedded", feature = "redis")), allow(unused_variables))]
+#[cfg_attr(
+    not(any(feature = "embedded", feature = "redis", feature = "zookeeper")),
+    allow(unused_variables)
+)]
 async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fault>> {
     match url.split_once(':').unwrap_or((url, "")) {
         ("memory", _) => Some(Ok(BTreeSet::new())),
@@ -65,6 +68,8 @@ async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fa
         (scheme, _) if crate::stores::is_redis(scheme) => {
             Some(tenure_redis::names_in_use(url, prefix).await)
         }
+        #[cfg(feature = "zookeeper")]
+        ("zookeeper", _) => Some(tenure_zookeeper::names_in_use(url, prefix).await),
         _ => None,
     }
 }

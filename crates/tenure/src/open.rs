@@ -7,7 +7,7 @@ use tenure_core::{AnyError, Fault, MemoryStore, Store, TenureBuilder, within_run
 use crate::{
     Examination,
     spelling::mistake,
-    stores::{embedded, is_redis, known, redis},
+    stores::{embedded, is_redis, known, redis, zookeeper},
     url::shown,
 };
 
@@ -82,6 +82,7 @@ impl Tenure {
     /// | `redis-sentinel://host,host,host?service=…` | the primary that these sentinels name: feature `redis` |
     /// | `redis-cluster://host,host,host` | the cluster of which these are nodes: feature `redis` |
     /// | `quorum:URL,URL,URL` | a majority of several independent stores: feature `quorum` |
+    /// | `zookeeper://host,host,host/base` | a ZooKeeper ensemble: feature `zookeeper` |
     /// | `memory:` | this process alone, for tests |
     ///
     /// # Errors
@@ -96,6 +97,7 @@ impl Tenure {
             "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
             "" | "file" => embedded(rest),
             "quorum" => within_runtime(quorum(rest)).await,
+            "zookeeper" => within_runtime(zookeeper(url)).await,
             _ => within_runtime(redis(url)).await,
         };
         let store = store.map_err(|fault| OpenError::Store { url: shown(url), fault })?;
@@ -151,7 +153,7 @@ pub(crate) fn check(url: &str) -> Result<(&str, &str), OpenError> {
     }
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
     match scheme {
-        "" | "file" | "memory" | "quorum" => Ok((scheme, rest)),
+        "" | "file" | "memory" | "quorum" | "zookeeper" => Ok((scheme, rest)),
         _ if is_redis(scheme) => Ok((scheme, rest)),
         _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned(), known: known() }),
     }

@@ -14,6 +14,8 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
         scheme if crate::stores::is_redis(scheme) => tenure_redis::RedisOptions::from_url(url)
             .err()
             .map(|fault| crate::password::hinted(url, fault)),
+        #[cfg(feature = "zookeeper")]
+        "zookeeper" => tenure_zookeeper::ZookeeperOptions::from_url(url).err(),
         #[cfg(feature = "quorum")]
         "quorum" => crate::quorum::mistake(behind_scheme(url), mistake),
         _ => bare_path(url),

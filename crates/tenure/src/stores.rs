@@ -18,6 +18,7 @@ pub(crate) fn known() -> String {
         ("redis-cluster:", cfg!(feature = "redis")),
         ("rediss-cluster:", cfg!(feature = "redis-tls")),
         ("quorum:", cfg!(feature = "quorum")),
+        ("zookeeper:", cfg!(feature = "zookeeper")),
     ];
     let known: Vec<_> = schemes.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
     known.join(", ")
@@ -129,7 +130,35 @@ pub(crate) fn redis_member(_url: &str) -> Result<Arc<dyn Store>, Fault> {
     Err(not_built_in("Redis store", "redis"))
 }
 
-#[cfg(not(all(feature = "embedded", feature = "redis", feature = "quorum")))]
+#[cfg(feature = "zookeeper")]
+pub(crate) async fn examine_zookeeper(url: &str) -> Result<Examination, Fault> {
+    use tenure_zookeeper::{ZookeeperOptions, ZookeeperStore};
+
+    crate::examination::of(&ZookeeperStore::new(ZookeeperOptions::from_url(url)?)?).await
+}
+
+#[cfg(not(feature = "zookeeper"))]
+pub(crate) async fn examine_zookeeper(_url: &str) -> Result<Examination, Fault> {
+    Err(not_built_in("ZooKeeper store", "zookeeper"))
+}
+
+/// An ensemble that answers now.
+#[cfg(feature = "zookeeper")]
+pub(crate) async fn zookeeper(url: &str) -> Result<Arc<dyn Store>, Fault> {
+    Ok(Arc::new(tenure_zookeeper::ZookeeperStore::open(url).await?))
+}
+
+#[cfg(not(feature = "zookeeper"))]
+pub(crate) async fn zookeeper(_url: &str) -> Result<Arc<dyn Store>, Fault> {
+    Err(not_built_in("ZooKeeper store", "zookeeper"))
+}
+
+#[cfg(not(all(
+    feature = "embedded",
+    feature = "redis",
+    feature = "quorum",
+    feature = "zookeeper"
+)))]
 pub(crate) fn not_built_in(what: &str, feature: &str) -> Fault {
     let cure = format!("turn on the feature `{feature}`");
     Fault::new(tenure_core::FaultKind::Unsupported, format!("this build has no {what}"), cure)

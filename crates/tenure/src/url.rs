@@ -60,6 +60,8 @@ mod tests {
             "redis-cluster://me:s3n@s3ntinel@a,b",
             "redis-cluster://a,b?user=me&password=s3ntinel",
             "redis://me:s3ntinel?@host",
+            "zookeeper://me:s3ntinel@a,b/locks",
+            "zookeeper://me:s3n@s3ntinel@a,b/locks?session=10s",
             "quorum:redis://a,redis://me:s3ntinel@b,unix:/c?password=s3ntinel",
             "quorum:redis://a,redis://me:s3ntinel,s3ntinel@b,redis://c",
         ] {

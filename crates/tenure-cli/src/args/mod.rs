@@ -98,14 +98,14 @@ pub(crate) struct Run {
         value_name = "A,B,…",
         value_delimiter = ',',
         value_parser = one_of_several,
-        conflicts_with_all = ["name", "shared", "permits"]
+        conflicts_with_all = ["name", "shared", "write", "permits"]
     )]
     pub(crate) all: Vec<LockName>,
     /// Run under the lock that a handle is of, which comes from --handle or TENURE_HANDLE
     ///
     /// The lock is released in the end; with --handle it stays held, and FILE gets its new handle.
     #[arg(long, conflicts_with_all = [
-        "all", "shared", "permits", "wait", "no_wait", "busy_exit_code", "fair",
+        "all", "shared", "write", "permits", "wait", "no_wait", "busy_exit_code", "fair",
         "hold_at_least",
     ])]
     pub(crate) attach: bool,
@@ -139,6 +139,9 @@ pub(crate) struct Sharing {
     /// Share the lock with others that say so too: a reader. Without it the holder is alone
     #[arg(long, conflicts_with = "permits")]
     pub(crate) shared: bool,
+    /// Be the writer of a read-write lock: alone, also where the store keeps that apart from a mutex
+    #[arg(long, conflicts_with_all = ["shared", "permits"])]
+    pub(crate) write: bool,
     /// Take one of N permits instead of the lock alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) permits: Option<u32>,

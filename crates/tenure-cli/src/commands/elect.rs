@@ -34,6 +34,7 @@ pub(super) async fn elect(
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = signals.unless_ended(wait.open(open(config))).await?;
     store::tell(&tenure, config, voice);
+    let plan = plan.fitting(tenure.store().capabilities().lease)?;
 
     let done = lead(&args, &plan, wait, &tenure, &mut signals, voice).await;
     super::leave(&tenure, &done).await;

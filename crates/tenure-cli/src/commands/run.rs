@@ -35,6 +35,7 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = signals.unless_ended(wait.open(open(config))).await?;
     store::tell(&tenure, config, voice);
+    let plan = plan.fitting(tenure.store().capabilities().lease)?;
 
     let asked = Instant::now();
     // A copy of the handle is no use to the command, and a secret that leaks.

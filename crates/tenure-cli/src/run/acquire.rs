@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure::{AcquireError, Fault, FaultKind, Guard, LockName, Tenure};
+use tenure::{AcquireError, Fault, FaultKind, Guard, LockName, RwLock, Tenure};
 
 use super::{held::Held, patience::Wait, waiting::Waiting};
 use crate::{
@@ -83,21 +83,35 @@ impl Asking<'_> {
         let Self { tenure, plan, .. } = self;
         let name = name.as_str();
         let (mutex, rwlock) = (tenure.mutex(name), tenure.rwlock(name));
+        if plan.kind == Kind::Writer {
+            return self.writer(&rwlock).await;
+        }
         if self.wait.is_none() {
             let trying = match plan.kind {
-                Kind::Mutex | Kind::All | Kind::Candidate => mutex.try_lock(),
+                Kind::Mutex | Kind::Writer | Kind::All | Kind::Candidate => mutex.try_lock(),
                 Kind::Reader => rwlock.try_read(),
                 Kind::Permits { take, of } => tenure.semaphore(name, of).try_acquire_many(take),
             };
             return Ok(as_planned!(trying, plan).await?.map(Held::One));
         }
         let locking = match plan.kind {
-            Kind::Mutex | Kind::All | Kind::Candidate => mutex.lock(),
+            Kind::Mutex | Kind::Writer | Kind::All | Kind::Candidate => mutex.lock(),
             Kind::Reader => rwlock.read(),
             Kind::Permits { take, of } => tenure.semaphore(name, of).acquire_many(take),
         };
         let guard = patiently!(as_planned!(locking, plan), self).await?;
         Ok(Some(Held::One(guard)))
+    }
+
+    /// A read-write lock alone; nothing if it is busy and not waited for.
+    async fn writer(self, rwlock: &RwLock) -> Result<Option<Held>, AcquireError> {
+        let plan = self.plan;
+        if self.wait.is_none() {
+            let guard = as_planned!(rwlock.try_write(), plan).await?;
+            return Ok(guard.map(|guard| Held::One(Guard::from(guard))));
+        }
+        let guard = patiently!(as_planned!(rwlock.write(), plan), self).await?;
+        Ok(Some(Held::One(Guard::from(guard))))
     }
 
     /// All locks together; nothing if one is busy and not waited for.

@@ -117,6 +117,9 @@ pub(crate) fn admit(
     if let Some(reason) = lacks.or(unfair) {
         return Err(AcquireError::store(context.place(name), reason.into()));
     }
+    if let Some(fault) = can.no_grace(settings.terms.grace.rounded()) {
+        return Err(AcquireError::store(context.place(name), fault));
+    }
     context.reserve(name)
 }
 

@@ -101,6 +101,9 @@ pub struct Capabilities {
     /// Whether a release itself offers the name to the next waiter, so that no newcomer can come
     /// between.
     pub handoff: bool,
+    /// Whether who is next has the name in the store's eyes before it claims it: it is shown as a holder, and
+    /// holds up the others until its place ends.
+    pub implicit_handoff: bool,
     /// Whether its tokens leave room for passes inside a process.
     pub pass_bits: bool,
     /// Whether leases belong to a hold or to all holds of a session together.
@@ -130,6 +133,8 @@ pub struct Capabilities {
     pub tells_evictions: bool,
     /// How long a place in the queue is kept without being asked for again.
     pub place_ttl: Duration,
+    /// Whether a place that ended is given back to who names it.
+    pub place_back: bool,
     /// How long a waiter has to claim what it is offered.
     pub claim_window: Duration,
     /// How many may wait for one name.
@@ -191,6 +196,20 @@ impl Capabilities {
         (!self.fifo).then(|| self.reasons.fifo.unwrap_or(NO))
     }
 
+    /// Why this much of a lease cannot be kept free, if it cannot: where a session bounds it, at most half of
+    /// what that leaves.
+    pub(crate) fn no_grace(&self, grace: Duration) -> Option<Fault> {
+        let LeaseScope::Session { longest } = self.lease else { return None };
+        (grace > longest / 2).then(|| {
+            let what = format!(
+                "a grace of {grace:?} does not fit this store, where a session leaves {longest:?} of a lease at \
+                 most"
+            );
+            let cure = format!("choose a grace of at most {:?}, or a longer session", longest / 2);
+            Fault::new(FaultKind::Misconfigured, what, cure)
+        })
+    }
+
     /// Why no hold changes hands, if none does.
     pub(crate) fn no_detaching(&self) -> Option<Reason> {
         (!self.detach).then(|| self.reasons.detach.unwrap_or(NO_DETACHING))
@@ -214,9 +233,32 @@ impl From<Reason> for Fault {
 pub enum LeaseScope {
     /// Each hold has its own.
     Hold,
-    /// All holds of one session share one. What was asked for as ttl is not heeded: `left` says
-    /// what there is, and any call may extend it.
-    Session,
+    /// All holds of one session share one, so none outlasts the session, whatever was asked for as ttl: `left`
+    /// says what there is, and any call may extend it.
+    Session {
+        /// How long a hold may be counted on without a renewal, at most.
+        longest: Duration,
+    },
+}
+
+impl LeaseScope {
+    /// How long a hold may be counted on without a renewal that was asked for `ttl`, at most.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tenure_core::store::LeaseScope;
+    ///
+    /// let (short, long) = (Duration::from_secs(7), Duration::from_secs(30));
+    /// assert_eq!(LeaseScope::Hold.at_most(long), long);
+    /// assert_eq!(LeaseScope::Session { longest: short }.at_most(long), short);
+    /// ```
+    #[must_use]
+    pub fn at_most(&self, ttl: Duration) -> Duration {
+        match self {
+            Self::Hold => ttl,
+            Self::Session { longest } => ttl.min(*longest),
+        }
+    }
 }
 
 /// One hold to be renewed.

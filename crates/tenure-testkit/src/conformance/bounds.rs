@@ -2,7 +2,7 @@
 
 use tenure_core::{
     FaultKind,
-    proto::queue::{Ask, Mode},
+    proto::queue::{Ask, Kind, Mode},
 };
 
 use super::{Client, scene::Scene, try_and_wait::without_queue};
@@ -63,7 +63,7 @@ pub async fn a_try_is_busy_when_the_queue_is_full(scene: Scene) {
 /// Clause 13: one more holder than the store allows has to wait.
 pub async fn no_more_hold_together_than_the_store_allows(scene: Scene) {
     let client = scene.client().await;
-    let reads = |ask: Ask| Ask { mode: Mode::Shared, ..ask };
+    let reads = |ask: Ask| Ask { kind: Kind::ReadWrite, mode: Mode::Shared, ..ask };
     if !client.can().shared {
         scene.refused("shared mode", client.ask(&reads(client.tries())).await);
         return;

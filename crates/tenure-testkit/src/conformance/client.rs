@@ -11,7 +11,7 @@ use tenure_core::{
             Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Finding, Listing, Renewal},
+    store::{Capabilities, Finding, LeaseScope, Listing, Renewal},
 };
 
 use super::scene::{LONG, STEP, Scene, name};
@@ -103,6 +103,25 @@ impl Client {
     #[must_use]
     pub fn can(&self) -> &Capabilities {
         self.store.capabilities()
+    }
+
+    /// What has to be left of a lease of `ttl` that has just begun. Where leases belong to a session it is as much
+    /// as that leaves, whatever was asked for.
+    #[must_use]
+    pub fn full(&self, ttl: Duration) -> Duration {
+        match self.can().lease {
+            // What is proven may be older than the call.
+            LeaseScope::Session { .. } => self.can().lease.at_most(ttl) / 3,
+            _ => ttl / 2,
+        }
+    }
+
+    /// Checks that nothing was added to what is left of a lease. Where leases belong to a session any
+    /// call may add to it.
+    #[track_caller]
+    pub fn not_extended(&self, later: Duration, earlier: Duration) {
+        let may = matches!(self.can().lease, LeaseScope::Session { .. });
+        assert!(may || later <= earlier, "{later:?} after {earlier:?}");
     }
 
     /// An ask of a fresh owner that leaves nothing behind, for a long exclusive lease.

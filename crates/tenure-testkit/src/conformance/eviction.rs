@@ -4,7 +4,7 @@ use tenure_core::{
     Eviction, Evictions,
     proto::{
         Renewed,
-        queue::{Ask, Mode, Order, Released},
+        queue::{Ask, Kind, Mode, Order, Released},
     },
 };
 
@@ -89,7 +89,7 @@ pub async fn all_who_are_evicted_are_told(scene: Scene) {
     let (one, other) = (scene.client().await, scene.client().await);
     let (mut told_one, mut told_other) = (one.evictions(), other.evictions());
     if !one.can().shared {
-        let reads = Ask { mode: Mode::Shared, ..one.tries() };
+        let reads = reads(&one);
         scene.refused("readers", one.ask(&reads).await);
         return;
     }
@@ -99,13 +99,17 @@ pub async fn all_who_are_evicted_are_told(scene: Scene) {
     let mut told = [0, 0];
     for round in 0..ROUNDS {
         for reader in [&one, &other] {
-            reader.lock(&Ask { mode: Mode::Shared, ..reader.tries() }).await;
+            reader.lock(&reads(reader)).await;
         }
         one.evict().await;
         told[0] += u32::from(is_told(&scene, &one, &mut told_one, round).await);
         told[1] += u32::from(is_told(&scene, &other, &mut told_other, round).await);
     }
     assert!(told.iter().all(|told| *told > 0), "a reader was never told: {told:?}");
+}
+
+fn reads(client: &Client) -> Ask {
+    Ask { kind: Kind::ReadWrite, mode: Mode::Shared, ..client.tries() }
 }
 
 /// Clause 17: who is told of an eviction that was of an earlier holder still has what it has.

@@ -26,7 +26,9 @@ pub async fn a_release_offers_the_name_to_the_next_waiter(scene: Scene) {
 pub async fn nobody_holds_a_name_before_claiming_it(scene: Scene) {
     let (holder, waiter) = (scene.client().await, scene.client().await);
     let Some(waits) = after_a_release(&holder, &waiter).await else { return };
-    assert_eq!(holder.inspect().await.holders, []);
+    // Where the hand-off is implicit, the store cannot tell whether it was claimed.
+    let shown = usize::from(holder.can().implicit_handoff);
+    assert_eq!(holder.inspect().await.holders.len(), shown);
     assert_eq!(waiter.renew(&waits.owner, LONG).await, Renewed::Lost);
     waiter.lock(&waits).await;
 }
@@ -36,7 +38,7 @@ pub async fn a_claim_sets_the_full_ttl(scene: Scene) {
     let (holder, waiter) = (scene.client().await, scene.client().await);
     let Some(waits) = after_a_release(&holder, &waiter).await else { return };
     let grant = waiter.lock(&waits).await;
-    assert!(grant.left > LONG / 2 && grant.left <= LONG, "{grant:?}");
+    assert!(grant.left > waiter.full(LONG) && grant.left <= LONG, "{grant:?}");
 }
 
 /// Clause 3: a waiter that is gone holds up the others for one claim window.

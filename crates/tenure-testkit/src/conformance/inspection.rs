@@ -32,7 +32,7 @@ pub async fn holders_and_waiters_are_shown(scene: Scene) {
     assert_eq!(shown.token, Some(grant.token));
     assert_eq!(shown.mode, Mode::Exclusive);
     assert!(!shown.lingering);
-    assert!(shown.left.is_none_or(|left| left <= LONG && left > LONG / 2), "{shown:?}");
+    assert!(shown.left.is_none_or(|left| left <= LONG && left > holder.full(LONG)), "{shown:?}");
     let waiting: Vec<_> = seen.waiters.iter().map(|waiting| waiting.label.as_str()).collect();
     assert_eq!(waiting, if other.can().fifo { vec!["one", "two"] } else { vec![] });
 }

@@ -14,6 +14,10 @@ fn used_as(kind: Kind, ask: Ask) -> Ask {
 /// Clause 16: each holder and each waiter is shown with what it uses the name as.
 pub async fn a_name_shows_what_it_is_used_as(scene: Scene) {
     for kind in Kind::ALL {
+        if !scene.client().await.can().kinds_meet {
+            shows_what_it_is_used_as(&scene, kind).await;
+            continue;
+        }
         let (holder, waiter) = (scene.client().await, scene.client().await);
         let held = used_as(kind, holder.tries());
         holder.lock(&held).await;
@@ -41,6 +45,28 @@ pub async fn a_name_shows_what_it_is_used_as(scene: Scene) {
             }
         }
     }
+}
+
+/// The same where each kind has a layout of its own, so that it is held as that kind is. A name each, as what
+/// one kind leaves behind may be of another.
+async fn shows_what_it_is_used_as(scene: &Scene, kind: Kind) {
+    let client = scene.client().await.on(kind.as_str());
+    let mode = match kind {
+        Kind::Semaphore => Mode::Permits { take: 1, of: 1 },
+        Kind::Latch => Mode::Shared,
+        Kind::Mutex | Kind::ReadWrite | Kind::Election => Mode::Exclusive,
+    };
+    let used = |ask| Ask { mode, ..used_as(kind, ask) };
+    if kind == Kind::Latch && client.can().longest_keep.is_zero() {
+        scene.refused("latches", client.ask(&used(client.tries())).await);
+        return;
+    }
+    client.lock(&used(client.tries())).await;
+    if mode != Mode::Shared && client.can().fifo {
+        client.busy(&used(client.waits())).await;
+        assert_eq!(client.inspect().await.waiters[0].kind, Some(kind));
+    }
+    assert_eq!(client.inspect().await.holders[0].kind, Some(kind));
 }
 
 /// Clause 16: a lock of another kind is excluded, or refused where kinds do not meet. Either way the

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::proto::{
     Renewed,
-    queue::{Ask, Intent, Mode, Order, Released},
+    queue::{Ask, Intent, Kind, Mode, Order, Released},
 };
 
 use super::{
@@ -88,8 +88,12 @@ pub async fn a_kept_name_outlives_its_process(scene: Scene) {
 /// Clause 6: an owner that let go with `keep` is there once, however often it asks.
 pub async fn a_kept_owner_is_granted_nothing(scene: Scene) {
     let (one, other) = (scene.client().await, scene.client().await);
-    let mode = if one.can().shared { Mode::Shared } else { Mode::Exclusive };
-    let held = Ask { mode, order: Order::Barging, ..one.tries() };
+    let (kind, mode) = if one.can().shared {
+        (Kind::ReadWrite, Mode::Shared)
+    } else {
+        (Kind::Mutex, Mode::Exclusive)
+    };
+    let held = Ask { kind, mode, order: Order::Barging, ..one.tries() };
     one.lock(&held).await;
     if one.can().longest_keep.is_zero() {
         let outcome = one.release_keeping(&held.owner, LONG).await;

@@ -14,7 +14,7 @@ use super::{
 pub async fn a_free_name_is_granted_at_once(scene: Scene) {
     let client = scene.client().await;
     let grant = client.lock(&client.tries()).await;
-    assert!(grant.left <= LONG && grant.left > LONG / 2, "{grant:?}");
+    assert!(grant.left <= LONG && grant.left > client.full(LONG), "{grant:?}");
     assert!(!grant.others_waiting);
     let other = client.on("another");
     other.lock(&other.waits()).await;
@@ -98,6 +98,11 @@ pub async fn a_waiter_passed_over_gets_its_place_back(scene: Scene) {
     holder.lock_within(&second, holder.can().claim_window + MARGIN).await;
     assert_eq!(holder.busy(&third).await.ahead, 0);
     let back = holder.busy(&first).await;
+    if holder.can().implicit_handoff {
+        // Nobody is passed over as long as its place lasts, so this one has ended.
+        assert!(back.place > place && back.ahead == 1, "{back:?}");
+        return;
+    }
     assert_eq!((back.place, back.ahead), (place, 0));
     assert_eq!(holder.busy(&third).await.ahead, 1);
 }
@@ -118,8 +123,9 @@ pub async fn a_place_that_ended_is_given_back(scene: Scene) {
     }
     assert_eq!(holder.inspect().await.waiters.len(), 1);
     let back = Ask { intent: Intent::Wait { place }, ..first };
-    assert_eq!(holder.busy(&back).await.ahead, 0);
-    assert_eq!(holder.busy(&second).await.ahead, 1);
+    let in_front = u32::from(!holder.can().place_back);
+    assert_eq!(holder.busy(&back).await.ahead, in_front);
+    assert_eq!(holder.busy(&second).await.ahead, 1 - in_front);
 }
 
 /// Clause 2: `retry_after` is early enough: who asks no more often than told, and hears no hint,

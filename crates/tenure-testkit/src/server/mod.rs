@@ -3,6 +3,7 @@
 mod behind;
 mod certificates;
 mod cluster;
+mod kept;
 mod logged;
 mod mariadb;
 mod partition;
@@ -10,6 +11,11 @@ mod postgres;
 mod preload;
 pub mod redis;
 mod sentinel;
+mod zookeeper;
+mod zookeeper_ensemble;
+mod zookeeper_network;
+mod zookeeper_node;
+mod zookeeper_way;
 
 pub use certificates::Certificates;
 pub use cluster::RedisCluster;
@@ -17,3 +23,6 @@ pub use mariadb::MariadbServer;
 pub use postgres::PostgresServer;
 pub use redis::RedisServer;
 pub use sentinel::SentinelService;
+pub use zookeeper::ZookeeperServer;
+pub use zookeeper_ensemble::ZookeeperEnsemble;
+pub use zookeeper_node::Frozen;

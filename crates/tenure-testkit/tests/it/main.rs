@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod broken_rules;
+mod child;
 mod conformance_memory;
 mod downgrades;
 mod dropped_acquires;
@@ -13,3 +14,4 @@ mod kinds_memory;
 mod mutants;
 mod simulation;
 mod turns;
+mod zookeeper;

@@ -1,0 +1,53 @@
+//! A process that ends with ours, however that ends: what a static holds is never dropped.
+
+use std::{
+    io,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+/// Waits for the end of its input, which comes with the end of whoever holds the other end.
+const KEEPER: &str = r#"read -r _; kill -9 "$1"; rm -rf "$2""#;
+
+/// A process, and what ends it and removes its folder if we are gone before. Dropping it ends both.
+#[derive(Debug)]
+pub(super) struct Kept {
+    process: Child,
+    keeper: Child,
+}
+
+impl Kept {
+    pub(super) fn start(command: &mut Command, folder: &Path) -> io::Result<Self> {
+        let mut process = command.spawn()?;
+        let mut keeper = Command::new("sh");
+        keeper.args(["-c", KEEPER, "sh", &process.id().to_string()]).arg(folder);
+        keeper.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        match keeper.spawn() {
+            Ok(keeper) => Ok(Self { process, keeper }),
+            Err(error) => {
+                let _ = process.kill();
+                let _ = process.wait();
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Whether it has not ended.
+    pub(super) fn runs(&mut self) -> bool {
+        matches!(self.process.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // First, since it knows the process by its number alone.
+        for process in [&mut self.keeper, &mut self.process] {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! An ask: a node is made, and whoever has the lowest number has the name.
+
+use std::sync::Arc;
+
+use tenure_core::{
+    Clock, Fault, LockName, Owner, SystemClock, Timestamp, Token,
+    proto::queue::{Answer, Ask, Contender, Intent, Mode, Place as Number},
+};
+use zookeeper_client::{CreateMode, Error, Stat};
+
+use crate::{
+    data,
+    entries::{Entry, Placed},
+    error,
+    layout::{self, Place},
+    line::{Line, Standing},
+    node::{self, Base, Node},
+    session::Session,
+    store::Shared,
+    validity,
+};
+
+/// How often it is looked again when what was seen has changed meanwhile.
+const TRIES: u32 = 16;
+
+/// One ask that is being answered.
+pub(crate) struct Asking<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) session: &'a Arc<Session>,
+    pub(crate) name: &'a LockName,
+    pub(crate) ask: &'a Ask,
+    pub(crate) base: Base,
+    pub(crate) place: Place,
+    /// When the call began.
+    pub(crate) begun: Timestamp,
+}
+
+/// What this process knows of an owner.
+enum Known {
+    Nothing,
+    /// It has a place in the line.
+    Queued(Placed),
+    /// It has the name, by this node.
+    Holds(Placed, Token),
+}
+
+impl Shared {
+    /// Asks for a name.
+    pub(crate) async fn ask(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        let base = layout::base_of(ask.kind, ask.mode, self.options.semaphore_mutex)?;
+        let session = self.sessions.get().await?;
+        // Not before that wait, in which a place that is counted from here could end before it is made.
+        let begun = SystemClock.now();
+        let place = Place::new(&self.options.base, name);
+        let asking = Asking { shared: self, session: &session, name, ask, base, place, begun };
+        let answer = asking.answer().await;
+        // An effect of before is none of certainty.
+        answer.map_err(|fault| self.in_doubt_if_there(&ask.owner, fault))
+    }
+}
+
+impl Asking<'_> {
+    async fn answer(&self) -> Result<Answer, Fault> {
+        for _ in 0..TRIES {
+            let answer = match self.known().await? {
+                Known::Holds(..) if self.downgrades() => self.downgrade().await?,
+                Known::Holds(placed, token) => self.grant_again(&placed, token).await?,
+                Known::Queued(placed) => self.stand(&placed, false).await?,
+                Known::Nothing => self.begin().await?,
+            };
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+        }
+        let what = format!("{:?} is changed faster than it can be looked at", self.name.as_str());
+        Err(Fault::new(tenure_core::FaultKind::InDoubt, what, "try again"))
+    }
+
+    /// What is known of the owner, once what ended is gone and what is in doubt was looked for.
+    async fn known(&self) -> Result<Known, Fault> {
+        let owner = &self.ask.owner;
+        let seen = self.entries().with(owner, |entry| {
+            let over = entry.session != self.session.number();
+            let ended = entry.leaving || entry.until <= self.begun;
+            let placed = if entry.token.is_some() { entry.proof() } else { entry.place.as_ref() };
+            (over, ended, entry.in_doubt, entry.base, entry.mode, entry.token, placed.cloned())
+        });
+        let Some((over, ended, in_doubt, base, mode, token, placed)) = seen else {
+            return Ok(Known::Nothing);
+        };
+        if over {
+            self.entries().remove(owner);
+            return Ok(Known::Nothing);
+        }
+        if ended {
+            self.shared.let_go(self.session, owner).await?;
+            return Ok(Known::Nothing);
+        }
+        if in_doubt {
+            self.find().await?;
+            return Box::pin(self.known()).await;
+        }
+        let is_downgrade = token.is_some() && base == Base::Write && self.base == Base::Read;
+        if base != self.base && !is_downgrade || takes(mode) != takes(self.ask.mode) {
+            return Err(error::other_mode());
+        }
+        match (token, placed) {
+            (Some(token), Some(proof)) => Ok(Known::Holds(proof, token)),
+            (None, Some(placed)) => Ok(Known::Queued(placed)),
+            // What is left of it is no place in the line.
+            _ => {
+                self.shared.let_go(self.session, owner).await?;
+                Ok(Known::Nothing)
+            }
+        }
+    }
+
+    /// Looks for nodes of which no answer told.
+    async fn find(&self) -> Result<(), Fault> {
+        self.session.sync().await?;
+        let owner = &self.ask.owner;
+        let line = self.nodes_of(&self.place.line(self.base)).await?;
+        let leases = if self.base == Base::Lease {
+            self.nodes_of(&self.place.leases()).await?
+        } else {
+            Vec::new()
+        };
+        self.entries().change(owner, |entry| {
+            entry.place = line.into_iter().next();
+            entry.leases = leases;
+            entry.in_doubt = false;
+        });
+        Ok(())
+    }
+
+    /// The owner's nodes in a directory, as far as they belong to this session.
+    async fn nodes_of(&self, dir: &str) -> Result<Vec<Placed>, Fault> {
+        let mut found = Vec::new();
+        for node in self.list(dir).await?.of_owner(&self.ask.owner) {
+            let path = format!("{dir}/{}", node.name());
+            let stat = self.session.read(self.session.client().check_stat(&path)).await?;
+            // One of a session that is over is about to be gone.
+            if let Ok(Some(stat)) = stat
+                && stat.ephemeral_owner == self.session.client().session_id().0
+            {
+                found.push(Placed { path, czxid: stat.czxid });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Nobody knows the owner yet.
+    async fn begin(&self) -> Result<Option<Answer>, Fault> {
+        if self.base == Base::Lease {
+            return self.begin_permits().await;
+        }
+        if self.ask.intent == Intent::Try {
+            let line = self.list(&self.place.dir).await?;
+            self.refuse_other_kinds(&line).await?;
+            if !line.is_open_to(self.ask.mode) || line.nodes().len() >= self.limits().1 {
+                let holder = line.holding().first();
+                return self.busy_trying(holder, line.waiting().len()).await.map(Some);
+            }
+        }
+        let placed = self.join().await?;
+        self.stand(&placed, true).await
+    }
+
+    /// Makes a node at the end of the line.
+    pub(crate) async fn join(&self) -> Result<Placed, Fault> {
+        let entry = Entry::new(
+            self.name.clone(),
+            self.base,
+            self.ask.mode,
+            self.session.number(),
+            self.waits_until(),
+        );
+        self.entries().insert(self.ask.owner, entry);
+        let base = if self.base == Base::Lease { Base::Lock } else { self.base };
+        let placed = self.create(&self.place.line(self.base), base).await?;
+        self.keep(&placed, |entry| entry.place = Some(placed.clone())).await?;
+        Ok(placed)
+    }
+
+    /// Makes a node of this owner.
+    pub(crate) async fn create(&self, dir: &str, base: Base) -> Result<Placed, Fault> {
+        let prefix = format!("{dir}/{}", node::prefix(&self.ask.owner, base));
+        let data = data::written(&self.ask.label, None);
+        let options = self.session.creates(CreateMode::EphemeralSequential);
+        for _ in 0..TRIES {
+            self.entries().change(&self.ask.owner, |entry| entry.in_doubt = true);
+            let sent = SystemClock.now();
+            let created = self.session.client().create(&prefix, &data, &options);
+            match self.session.write(created).await? {
+                Ok((stat, number)) => {
+                    self.made(&stat, sent)?;
+                    self.entries().change(&self.ask.owner, |entry| entry.in_doubt = false);
+                    return Ok(Placed { path: format!("{prefix}{number}"), czxid: stat.czxid });
+                }
+                // An empty directory may be taken away at any time.
+                Err(Error::NoNode) => {
+                    self.entries().change(&self.ask.owner, |entry| entry.in_doubt = false);
+                    self.session.make(dir).await?;
+                }
+                Err(error) => return Err(self.session.fault(error, true)),
+            }
+        }
+        Err(self.session.fault(Error::NoNode, false))
+    }
+
+    /// Notes a node that was made. If this took so long that the ask was given up meanwhile, the node goes again: nobody
+    /// else knows of it.
+    pub(crate) async fn keep(
+        &self,
+        placed: &Placed,
+        note: impl FnOnce(&mut Entry) + Send,
+    ) -> Result<(), Fault> {
+        let noted =
+            self.entries().change(&self.ask.owner, |entry| (!entry.leaving).then(|| note(entry)));
+        if noted.flatten().is_some() {
+            return Ok(());
+        }
+        let deleted = self.session.client().delete(&placed.path, None);
+        let _ = self.session.write(deleted).await?;
+        let what = format!("an ask for {:?} took too long", self.name.as_str());
+        Err(Fault::new(tenure_core::FaultKind::InDoubt, what, "try again"))
+    }
+
+    fn made(&self, stat: &Stat, sent: Timestamp) -> Result<(), Fault> {
+        self.session.committed(sent, stat.ephemeral_owner)
+    }
+
+    /// Looks where a node stands. Nothing, if it is to be looked again.
+    async fn stand(&self, placed: &Placed, is_new: bool) -> Result<Option<Answer>, Fault> {
+        self.put_off();
+        if self.base == Base::Lease {
+            return self.stand_for_permits(placed, is_new).await;
+        }
+        let line = self.list(&self.place.dir).await?;
+        if is_new {
+            self.refuse_other_kinds(&line).await?;
+        }
+        let (max_waiters, max_holders) = self.limits();
+        match line.standing(placed.name()) {
+            Standing::Missing => {
+                self.missing(placed).await?;
+                Ok(None)
+            }
+            Standing::Has { .. }
+                if line.holding().iter().position(|node| node.name() == placed.name())
+                    >= Some(max_holders) =>
+            {
+                self.crowded(&line).await.map(Some)
+            }
+            Standing::Has { others_wait } => self.grant(placed, others_wait).await,
+            Standing::Behind { waits_for, holder, ahead } => {
+                if self.ask.intent == Intent::Try && is_new {
+                    self.shared.let_go(self.session, &self.ask.owner).await?;
+                    return self
+                        .busy_trying(Some(holder), line.waiting().len() - 1)
+                        .await
+                        .map(Some);
+                }
+                if is_new && ahead >= max_waiters {
+                    self.shared.let_go(self.session, &self.ask.owner).await?;
+                    return Err(error::full(ahead));
+                }
+                let held_by = self.look_at(&self.place.dir, holder).await?;
+                self.behind(&self.place.dir, waits_for, held_by, ahead, placed).await
+            }
+        }
+    }
+
+    /// More readers are there than the store allows.
+    async fn crowded(&self, line: &Line) -> Result<Answer, Fault> {
+        let holder = line.holding().first();
+        if self.ask.intent == Intent::Try {
+            self.shared.let_go(self.session, &self.ask.owner).await?;
+            return self.busy_trying(holder, line.waiting().len()).await;
+        }
+        let holder = match holder {
+            Some(node) => self.look_at(&self.place.dir, node).await?,
+            None => None,
+        };
+        let place = self.number();
+        let retry_after = self.shared.options.session / 20;
+        Ok(Answer::Busy { retry_after, ahead: 0, holder, place })
+    }
+
+    /// Waits for the node in front.
+    pub(crate) async fn behind(
+        &self,
+        dir: &str,
+        waits_for: &Node,
+        holder: Option<Contender>,
+        ahead: usize,
+        placed: &Placed,
+    ) -> Result<Option<Answer>, Fault> {
+        // On the way, so that the grant need not wait for it.
+        if self.session.needs_proof(SystemClock.now())
+            && !self.shared.is_there(self.session, placed).await?
+        {
+            self.missing(placed).await?;
+            return Ok(None);
+        }
+        let path = format!("{dir}/{}", waits_for.name());
+        if !self.shared.watch_for(self.session, &self.ask.owner, &path).await? {
+            return Ok(None);
+        }
+        Ok(Some(self.waiting(holder, ahead)))
+    }
+
+    pub(crate) fn waiting(&self, holder: Option<Contender>, ahead: usize) -> Answer {
+        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+        let retry_after = self.shared.options.session / 3;
+        let place = if self.ask.intent == Intent::Try { None } else { self.number() };
+        Answer::Busy { retry_after, ahead, holder, place }
+    }
+
+    /// The place as it is told: the transaction that made the node.
+    fn number(&self) -> Option<Number> {
+        let czxid = self
+            .entries()
+            .with(&self.ask.owner, |entry| entry.place.as_ref().map(|placed| placed.czxid))??;
+        u64::try_from(czxid).ok().map(Number)
+    }
+
+    /// The name is granted to the owner of this node, if that is there. Nothing, if it is not.
+    pub(crate) async fn grant(
+        &self,
+        placed: &Placed,
+        others_waiting: bool,
+    ) -> Result<Option<Answer>, Fault> {
+        if self.session.needs_proof(SystemClock.now())
+            && !self.shared.is_there(self.session, placed).await?
+        {
+            self.missing(placed).await?;
+            return Ok(None);
+        }
+        let Some(token) = data::token_of(placed.czxid, self.shared.options.epoch) else {
+            let cure = "lower epoch= in the URL";
+            return Err(Fault::new(
+                tenure_core::FaultKind::Misconfigured,
+                "no fencing token is left for this transaction",
+                cure,
+            ));
+        };
+        let until = self.begun.saturating_add(self.ask.ttl);
+        let noted = self.entries().change(&self.ask.owner, |entry| {
+            (!entry.leaving).then(|| {
+                entry.token = Some(token);
+                entry.until = until;
+                entry.watched = None;
+            })
+        });
+        // It took so long that the place ended.
+        if noted.flatten().is_none() {
+            return Ok(None);
+        }
+        self.shared.watch_over(self.session, &self.ask.owner, placed);
+        Ok(Some(self.granted(token, until, others_waiting)))
+    }
+
+    /// It is held already: the same answer, and no more.
+    async fn grant_again(&self, placed: &Placed, token: Token) -> Result<Option<Answer>, Fault> {
+        let left = |until| {
+            validity::left(self.begun, until, self.session.proven(), self.session.validity())
+        };
+        let until = self.entries().with(&self.ask.owner, |entry| entry.until);
+        let Some(until) = until else { return Ok(None) };
+        let low = left(until) < self.session.validity() / 3;
+        if (low || self.session.needs_proof(SystemClock.now()))
+            && !self.shared.is_there(self.session, placed).await?
+        {
+            self.missing(placed).await?;
+            return Ok(None);
+        }
+        let others = self.shared.others_wait(self.session, self.name, self.base).await?;
+        Ok(Some(self.granted(token, until, others)))
+    }
+
+    fn granted(&self, token: Token, until: Timestamp, others_waiting: bool) -> Answer {
+        let (proven, validity) = (self.session.proven(), self.session.validity());
+        let left = validity::left(self.begun, until, proven, validity);
+        Answer::Granted { token, left, others_waiting }
+    }
+
+    /// A node is not there any more: somebody took it away.
+    async fn missing(&self, placed: &Placed) -> Result<(), Fault> {
+        // Unless this server is behind.
+        self.session.sync().await?;
+        let stat = self.session.read(self.session.client().check_stat(&placed.path)).await?;
+        let ours = self.session.client().session_id().0;
+        if matches!(stat, Ok(Some(stat)) if stat.ephemeral_owner == ours) {
+            return Ok(());
+        }
+        self.shared.let_go(self.session, &self.ask.owner).await
+    }
+
+    /// Who only tries is told who is there.
+    pub(crate) async fn busy_trying(
+        &self,
+        holder: Option<&Node>,
+        ahead: usize,
+    ) -> Result<Answer, Fault> {
+        let holder = match holder {
+            Some(node) => self.look_at(&self.place.dir, node).await?,
+            None => None,
+        };
+        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+        let retry_after = self.shared.options.session / 20;
+        Ok(Answer::Busy { retry_after, ahead, holder, place: None })
+    }
+
+    /// A contender as people see it; nothing if it is gone.
+    pub(crate) async fn look_at(&self, dir: &str, node: &Node) -> Result<Option<Contender>, Fault> {
+        self.shared.look_at(self.session, dir, node).await
+    }
+
+    /// A writer lets readers in: in one step its node becomes a reader's, with its number.
+    async fn downgrade(&self) -> Result<Option<Answer>, Fault> {
+        self.shared.downgrade(self.session, self.name, self.ask).await?;
+        Ok(None)
+    }
+
+    fn downgrades(&self) -> bool {
+        let held = self.entries().with(&self.ask.owner, |entry| entry.base);
+        self.base == Base::Read && held == Some(Base::Write)
+    }
+
+    /// Refuses a name that others use as another kind of lock.
+    async fn refuse_other_kinds(&self, line: &Line) -> Result<(), Fault> {
+        let other = match line.other_than(self.base.kind()) {
+            Some(other) => Some(other),
+            None if line.has_permits() => {
+                self.shared.permits_used(self.session, &self.place).await?
+            }
+            None => None,
+        };
+        let Some(other) = other else { return Ok(()) };
+        self.shared.let_go(self.session, &self.ask.owner).await?;
+        Err(error::other_kind(other))
+    }
+
+    pub(crate) async fn list(&self, dir: &str) -> Result<Line, Fault> {
+        self.shared.list_line(self.session, dir).await
+    }
+
+    /// The place is kept for as long as somebody asks.
+    fn put_off(&self) {
+        let until = self.waits_until();
+        self.entries().change(&self.ask.owner, |entry| entry.until = until);
+    }
+
+    fn waits_until(&self) -> Timestamp {
+        self.begun.saturating_add(self.shared.options.session)
+    }
+
+    fn limits(&self) -> (usize, usize) {
+        (self.shared.options.max_waiters, self.shared.options.max_holders)
+    }
+
+    pub(crate) const fn entries(&self) -> &crate::entries::Entries {
+        &self.shared.entries
+    }
+}
+
+/// How many permits a mode takes; nothing where it takes none.
+const fn takes(mode: Mode) -> Option<u32> {
+    match mode {
+        Mode::Permits { take, .. } => Some(take),
+        Mode::Exclusive | Mode::Shared => None,
+    }
+}
+
+impl Shared {
+    /// What failed after a node may have been made is in doubt.
+    fn in_doubt_if_there(&self, owner: &Owner, fault: Fault) -> Fault {
+        use tenure_core::FaultKind::{InDoubt, Unreachable};
+        let there = self.entries.with(owner, |_| ()).is_some();
+        if !there || fault.kind() != Unreachable {
+            return fault;
+        }
+        Fault::new(InDoubt, fault.what_and_why(), fault.cure())
+    }
+}

@@ -1,0 +1,41 @@
+//! What ZooKeeper can do.
+
+use std::time::Duration;
+
+use tenure_core::store::{Capabilities, LeaseScope, Reason, Reasons};
+
+use crate::{ZookeeperOptions, validity};
+
+const NO_DETACHING: Reason = Reason {
+    what: "on ZooKeeper a hold belongs to the session that acquired it, and ends with it",
+    cure: "release it, and lock again where the work goes on; or use another store",
+};
+
+pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
+    Capabilities {
+        shared: true,
+        permits: true,
+        fifo: true,
+        handoff: true,
+        implicit_handoff: true,
+        pass_bits: true,
+        lease: LeaseScope::Session { longest: validity::of(options.session, options.tick) },
+        // However long it is, it ends with the session.
+        longest_lease: Duration::MAX,
+        longest_keep: Duration::ZERO,
+        late_calls: true,
+        notices_death: false,
+        raise: false,
+        together: false,
+        detach: false,
+        kinds_meet: false,
+        incarnation: false,
+        tells_evictions: true,
+        place_ttl: options.session,
+        place_back: false,
+        claim_window: options.session,
+        max_waiters: options.max_waiters,
+        max_holders: options.max_holders,
+        reasons: Reasons { detach: Some(NO_DETACHING), ..Reasons::NONE },
+    }
+}

@@ -1,0 +1,59 @@
+//! What stands in a contender's node: who it is, for people, and a token that is not the node's own.
+
+use tenure_core::Token;
+
+/// What asks a holder to let go, as Curator's `Revoker` writes it.
+pub(crate) const REVOKE: &[u8] = b"__REVOKE__";
+
+/// Stands before a token, on a line of its own behind the label.
+const TOKEN: &str = "\ntoken ";
+
+pub(crate) fn written(label: &str, token: Option<Token>) -> Vec<u8> {
+    let token = token.map(|token| format!("{TOKEN}{token}")).unwrap_or_default();
+    format!("{label}{token}").into_bytes()
+}
+
+/// The label, and the token if there is one.
+pub(crate) fn read(data: &[u8]) -> (String, Option<Token>) {
+    let text = String::from_utf8_lossy(data);
+    let apart = text.rsplit_once(TOKEN);
+    let token = apart.and_then(|(_, token)| token.parse().ok()).and_then(Token::from_raw);
+    let label = match (apart, token) {
+        (Some((label, _)), Some(_)) => label,
+        _ => &text,
+    };
+    // Somebody else's data can be anything.
+    let label = label.chars().filter(|letter| !letter.is_control()).take(256).collect();
+    (label, token)
+}
+
+/// The token of a node that was made by this transaction, on an ensemble of this epoch.
+pub(crate) fn token_of(czxid: i64, epoch: u32) -> Option<Token> {
+    let transaction = u64::try_from(czxid).ok()?.checked_add(u64::from(epoch) << 32)?;
+    Token::from_time(transaction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let token = Token::from_raw(77);
+        assert_eq!(read(&written("host/7", None)), ("host/7".to_owned(), None));
+        assert_eq!(read(&written("host/7", token)), ("host/7".to_owned(), token));
+        assert_eq!(read(b"192.168.1.2"), ("192.168.1.2".to_owned(), None));
+        assert_eq!(read(b"\x1b[31m\xff"), ("[31m\u{fffd}".to_owned(), None));
+        assert_eq!(read(b"a\ntoken x").1, None);
+    }
+
+    #[test]
+    fn a_rebuilt_ensemble_goes_on_above_the_last_one() {
+        let old = token_of(0x0000_0007_ffff_ffff, 0).unwrap();
+        let rebuilt = token_of(1, 8).unwrap();
+        assert!(rebuilt > old);
+        assert_eq!(token_of(5, 0).unwrap().time(), 5);
+        assert_eq!(token_of(-1, 0), None);
+        assert_eq!(token_of(i64::MAX, 0), None);
+    }
+}

@@ -1,0 +1,187 @@
+//! What this process has at the ensemble: each acquisition with its nodes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tenure_core::{LockName, Owner, Timestamp, Token, proto::queue::Mode};
+use tokio::{sync::Notify, task::AbortHandle};
+
+use crate::node::Base;
+
+/// One acquisition.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: LockName,
+    pub(crate) base: Base,
+    pub(crate) mode: Mode,
+    /// The session that its nodes belong to.
+    pub(crate) session: u64,
+    /// Whether a node may be there of which nobody knows: a call that creates was sent and not answered.
+    pub(crate) in_doubt: bool,
+    /// Its place in the line.
+    pub(crate) place: Option<Placed>,
+    /// Its permits.
+    pub(crate) leases: Vec<Placed>,
+    /// The token, once it is granted.
+    pub(crate) token: Option<Token>,
+    /// Whether it was let go, and its nodes are only to be gone.
+    pub(crate) leaving: bool,
+    /// When it ends by itself.
+    pub(crate) until: Timestamp,
+    /// What is being watched for it, and the task that does.
+    pub(crate) watched: Option<Watched>,
+}
+
+/// A node that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) path: String,
+    pub(crate) czxid: i64,
+}
+
+impl Placed {
+    /// Its name without its directory.
+    pub(crate) fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+/// A watch that somebody waits for, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) path: String,
+    pub(crate) task: AbortHandle,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Entry {
+    pub(crate) const fn new(
+        name: LockName,
+        base: Base,
+        mode: Mode,
+        session: u64,
+        until: Timestamp,
+    ) -> Self {
+        Self {
+            name,
+            base,
+            mode,
+            session,
+            in_doubt: false,
+            place: None,
+            leases: Vec::new(),
+            token: None,
+            leaving: false,
+            until,
+            watched: None,
+        }
+    }
+
+    /// The paths of its nodes.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.place.iter().chain(&self.leases).map(|placed| placed.path.clone()).collect()
+    }
+
+    /// The node that proves the hold: a permit, or the place at the head of the line.
+    pub(crate) fn proof(&self) -> Option<&Placed> {
+        self.leases.last().or(self.place.as_ref())
+    }
+}
+
+/// Cheap to clone; all clones are one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entries(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    all: Mutex<All>,
+    /// Somebody ends earlier than all others did.
+    earlier: Notify,
+}
+
+#[derive(Debug, Default)]
+struct All {
+    of: BTreeMap<Owner, Entry>,
+    ends: BTreeSet<(Timestamp, Owner)>,
+}
+
+impl All {
+    fn put(&mut self, owner: Owner, entry: Entry) -> bool {
+        self.take(&owner);
+        let first = self.ends.first().is_none_or(|(first, _)| entry.until < *first);
+        self.ends.insert((entry.until, owner));
+        self.of.insert(owner, entry);
+        first
+    }
+
+    fn take(&mut self, owner: &Owner) -> Option<Entry> {
+        let entry = self.of.remove(owner)?;
+        self.ends.remove(&(entry.until, *owner));
+        Some(entry)
+    }
+}
+
+impl Entries {
+    pub(crate) fn insert(&self, owner: Owner, entry: Entry) {
+        if self.lock().put(owner, entry) {
+            self.0.earlier.notify_one();
+        }
+    }
+
+    pub(crate) fn remove(&self, owner: &Owner) -> Option<Entry> {
+        self.lock().take(owner)
+    }
+
+    /// Looks at one, if it is there.
+    pub(crate) fn with<T>(&self, owner: &Owner, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+        self.lock().of.get(owner).map(look)
+    }
+
+    /// Changes one, if it is there.
+    pub(crate) fn change<T>(
+        &self,
+        owner: &Owner,
+        change: impl FnOnce(&mut Entry) -> T,
+    ) -> Option<T> {
+        let mut all = self.lock();
+        let mut entry = all.take(owner)?;
+        let changed = change(&mut entry);
+        let first = all.put(*owner, entry);
+        drop(all);
+        if first {
+            self.0.earlier.notify_one();
+        }
+        Some(changed)
+    }
+
+    /// Who has this node, if it is held in this process.
+    pub(crate) fn holds(&self, path: &str) -> bool {
+        let all = self.lock();
+        all.of.values().any(|entry| {
+            entry.token.is_some() && entry.proof().is_some_and(|proof| proof.path == path)
+        })
+    }
+
+    /// Who ends by `now`, and when the next one does.
+    pub(crate) fn ended(&self, now: Timestamp) -> (Vec<Owner>, Option<Timestamp>) {
+        let all = self.lock();
+        let ended = all.ends.iter().take_while(|(end, _)| *end <= now).map(|(_, owner)| *owner);
+        let next = all.ends.iter().map(|(end, _)| *end).find(|end| *end > now);
+        (ended.collect(), next)
+    }
+
+    pub(crate) async fn earlier(&self) {
+        self.0.earlier.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,117 @@
+//! What the client's errors mean: whether a call had an effect, and what the user can do (S9).
+
+use tenure_core::{Fault, FaultKind, proto::queue::Kind};
+use zookeeper_client::Error;
+
+/// What an error in answer to a call means. Without a word from the ensemble a call that writes may have
+/// taken effect.
+pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
+    use FaultKind::{InDoubt, Misconfigured, Unreachable};
+    let (kind, what, cure) = match &error {
+        Error::NoAuth | Error::InvalidAcl => (
+            Misconfigured,
+            "does not permit this user what a lock needs",
+            "give it cdrw on the base path and below, or see auth= and acl= in the URL",
+        ),
+        Error::AuthFailed => (
+            Misconfigured,
+            "refuses this user and password",
+            "correct them in the URL, and see auth=; percent-encode what is special in them",
+        ),
+        Error::QuotaExceeded => (Misconfigured, "has a quota that is reached", "raise it"),
+        Error::NotReadOnly => (
+            Unreachable,
+            "has no majority at the moment, and takes no writes",
+            "see that a majority of its servers runs",
+        ),
+        Error::Throttled => (Unreachable, "is busy and took nothing", "try again"),
+        Error::SessionExpired | Error::ClientClosed => (
+            Unreachable,
+            "has ended the session",
+            "try again: a new one begins; all holds of the old one are lost",
+        ),
+        Error::NoHosts => (Unreachable, "has no server that can be reached", "see that they run"),
+        Error::Unimplemented => {
+            (FaultKind::Unsupported, "is too old: 3.6 or later is needed", "update its servers")
+        }
+        Error::NoNode | Error::NodeExists | Error::NotEmpty | Error::BadVersion => {
+            (Unreachable, "was changed meanwhile by somebody else", "try again")
+        }
+        _ if writes => (
+            InDoubt,
+            "did not answer while a call was under way",
+            "see that its servers run and can be reached",
+        ),
+        _ => (Unreachable, "did not answer", "see that its servers run and can be reached"),
+    };
+    Fault::new(kind, format!("ZooKeeper at {place} {what}"), cure).because(error)
+}
+
+/// No answer came in time.
+pub(crate) fn timed_out(place: &str, writes: bool) -> Fault {
+    let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
+    let what = format!("ZooKeeper at {place} did not answer in time");
+    Fault::new(
+        kind,
+        what,
+        "see that a majority of its servers runs, or raise response_timeout in the URL",
+    )
+}
+
+/// There is no connection, so nothing was sent.
+pub(crate) fn away(place: &str, over_tls: bool) -> Fault {
+    let what =
+        format!("no server of ZooKeeper at {place} can be reached, or they have no majority");
+    // The client does not tell whether it was that.
+    let cure = if over_tls {
+        "see that they run and can be reached over TLS, that ca= names the authority of their certificates, which \
+         are for these hosts, and that cert= and key= are there if they want them"
+    } else {
+        "see that they run and can be reached"
+    };
+    Fault::new(FaultKind::Unreachable, what, cure)
+}
+
+/// The ensemble's answers are of another session than the one that has the holds.
+pub(crate) fn replaced(place: &str) -> Fault {
+    let what = format!("ZooKeeper at {place} has begun another session by itself");
+    Fault::new(FaultKind::Unreachable, what, "try again; all holds of the old one are lost")
+}
+
+pub(crate) fn too_short(place: &str, session: std::time::Duration) -> Fault {
+    let what = format!(
+        "ZooKeeper at {place} granted a session of {session:?}, too short to count on anything"
+    );
+    Fault::new(
+        FaultKind::Misconfigured,
+        what,
+        "raise session= in the URL and maxSessionTimeout of the servers; if their tickTime is less than 2 s, say \
+         it: tick=500ms",
+    )
+}
+
+pub(crate) fn other_kind(used_as: Kind) -> Fault {
+    let what = format!("the name is used as another kind of lock: {used_as}");
+    let cure = "use each name for one kind of lock, or wait until nobody uses it as the other";
+    Fault::new(FaultKind::Misconfigured, what, cure)
+}
+
+pub(crate) fn other_mode() -> Fault {
+    let what = "the owner has it in another mode";
+    Fault::new(FaultKind::Unsupported, what, "release it and lock it anew")
+}
+
+pub(crate) fn full(waiters: usize) -> Fault {
+    let what = format!("{waiters} wait for it already, as many as are allowed");
+    Fault::new(FaultKind::Full, what, "try again when fewer wait")
+}
+
+pub(crate) fn permits(take: u32, of: u32) -> Fault {
+    let what = format!("{take} of {of} permits can never be had");
+    let cure = "take at least one and at most as many as there are";
+    Fault::new(FaultKind::Misconfigured, what, cure)
+}
+
+pub(crate) fn cannot(what: &'static str, cure: &'static str) -> Fault {
+    Fault::new(FaultKind::Unsupported, what, cure)
+}

@@ -1,0 +1,38 @@
+//! The store of tenure on a ZooKeeper ensemble, 3.6 or later, in the layout that Apache Curator uses.
+//!
+//! Users choose it by a URL: `tenure::Tenure::open("zookeeper://a,b,c")`. This crate is public for those who
+//! make the store by hand. What it keeps where, which of Curator's recipes reads it, and what it promises under
+//! which configuration, stands in `docs/stores/zookeeper.md`.
+//!
+//! A contender is an ephemeral node with a number; whoever has the lowest has the name. The fencing token is
+//! the transaction that made the node.
+
+mod asking;
+mod capabilities;
+mod data;
+mod encoding;
+mod entries;
+mod error;
+mod from_outside;
+mod health;
+mod home;
+mod inspect;
+mod layout;
+mod line;
+mod node;
+mod options;
+mod passing;
+mod permits;
+mod release;
+mod renewal;
+mod session;
+mod sessions;
+mod store;
+mod url;
+mod validity;
+mod watch;
+
+pub use from_outside::names_in_use;
+pub use options::ZookeeperOptions;
+pub use store::ZookeeperStore;
+pub use url::without_password;

@@ -1,0 +1,283 @@
+//! How an ensemble is reached, and what tenure makes there.
+
+use std::{fmt, time::Duration};
+
+use tenure_core::{Fault, FaultKind};
+use zookeeper_client::{Acl, Acls};
+
+/// Who may see and change what tenure creates.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Access {
+    /// Everybody who reaches the ensemble: what Curator does unless told otherwise.
+    #[default]
+    World,
+    /// Those who log in as this user.
+    Creator,
+    /// Those that are named.
+    Given(Vec<Acl>),
+}
+
+impl Access {
+    pub(crate) fn acls(&self) -> Acls<'_> {
+        match self {
+            Self::World => Acls::anyone_all(),
+            Self::Creator => Acls::creator_all(),
+            Self::Given(given) => Acls::from(given.as_slice()),
+        }
+    }
+}
+
+/// How a user says who it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// The scheme `digest` of ZooKeeper itself.
+    #[default]
+    Digest,
+    /// SASL with DIGEST-MD5.
+    Sasl,
+}
+
+/// A user and a password.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Login {
+    pub(crate) user: String,
+    pub(crate) password: String,
+    pub(crate) method: Method,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// Certificates, as PEM.
+#[derive(Clone, Default)]
+#[cfg_attr(not(feature = "tls"), allow(dead_code, reason = "without TLS they are refused"))]
+pub(crate) struct Certificates {
+    pub(crate) ca: Option<String>,
+    pub(crate) own: Option<(String, String)>,
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificates").finish_non_exhaustive()
+    }
+}
+
+/// How an ensemble is reached, and the bounds of its queues.
+///
+/// Everybody who uses the same locks, also those who use them by Curator, must use the same base path.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure_zookeeper::ZookeeperOptions;
+///
+/// let options = ZookeeperOptions::from_url("zookeeper://a,b:2182,c/locks?session=20s")?;
+/// assert_eq!(options.location(), "zookeeper://a:2181,b:2182,c:2181/locks");
+/// # Ok::<(), tenure_core::Fault>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ZookeeperOptions {
+    pub(crate) servers: Vec<(String, u16)>,
+    /// The path under which each lock is a node; never ends with a slash.
+    pub(crate) base: String,
+    pub(crate) login: Option<Login>,
+    pub(crate) tls: Option<Certificates>,
+    pub(crate) session: Duration,
+    pub(crate) tick: Duration,
+    pub(crate) response_timeout: Duration,
+    pub(crate) epoch: u32,
+    pub(crate) access: Access,
+    pub(crate) complies: bool,
+    pub(crate) semaphore_mutex: bool,
+    pub(crate) max_waiters: usize,
+    pub(crate) max_holders: usize,
+}
+
+impl ZookeeperOptions {
+    /// The path under which each lock is a node, unless said otherwise.
+    pub const DEFAULT_BASE: &'static str = "/tenure";
+    /// How many servers may be named.
+    pub const MOST_SERVERS: usize = 32;
+    /// The length of a session that is asked for, unless said otherwise.
+    pub const DEFAULT_SESSION: Duration = Duration::from_secs(10);
+    /// The servers' tick, unless said otherwise: what their configuration has by default.
+    pub const DEFAULT_TICK: Duration = Duration::from_secs(2);
+
+    /// The ensemble of which these are servers.
+    ///
+    /// # Errors
+    /// A fault when none is named, or more than 32.
+    pub fn new<H: Into<String>>(
+        servers: impl IntoIterator<Item = (H, u16)>,
+    ) -> Result<Self, Fault> {
+        let servers: Vec<_> = servers.into_iter().map(|(host, port)| (host.into(), port)).collect();
+        if servers.is_empty() || servers.len() > Self::MOST_SERVERS {
+            let what = format!("{} servers of the ensemble are named", servers.len());
+            return Err(wrong(&what, "name those that there are, 1 to 32"));
+        }
+        Ok(Self {
+            servers,
+            base: Self::DEFAULT_BASE.to_owned(),
+            login: None,
+            tls: None,
+            session: Self::DEFAULT_SESSION,
+            tick: Self::DEFAULT_TICK,
+            response_timeout: Duration::from_secs(2),
+            epoch: 0,
+            access: Access::World,
+            complies: false,
+            semaphore_mutex: false,
+            max_waiters: 1_000,
+            max_holders: 1_000,
+        })
+    }
+
+    /// Each lock is a node under this path, as Curator's callers write it: `/locks` for its
+    /// `/locks/NAME`.
+    ///
+    /// # Errors
+    /// A fault if it is no path that ZooKeeper takes.
+    pub fn base(mut self, base: &str) -> Result<Self, Fault> {
+        let parts = base.strip_prefix('/').map(|rest| rest.trim_end_matches('/').split('/'));
+        let sound = parts.is_some_and(|mut parts| {
+            parts.all(|part| !matches!(part, "" | "." | "..") && !part.contains(char::is_control))
+        });
+        if !sound || base == "/zookeeper" || base.starts_with("/zookeeper/") {
+            let what = format!("{base:?} is no path for locks");
+            return Err(wrong(
+                &what,
+                "write an absolute path that is not the servers' own: /locks",
+            ));
+        }
+        self.base = base.trim_end_matches('/').to_owned();
+        Ok(self)
+    }
+
+    /// The length of the session that is asked for, 1 s to an hour; the ensemble may grant less or more, by its
+    /// `minSessionTimeout` and `maxSessionTimeout`.
+    ///
+    /// After so long the locks of a process that is gone are free. For somewhat less than that a
+    /// process without the ensemble may count on its own.
+    ///
+    /// # Errors
+    /// A fault if it is out of range.
+    pub fn session(mut self, session: Duration) -> Result<Self, Fault> {
+        self.session = within("session", session, 1, 3600)?;
+        Ok(self)
+    }
+
+    /// The `tickTime` of the servers: it is taken off a session twice over, as `docs/stores/zookeeper.md` says.
+    ///
+    /// One that is less than theirs makes a holder that is cut off stop too late.
+    ///
+    /// # Errors
+    /// A fault if it is longer than a minute.
+    pub fn tick(mut self, tick: Duration) -> Result<Self, Fault> {
+        self.tick = within("tick", tick, 0, 60)?;
+        Ok(self)
+    }
+
+    /// How long an answer is waited for, 10 ms to 60 s.
+    ///
+    /// # Errors
+    /// A fault if it is out of range.
+    pub fn response_timeout(mut self, timeout: Duration) -> Result<Self, Fault> {
+        if timeout < Duration::from_millis(10) {
+            return Err(wrong("response_timeout is too short", "choose 10ms to 60s"));
+        }
+        self.response_timeout = within("response_timeout", timeout, 0, 60)?;
+        Ok(self)
+    }
+
+    /// Added to the epoch of the ensemble's transactions in every token. After an ensemble was
+    /// rebuilt from nothing it begins to count anew: everybody then says the last one's epoch and one more.
+    /// `tenure doctor` shows it.
+    ///
+    /// # Errors
+    /// A fault if it is a million or more.
+    pub fn epoch(mut self, epoch: u32) -> Result<Self, Fault> {
+        if epoch >= 1_000_000 {
+            return Err(wrong("the epoch is a million or more", "choose a smaller one"));
+        }
+        self.epoch = epoch;
+        Ok(self)
+    }
+
+    /// As whom to log in, by the scheme `digest` of ZooKeeper.
+    #[must_use]
+    pub fn credentials(mut self, user: &str, password: &str) -> Self {
+        let (user, password) = (user.to_owned(), password.to_owned());
+        self.login = Some(Login { user, password, method: Method::Digest });
+        self
+    }
+
+    /// Whether a holder that is asked to let go as Curator's `Revoker` asks loses its lock, and is told so.
+    /// Otherwise that it was asked is logged alone.
+    #[must_use]
+    pub const fn complies_with_revocation(mut self, complies: bool) -> Self {
+        self.complies = complies;
+        self
+    }
+
+    /// Whether a mutex is kept as Curator's `InterProcessSemaphoreMutex` keeps it, and not as its
+    /// `InterProcessMutex`. The two do not see each other.
+    #[must_use]
+    pub const fn semaphore_mutex(mut self, semaphore_mutex: bool) -> Self {
+        self.semaphore_mutex = semaphore_mutex;
+        self
+    }
+
+    /// How many may wait for one name, and how many hold it together.
+    #[must_use]
+    pub const fn bounds(mut self, max_waiters: usize, max_holders: usize) -> Self {
+        self.max_waiters = max_waiters;
+        self.max_holders = max_holders;
+        self
+    }
+
+    /// Where the locks are, without a password.
+    #[must_use]
+    pub fn location(&self) -> String {
+        format!("zookeeper://{}{}", self.hosts(), self.base)
+    }
+
+    /// The servers as the client wants them.
+    pub(crate) fn hosts(&self) -> String {
+        let of = |(host, port): &(String, u16)| {
+            if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+        };
+        self.servers.iter().map(of).collect::<Vec<_>>().join(",")
+    }
+
+    /// Refuses what contradicts itself.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if matches!(self.access, Access::Creator) && self.login.is_none() && self.tls.is_none() {
+            let cure = "log in: zookeeper://user:password@host, or leave acl= out";
+            return Err(wrong("acl=creator needs somebody who is the creator", cure));
+        }
+        if cfg!(not(feature = "tls")) && self.tls.is_some() {
+            let cure = "build it with the feature zookeeper-tls";
+            return Err(Fault::new(FaultKind::Unsupported, "TLS is not built in", cure));
+        }
+        let sasl = self.login.as_ref().is_some_and(|login| login.method == Method::Sasl);
+        if cfg!(not(feature = "sasl")) && sasl {
+            let cure = "build it with the feature zookeeper-sasl";
+            return Err(Fault::new(FaultKind::Unsupported, "SASL is not built in", cure));
+        }
+        Ok(())
+    }
+}
+
+fn within(what: &str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
+    if given < Duration::from_secs(least) || given > Duration::from_secs(most) {
+        let what = format!("{what} of {given:?} is out of range");
+        return Err(wrong(&what, &format!("choose from {least}s to {most}s")));
+    }
+    Ok(given)
+}
+
+pub(crate) fn wrong(what: &str, cure: &str) -> Fault {
+    Fault::new(FaultKind::Misconfigured, what, cure)
+}

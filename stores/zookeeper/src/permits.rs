@@ -1,0 +1,165 @@
+//! Permits, as Curator's `InterProcessSemaphoreV2` keeps them: whoever is first in the line of the inner mutex
+//! makes a node for each permit, and waits until there are not too many.
+
+use tenure_core::{
+    Fault,
+    proto::queue::{Answer, Intent, Kind},
+};
+use zookeeper_client::Error;
+
+use crate::{
+    asking::Asking,
+    entries::Placed,
+    error,
+    layout::{self, Place},
+    line::Standing,
+    node::Base,
+    session::Session,
+    store::Shared,
+};
+
+impl Asking<'_> {
+    /// Nobody knows the owner yet.
+    pub(crate) async fn begin_permits(&self) -> Result<Option<Answer>, Fault> {
+        // What another kind made stands beside the two directories.
+        let beside = self.list(&self.place.dir).await?;
+        if let Some(other) = beside.other_than(Kind::Semaphore) {
+            return Err(error::other_kind(other));
+        }
+        if self.ask.intent == Intent::Try && beside.has_permits() {
+            let line = self.list(&self.place.line(Base::Lease)).await?;
+            let leases = self.list(&self.place.leases()).await?;
+            let (take, of) = layout::permits(self.ask.mode);
+            if !line.nodes().is_empty() || !fits(leases.nodes().len() + take as usize, of) {
+                return self.busy_with_permits(&leases, line.nodes().len()).await.map(Some);
+            }
+        }
+        let placed = self.join().await?;
+        self.stand_for_permits(&placed, true).await
+    }
+
+    /// Looks where a place stands, and takes the permits if it is first.
+    pub(crate) async fn stand_for_permits(
+        &self,
+        placed: &Placed,
+        is_new: bool,
+    ) -> Result<Option<Answer>, Fault> {
+        let dir = self.place.line(Base::Lease);
+        let line = self.list(&dir).await?;
+        let leases = self.list(&self.place.leases()).await?;
+        if is_new {
+            let beside = self.list(&self.place.dir).await?;
+            if let Some(other) = beside.other_than(Kind::Semaphore) {
+                self.shared.let_go(self.session, &self.ask.owner).await?;
+                return Err(error::other_kind(other));
+            }
+        }
+        match line.standing(placed.name()) {
+            Standing::Missing => {
+                self.shared.let_go(self.session, &self.ask.owner).await?;
+                Ok(None)
+            }
+            Standing::Has { others_wait } => self.take_permits(placed, is_new, others_wait).await,
+            Standing::Behind { waits_for, ahead, .. } => {
+                if self.ask.intent == Intent::Try && is_new {
+                    self.shared.let_go(self.session, &self.ask.owner).await?;
+                    return self.busy_with_permits(&leases, ahead + 1).await.map(Some);
+                }
+                if is_new && ahead + 1 >= self.shared.options.max_waiters {
+                    self.shared.let_go(self.session, &self.ask.owner).await?;
+                    return Err(error::full(ahead + 1));
+                }
+                let holder = match leases.nodes().first() {
+                    Some(node) => self.look_at(&self.place.leases(), node).await?,
+                    None => None,
+                };
+                // Who has the inner mutex waits, too.
+                self.behind(&dir, waits_for, holder, ahead + 1, placed).await
+            }
+        }
+    }
+
+    /// The inner mutex is ours.
+    async fn take_permits(
+        &self,
+        placed: &Placed,
+        is_new: bool,
+        others_wait: bool,
+    ) -> Result<Option<Answer>, Fault> {
+        let (take, of) = layout::permits(self.ask.mode);
+        let dir = self.place.leases();
+        let made = self.entries().with(&self.ask.owner, |entry| entry.leases.len()).unwrap_or(0);
+        for _ in made..take as usize {
+            let lease = self.create(&dir, Base::Lease).await?;
+            self.keep(&lease, |entry| entry.leases.push(lease.clone())).await?;
+        }
+        let watched = self.shared.watch_leases(self.session, &self.ask.owner, &dir).await?;
+        let Some(leases) = watched else { return Ok(None) };
+        let mine = leases.of_owner(&self.ask.owner).count();
+        if mine < take as usize {
+            self.shared.let_go(self.session, &self.ask.owner).await?;
+            return Ok(None);
+        }
+        if fits(leases.nodes().len(), of) {
+            self.give_back_mutex(placed).await?;
+            let last = self.entries().with(&self.ask.owner, |entry| entry.leases.last().cloned());
+            let Some(Some(last)) = last else { return Ok(None) };
+            return self.grant(&last, others_wait).await;
+        }
+        let others = leases.nodes().len() - mine;
+        if self.ask.intent == Intent::Try && is_new {
+            self.shared.let_go(self.session, &self.ask.owner).await?;
+            return self.busy_with_permits(&leases, 0).await.map(Some);
+        }
+        let holder = match leases.nodes().iter().find(|node| !node.is_of(&self.ask.owner)) {
+            Some(node) if others > 0 => self.look_at(&dir, node).await?,
+            _ => None,
+        };
+        Ok(Some(self.waiting(holder, 0)))
+    }
+
+    /// The next in line may look for permits.
+    async fn give_back_mutex(&self, placed: &Placed) -> Result<(), Fault> {
+        let deleted = self.session.client().delete(&placed.path, None);
+        match self.session.write(deleted).await? {
+            Ok(()) | Err(Error::NoNode) => {}
+            Err(error) => return Err(self.session.fault(error, true)),
+        }
+        self.entries().change(&self.ask.owner, |entry| entry.place = None);
+        Ok(())
+    }
+
+    async fn busy_with_permits(
+        &self,
+        leases: &crate::line::Line,
+        ahead: usize,
+    ) -> Result<Answer, Fault> {
+        let holder = match leases.nodes().iter().find(|node| !node.is_of(&self.ask.owner)) {
+            Some(node) => self.look_at(&self.place.leases(), node).await?,
+            None => None,
+        };
+        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+        let retry_after = self.shared.options.session / 20;
+        Ok(Answer::Busy { retry_after, ahead, holder, place: None })
+    }
+}
+
+impl Shared {
+    /// Whether somebody has permits of a name or waits for them.
+    pub(crate) async fn permits_used(
+        &self,
+        session: &Session,
+        place: &Place,
+    ) -> Result<Option<Kind>, Fault> {
+        for dir in [place.leases(), place.line(Base::Lease)] {
+            if !self.list_line(session, &dir).await?.nodes().is_empty() {
+                return Ok(Some(Kind::Semaphore));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn fits(taken: usize, of: u32) -> bool {
+    u32::try_from(taken).is_ok_and(|taken| taken <= of)
+}

@@ -1,0 +1,138 @@
+//! Letting go: what was made is deleted, and that is tried on until the session ends.
+
+use std::{sync::Arc, time::Duration};
+
+use tenure_core::{Clock, Fault, Owner, SystemClock, Timestamp, proto::queue::Released};
+use zookeeper_client::Error;
+
+use crate::{entries::Entry, layout::Place, node::Base, session::Session, store::Shared};
+
+/// How soon it is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+impl Shared {
+    /// Gives up whatever an owner has.
+    pub(crate) async fn release(&self, owner: &Owner) -> Result<Released, Fault> {
+        let session = self.entries.with(owner, |entry| entry.session);
+        let Some(number) = session else { return Ok(Released::NotHeld) };
+        // Its nodes went with its session.
+        let Some(there) = self.sessions.there().filter(|there| there.number() == number) else {
+            self.entries.remove(owner);
+            return Ok(Released::NotHeld);
+        };
+        let over = self
+            .entries
+            .with(owner, |entry| entry.token.is_some() && entry.until <= SystemClock.now());
+        if !there.is_connected() {
+            self.leaves(owner);
+        }
+        let session = self.sessions.get().await?;
+        let released = self.take_away(&session, owner).await?;
+        Ok(if over == Some(true) { Released::NotHeld } else { released })
+    }
+
+    /// The same of what this very call found or made.
+    pub(crate) async fn let_go(&self, session: &Arc<Session>, owner: &Owner) -> Result<(), Fault> {
+        self.take_away(session, owner).await.map(|_| ())
+    }
+
+    /// From now on it is only to be gone, whatever becomes of this call.
+    fn leaves(&self, owner: &Owner) {
+        let again = SystemClock.now().saturating_add(AGAIN);
+        self.entries.change(owner, |entry| {
+            entry.leaving = true;
+            entry.until = again;
+        });
+    }
+
+    async fn take_away(&self, session: &Arc<Session>, owner: &Owner) -> Result<Released, Fault> {
+        let seen = self.entries.with(owner, |entry| {
+            (entry.session == session.number(), entry.in_doubt, entry.paths())
+        });
+        let Some((same, in_doubt, mut paths)) = seen else { return Ok(Released::NotHeld) };
+        if !same {
+            self.entries.remove(owner);
+            return Ok(Released::NotHeld);
+        }
+        self.leaves(owner);
+        if in_doubt {
+            paths = self.paths_of(session, owner).await?;
+        }
+        let mut released = Released::NotHeld;
+        // Permits first: who waits for the inner mutex comes to look for them.
+        for path in paths.iter().rev() {
+            match session.write(session.client().delete(path, None)).await? {
+                Ok(()) => released = Released::Released,
+                Err(Error::NoNode) => {}
+                Err(error) => return Err(session.fault(error, true)),
+            }
+        }
+        // Its watch saw the node go, so nothing has to be taken back at the server.
+        self.entries.remove(owner);
+        Ok(released)
+    }
+
+    /// All nodes of an owner, also those of which no answer told.
+    async fn paths_of(&self, session: &Session, owner: &Owner) -> Result<Vec<String>, Fault> {
+        session.sync().await?;
+        let Some((name, base)) = self.entries.with(owner, |entry| (entry.name.clone(), entry.base))
+        else {
+            return Ok(Vec::new());
+        };
+        let place = Place::new(&self.options.base, &name);
+        let mut dirs = vec![place.line(base)];
+        if base == Base::Lease {
+            dirs.push(place.leases());
+        }
+        let mut paths = Vec::new();
+        for dir in dirs {
+            let line = self.list_line(session, &dir).await?;
+            paths.extend(line.of_owner(owner).map(|node| format!("{dir}/{}", node.name())));
+        }
+        Ok(paths)
+    }
+
+    /// Takes away what ended: places that nobody asked for, leases that nobody renewed, and what could not be
+    /// released before. Runs for as long as somebody uses the store.
+    pub(crate) async fn clean_up(shared: std::sync::Weak<Self>) {
+        loop {
+            let Some(this) = shared.upgrade() else { return };
+            let now = SystemClock.now();
+            let (ended, next) = this.entries.ended(now);
+            for owner in ended {
+                this.end(&owner, now).await;
+            }
+            let entries = this.entries.clone();
+            drop(this);
+            let next = next.map_or(LOOK, |next| next.since(now)).min(LOOK);
+            tokio::select! {
+                () = entries.earlier() => {}
+                () = tokio::time::sleep(next) => {}
+            }
+        }
+    }
+
+    async fn end(&self, owner: &Owner, now: Timestamp) {
+        let ended = |entry: &Entry| entry.until <= now;
+        if self.entries.with(owner, ended) != Some(true) {
+            return;
+        }
+        match self.sessions.there() {
+            Some(session) if session.is_connected() => {
+                let _ = self.take_away(&session, owner).await;
+            }
+            // Disconnected: its session may still be there.
+            Some(session)
+                if self.entries.with(owner, |entry| entry.session) == Some(session.number()) =>
+            {
+                self.leaves(owner);
+            }
+            _ => {
+                self.entries.remove(owner);
+            }
+        }
+    }
+}
+
+/// How often it is looked whether anything ended, at least.
+const LOOK: Duration = Duration::from_secs(1);

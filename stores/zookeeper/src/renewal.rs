@@ -1,0 +1,85 @@
+//! Renewing: one committed write says that all holds of the session are there.
+
+use tenure_core::{Clock, Fault, SystemClock, Timestamp, proto::Renewed, store::Renewal};
+
+use crate::{layout::Place, node::Base, session::BATCH, store::Shared, validity};
+
+/// A hold that is there as far as this process knows.
+struct Standing {
+    at: usize,
+    path: String,
+    base: Base,
+}
+
+impl Shared {
+    pub(crate) async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+        let begun = SystemClock.now();
+        let mut answers: Vec<_> = holds.iter().map(|_| Ok(Renewed::Lost)).collect();
+        let standing = self.standing(holds, begun);
+        if standing.is_empty() {
+            return answers;
+        }
+        for batch in standing.chunks(BATCH) {
+            let renewed = self.renew_batch(holds, batch, begun).await;
+            for (hold, standing) in batch.iter().enumerate() {
+                if let Some(answer) = answers.get_mut(standing.at) {
+                    *answer = match &renewed {
+                        Ok(renewed) => Ok(renewed.get(hold).copied().unwrap_or(Renewed::Lost)),
+                        Err(fault) => Err(fault.clone()),
+                    };
+                }
+            }
+        }
+        answers
+    }
+
+    /// Those that are held in the present session and have not ended.
+    fn standing(&self, holds: &[Renewal], now: Timestamp) -> Vec<Standing> {
+        let Some(session) = self.sessions.there() else { return Vec::new() };
+        let held = |at: usize, hold: &Renewal| {
+            self.entries.with(&hold.owner, |entry| {
+                let held = entry.token.is_some() && !entry.leaving && entry.until > now;
+                let same = entry.session == session.number() && entry.name == hold.name;
+                let path = entry.proof().map(|proof| proof.path.clone());
+                path.filter(|_| held && same).map(|path| Standing { at, path, base: entry.base })
+            })?
+        };
+        holds.iter().enumerate().filter_map(|(at, hold)| held(at, hold)).collect()
+    }
+
+    async fn renew_batch(
+        &self,
+        holds: &[Renewal],
+        batch: &[Standing],
+        begun: Timestamp,
+    ) -> Result<Vec<Renewed>, Fault> {
+        let session = self.sessions.get().await?;
+        let paths: Vec<_> = batch.iter().map(|standing| standing.path.as_str()).collect();
+        let places: Vec<_> = batch
+            .iter()
+            .filter_map(|standing| {
+                let name = &holds.get(standing.at)?.name;
+                Some((Place::new(&self.options.base, name), standing.base))
+            })
+            .collect();
+        let (there, others) =
+            futures_util::join!(session.prove(&paths), self.who_waits(&session, &places));
+        let (there, others) = (there?, others?);
+        let renewed = batch.iter().zip(there).zip(others).map(|((standing, there), others)| {
+            let hold = holds.get(standing.at).filter(|_| there);
+            hold.and_then(|hold| {
+                let until = begun.saturating_add(hold.ttl);
+                // A session that began meanwhile has none of them.
+                self.entries.change(&hold.owner, |entry| {
+                    (entry.session == session.number() && !entry.leaving).then(|| {
+                        entry.until = entry.until.max(until);
+                        let (proven, validity) = (session.proven(), session.validity());
+                        let left = validity::left(begun, entry.until, proven, validity);
+                        Renewed::Renewed { left, others_waiting: others }
+                    })
+                })?
+            })
+        });
+        Ok(renewed.map(|renewed| renewed.unwrap_or(Renewed::Lost)).collect())
+    }
+}

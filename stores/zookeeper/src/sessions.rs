@@ -1,0 +1,225 @@
+//! The present session of a process, and its next one when it ends.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tenure_core::{Clock, Fault, HintBoard, SystemClock};
+use tokio::time::timeout;
+use zookeeper_client::{Client, Connector, Error, SessionState};
+
+use crate::{
+    ZookeeperOptions, error,
+    home::Home,
+    options::{Certificates, Method},
+    session::Session,
+    validity,
+};
+
+/// All holds of a process belong to one session at a time.
+pub(crate) struct Sessions {
+    options: Arc<ZookeeperOptions>,
+    place: String,
+    pub(crate) home: Home,
+    pub(crate) board: HintBoard,
+    present: Mutex<Present>,
+    /// Held by who begins the next one.
+    beginning: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Present {
+    session: Option<Arc<Session>>,
+    begun: u64,
+}
+
+impl Sessions {
+    pub(crate) fn new(options: Arc<ZookeeperOptions>, place: String) -> Result<Self, Fault> {
+        Ok(Self {
+            options,
+            place,
+            home: Home::start()?,
+            board: HintBoard::new(),
+            present: Mutex::default(),
+            beginning: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// The session, connected: the present one, or the next if that is over.
+    pub(crate) async fn get(&self) -> Result<Arc<Session>, Fault> {
+        match self.there() {
+            Some(session) if session.is_connected() => Ok(session),
+            _ => self.wait().await,
+        }
+    }
+
+    /// The present session, if it is not over, whether or not it is connected.
+    pub(crate) fn there(&self) -> Option<Arc<Session>> {
+        self.present().session.clone().filter(|session| !session.is_over())
+    }
+
+    /// Waits for a connection, so that nothing is sent while there is none: what was not sent certainly had no
+    /// effect.
+    async fn wait(&self) -> Result<Arc<Session>, Fault> {
+        let away = |_| self.away();
+        let limit = self.options.response_timeout;
+        if let Some(session) = self.there() {
+            let mut states = session.client().state_watcher();
+            let connected = async {
+                while !session.is_connected() && !session.is_over() {
+                    states.changed().await;
+                }
+            };
+            timeout(limit, connected).await.map_err(away)?;
+            if !session.is_over() {
+                return Ok(session);
+            }
+        }
+        let begun = async {
+            let _one = self.beginning.lock().await;
+            match self.there() {
+                Some(session) => Ok(session),
+                None => self.begin().await,
+            }
+        };
+        timeout(limit, begun).await.map_err(away)?
+    }
+
+    async fn begin(&self) -> Result<Arc<Session>, Fault> {
+        let connector = connector(&self.options)?;
+        let (hosts, tls) = (self.options.hosts(), self.options.tls.is_some());
+        let login = self.options.login.clone();
+        let sent = SystemClock.now();
+        let connecting = self.home.spawn_owned(async move {
+            let client = connect(connector, &hosts, tls).await?;
+            if let Some(login) = login.filter(|login| login.method == Method::Digest) {
+                let who = format!("{}:{}", login.user, login.password);
+                client.auth("digest", who.as_bytes()).await?;
+            }
+            Ok(client)
+        });
+        let client = match connecting.outcome().await {
+            Some(Ok(client)) => client,
+            Some(Err(error @ (Error::NoHosts | Error::Timeout | Error::ConnectionLoss))) => {
+                return Err(self.away().because(error));
+            }
+            Some(Err(error)) => return Err(error::of_call(&self.place, error, false)),
+            None => return Err(self.away()),
+        };
+        let mut present = self.present();
+        let session = Session::new(client, present.begun + 1, &self.options, &self.place, sent)?;
+        let session = Arc::new(session);
+        present.begun += 1;
+        present.session = Some(session.clone());
+        drop(present);
+        self.watch(&session);
+        self.let_speak(&session);
+        Ok(session)
+    }
+
+    /// What the session was is looked at whenever it changes: who waits asks again, what is held is renewed.
+    fn watch(&self, session: &Arc<Session>) {
+        let (watched, board) = (Arc::downgrade(session), self.board.clone());
+        let mut states = session.client().state_watcher();
+        self.home.spawn(async move {
+            loop {
+                let state = states.changed().await;
+                let Some(session) = watched.upgrade() else { return };
+                if state == SessionState::SyncConnected {
+                    session.reconnected(SystemClock.now());
+                }
+                if state != SessionState::Disconnected {
+                    board.evictions_missed();
+                    board.wake_all();
+                }
+                if state.is_terminated() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// A session is never silent for long.
+    fn let_speak(&self, session: &Arc<Session>) {
+        let pause = validity::pause(session.length());
+        let speaks = Arc::downgrade(session);
+        self.home.spawn(async move {
+            loop {
+                tokio::time::sleep(pause).await;
+                let Some(session) = speaks.upgrade().filter(|session| !session.is_over()) else {
+                    return;
+                };
+                session.say().await;
+            }
+        });
+    }
+
+    fn away(&self) -> Fault {
+        error::away(&self.place, self.options.tls.is_some())
+    }
+
+    fn present(&self) -> MutexGuard<'_, Present> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sessions").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+fn connector(options: &ZookeeperOptions) -> Result<Connector, Fault> {
+    let connector = Client::connector().with_session_timeout(options.session);
+    let connector = with_tls(connector, options.tls.as_ref())?;
+    Ok(with_sasl(connector, options))
+}
+
+#[cfg(feature = "tls")]
+fn with_tls(connector: Connector, files: Option<&Certificates>) -> Result<Connector, Fault> {
+    use crate::options::wrong;
+    let Some(files) = files else { return Ok(connector) };
+    let refused = |error: Error| {
+        wrong("the certificates cannot be used", "see that ca, cert and key are PEM").because(error)
+    };
+    let mut tls = match &files.ca {
+        Some(ca) => zookeeper_client::TlsOptions::new().with_pem_ca(ca).map_err(refused)?,
+        None => zookeeper_client::TlsOptions::new(),
+    };
+    if let Some((certificate, key)) = &files.own {
+        tls = tls.with_pem_identity(certificate, key).map_err(refused)?;
+    }
+    Ok(connector.with_tls(tls))
+}
+
+#[cfg(not(feature = "tls"))]
+fn with_tls(connector: Connector, _files: Option<&Certificates>) -> Result<Connector, Fault> {
+    Ok(connector)
+}
+
+#[cfg(feature = "sasl")]
+fn with_sasl(connector: Connector, options: &ZookeeperOptions) -> Connector {
+    match &options.login {
+        Some(login) if login.method == Method::Sasl => {
+            let (user, password) = (login.user.clone(), login.password.clone());
+            connector.with_sasl(zookeeper_client::SaslOptions::digest_md5(user, password))
+        }
+        _ => connector,
+    }
+}
+
+#[cfg(not(feature = "sasl"))]
+fn with_sasl(connector: Connector, _options: &ZookeeperOptions) -> Connector {
+    connector
+}
+
+#[cfg(feature = "tls")]
+async fn connect(connector: Connector, hosts: &str, tls: bool) -> Result<Client, Error> {
+    if tls { connector.secure_connect(hosts).await } else { connector.connect(hosts).await }
+}
+
+#[cfg(not(feature = "tls"))]
+async fn connect(connector: Connector, hosts: &str, _tls: bool) -> Result<Client, Error> {
+    connector.connect(hosts).await
+}

@@ -1,0 +1,179 @@
+//! The contract on ZooKeeper.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Evictions, Fault, FaultKind, Incarnation, LockName, Owner, Store, Token, Wakeups,
+    proto::{
+        Renewed,
+        queue::{
+            Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
+        },
+    },
+    store::{Capabilities, Finding, Listing, Renewal, not_together},
+};
+
+use crate::{
+    ZookeeperOptions, capabilities::capabilities, entries::Entries, error, sessions::Sessions,
+};
+
+/// Locks on a ZooKeeper ensemble, in the layout that Curator uses. Clones are the same client.
+///
+/// Exclusion (S1) holds among all processes that use the same base path, by tenure or by Curator. It takes a
+/// majority of the servers that keeps what it wrote, clocks that run evenly, and a tick that is not longer
+/// than [`ZookeeperOptions::tick`] says. Tokens rise (S2) for as long as the ensemble keeps its data.
+///
+/// All holds of a process belong to one session, which a thread of its own keeps. They are lost together.
+#[derive(Clone)]
+pub struct ZookeeperStore {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all calls have in common.
+pub(crate) struct Shared {
+    pub(crate) options: Arc<ZookeeperOptions>,
+    pub(crate) place: String,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) sessions: Sessions,
+    pub(crate) entries: Entries,
+}
+
+impl ZookeeperStore {
+    /// Connects to the ensemble at `url`: [`ZookeeperOptions::from_url`] says how it is written.
+    ///
+    /// # Errors
+    /// A fault if the URL is wrong, no server with a majority can be reached, or it refuses this user.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: a session that is not wanted any more ends.
+    pub async fn open(url: &str) -> Result<Self, Fault> {
+        let store = Self::new(ZookeeperOptions::from_url(url)?)?;
+        store.shared.sessions.get().await?;
+        Ok(store)
+    }
+
+    /// The same without a first look: the first call begins the session.
+    ///
+    /// # Errors
+    /// A fault if the options contradict each other, or no thread can be started.
+    pub fn new(options: ZookeeperOptions) -> Result<Self, Fault> {
+        options.check()?;
+        let options = Arc::new(options);
+        let place = options.location();
+        let shared = Arc::new(Shared {
+            capabilities: capabilities(&options),
+            sessions: Sessions::new(options.clone(), place.clone())?,
+            entries: Entries::default(),
+            place,
+            options,
+        });
+        shared.sessions.home.spawn(Shared::clean_up(Arc::downgrade(&shared)));
+        Ok(Self { shared })
+    }
+}
+
+impl fmt::Debug for ZookeeperStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ZookeeperStore").field("location", &self.shared.place).finish()
+    }
+}
+
+#[async_trait]
+impl Store for ZookeeperStore {
+    fn kind(&self) -> &'static str {
+        "zookeeper"
+    }
+
+    fn location(&self) -> String {
+        self.shared.place.clone()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.shared.capabilities
+    }
+
+    fn for_engine(&self) -> Arc<dyn Store> {
+        // Holds belong to one session, and its thread carries out all calls.
+        Arc::new(self.clone())
+    }
+
+    fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
+        self.shared.sessions.board.listen(name, owner)
+    }
+
+    fn evictions(&self) -> Evictions {
+        self.shared.sessions.board.evictions()
+    }
+
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        self.shared.ask(name, ask).await
+    }
+
+    async fn acquire_together(&self, _asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        Err(not_together())
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+        self.shared.renew(holds).await
+    }
+
+    async fn release(
+        &self,
+        _name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        if !keep.is_zero() {
+            return Err(error::cannot(
+                "on ZooKeeper no name stays taken after its release",
+                "do without hold_at_least, or use another store",
+            ));
+        }
+        self.shared.release(owner).await
+    }
+
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        self.shared.turn(name, owner, ask).await
+    }
+
+    async fn take_over(&self, _name: &LockName, _over: &TakeOver) -> Result<TakenOver, Fault> {
+        Err(error::cannot(
+            "on ZooKeeper a hold belongs to the session that acquired it, and ends with it",
+            "release it, and lock again where the work goes on; or use another store",
+        ))
+    }
+
+    async fn raise(&self, _: &LockName, _: &Owner, _: Token) -> Result<Raised, Fault> {
+        Err(error::cannot(
+            "on ZooKeeper a token is the number of a transaction, and cannot be raised",
+            "use another store as a member of a quorum",
+        ))
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        self.shared.inspect(name).await
+    }
+
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        self.shared.list(prefix, limit).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        self.shared.evict(name).await
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        let what = "ZooKeeper does not tell which memory it is";
+        Err(Fault::new(FaultKind::Unsupported, what, "use another store as a member of a quorum"))
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        self.shared.health().await
+    }
+
+    #[cfg(unix)]
+    fn liveness(&self) -> Option<std::os::fd::OwnedFd> {
+        None
+    }
+}

@@ -1,0 +1,8 @@
+//! Holders, servers and networks that fail.
+
+mod ensemble;
+mod follower;
+mod holder;
+mod network;
+mod server;
+mod stalled;

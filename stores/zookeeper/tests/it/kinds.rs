@@ -1,0 +1,13 @@
+//! Every kind, on one server and on an ensemble of three.
+
+mod one {
+    use crate::places::Place;
+
+    tenure_testkit::kinds!("zookeeper", Place::on_one());
+}
+
+mod three {
+    use crate::places::Place;
+
+    tenure_testkit::kinds!("zookeeper 3", Place::on_three());
+}

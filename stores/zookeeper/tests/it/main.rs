@@ -1,0 +1,20 @@
+//! The store on real servers.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod child;
+mod conformance;
+mod curator;
+mod drills;
+mod dropping;
+mod fenced;
+mod handoffs;
+mod kinds;
+mod places;
+mod refusals;
+mod support;

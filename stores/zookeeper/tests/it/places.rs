@@ -1,0 +1,59 @@
+//! Places for the suites: a base path each, on one server or on an ensemble of three.
+
+use std::{
+    mem::ManuallyDrop,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tenure_core::Store;
+use tenure_testkit::{
+    conformance::Adapter,
+    server::{ZookeeperEnsemble, ZookeeperServer},
+};
+use tenure_zookeeper::{ZookeeperOptions, ZookeeperStore};
+
+/// A base path that nobody else has.
+#[derive(Debug)]
+pub(crate) struct Place {
+    url: String,
+}
+
+/// Servers live as long as the tests of this process.
+static ONE: OnceLock<ZookeeperServer> = OnceLock::new();
+static THREE: OnceLock<ZookeeperEnsemble> = OnceLock::new();
+
+impl Place {
+    pub(crate) fn on_one() -> Self {
+        Self::of(&ONE.get_or_init(ZookeeperServer::start).url())
+    }
+
+    pub(crate) fn on_three() -> Self {
+        Self::of(&THREE.get_or_init(ZookeeperEnsemble::start).url())
+    }
+
+    fn of(url: &str) -> Self {
+        static PLACES: AtomicU64 = AtomicU64::new(0);
+        let place = PLACES.fetch_add(1, Ordering::Relaxed);
+        Self { url: format!("{url}/place-{place}?session=2s&tick=500ms") }
+    }
+}
+
+#[async_trait]
+impl Adapter for Place {
+    async fn open(&self) -> Arc<dyn Store> {
+        let options = ZookeeperOptions::from_url(&self.url).unwrap();
+        let options = options.bounds(20, 20).response_timeout(Duration::from_secs(5)).unwrap();
+        Arc::new(ZookeeperStore::new(options).unwrap())
+    }
+
+    async fn kill(&self, client: Arc<dyn Store>) -> bool {
+        // Dropped, it would say goodbye, which a killed process does not. Its thread goes on, though.
+        let _gone = ManuallyDrop::new(client);
+        false
+    }
+}

@@ -1,0 +1,165 @@
+//! What is refused, and what is said then: always what to do, never a password.
+
+#![allow(clippy::print_stdout, reason = "a test tells what was said")]
+
+use tenure_core::{AcquireError, Fault, FaultKind};
+#[cfg(any(feature = "sasl", feature = "tls"))]
+use tenure_testkit::server::ZookeeperServer;
+use tenure_zookeeper::ZookeeperStore;
+use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
+
+use crate::support::{hold, path, quiet_server, tenure};
+
+const SENTINEL: &str = "s3ntinel";
+
+/// Why a URL is refused, after having seen that no lock is granted by it either.
+async fn refused(url: &str) -> (Fault, AcquireError) {
+    let fault = match ZookeeperStore::open(url).await {
+        Err(fault) => Some(fault),
+        Ok(store) => {
+            let ask = crate::support::ask(1, tenure_core::proto::queue::Intent::Try);
+            let name = crate::support::name("lock");
+            tenure_core::Store::acquire(&store, &name, &ask).await.err()
+        }
+    };
+    let fault = fault.expect("it is not refused");
+    let error = tenure(url).mutex("lock").try_lock().await.unwrap_err();
+    let said = format!("{fault} {fault:?} {error} {error:?}");
+    assert!(!said.contains(SENTINEL), "{said}");
+    println!("{fault}\n  {error}");
+    (fault, error)
+}
+
+async fn misconfigured(url: &str, says: &str) {
+    let (fault, error) = refused(url).await;
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert!(matches!(error, AcquireError::Misconfigured(_)), "{error:?}");
+    assert!(fault.to_string().contains(says), "{fault}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_are_not_there_certainly_did_nothing() {
+    for hosts in ["127.0.0.1:1", "127.0.0.1:1,127.0.0.1:2", "no-such-host.invalid"] {
+        let url = format!("zookeeper://me:{SENTINEL}@{hosts}?response_timeout=500ms");
+        let (fault, error) = refused(&url).await;
+        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+        assert!(matches!(error, AcquireError::Unreachable(_)), "{error:?}");
+        assert!(fault.to_string().contains("reached"), "{fault}");
+    }
+}
+
+/// Something listens there that does not speak ZooKeeper's protocol, or does not speak at all.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_silent_certainly_did_nothing() {
+    let silent = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("zookeeper://{}?response_timeout=500ms", silent.local_addr().unwrap());
+    let (fault, error) = refused(&url).await;
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert!(matches!(error, AcquireError::Unreachable(_)), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_who_may_only_read_is_told_what_is_missing() {
+    let path = path();
+    let admin = Client::connect(&quiet_server().address().to_string()).await.unwrap();
+    admin.auth("digest", b"admin:secret").await.unwrap();
+    let acls = [
+        Acl::new(Permission::READ, AuthId::anyone()),
+        Acl::new(Permission::ALL, AuthId::new("auth", "")),
+    ];
+    let options = CreateMode::Persistent.with_acls(Acls::from(acls.as_slice()));
+    admin.create(&path, b"", &options).await.unwrap();
+    let at = quiet_server().address();
+    misconfigured(&format!("zookeeper://me:{SENTINEL}@{at}{path}"), "permit").await;
+    let admin = tenure(&format!("zookeeper://admin:secret@{at}{path}"));
+    hold(&admin, "lock").await.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn locks_of_their_creator_are_refused_to_others() {
+    let (at, path) = (quiet_server().address(), path());
+    let own = tenure(&format!("zookeeper://me:right@{at}{path}?acl=creator"));
+    let held = hold(&own, "lock").await;
+    misconfigured(&format!("zookeeper://me:{SENTINEL}@{at}{path}?acl=creator"), "permit").await;
+    held.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_too_short_for_the_tick_is_refused() {
+    let (at, path) = (quiet_server().address(), path());
+    misconfigured(&format!("zookeeper://{at}{path}?session=1s&tick=2s"), "too short").await;
+    // The server's own bounds count, not what is asked for.
+    misconfigured(&format!("zookeeper://{at}{path}?session=30s&tick=10s"), "too short").await;
+}
+
+#[cfg(feature = "sasl")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_password_of_sasl_is_refused() {
+    let server = ZookeeperServer::with_sasl(&[("me", "right")], &[]);
+    let (at, path) = (server.address(), path());
+    let url = |password: &str| {
+        format!("zookeeper://me:{password}@{at}{path}?auth=sasl&acl=creator&session=2s&tick=500ms")
+    };
+    let guard = hold(&tenure(&url("right")), "lock").await;
+    misconfigured(&url(SENTINEL), "password").await;
+    misconfigured(&url(SENTINEL).replace("//me:", "//stranger:"), "password").await;
+    guard.release().await.unwrap();
+}
+
+#[cfg(feature = "tls")]
+mod tls {
+    use tenure_testkit::server::Certificates;
+
+    use super::*;
+    use crate::support::{renewed, until, waiting};
+
+    fn url(server: &ZookeeperServer, more: &str) -> String {
+        let place = server.tls_place().unwrap();
+        format!("zookeeper://{place}{}?tls=yes&session=2s&tick=500ms{more}", path())
+    }
+
+    fn with(certificates: &Certificates, files: &[(&str, &str)]) -> String {
+        let of = |(setting, file): &(&str, &str)| {
+            format!("&{setting}={}", certificates.file(file).display())
+        };
+        files.iter().map(of).collect()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_lock_over_tls_is_taken_renewed_and_handed_on() {
+        let certificates = Certificates::new();
+        let server = ZookeeperServer::with_tls(&certificates, false);
+        let url = url(&server, &with(&certificates, &[("ca", "ca.pem")]));
+        let (one, other) = (tenure(&url), tenure(&url));
+        let held = hold(&one, "lock").await;
+        let token = held.token();
+        let waits = tokio::spawn(async move { hold(&other, "lock").await.token() });
+        until("it waits", async || waiting(&one, "lock").await == 1).await;
+        renewed(&held).await;
+        held.release().await.unwrap();
+        assert!(waits.await.unwrap() > token);
+        // A server whose authority is another's is refused.
+        let stranger = Certificates::new();
+        let url = self::url(&server, &with(&stranger, &[("ca", "ca.pem")]));
+        untrusted(&url).await;
+    }
+
+    async fn untrusted(url: &str) {
+        let (fault, error) = refused(url).await;
+        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+        assert!(matches!(error, AcquireError::Unreachable(_)), "{error:?}");
+        assert!(fault.to_string().contains("ca="), "{fault}");
+        assert!(error.to_string().contains("ca="), "{error}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_server_that_wants_a_clients_certificate_gets_it() {
+        let certificates = Certificates::new();
+        let server = ZookeeperServer::with_tls(&certificates, true);
+        let without = url(&server, &with(&certificates, &[("ca", "ca.pem")]));
+        untrusted(&without).await;
+        let files = [("ca", "ca.pem"), ("cert", "client.pem"), ("key", "client.key")];
+        let url = url(&server, &with(&certificates, &files));
+        hold(&tenure(&url), "lock").await.release().await.unwrap();
+    }
+}
