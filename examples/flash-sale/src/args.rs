@@ -60,8 +60,8 @@ pub(crate) struct Serve {
     /// The Redis of the wrong locks and of the script
     #[arg(long, value_name = "URL", env = "FLASH_SALE_REDIS", hide_env_values = true)]
     redis: Option<String>,
-    /// The length of a lease
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "5s")]
+    /// The length of a lease, 100ms to 1h
+    #[arg(long, value_name = "TIME", value_parser = lease, default_value = "5s")]
     ttl: Duration,
     /// How long an order waits for its lock
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "3s")]
@@ -113,6 +113,25 @@ impl Serve {
     }
 }
 
+fn lease(text: &str) -> Result<Duration, String> {
+    bounded(text, Duration::from_secs(3600))
+}
+
+/// A holder is frozen for longer than that, and a sale ends after two minutes.
+fn short_lease(text: &str) -> Result<Duration, String> {
+    bounded(text, Duration::from_secs(10))
+}
+
+fn bounded(text: &str, most: Duration) -> Result<Duration, String> {
+    let least = Duration::from_millis(100);
+    let length = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if (least..=most).contains(&length) {
+        Ok(length)
+    } else {
+        Err(format!("choose {least:?} to {most:?}"))
+    }
+}
+
 /// Sales in a row.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
@@ -132,13 +151,13 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..=1_000_000))]
     customers: Option<i64>,
     /// How often each clicks, all at once
-    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     clicks: u32,
     /// How many customers are in the shop at a time
-    #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=200))]
     at_once: u16,
-    /// The length of a lease
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1s")]
+    /// The length of a lease, 100ms to 10s
+    #[arg(long, value_name = "TIME", value_parser = short_lease, default_value = "1s")]
     ttl: Duration,
     /// Makes no trouble: nobody is slowed, killed or frozen
     #[arg(long)]

@@ -86,7 +86,7 @@ fn table(run: &Outcome, cores: usize) -> Result<String, Box<dyn Error>> {
         if run.calm { "beside `none`" } else { "next order after the kill | after the freeze" };
     writeln!(
         text,
-        "| strategy | holds | stock | orders | oversold | ordered twice | lost | late writes refused | \
+        "| strategy | holds | stock | orders | oversold | ordered twice | lost | writes refused | \
          orders/s | {last} | p50 / p99 of a click |"
     )?;
     let columns = if run.calm { 11 } else { 12 };

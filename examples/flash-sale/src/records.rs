@@ -18,7 +18,7 @@ pub(crate) struct Voucher {
     pub(crate) left: i64,
     /// The token under which the stock was written last.
     pub(crate) token: i64,
-    /// How many late writes were refused.
+    /// How many writes were refused by their token.
     pub(crate) refused: i64,
 }
 

@@ -42,18 +42,32 @@ trait Engine: Send + Sync {
 
 type Outcome<T> = Result<T, DatabaseError>;
 
+/// How long an answer is waited for.
+const ANSWER: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// How often a write is tried that others were in the way of.
+const TRIES: u32 = 3;
+
 /// A database that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("the database {place}: {cause}")]
+#[error("the database {place}: {}", whole(cause.as_ref()))]
 pub(crate) struct DatabaseError {
     place: String,
-    cause: Box<dyn std::error::Error + Send + Sync>,
+    cause: Box<dyn std::error::Error + Send + Sync + 'static>,
+    /// Whether others were in the way, and it had no effect.
+    is_conflict: bool,
 }
 
 impl DatabaseError {
     fn new(place: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self { place: place.to_owned(), cause: cause.into() }
+        Self { place: place.to_owned(), cause: cause.into(), is_conflict: false }
     }
+}
+
+/// An error with what caused it.
+fn whole(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// The tables. Their names begin with `flash_sale_`, as a database has others' tables too.
@@ -93,7 +107,9 @@ impl Database {
             Some(("mysql" | "mariadb", rest)) => Box::new(mysql::Mysql::open(rest).await?),
             _ => {
                 let what = "say sqlite:PATH, postgres://USER@HOST/NAME or mysql://USER@HOST/NAME";
-                return Err(DatabaseError::new(url.split(':').next().unwrap_or_default(), what));
+                // What has no scheme may be a password.
+                let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+                return Err(DatabaseError::new(scheme, what));
             }
         };
         Ok(Self { engine })
@@ -151,7 +167,14 @@ impl Database {
 
     /// Writes an order as a strategy wants it.
     pub(crate) async fn write(&self, sale: &Sale) -> Outcome<Written> {
-        self.engine.transact(&sale.steps()).await
+        let steps = sale.steps();
+        for _ in 1..TRIES {
+            match self.engine.transact(&steps).await {
+                Err(error) if error.is_conflict => {}
+                written => return written,
+            }
+        }
+        self.engine.transact(&steps).await
     }
 
     pub(crate) async fn count_refused(&self, voucher: i64) -> Outcome<()> {

@@ -8,7 +8,7 @@ use mysql_async::{
     Value, prelude::Queryable,
 };
 
-use super::{DatabaseError, Engine, Outcome, Statement, Step, TABLES, Written};
+use super::{ANSWER, DatabaseError, Engine, Outcome, Statement, Step, TABLES, Written};
 
 /// Connections of one instance.
 const CONNECTIONS: usize = 16;
@@ -38,6 +38,8 @@ impl Mysql {
         let mysql = Self { pool: Pool::new(opts), place };
         let mut connection = mysql.connection().await?;
         for table in TABLES {
+            // Whatever the default is: without transactions nothing could be undone.
+            let table = format!("{table} ENGINE = InnoDB");
             connection.query_drop(table).await.map_err(|error| mysql.error(error))?;
         }
         drop(connection);
@@ -51,8 +53,24 @@ impl Mysql {
         }
     }
 
+    async fn in_time<T>(
+        &self,
+        run: impl Future<Output = Result<T, mysql_async::Error>> + Send,
+    ) -> Outcome<T> {
+        match tokio::time::timeout(ANSWER, run).await {
+            Ok(done) => done.map_err(|error| self.error(error)),
+            Err(_) => Err(self.error("it did not answer in time")),
+        }
+    }
+
     fn error(&self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> DatabaseError {
-        DatabaseError::new(&self.place, cause)
+        let cause = cause.into();
+        let is_conflict = match cause.downcast_ref::<mysql_async::Error>() {
+            // A deadlock, and a lock that was waited for in vain.
+            Some(mysql_async::Error::Server(error)) => matches!(error.code, 1205 | 1213),
+            _ => false,
+        };
+        DatabaseError { is_conflict, ..DatabaseError::new(&self.place, cause) }
     }
 }
 
@@ -61,8 +79,7 @@ impl Engine for Mysql {
     async fn rows(&self, query: &'static str, values: &[i64]) -> Outcome<Vec<Vec<i64>>> {
         let mut connection = self.connection().await?;
         let values = Params::Positional(values.iter().map(|&value| value.into()).collect());
-        let rows: Vec<Row> =
-            connection.exec(query, values).await.map_err(|error| self.error(error))?;
+        let rows: Vec<Row> = self.in_time(connection.exec(query, values)).await?;
         rows.into_iter()
             .map(|row| {
                 let columns: Option<Vec<i64>> =
@@ -75,7 +92,7 @@ impl Engine for Mysql {
     async fn transact(&self, steps: &[Step]) -> Outcome<Written> {
         let mut connection = self.connection().await?;
         let run = async {
-            // What others have committed is seen, and nothing but the rows themselves is locked.
+            // What others have committed is seen, and fewer gaps between rows are locked.
             let mut options = TxOpts::default();
             options.with_isolation_level(IsolationLevel::ReadCommitted);
             let mut transaction = connection.start_transaction(options).await?;
@@ -94,6 +111,6 @@ impl Engine for Mysql {
             transaction.commit().await?;
             Ok::<_, mysql_async::Error>(Written::Done)
         };
-        run.await.map_err(|error| self.error(error))
+        self.in_time(run).await
     }
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
-use tokio_postgres::{Config, NoTls, types::ToSql};
+use tokio::time::timeout;
+use tokio_postgres::{Config, NoTls, error::SqlState, types::ToSql};
 
-use super::{DatabaseError, Engine, Outcome, Statement, Step, TABLES, Written};
+use super::{ANSWER, DatabaseError, Engine, Outcome, Statement, Step, TABLES, Written};
 
 /// Connections of one instance.
 const CONNECTIONS: usize = 16;
@@ -50,7 +51,17 @@ impl Postgres {
     }
 
     fn error(&self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> DatabaseError {
-        DatabaseError::new(&self.place, cause)
+        let cause = cause.into();
+        let code = cause.downcast_ref::<tokio_postgres::Error>().and_then(|error| error.code());
+        let conflicts = [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE];
+        let is_conflict = code.is_some_and(|code| conflicts.contains(code));
+        DatabaseError { is_conflict, ..DatabaseError::new(&self.place, cause) }
+    }
+
+    /// Nobody uses a connection again that still owes an answer.
+    fn given_up(&self, client: Object) -> DatabaseError {
+        drop(Object::take(client));
+        self.error("it did not answer in time")
     }
 }
 
@@ -65,7 +76,10 @@ impl Engine for Postgres {
                 .map(|row| (0..row.len()).map(|column| row.try_get(column)).collect())
                 .collect::<Result<_, tokio_postgres::Error>>()
         };
-        run.await.map_err(|error| self.error(error))
+        match timeout(ANSWER, run).await {
+            Ok(rows) => rows.map_err(|error| self.error(error)),
+            Err(_) => Err(self.given_up(client)),
+        }
     }
 
     async fn transact(&self, steps: &[Step]) -> Outcome<Written> {
@@ -89,7 +103,10 @@ impl Engine for Postgres {
             transaction.commit().await?;
             Ok::<_, tokio_postgres::Error>(Written::Done)
         };
-        run.await.map_err(|error| self.error(error))
+        match timeout(ANSWER, run).await {
+            Ok(written) => written.map_err(|error| self.error(error)),
+            Err(_) => Err(self.given_up(client)),
+        }
     }
 }
 

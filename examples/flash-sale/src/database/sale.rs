@@ -48,7 +48,7 @@ pub(crate) enum Written {
     Done,
     SoldOut,
     Already,
-    /// A late write, refused by its token.
+    /// Refused by its token: somebody else was there since this was read.
     Refused,
 }
 

@@ -167,10 +167,10 @@ fn configuration(folder: &Path, port: u16, instances: &[SocketAddr]) -> String {
     let servers: String =
         instances.iter().map(|at| format!("    server {at} max_fails=0;\n")).collect();
     let temporary: String = ["client_body", "proxy", "fastcgi", "scgi", "uwsgi"]
-        .map(|kind| format!("  {kind}_temp_path {}/{kind};\n", folder.display()))
+        .map(|kind| format!("  {kind}_temp_path \"{}/{kind}\";\n", folder.display()))
         .concat();
     format!(
-        "daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\nerror_log {folder}/error.log;\n\
+        "daemon off;\nmaster_process off;\npid \"{folder}/nginx.pid\";\nerror_log \"{folder}/error.log\";\n\
          events {{ worker_connections 4096; }}\n\
          http {{\n  access_log off;\n{temporary}  upstream shop {{\n{servers}    keepalive 128;\n  }}\n  \
          server {{\n    listen 127.0.0.1:{port};\n    location / {{\n      proxy_pass http://shop;\n      \

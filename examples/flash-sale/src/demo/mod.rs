@@ -49,9 +49,9 @@ pub(crate) async fn run(settings: Settings) -> Result<ExitCode, Box<dyn Error>> 
         let bar = progress(&name.text(), settings.size.clicks());
         let row = tokio::select! {
             row = sale::sell(name, &settings, balancer, &bar) => row,
-            () = &mut ended => {
+            code = &mut ended => {
                 bar.abandon();
-                return Ok(ExitCode::from(130));
+                return Ok(ExitCode::from(code));
             }
         };
         bar.finish_and_clear();

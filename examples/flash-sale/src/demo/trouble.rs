@@ -40,10 +40,13 @@ impl Fate {
     pub(super) fn words(self, ttl: Duration) -> Vec<String> {
         let stop = match self {
             Self::Spared => return Vec::new(),
-            Self::Killed => 12,
-            Self::Frozen(_) => 24,
+            // The freeze comes first: while the killed one starts again nobody but the frozen one would sell, and
+            // nothing would come between.
+            Self::Frozen(_) => 12,
+            Self::Killed => 30,
         };
-        let slow = humantime::format_duration(ttl * 3 / 2).to_string();
+        // Not so long that it ends together with the freeze.
+        let slow = humantime::format_duration(ttl * 7 / 4).to_string();
         let words = ["--slow-at", "6", "--slow-for", &slow, "--stop-at", &stop.to_string()];
         words.map(str::to_owned).into()
     }

@@ -17,7 +17,7 @@ use axum::{
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tenure::Tenure;
 use tokio::{net::TcpListener, sync::Semaphore};
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{info, warn};
 
 use crate::{
@@ -91,21 +91,32 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), Box<dyn Error>> {
     // Before the first request can come: who is told to end at once ends well.
     let ended = signals::end()?;
     announce(listener.local_addr()?, settings.strategy);
-    let served = axum::serve(listener, routes(shop.clone())).with_graceful_shutdown(ended);
-    served.await?;
+    let told = CancellationToken::new();
+    let tell = told.clone();
+    let served = axum::serve(listener, routes(shop.clone())).with_graceful_shutdown(async move {
+        ended.await;
+        tell.cancel();
+    });
+    let too_long = async {
+        told.cancelled().await;
+        tokio::time::sleep(PATIENCE).await;
+    };
+    tokio::select! {
+        served = served => served?,
+        // Somebody has sent half a request, and says no more.
+        () = too_long => warn!("some connections were still open"),
+    }
     info!("no new requests; ending what is under way");
     shop.orders.close();
     let ended = async {
         shop.orders.wait().await;
         shop.till.close().await;
     };
-    if tokio::time::timeout(PATIENCE, ended).await.is_err() {
-        warn!("some orders were still under way");
-    }
+    let in_time = tokio::time::timeout(PATIENCE, ended).await;
     if let Some(tenure) = shop.tenure {
         tenure.shutdown(PATIENCE).await?;
     }
-    Ok(())
+    in_time.map_err(|_| "some orders were still under way".into())
 }
 
 /// What an instance says once it can be asked.

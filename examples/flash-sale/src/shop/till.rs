@@ -90,7 +90,7 @@ impl Till {
             let written = database.write(&sale).await?;
             if written == Written::Refused {
                 metrics::counter!("flash_sale_refused_total").increment(1);
-                warn!(?click, "a late write was refused by its token");
+                warn!(?click, "a write was refused by its token: another holder was there");
                 database.count_refused(click.voucher).await?;
             }
             Ok::<_, crate::database::DatabaseError>(written)
@@ -99,7 +99,7 @@ impl Till {
             Ok(Ok(Written::Done)) => Ok(()),
             Ok(Ok(Written::SoldOut)) => Err(Refusal::SoldOut),
             Ok(Ok(Written::Already)) => Err(Refusal::AlreadyOrdered),
-            Ok(Ok(Written::Refused)) => Err(Refusal::Busy("the write came too late".to_owned())),
+            Ok(Ok(Written::Refused)) => Err(Refusal::Busy("another holder was there".to_owned())),
             Ok(Err(error)) => Err(error.into()),
             Err(error) => Err(Refusal::Busy(error.to_string())),
         }

@@ -25,7 +25,13 @@ pub(crate) struct Browser {
 impl Browser {
     /// Chromium by its driver.
     pub(crate) async fn start() -> Self {
-        let driver = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).spawn();
+        let folder = tempfile::tempdir().unwrap();
+        let driver = Command::new("chromedriver")
+            .arg("--port=0")
+            // What it leaves behind goes with ours.
+            .env("TMPDIR", folder.path())
+            .stdout(Stdio::piped())
+            .spawn();
         let mut driver = driver.expect("install it with: apt-get install chromium chromium-driver");
         let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let said = lines.find_map(|line| {
@@ -35,8 +41,7 @@ impl Browser {
         let port = said.unwrap().rsplit(' ').next().unwrap().trim_end_matches('.').to_owned();
         // Nobody reads on, and it has nothing more to say.
         std::thread::spawn(move || lines.for_each(drop));
-        let folder = tempfile::tempdir().unwrap();
-        let profile = format!("--user-data-dir={}", folder.path().display());
+        let profile = format!("--user-data-dir={}", folder.path().join("profile").display());
         let words = [
             "--headless",
             "--no-sandbox",

@@ -25,11 +25,17 @@ pub(crate) struct Instance {
 
 impl Instance {
     pub(crate) fn start(strategy: &str) -> Self {
+        Self::start_with(strategy, &[])
+    }
+
+    /// One that is told more.
+    pub(crate) fn start_with(strategy: &str, words: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut process = Command::new(BINARY)
             .args(["serve", "--listen", "127.0.0.1:0", "--strategy", strategy])
             .args(["--database", &format!("sqlite:{}", folder.path().join("shop.db").display())])
             .args(["--store", &store(&folder)])
+            .args(words)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -46,7 +46,7 @@ pub(crate) struct Row {
     pub(crate) duplicates: i64,
     /// Customers who were told that they have an order, and have none.
     pub(crate) lost: usize,
-    /// Late writes that the database refused by their token.
+    /// Writes that the database refused by their token.
     pub(crate) refused: i64,
     /// Orders a second, from the opening to the last.
     pub(crate) per_second: f64,
@@ -89,7 +89,7 @@ impl Outcome {
 
     /// Whether what is to be safe was.
     pub(super) fn kept_its_promises(&self) -> bool {
-        self.strategies.iter().all(|row| !row.is_safe || row.violations() == 0)
+        self.strategies.iter().all(|row| !row.is_safe || (row.violations() == 0 && row.has_ended()))
     }
 
     /// In which setting it was run, in words.
@@ -117,6 +117,11 @@ impl Outcome {
 }
 
 impl Row {
+    /// Whether everybody was answered in the end. Nobody knows what else went wrong where not.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.gave_up == Some(0)
+    }
+
     /// Vouchers and orders too many, and orders too few.
     pub(crate) fn violations(&self) -> i64 {
         self.oversold + self.duplicates + i64::try_from(self.lost).unwrap_or(i64::MAX)
@@ -134,6 +139,9 @@ pub(super) fn print(outcome: &Outcome, json: bool) -> Result<(), Box<dyn Error>>
     writeln!(out, "{}", table::table(outcome))?;
     for NotRun { strategy, why } in &outcome.not_run {
         writeln!(out, "not run: {strategy}: {why}")?;
+    }
+    for row in outcome.strategies.iter().filter(|row| !row.has_ended()) {
+        writeln!(out, "not everybody was answered: {}", row.strategy)?;
     }
     if !outcome.kept_its_promises() {
         writeln!(out, "a strategy that is to be safe was not")?;

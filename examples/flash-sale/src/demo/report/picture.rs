@@ -79,7 +79,7 @@ fn faults(row: &Row) -> (String, RGBColor) {
             .collect();
     match (told.is_empty(), row.refused) {
         (true, 0) => ("nothing".to_owned(), OTHERS),
-        (true, refused) => (format!("nothing; {refused} late refused"), OTHERS),
+        (true, refused) => (format!("nothing; {refused} refused"), OTHERS),
         (false, _) => (told.join(", "), WRONG),
     }
 }
