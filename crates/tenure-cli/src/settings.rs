@@ -188,13 +188,13 @@ impl Plan {
         self.grace = match self.chosen_grace {
             Some(grace) if grace > certain / 2 => {
                 let longer = if certain < self.ttl && lease != LeaseScope::Hold {
-                    "session of the store"
+                    "or a longer session of the store"
                 } else {
-                    "ttl"
+                    "or a longer ttl"
                 };
                 return Err(Failure::Usage(format!(
                     "a grace of {} does not fit a hold of {}: between two renewals half of it may \
-                     be used up; choose a grace of at most {} or a longer {longer}",
+                     be used up; choose a grace of at most {} {longer}",
                     humantime::format_duration(grace),
                     humantime::format_duration(certain),
                     humantime::format_duration(certain / 2),
