@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tenure_core::Guard;
+use tenure_core::{DowngradeError, Guard, LostReason};
 use tenure_testkit::fault::Weather;
 
 use crate::support::{quiet_server, until};
@@ -105,6 +105,27 @@ async fn a_downgrade_of_curator_4_lets_a_waiting_writer_in_while_it_reads() {
     let nodes = scene.raw().await.list(&scene.path("lock")).await;
     assert!(node.ends_with(&nodes[1]) && nodes[0].contains("__WRIT__"), "{nodes:?}");
     writing.check().unwrap();
+}
+
+/// A downgrade and a renewal may pass each other on their way.
+#[tokio::test]
+async fn a_downgrade_beside_renewals_is_no_loss() {
+    let scene = Scene::new();
+    let tenure = scene.tenure();
+    // Renewed every 20 ms.
+    let lock = tenure.rwlock("lock").ttl(Duration::from_millis(60));
+    for turn in 0..100 {
+        // A slow machine is too slow for such a short lease.
+        let Ok(writing) = lock.write().await else { continue };
+        tokio::time::sleep(Duration::from_millis(18 + turn % 4)).await;
+        match writing.downgrade().await {
+            Ok(reading) => {
+                let _ = reading.release().await;
+            }
+            Err(DowngradeError::Lost(lost)) => assert_ne!(lost.reason, LostReason::Taken, "{turn}"),
+            Err(_) => {}
+        }
+    }
 }
 
 #[tokio::test]
