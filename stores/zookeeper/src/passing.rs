@@ -39,8 +39,12 @@ impl Shared {
         let written = data::written(&ask.label, token);
         writer_of.add_create(&path, &written, &plain).map_err(refused)?;
         writer_of.add_delete(&writer.path, None).map_err(refused)?;
-        // That the writer's node goes is no loss.
-        self.entries.change(&ask.owner, |entry| entry.watched = None);
+        self.entries.change(&ask.owner, |entry| {
+            // That the writer's node goes is no loss.
+            entry.watched = None;
+            // Until it is answered either node may be there.
+            entry.in_doubt = true;
+        });
         let answer = timeout(session.limit(), writer_of.commit()).await;
         match answer.map_err(|_| error::timed_out(&self.place, true))? {
             // Or it was done by a call whose answer never came.
@@ -61,6 +65,7 @@ impl Shared {
         self.entries.change(owner, |entry| {
             entry.base = Base::Read;
             entry.mode = Base::Read.mode();
+            entry.in_doubt = false;
             entry.place = Some(reader.clone());
             entry.watched = None;
         });

@@ -1,8 +1,9 @@
 //! Renewing: one committed write says that all holds of the session are there.
 
 use tenure_core::{Clock, Fault, SystemClock, Timestamp, proto::Renewed, store::Renewal};
+use zookeeper_client::Error;
 
-use crate::{layout::Place, node::Base, session::BATCH, store::Shared, validity};
+use crate::{entries::Entry, layout::Place, node::Base, session::BATCH, store::Shared, validity};
 
 /// A hold that is there as far as this process knows.
 struct Standing {
@@ -24,7 +25,7 @@ impl Shared {
             for (hold, standing) in batch.iter().enumerate() {
                 if let Some(answer) = answers.get_mut(standing.at) {
                     *answer = match &renewed {
-                        Ok(renewed) => Ok(renewed.get(hold).copied().unwrap_or(Renewed::Lost)),
+                        Ok(renewed) => renewed.get(hold).cloned().unwrap_or(Ok(Renewed::Lost)),
                         Err(fault) => Err(fault.clone()),
                     };
                 }
@@ -52,7 +53,7 @@ impl Shared {
         holds: &[Renewal],
         batch: &[Standing],
         begun: Timestamp,
-    ) -> Result<Vec<Renewed>, Fault> {
+    ) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
         let session = self.sessions.get().await?;
         let paths: Vec<_> = batch.iter().map(|standing| standing.path.as_str()).collect();
         let places: Vec<_> = batch
@@ -66,8 +67,17 @@ impl Shared {
             futures_util::join!(session.prove(&paths), self.who_waits(&session, &places));
         let (there, others) = (there?, others?);
         let renewed = batch.iter().zip(there).zip(others).map(|((standing, there), others)| {
-            let hold = holds.get(standing.at).filter(|_| there);
-            hold.and_then(|hold| {
+            let hold = holds.get(standing.at);
+            // A writer that becomes a reader meanwhile has another node, or will have.
+            let passes = |entry: &Entry| {
+                entry.in_doubt || entry.proof().is_some_and(|proof| proof.path != standing.path)
+            };
+            if !there && hold.and_then(|hold| self.entries.with(&hold.owner, passes)) == Some(true)
+            {
+                return Err(session.fault(Error::NoNode, false));
+            }
+            let renewed = hold.filter(|_| there);
+            let renewed = renewed.and_then(|hold| {
                 let until = begun.saturating_add(hold.ttl);
                 // A session that began meanwhile has none of them.
                 self.entries.change(&hold.owner, |entry| {
@@ -78,8 +88,9 @@ impl Shared {
                         Renewed::Renewed { left, others_waiting: others }
                     })
                 })?
-            })
+            });
+            Ok(renewed.unwrap_or(Renewed::Lost))
         });
-        Ok(renewed.map(|renewed| renewed.unwrap_or(Renewed::Lost)).collect())
+        Ok(renewed.collect())
     }
 }

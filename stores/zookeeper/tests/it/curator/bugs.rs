@@ -27,10 +27,11 @@ const CUT_OFF: Weather = Weather {
 };
 
 /// No answer comes any more to what is sent.
-const UNANSWERED: Weather = Weather { requests_swallowed: false, refuses: false, ..CUT_OFF };
+pub(super) const UNANSWERED: Weather =
+    Weather { requests_swallowed: false, refuses: false, ..CUT_OFF };
 
 /// A scene at a proxy, and the same beside it.
-fn behind_a_proxy(server: &ZookeeperServer) -> (Proxy, Scene, Scene) {
+pub(super) fn behind_a_proxy(server: &ZookeeperServer) -> (Proxy, Scene, Scene) {
     let proxy = Proxy::start(server.address(), 1).unwrap();
     let scene = Scene::at(&proxy.address().to_string());
     let beside = scene.by(&server.address().to_string());

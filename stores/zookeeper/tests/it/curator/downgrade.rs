@@ -1,11 +1,15 @@
 //! A writer that becomes a reader, beside those of the other side that wait. In Curator it was that a waiting
 //! writer got in while the reader still held: CURATOR-276 and CURATOR-621, which 5.5.0 mended.
 
-use tenure_core::Guard;
+use std::time::Duration;
 
-use crate::support::quiet_server;
+use tenure_core::{DowngradeError, Guard, LostReason};
+use tenure_testkit::fault::Weather;
+
+use crate::support::{quiet_server, until};
 
 use super::{
+    bugs::{UNANSWERED, behind_a_proxy},
     program::Curator,
     scene::{Scene, until_there_are, until_watched},
 };
@@ -101,4 +105,43 @@ async fn a_downgrade_of_curator_4_lets_a_waiting_writer_in_while_it_reads() {
     let nodes = scene.raw().await.list(&scene.path("lock")).await;
     assert!(node.ends_with(&nodes[1]) && nodes[0].contains("__WRIT__"), "{nodes:?}");
     writing.check().unwrap();
+}
+
+/// A downgrade and a renewal may pass each other on their way.
+#[tokio::test]
+async fn a_downgrade_beside_renewals_is_no_loss() {
+    let scene = Scene::new();
+    let tenure = scene.tenure();
+    // Renewed every 20 ms.
+    let lock = tenure.rwlock("lock").ttl(Duration::from_millis(60));
+    for turn in 0..100 {
+        // A slow machine is too slow for such a short lease.
+        let Ok(writing) = lock.write().await else { continue };
+        tokio::time::sleep(Duration::from_millis(18 + turn % 4)).await;
+        match writing.downgrade().await {
+            Ok(reading) => {
+                let _ = reading.release().await;
+            }
+            Err(DowngradeError::Lost(lost)) => assert_ne!(lost.reason, LostReason::Taken, "{turn}"),
+            Err(_) => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_downgrade_without_an_answer_leaves_no_reader_behind() {
+    let (proxy, scene, beside) = behind_a_proxy(quiet_server());
+    let scene = scene.with_session(Duration::from_secs(10));
+    let (tenure, raw) = (scene.tenure(), beside.raw().await);
+    // By its session is seen that it is not by its end that nodes go.
+    let other = tenure.mutex("other").ttl(Duration::from_secs(60)).lock().await.unwrap();
+    let writing = tenure.rwlock("lock").ttl(Duration::from_secs(60)).write().await.unwrap();
+    proxy.set(UNANSWERED);
+    assert!(writing.downgrade().await.is_err());
+    let nodes = raw.list(&scene.path("lock")).await;
+    assert!(nodes[0].contains("__READ__"), "{nodes:?}");
+    proxy.set(Weather::default());
+    proxy.cut();
+    until("the reader is gone", async || raw.contenders(&scene.path("lock")).await == 0).await;
+    assert_eq!(raw.look(&scene.path("other")).await[0].czxid, other.token().time());
 }
