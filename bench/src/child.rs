@@ -22,13 +22,12 @@ pub(crate) struct Player {
 impl Player {
     /// Starts a child that plays `part` in `dir`.
     pub(crate) fn start(part: &[&str], dir: &Path) -> Result<Self, Failure> {
-        let mut process = Command::new(env::current_exe()?)
-            .arg("--part")
-            .args(part)
-            .arg(dir)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+        Self::run(Command::new(env::current_exe()?).arg("--part").args(part).arg(dir))
+    }
+
+    /// Starts another program that plays one.
+    pub(crate) fn run(program: &mut Command) -> Result<Self, Failure> {
+        let mut process = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (Some(orders), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
             return Err("a child without pipes".into());
         };
@@ -42,7 +41,12 @@ impl Player {
 
     /// Tells the child to go on.
     pub(crate) fn go_on(&mut self) -> Result<(), Failure> {
-        Ok(writeln!(self.orders, "go on")?)
+        self.tell("go on")
+    }
+
+    /// Tells the child something.
+    pub(crate) fn tell(&mut self, order: impl std::fmt::Display) -> Result<(), Failure> {
+        Ok(writeln!(self.orders, "{order}")?)
     }
 
     /// Kills it as `kill -9` does.
@@ -66,10 +70,9 @@ pub(crate) fn say(word: impl std::fmt::Display) -> Result<(), Failure> {
     Ok(output.flush()?)
 }
 
-/// In a child: waits for the parent.
-pub(crate) fn await_order() -> Result<(), Failure> {
-    stdin().read_line(&mut String::new())?;
-    Ok(())
+/// In a child: waits for the parent; `false` if that has nothing more to say.
+pub(crate) fn await_order() -> Result<bool, Failure> {
+    Ok(stdin().read_line(&mut String::new())? > 0)
 }
 
 /// Nanoseconds on a clock that all processes of the machine share.

@@ -55,5 +55,5 @@ pub(crate) fn hold(dir: &Path) -> Result<(), Failure> {
         Ok::<_, Failure>(open_tenure(dir).await?.mutex("deadly").ttl(TTL).lock().await?)
     })?;
     say("held")?;
-    await_order()
+    await_order().map(|_| ())
 }

@@ -14,7 +14,7 @@ const BATCH: u32 = 100;
 const FOUR: [&str; 4] = ["bench:1", "bench:2", "bench:3", "bench:4"];
 
 /// A lock of some kind.
-enum Lock {
+pub(crate) enum Lock {
     Mutex(Mutex),
     Reader(RwLock),
     Writer(RwLock),
@@ -25,7 +25,7 @@ enum Lock {
 
 impl Lock {
     /// Acquires and releases it.
-    async fn pair(&self) -> Result<(), Failure> {
+    pub(crate) async fn pair(&self) -> Result<(), Failure> {
         let guard = match self {
             Self::Mutex(lock) => lock.lock().await?,
             Self::Reader(lock) => lock.read().await?,

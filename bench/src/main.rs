@@ -6,6 +6,7 @@
 mod acquire;
 mod child;
 mod contestant;
+mod cpu;
 mod crash;
 mod handoff;
 mod handover;
@@ -22,6 +23,7 @@ mod redis_quorum;
 mod redis_server;
 mod reentry;
 mod report;
+mod zookeeper;
 
 use std::{error::Error, path::Path};
 
@@ -44,6 +46,12 @@ struct Arguments {
     /// Measures the lock on Redis instead; `redis-server` has to be installed.
     #[arg(long)]
     redis: bool,
+    /// Measures the lock on ZooKeeper instead, beside Curator where a JDK and Maven are installed.
+    #[arg(long, conflicts_with = "redis")]
+    zookeeper: bool,
+    /// How often the contestants on ZooKeeper take turns [default: 30].
+    #[arg(long, requires = "zookeeper", value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: Option<u16>,
     /// Where the locks' files are made; a temporary directory if nothing is said.
     #[arg(long)]
     dir: Option<std::path::PathBuf>,
@@ -78,6 +86,11 @@ fn main() -> Result<(), Failure> {
         Some(parent) => tempfile::tempdir_in(parent)?,
         None => tempfile::tempdir()?,
     };
+    if arguments.zookeeper {
+        let rounds = arguments.rounds.unwrap_or(if arguments.quick { 2 } else { 30 });
+        let report = zookeeper::measure(dir.path(), rounds.into(), arguments.quick)?;
+        return report.print(arguments.json);
+    }
     let shorter = if arguments.quick { 10 } else { 1 };
     let take = if arguments.redis { measure_redis } else { measure };
     take(dir.path(), shorter)?.print(arguments.json)

@@ -6,15 +6,11 @@ use std::{
     time::Instant,
 };
 
-use nix::sys::{
-    resource::{UsageWho, getrusage},
-    time::TimeVal,
-};
 use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, aio::MultiplexedConnection};
 use tenure::Tenure;
 use tokio::runtime::Runtime;
 
-use crate::{Failure, contestant::runtime, redis_server::Server, report::Figure};
+use crate::{Failure, contestant::runtime, cpu, redis_server::Server, report::Figure};
 
 const FENCED: &str = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then \
      return redis.call('INCR', KEYS[2]) end return false";
@@ -112,13 +108,6 @@ struct Values {
     server: Vec<f64>,
 }
 
-/// Microseconds of CPU that this process has used.
-fn cpu() -> Result<f64, Failure> {
-    let used = getrusage(UsageWho::RUSAGE_SELF)?;
-    let micros = |time: TimeVal| time.tv_sec() as f64 * 1e6 + time.tv_usec() as f64;
-    Ok(micros(used.user_time()) + micros(used.system_time()))
-}
-
 async fn open(url: &str) -> Result<Contestants, Failure> {
     let info = url.into_connection_info()?;
     let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
@@ -143,7 +132,7 @@ fn values(
     let batch = if tasks == 1 { BATCH / 8 } else { BATCH };
     for round in 0..=rounds {
         for ((who, _), values) in ALL.into_iter().zip(&mut all) {
-            let (start, client, served) = (Instant::now(), cpu()?, server.cpu());
+            let (start, client, served) = (Instant::now(), cpu::own()?, server.cpu());
             let mut running = tokio::task::JoinSet::new();
             for task in 0..tasks {
                 let contestants = contestants.clone();
@@ -159,7 +148,7 @@ fn values(
             if round > 0 {
                 let per_pair = |micros: f64| micros / (batch / tasks * tasks) as f64;
                 values.time.push(per_pair(start.elapsed().as_secs_f64() * 1e6));
-                values.client.push(per_pair(cpu()? - client));
+                values.client.push(per_pair(cpu::own()? - client));
                 values.server.push(per_pair(server.cpu() - served));
             }
         }

@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::sys::resource::{UsageWho, getrusage};
 use tenure::Tenure;
 
 use crate::{
     Failure,
     child::{Player, await_order, say},
     contestant::runtime,
+    cpu,
     memory::resident,
     redis_server::Server,
     report::Figure,
@@ -73,10 +73,7 @@ pub(crate) fn hold(url: &str, count: usize) -> Result<(), Failure> {
         say((resident()? - before) / count as f64)?;
         for _ in 0..2 {
             await_order()?;
-            let used = getrusage(UsageWho::RUSAGE_SELF)?;
-            let micros = [used.user_time(), used.system_time()]
-                .map(|time| time.tv_sec() as f64 * 1e6 + time.tv_usec() as f64);
-            say(micros.iter().sum::<f64>())?;
+            say(cpu::own()?)?;
         }
         await_order()?;
         say(guards.iter().filter(|guard| guard.check().is_err()).count())

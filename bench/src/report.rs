@@ -74,13 +74,20 @@ impl Figure {
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     cores: usize,
+    /// What it was measured on.
+    told: Vec<String>,
     figures: Vec<Figure>,
 }
 
 impl Report {
     pub(crate) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { cores, figures: Vec::new() }
+        Self { cores, told: Vec::new(), figures: Vec::new() }
+    }
+
+    /// Says something of what it is measured on.
+    pub(crate) fn tell(&mut self, what: String) {
+        self.told.push(what);
     }
 
     pub(crate) fn add(&mut self, figure: Figure) {
@@ -96,6 +103,9 @@ impl Report {
             return Ok(());
         }
         writeln!(out, "{} cores; ratios are to the first row of each table", self.cores)?;
+        for told in &self.told {
+            writeln!(out, "{told}")?;
+        }
         for figure in &self.figures {
             let goal = figure.goal.map_or(String::new(), |goal| format!(", goal: {goal}"));
             writeln!(out, "\n{} ({}{goal})\n{}", figure.title, figure.unit, figure.note)?;

@@ -1,6 +1,7 @@
 //! Permits, as Curator's `InterProcessSemaphoreV2` keeps them: whoever is first in the line of the inner mutex
 //! makes a node for each permit, and waits until there are not too many.
 
+use futures_util::future::try_join3;
 use tenure_core::{
     Fault,
     proto::queue::{Answer, Intent, Kind},
@@ -12,7 +13,7 @@ use crate::{
     entries::Placed,
     error,
     layout::{self, Place},
-    line::Standing,
+    line::{Line, Standing},
     node::Base,
     session::Session,
     store::Shared,
@@ -45,14 +46,15 @@ impl Asking<'_> {
         is_new: bool,
     ) -> Result<Option<Answer>, Fault> {
         let dir = self.place.line(Base::Lease);
-        let line = self.list(&dir).await?;
-        let leases = self.list(&self.place.leases()).await?;
-        if is_new {
-            let beside = self.list(&self.place.dir).await?;
-            if let Some(other) = beside.other_than(Kind::Semaphore) {
-                self.shared.let_go(self.session, &self.ask.owner).await?;
-                return Err(error::other_kind(other));
-            }
+        let permits = self.place.leases();
+        // All on the way at once. What another kind made is looked for once, when the place is new.
+        let beside =
+            async { if is_new { self.list(&self.place.dir).await } else { Ok(Line::default()) } };
+        let (line, leases, beside) =
+            try_join3(self.list(&dir), self.list(&permits), beside).await?;
+        if let Some(other) = beside.other_than(Kind::Semaphore) {
+            self.shared.let_go(self.session, &self.ask.owner).await?;
+            return Err(error::other_kind(other));
         }
         match line.standing(placed.name()) {
             Standing::Missing => {
@@ -93,8 +95,13 @@ impl Asking<'_> {
             let lease = self.create(&dir, Base::Lease).await?;
             self.keep(&lease, |entry| entry.leases.push(lease.clone())).await?;
         }
-        let watched = self.shared.watch_leases(self.session, &self.ask.owner, &dir).await?;
-        let Some(leases) = watched else { return Ok(None) };
+        // Who gets in at once needs no watch, which would have to be taken back at the server.
+        let mut leases = self.list(&dir).await?;
+        if !fits(leases.nodes().len(), of) {
+            let watched = self.shared.watch_leases(self.session, &self.ask.owner, &dir).await?;
+            let Some(watched) = watched else { return Ok(None) };
+            leases = watched;
+        }
         let mine = leases.of_owner(&self.ask.owner).count();
         if mine < take as usize {
             self.shared.let_go(self.session, &self.ask.owner).await?;
@@ -129,11 +136,7 @@ impl Asking<'_> {
         Ok(())
     }
 
-    async fn busy_with_permits(
-        &self,
-        leases: &crate::line::Line,
-        ahead: usize,
-    ) -> Result<Answer, Fault> {
+    async fn busy_with_permits(&self, leases: &Line, ahead: usize) -> Result<Answer, Fault> {
         let holder = match leases.nodes().iter().find(|node| !node.is_of(&self.ask.owner)) {
             Some(node) => self.look_at(&self.place.leases(), node).await?,
             None => None,

@@ -66,6 +66,9 @@ public final class Peer {
             case "latch":
                 Latch.run(client, args[0], args[1]);
                 break;
+            case "time":
+                new Timing(client, () -> recipe(client, args, 0, 2)).run();
+                break;
             case "dump":
                 Nodes.dump(client, args[0]);
                 break;

@@ -1,0 +1,55 @@
+//! The lock on ZooKeeper, beside the same operations by hand and beside Curator.
+
+mod bare;
+mod crowd;
+mod curator;
+mod handoff;
+mod holds;
+mod pairs;
+mod server;
+
+use std::path::Path;
+
+use crate::{Failure, report::Report};
+
+pub(crate) use self::{bare::Bare, handoff::take_turns};
+
+/// The length of every session.
+const SESSION: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Takes every figure: the contestants take turns so often, and less if it is to be `quick`.
+pub(crate) fn measure(dir: &Path, rounds: usize, quick: bool) -> Result<Report, Failure> {
+    let mut report = Report::new();
+    let server = server::Server::start(dir)?;
+    report.tell(server.settings()?);
+    let curator = match curator::Program::build() {
+        Ok(program) => {
+            report.tell(program.settings());
+            Some(program)
+        }
+        Err(why) => {
+            report.tell(format!("Curator is not measured: {why}"));
+            None
+        }
+    };
+    let scene = Scene { dir, server: &server, curator: curator.as_ref(), rounds, quick };
+    let figures = [pairs::measure(&scene)?, handoff::measure(&scene)?, crowd::measure(&scene)?];
+    for figure in figures.into_iter().flatten() {
+        report.add(figure);
+    }
+    drop(server);
+    for figure in holds::measure(dir, quick)? {
+        report.add(figure);
+    }
+    Ok(report)
+}
+
+/// What all figures are taken with.
+struct Scene<'a> {
+    dir: &'a Path,
+    server: &'a server::Server,
+    /// Missing where it cannot be built.
+    curator: Option<&'a curator::Program>,
+    rounds: usize,
+    quick: bool,
+}
