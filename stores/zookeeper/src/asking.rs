@@ -47,15 +47,30 @@ enum Known {
 impl Shared {
     /// Asks for a name.
     pub(crate) async fn ask(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        let answer = self.ask_once(name, ask).await;
+        let Err(fault) = answer else { return answer };
+        // What a node of this ask met for good must not leave it in the line.
+        let waits = self.entries.with(&ask.owner, |entry| entry.token.is_none());
+        if waits == Some(true)
+            && !fault.is_passing()
+            && let Some(session) = self.sessions.there()
+            && let Err(more) = self.let_go(&session, &ask.owner).await
+        {
+            let what = format!("{}; and {}", fault.what_and_why(), more.what_and_why());
+            return Err(Fault::new(tenure_core::FaultKind::InDoubt, what, fault.cure()));
+        }
+        // An effect of before is none of certainty.
+        Err(self.in_doubt_if_there(&ask.owner, fault))
+    }
+
+    async fn ask_once(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         let base = layout::base_of(ask.kind, ask.mode, self.options.semaphore_mutex)?;
         let session = self.sessions.get().await?;
         // Not before that wait, in which a place that is counted from here could end before it is made.
         let begun = SystemClock.now();
         let place = Place::new(&self.options.base, name);
         let asking = Asking { shared: self, session: &session, name, ask, base, place, begun };
-        let answer = asking.answer().await;
-        // An effect of before is none of certainty.
-        answer.map_err(|fault| self.in_doubt_if_there(&ask.owner, fault))
+        asking.answer().await
     }
 }
 
@@ -93,7 +108,9 @@ impl Asking<'_> {
             return Ok(Known::Nothing);
         }
         if ended {
-            self.shared.let_go(self.session, owner).await?;
+            while self.entries().with(owner, |_| ()).is_some() {
+                self.shared.let_go(self.session, owner).await?;
+            }
             return Ok(Known::Nothing);
         }
         if in_doubt {
@@ -109,7 +126,9 @@ impl Asking<'_> {
             (None, Some(placed)) => Ok(Known::Queued(placed)),
             // What is left of it is no place in the line.
             _ => {
-                self.shared.let_go(self.session, owner).await?;
+                while self.entries().with(owner, |_| ()).is_some() {
+                    self.shared.let_go(self.session, owner).await?;
+                }
                 Ok(Known::Nothing)
             }
         }
@@ -155,7 +174,12 @@ impl Asking<'_> {
             return self.begin_permits().await;
         }
         if self.ask.intent == Intent::Try {
-            let line = self.list(&self.place.dir).await?;
+            let mut line = self.list(&self.place.dir).await?;
+            // Unless this server is behind.
+            if !line.is_open_to(self.ask.mode) {
+                self.session.sync().await?;
+                line = self.list(&self.place.dir).await?;
+            }
             self.refuse_other_kinds(&line).await?;
             if !line.is_open_to(self.ask.mode) || line.nodes().len() >= self.limits().1 {
                 let holder = line.holding().first();
@@ -188,14 +212,24 @@ impl Asking<'_> {
         let data = data::written(&self.ask.label, None);
         let options = self.session.creates(CreateMode::EphemeralSequential);
         for _ in 0..TRIES {
-            self.entries().change(&self.ask.owner, |entry| entry.in_doubt = true);
+            let stays = self
+                .entries()
+                .change(&self.ask.owner, |entry| (!entry.leaving).then(|| entry.sends()));
+            if stays.flatten().is_none() {
+                return Err(self.too_long());
+            }
             let sent = SystemClock.now();
             let created = self.session.client().create(&prefix, &data, &options);
             match self.session.write(created).await? {
                 Ok((stat, number)) => {
                     self.made(&stat, sent)?;
                     self.entries().change(&self.ask.owner, |entry| entry.in_doubt = false);
-                    return Ok(Placed { path: format!("{prefix}{number}"), czxid: stat.czxid });
+                    let placed = Placed { path: format!("{prefix}{number}"), czxid: stat.czxid };
+                    if number.into_i64() < 0 {
+                        self.keep(&placed, |entry| entry.place = Some(placed.clone())).await?;
+                        return Err(error::used_up(self.name.as_str()));
+                    }
+                    return Ok(placed);
                 }
                 // An empty directory may be taken away at any time.
                 Err(Error::NoNode) => {
@@ -220,10 +254,25 @@ impl Asking<'_> {
         if noted.flatten().is_some() {
             return Ok(());
         }
+        // Whatever becomes of this call.
+        let again = SystemClock.now().saturating_add(std::time::Duration::from_secs(1));
+        if self.entries().change(&self.ask.owner, Entry::sends).is_none() {
+            let number = self.session.number();
+            let (name, mode) = (self.name.clone(), self.ask.mode);
+            let mut entry = Entry::new(name, self.base, mode, number, again);
+            entry.sends();
+            entry.leaving = true;
+            self.entries().insert(self.ask.owner, entry);
+        }
         let deleted = self.session.client().delete(&placed.path, None);
         let _ = self.session.write(deleted).await?;
+        Err(self.too_long())
+    }
+
+    /// The ask was given up meanwhile.
+    fn too_long(&self) -> Fault {
         let what = format!("an ask for {:?} took too long", self.name.as_str());
-        Err(Fault::new(tenure_core::FaultKind::InDoubt, what, "try again"))
+        Fault::new(tenure_core::FaultKind::InDoubt, what, "try again")
     }
 
     fn made(&self, stat: &Stat, sent: Timestamp) -> Result<(), Fault> {
@@ -237,8 +286,9 @@ impl Asking<'_> {
             return self.stand_for_permits(placed, is_new).await;
         }
         let line = self.list(&self.place.dir).await?;
-        if is_new {
+        if !self.is_checked() {
             self.refuse_other_kinds(&line).await?;
+            self.entries().change(&self.ask.owner, |entry| entry.checked = true);
         }
         let (max_waiters, max_holders) = self.limits();
         match line.standing(placed.name()) {
@@ -449,7 +499,16 @@ impl Asking<'_> {
     /// The place is kept for as long as somebody asks.
     fn put_off(&self) {
         let until = self.waits_until();
-        self.entries().change(&self.ask.owner, |entry| entry.until = until);
+        self.entries().change(&self.ask.owner, |entry| {
+            if !entry.leaving {
+                entry.until = until;
+            }
+        });
+    }
+
+    /// Whether it was seen, once its node was there, that nobody uses the name as another kind.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.entries().with(&self.ask.owner, |entry| entry.checked) == Some(true)
     }
 
     fn waits_until(&self) -> Timestamp {
@@ -475,7 +534,7 @@ const fn takes(mode: Mode) -> Option<u32> {
 
 impl Shared {
     /// What failed after a node may have been made is in doubt.
-    fn in_doubt_if_there(&self, owner: &Owner, fault: Fault) -> Fault {
+    pub(crate) fn in_doubt_if_there(&self, owner: &Owner, fault: Fault) -> Fault {
         use tenure_core::FaultKind::{InDoubt, Unreachable};
         let there = self.entries.with(owner, |_| ()).is_some();
         if !there || fault.kind() != Unreachable {

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tenure_core::{LockName, Owner, Timestamp, Token, proto::queue::Mode};
@@ -20,6 +23,12 @@ pub(crate) struct Entry {
     pub(crate) session: u64,
     /// Whether a node may be there of which nobody knows: a call that creates was sent and not answered.
     pub(crate) in_doubt: bool,
+    /// Which call was the last that may have made a node, of all in this process.
+    pub(crate) sent: u64,
+    /// How often its nodes were looked for since it was let go.
+    pub(crate) looked: u32,
+    /// Whether nobody uses the name as another kind.
+    pub(crate) checked: bool,
     /// Its place in the line.
     pub(crate) place: Option<Placed>,
     /// Its permits.
@@ -62,7 +71,7 @@ impl Drop for Watched {
 }
 
 impl Entry {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         name: LockName,
         base: Base,
         mode: Mode,
@@ -75,6 +84,9 @@ impl Entry {
             mode,
             session,
             in_doubt: false,
+            sent: next(),
+            looked: 0,
+            checked: false,
             place: None,
             leases: Vec::new(),
             token: None,
@@ -82,6 +94,20 @@ impl Entry {
             until,
             watched: None,
         }
+    }
+
+    /// A call is sent that may make a node.
+    pub(crate) fn sends(&mut self) {
+        self.in_doubt = true;
+        self.sent = next();
+    }
+
+    /// What has to be there for as long as it holds the name: all its permits, or the place at the head of the line.
+    pub(crate) fn proofs(&self) -> Vec<String> {
+        if self.leases.is_empty() {
+            return self.paths();
+        }
+        self.leases.iter().map(|lease| lease.path.clone()).collect()
     }
 
     /// The paths of its nodes.
@@ -93,6 +119,12 @@ impl Entry {
     pub(crate) fn proof(&self) -> Option<&Placed> {
         self.leases.last().or(self.place.as_ref())
     }
+}
+
+/// A number that no call had before.
+fn next() -> u64 {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    CALLS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Cheap to clone; all clones are one.
@@ -137,6 +169,14 @@ impl Entries {
 
     pub(crate) fn remove(&self, owner: &Owner) -> Option<Entry> {
         self.lock().take(owner)
+    }
+
+    /// Forgets one, if it is still what was seen.
+    pub(crate) fn remove_if(&self, owner: &Owner, is_same: impl FnOnce(&Entry) -> bool) {
+        let mut all = self.lock();
+        if all.of.get(owner).is_some_and(is_same) {
+            all.take(owner);
+        }
     }
 
     /// Looks at one, if it is there.

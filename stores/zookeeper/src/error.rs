@@ -19,6 +19,11 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
             "correct them in the URL, and see auth=; percent-encode what is special in them",
         ),
         Error::QuotaExceeded => (Misconfigured, "has a quota that is reached", "raise it"),
+        Error::NoChildrenForEphemerals => (
+            Misconfigured,
+            "has an ephemeral node of somebody else where the lock's directory is to be",
+            "choose another name, or another base path",
+        ),
         Error::NotReadOnly => (
             Unreachable,
             "has no majority at the moment, and takes no writes",
@@ -93,6 +98,13 @@ pub(crate) fn too_short(place: &str, session: std::time::Duration) -> Fault {
 pub(crate) fn other_kind(used_as: Kind) -> Fault {
     let what = format!("the name is used as another kind of lock: {used_as}");
     let cure = "use each name for one kind of lock, or wait until nobody uses it as the other";
+    Fault::new(FaultKind::Misconfigured, what, cure)
+}
+
+/// The server's counter has come round: those who came before would sort behind.
+pub(crate) fn used_up(name: &str) -> Fault {
+    let what = format!("{name:?} had two billion contenders, and the server's numbers begin again");
+    let cure = "let nobody use it until its node is gone, a minute or so; or use another name";
     Fault::new(FaultKind::Misconfigured, what, cure)
 }
 

@@ -52,7 +52,7 @@ impl Shared {
     fn session_length(&self, session: &Session) -> Finding {
         let (asked, granted) = (self.options.session, session.length());
         let found = format!(
-            "{granted:?} granted, {asked:?} asked for, with a tick of {:?}: a holder that is cut off stops \
+            "{granted:?} granted, {asked:?} asked for, with a tick of {:?} by the URL: a holder that is cut off stops \
              after {:?}",
             self.options.tick,
             session.validity()

@@ -59,6 +59,7 @@ impl Shared {
 
     pub(crate) async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
         let session = self.sessions.get().await?;
+        session.sync().await?;
         self.inspect_in(&session, name).await
     }
 
@@ -190,6 +191,7 @@ impl Shared {
 
     pub(crate) async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
         let session = self.sessions.get().await?;
+        session.sync().await?;
         let mut names = match session.read(session.client().list_children(session.base())).await? {
             Ok(nodes) => nodes
                 .iter()
@@ -222,6 +224,8 @@ impl Shared {
     /// Takes a name from whoever holds it.
     pub(crate) async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         let session = self.sessions.get().await?;
+        // Else one that is gone already might be taken for the holder.
+        session.sync().await?;
         let place = Place::new(&self.options.base, name);
         let line = self.list_line(&session, &place.dir).await?;
         let mut evicted: Vec<_> = self

@@ -99,7 +99,7 @@ impl Line {
         let before = self.nodes.get(..at).unwrap_or_default();
         let is_reader = self.nodes.get(at).is_some_and(|node| node.base() == Base::Read);
         // A reader minds writers alone.
-        let nearest = before.iter().rev().find(|node| !is_reader || node.base() == Base::Write);
+        let nearest = before.iter().rev().find(|node| !is_reader || node.base() != Base::Read);
         match (nearest, before.first()) {
             (Some(waits_for), Some(holder)) => {
                 Standing::Behind { waits_for, holder, ahead: at - holders }

@@ -39,12 +39,17 @@ impl Shared {
         let written = data::written(&ask.label, token);
         writer_of.add_create(&path, &written, &plain).map_err(refused)?;
         writer_of.add_delete(&writer.path, None).map_err(refused)?;
-        self.entries.change(&ask.owner, |entry| {
-            // That the writer's node goes is no loss.
-            entry.watched = None;
-            // Until it is answered either node may be there.
-            entry.in_doubt = true;
+        let stays = self.entries.change(&ask.owner, |entry| {
+            (!entry.leaving).then(|| {
+                // That the writer's node goes is no loss.
+                entry.watched = None;
+                // Until it is answered either node may be there.
+                entry.sends();
+            })
         });
+        if stays.flatten().is_none() {
+            return Ok(());
+        }
         let answer = timeout(session.limit(), writer_of.commit()).await;
         match answer.map_err(|_| error::timed_out(&self.place, true))? {
             // Or it was done by a call whose answer never came.
@@ -92,7 +97,8 @@ impl Shared {
             self.release(old).await?;
             return self.ask(name, ask).await;
         }
-        self.take_turn(&session, name, (old, &nodes), ask, base).await?;
+        let turned = self.take_turn(&session, name, (old, &nodes), ask, base).await;
+        turned.map_err(|fault| self.in_doubt_if_there(&ask.owner, fault))?;
         self.ask(name, ask).await
     }
 
@@ -118,10 +124,10 @@ impl Shared {
         let sent = SystemClock.now();
         let until = sent.saturating_add(self.options.session);
         let mut entry = Entry::new(name.clone(), base, ask.mode, session.number(), until);
-        entry.in_doubt = true;
+        entry.sends();
         self.entries.insert(ask.owner, entry);
         // Until it is answered the old one may be there as well.
-        self.entries.change(old, |entry| entry.in_doubt = true);
+        self.entries.change(old, Entry::sends);
         let answer = timeout(session.limit(), writer.commit()).await;
         match answer.map_err(|_| error::timed_out(&self.place, true))? {
             Ok(results) => {

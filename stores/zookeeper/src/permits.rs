@@ -24,6 +24,12 @@ impl Asking<'_> {
     pub(crate) async fn begin_permits(&self) -> Result<Option<Answer>, Fault> {
         // What another kind made stands beside the two directories.
         let beside = self.list(&self.place.dir).await?;
+        if self.ask.intent == Intent::Try && (beside.has_permits() || !beside.nodes().is_empty()) {
+            // Unless this server is behind.
+            self.session.sync().await?;
+        }
+        let beside =
+            if beside.nodes().is_empty() { beside } else { self.list(&self.place.dir).await? };
         if let Some(other) = beside.other_than(Kind::Semaphore) {
             return Err(error::other_kind(other));
         }
@@ -48,14 +54,16 @@ impl Asking<'_> {
         let dir = self.place.line(Base::Lease);
         let permits = self.place.leases();
         // All on the way at once. What another kind made is looked for once, when the place is new.
-        let beside =
-            async { if is_new { self.list(&self.place.dir).await } else { Ok(Line::default()) } };
+        let beside = async {
+            if self.is_checked() { Ok(Line::default()) } else { self.list(&self.place.dir).await }
+        };
         let (line, leases, beside) =
             try_join3(self.list(&dir), self.list(&permits), beside).await?;
         if let Some(other) = beside.other_than(Kind::Semaphore) {
             self.shared.let_go(self.session, &self.ask.owner).await?;
             return Err(error::other_kind(other));
         }
+        self.entries().change(&self.ask.owner, |entry| entry.checked = true);
         match line.standing(placed.name()) {
             Standing::Missing => {
                 self.shared.let_go(self.session, &self.ask.owner).await?;
@@ -154,7 +162,8 @@ impl Shared {
         session: &Session,
         place: &Place,
     ) -> Result<Option<Kind>, Fault> {
-        for dir in [place.leases(), place.line(Base::Lease)] {
+        // In the order in which one goes through them: who leaves the line has permits by then.
+        for dir in [place.line(Base::Lease), place.leases()] {
             if !self.list_line(session, &dir).await?.nodes().is_empty() {
                 return Ok(Some(Kind::Semaphore));
             }

@@ -10,6 +10,9 @@ use crate::{entries::Entry, layout::Place, node::Base, session::Session, store::
 /// How soon it is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// How often nodes are looked for of which no answer told.
+const LOOKS: u32 = 2;
+
 impl Shared {
     /// Gives up whatever an owner has.
     pub(crate) async fn release(&self, owner: &Owner) -> Result<Released, Fault> {
@@ -27,13 +30,13 @@ impl Shared {
             self.leaves(owner);
         }
         let session = self.sessions.get().await?;
-        let released = self.take_away(&session, owner).await?;
+        let released = self.take_away(&session, owner, |_| true).await?;
         Ok(if over == Some(true) { Released::NotHeld } else { released })
     }
 
     /// The same of what this very call found or made.
     pub(crate) async fn let_go(&self, session: &Arc<Session>, owner: &Owner) -> Result<(), Fault> {
-        self.take_away(session, owner).await.map(|_| ())
+        self.take_away(session, owner, |_| true).await.map(|_| ())
     }
 
     /// From now on it is only to be gone, whatever becomes of this call.
@@ -45,16 +48,32 @@ impl Shared {
         });
     }
 
-    async fn take_away(&self, session: &Arc<Session>, owner: &Owner) -> Result<Released, Fault> {
-        let seen = self.entries.with(owner, |entry| {
-            (entry.session == session.number(), entry.in_doubt, entry.paths())
+    /// Deletes what an owner has, `if_it` is still so. What is looked at and marked is so in one step, as asks and the
+    /// cleaning go on side by side.
+    async fn take_away(
+        &self,
+        session: &Arc<Session>,
+        owner: &Owner,
+        if_it: impl FnOnce(&Entry) -> bool + Send,
+    ) -> Result<Released, Fault> {
+        let again = SystemClock.now().saturating_add(AGAIN);
+        let seen = self.entries.change(owner, |entry| {
+            let same = entry.session == session.number();
+            let goes = if_it(entry);
+            if goes {
+                entry.leaving = true;
+                entry.until = again;
+            }
+            goes.then(|| (same, entry.in_doubt, entry.sent, entry.paths()))
         });
-        let Some((same, in_doubt, mut paths)) = seen else { return Ok(Released::NotHeld) };
+        let Some((same, in_doubt, sent, mut paths)) = seen.flatten() else {
+            return Ok(Released::NotHeld);
+        };
+        let is_same = |entry: &Entry| entry.leaving && entry.sent == sent;
         if !same {
-            self.entries.remove(owner);
+            self.entries.remove_if(owner, is_same);
             return Ok(Released::NotHeld);
         }
-        self.leaves(owner);
         if in_doubt {
             paths = self.paths_of(session, owner).await?;
         }
@@ -67,8 +86,15 @@ impl Shared {
                 Err(error) => return Err(session.fault(error, true)),
             }
         }
-        // Its watch saw the node go, so nothing has to be taken back at the server.
-        self.entries.remove(owner);
+        // What was about to be sent may come after the first look. The watch of a node saw it go, so nothing has to be
+        // taken back at the server.
+        let looked = self.entries.change(owner, |entry| {
+            entry.looked += 1;
+            entry.looked
+        });
+        if !in_doubt || looked >= Some(LOOKS) {
+            self.entries.remove_if(owner, is_same);
+        }
         Ok(released)
     }
 
@@ -113,23 +139,23 @@ impl Shared {
     }
 
     async fn end(&self, owner: &Owner, now: Timestamp) {
-        let ended = |entry: &Entry| entry.until <= now;
-        if self.entries.with(owner, ended) != Some(true) {
-            return;
-        }
+        let ended = move |entry: &Entry| entry.until <= now;
         match self.sessions.there() {
             Some(session) if session.is_connected() => {
-                let _ = self.take_away(&session, owner).await;
+                let _ = self.take_away(&session, owner, ended).await;
             }
             // Disconnected: its session may still be there.
-            Some(session)
-                if self.entries.with(owner, |entry| entry.session) == Some(session.number()) =>
-            {
-                self.leaves(owner);
+            Some(session) => {
+                let (number, again) = (session.number(), SystemClock.now().saturating_add(AGAIN));
+                self.entries.change(owner, |entry| {
+                    if ended(entry) && entry.session == number {
+                        entry.leaving = true;
+                        entry.until = again;
+                    }
+                });
+                self.entries.remove_if(owner, |entry| ended(entry) && entry.session != number);
             }
-            _ => {
-                self.entries.remove(owner);
-            }
+            None => self.entries.remove_if(owner, ended),
         }
     }
 }

@@ -8,7 +8,8 @@ use crate::{entries::Entry, layout::Place, node::Base, session::BATCH, store::Sh
 /// A hold that is there as far as this process knows.
 struct Standing {
     at: usize,
-    path: String,
+    /// Its nodes, all of which have to be there.
+    paths: Vec<String>,
     base: Base,
 }
 
@@ -41,8 +42,9 @@ impl Shared {
             self.entries.with(&hold.owner, |entry| {
                 let held = entry.token.is_some() && !entry.leaving && entry.until > now;
                 let same = entry.session == session.number() && entry.name == hold.name;
-                let path = entry.proof().map(|proof| proof.path.clone());
-                path.filter(|_| held && same).map(|path| Standing { at, path, base: entry.base })
+                let paths = entry.proofs();
+                let base = entry.base;
+                (held && same && !paths.is_empty()).then_some(Standing { at, paths, base })
             })?
         };
         holds.iter().enumerate().filter_map(|(at, hold)| held(at, hold)).collect()
@@ -55,7 +57,8 @@ impl Shared {
         begun: Timestamp,
     ) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
         let session = self.sessions.get().await?;
-        let paths: Vec<_> = batch.iter().map(|standing| standing.path.as_str()).collect();
+        let paths: Vec<_> =
+            batch.iter().flat_map(|standing| &standing.paths).map(String::as_str).collect();
         let places: Vec<_> = batch
             .iter()
             .filter_map(|standing| {
@@ -66,12 +69,16 @@ impl Shared {
         let (there, others) =
             futures_util::join!(session.prove(&paths), self.who_waits(&session, &places));
         let (there, others) = (there?, others?);
+        let mut each = there.into_iter();
+        let there = batch.iter().map(|standing| {
+            let own: Vec<_> = each.by_ref().take(standing.paths.len()).collect();
+            own.iter().all(|is_there| *is_there)
+        });
+        let there: Vec<_> = there.collect();
         let renewed = batch.iter().zip(there).zip(others).map(|((standing, there), others)| {
             let hold = holds.get(standing.at);
             // A writer that becomes a reader meanwhile has another node, or will have.
-            let passes = |entry: &Entry| {
-                entry.in_doubt || entry.proof().is_some_and(|proof| proof.path != standing.path)
-            };
+            let passes = |entry: &Entry| entry.in_doubt || entry.proofs() != standing.paths;
             if !there && hold.and_then(|hold| self.entries.with(&hold.owner, passes)) == Some(true)
             {
                 return Err(session.fault(Error::NoNode, false));

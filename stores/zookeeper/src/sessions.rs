@@ -3,6 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use tenure_core::{Clock, Fault, HintBoard, SystemClock};
@@ -48,9 +49,15 @@ impl Sessions {
 
     /// The session, connected: the present one, or the next if that is over.
     pub(crate) async fn get(&self) -> Result<Arc<Session>, Fault> {
+        self.get_within(self.options.response_timeout).await
+    }
+
+    /// The same with so long for it: a server that is silent takes two fifths of a session before the next one is
+    /// tried.
+    pub(crate) async fn get_within(&self, limit: Duration) -> Result<Arc<Session>, Fault> {
         match self.there() {
             Some(session) if session.is_connected() => Ok(session),
-            _ => self.wait().await,
+            _ => self.wait(limit).await,
         }
     }
 
@@ -61,9 +68,8 @@ impl Sessions {
 
     /// Waits for a connection, so that nothing is sent while there is none: what was not sent certainly had no
     /// effect.
-    async fn wait(&self) -> Result<Arc<Session>, Fault> {
+    async fn wait(&self, limit: Duration) -> Result<Arc<Session>, Fault> {
         let away = |_| self.away();
-        let limit = self.options.response_timeout;
         if let Some(session) = self.there() {
             let mut states = session.client().state_watcher();
             let connected = async {
@@ -180,6 +186,8 @@ fn connector(options: &ZookeeperOptions) -> Result<Connector, Fault> {
 fn with_tls(connector: Connector, files: Option<&Certificates>) -> Result<Connector, Fault> {
     use crate::options::wrong;
     let Some(files) = files else { return Ok(connector) };
+    // The client takes that of the process, of which there may be none yet, and two to choose from.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let refused = |error: Error| {
         wrong("the certificates cannot be used", "see that ca, cert and key are PEM").because(error)
     };

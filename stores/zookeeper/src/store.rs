@@ -49,7 +49,8 @@ impl ZookeeperStore {
     /// Cancel-safe: a session that is not wanted any more ends.
     pub async fn open(url: &str) -> Result<Self, Fault> {
         let store = Self::new(ZookeeperOptions::from_url(url)?)?;
-        store.shared.sessions.get().await?;
+        let limit = store.shared.options.session.max(store.shared.options.response_timeout);
+        store.shared.sessions.get_within(limit).await?;
         Ok(store)
     }
 

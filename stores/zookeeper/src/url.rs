@@ -53,6 +53,10 @@ impl ZookeeperOptions {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut settings = Settings::of(url, query)?;
         let (authority, base) = match place.split_once('/') {
+            // A piece of a password would be taken for a path, and shown.
+            Some((_, base)) if base.contains('@') => {
+                return Err(wrong("a / in a password is %2F, and a @ in the path is %40"));
+            }
             Some((authority, base)) => (authority, Some(decoded(base)?)),
             None => (place, None),
         };
@@ -224,9 +228,13 @@ fn length(text: &str) -> Result<Duration, Fault> {
     let length = if let Some(digits) = text.strip_suffix("ms") {
         parse(digits).map(Duration::from_millis)
     } else {
-        text.strip_suffix('s').and_then(parse).map(Duration::from_secs)
+        let units = [('s', 1), ('m', 60), ('h', 3600)];
+        units.iter().find_map(|(unit, seconds)| {
+            let count: u64 = text.strip_suffix(*unit).and_then(parse)?;
+            Some(Duration::from_secs(count.saturating_mul(*seconds)))
+        })
     };
-    length.ok_or_else(|| wrong("a length of time is written as 500ms or 2s"))
+    length.ok_or_else(|| wrong("a length of time is written as 500ms, 2s or 1m"))
 }
 
 fn decoded(text: &str) -> Result<String, Fault> {
@@ -313,6 +321,8 @@ mod tests {
             (format!("zookeeper://me:{SENTINEL}@host:port"), "port"),
             (format!("zookeeper://me:{SENTINEL}@host?what=ever"), "setting"),
             (format!("zookeeper://me:a@{SENTINEL}@host"), "%40"),
+            (format!("zookeeper://me:/{SENTINEL}@host/locks"), "%2F"),
+            (format!("zookeeper://me:12/{SENTINEL}@host"), "%2F"),
         ] {
             let fault = ZookeeperOptions::from_url(&url).unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Misconfigured, "{url}");

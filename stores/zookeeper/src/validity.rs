@@ -46,8 +46,8 @@ impl Said {
     /// Of a session that was asked for at `begun`: it begins at the leader itself.
     pub(crate) fn new(begun: Timestamp, session: Duration, tick: Duration) -> Self {
         let unheard = session.saturating_sub(of(session, tick));
-        // Half a tick, and a quarter of that for a leader that is late.
-        Self { said: VecDeque::from([(begun, begun)]), unheard, told: tick * 5 / 8 }
+        // Half a tick, and as much for a leader that is late.
+        Self { said: VecDeque::from([(begun, begun)]), unheard, told: tick }
     }
 
     pub(crate) fn add(&mut self, sent: Timestamp, answered: Timestamp) {
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(said.counts_from(at(6_000)), Some(at(5_000)));
         said.add(at(6_010), at(6_020));
         assert_eq!(said.counts_from(at(6_100)), Some(at(5_000)));
-        assert_eq!(said.counts_from(at(7_300)), Some(at(7_300)));
+        assert_eq!(said.counts_from(at(8_100)), Some(at(8_100)));
         for more in 0..100 {
             said.add(at(7_000 + more), at(7_000 + more));
         }

@@ -111,6 +111,11 @@ impl Over {
                     if told == data::REVOKE && self.let_go().await {
                         return;
                     }
+                    if told == data::REVOKE && self.complies {
+                        // It could not be done now.
+                        tokio::time::sleep(SOON * 10).await;
+                        continue;
+                    }
                     if watcher.changed().await.event_type == EventType::NodeDeleted {
                         self.tell();
                     }

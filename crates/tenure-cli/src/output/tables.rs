@@ -97,6 +97,9 @@ fn summary(seen: &Snapshot) -> String {
         "held by nobody yet".into()
     } else if of > 0 {
         format!("{taken} of {of} permits taken")
+    } else if taken > 0 {
+        // The store does not know how many there are.
+        format!("{taken} permits taken")
     } else if holders.iter().all(|holder| holder.lingering) {
         "released, but kept taken".into()
     } else if holders.iter().all(|holder| holder.mode == Mode::Shared) {
@@ -119,6 +122,7 @@ fn mode(mode: Mode) -> String {
     match mode {
         Mode::Exclusive => "exclusive".into(),
         Mode::Shared => "shared".into(),
+        Mode::Permits { take, of: 0 } => format!("{take} permits"),
         Mode::Permits { take, of } => format!("{take} of {of} permits"),
     }
 }
@@ -198,6 +202,8 @@ mod tests {
         kept.lingering = true;
         assert_eq!(first(vec![], vec![]), "a is free");
         assert_eq!(first(vec![alone.clone()], vec![]), "a: held by one alone");
+        let some = Contender::new("x", Mode::Permits { take: 2, of: 0 });
+        assert_eq!(first(vec![some], vec![]), "a: 2 permits taken");
         let next = || vec![waiting("y", Mode::Exclusive)];
         assert_eq!(first(vec![], next()), "a: held by nobody yet, 1 waiting");
         assert_eq!(first(vec![reader.clone(), reader], next()), "a: shared by 2, 1 waiting");
