@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use tenure::{Guard, Mutex, Tenure};
 use tokio::runtime::Runtime;
 
-use crate::{Failure, zookeeper::Bare};
+use crate::Failure;
 
 /// How often a waiter looks at a table, which tells nobody anything.
 const POLL: Duration = Duration::from_millis(1);
@@ -36,7 +36,6 @@ pub(crate) fn open(who: &str, dir: &Path) -> Result<Box<dyn Contestant>, Failure
     Ok(match who {
         "tenure" => Box::new(Ours::open(dir)?),
         "redis" | "zookeeper" => Box::new(Ours::on(&std::fs::read_to_string(dir.join(URL))?)?),
-        "bare" => Bare::contestant(dir)?,
         "flock" => Box::new(FileLock { path: dir.join("flock"), held: None }),
         "SQLite" => Box::new(Row::open(dir)?),
         _ => return Err(format!("nobody is called {who}").into()),

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use crate::{Failure, report::Report};
 
-pub(crate) use self::{bare::Bare, handoff::take_turns};
+pub(crate) use self::handoff::take_turns;
 
 /// The length of every session.
 const SESSION: std::time::Duration = std::time::Duration::from_secs(10);

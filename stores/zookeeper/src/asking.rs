@@ -53,6 +53,8 @@ impl Shared {
         let waits = self.entries.with(&ask.owner, |entry| entry.token.is_none());
         if waits == Some(true)
             && !fault.is_passing()
+            // What is asked for in another mode changes nothing.
+            && fault.kind() != tenure_core::FaultKind::Unsupported
             && let Some(session) = self.sessions.there()
             && let Err(more) = self.let_go(&session, &ask.owner).await
         {
