@@ -52,6 +52,9 @@ struct Arguments {
     /// How often the contestants on ZooKeeper take turns [default: 30].
     #[arg(long, requires = "zookeeper", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
+    /// Only these figures of ZooKeeper: pairs, handoff, crowd, holds.
+    #[arg(long, requires = "zookeeper", value_delimiter = ',', value_name = "FIGURES")]
+    only: Vec<zookeeper::Group>,
     /// Where the locks' files are made; a temporary directory if nothing is said.
     #[arg(long)]
     dir: Option<std::path::PathBuf>,
@@ -88,7 +91,8 @@ fn main() -> Result<(), Failure> {
     };
     if arguments.zookeeper {
         let rounds = arguments.rounds.unwrap_or(if arguments.quick { 2 } else { 30 });
-        let report = zookeeper::measure(dir.path(), rounds.into(), arguments.quick)?;
+        let report =
+            zookeeper::measure(dir.path(), rounds.into(), arguments.quick, &arguments.only)?;
         return report.print(arguments.json);
     }
     let shorter = if arguments.quick { 10 } else { 1 };

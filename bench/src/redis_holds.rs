@@ -42,10 +42,7 @@ pub(crate) fn measure(dir: &Path, seconds: u64) -> Result<Vec<Figure>, Failure> 
         let by_client = cpu(&mut player)? - before;
         let elapsed = since.elapsed().as_secs_f64();
         player.go_on()?;
-        let lost: usize = player.hear()?.parse()?;
-        if lost > 0 {
-            return Err(format!("{lost} of {count} holds were lost").into());
-        }
+        all_held(&mut player, count)?;
         scripts.row(who.as_str(), vec![calls.scripts as f64 / elapsed]);
         client.row(who.as_str(), vec![by_client / elapsed / 1e4]);
         server.row(who, vec![at_server / elapsed / 1e4]);
@@ -76,6 +73,18 @@ pub(crate) fn hold(url: &str, count: usize) -> Result<(), Failure> {
             say(cpu::own()?)?;
         }
         await_order()?;
-        say(guards.iter().filter(|guard| guard.check().is_err()).count())
+        let lost: Vec<_> = guards.iter().filter_map(|guard| guard.check().err()).collect();
+        match lost.first() {
+            Some(first) => say(format_args!("lost {}: {first}", lost.len())),
+            None => say("held"),
+        }
     })
+}
+
+/// Hears from the child whether it has kept them all.
+pub(crate) fn all_held(player: &mut Player, count: usize) -> Result<(), Failure> {
+    match player.hear()?.strip_prefix("lost ") {
+        Some(lost) => Err(format!("of {count} holds were lost {lost}").into()),
+        None => Ok(()),
+    }
 }

@@ -1,16 +1,15 @@
 //! What many holds on ZooKeeper cost while nothing happens to them.
 
 use std::{
-    path::Path,
     thread::sleep,
     time::{Duration, Instant},
 };
 
-use super::server::Server;
-use crate::{Failure, child::Player, report::Figure};
+use super::{Scene, server::Server};
+use crate::{Failure, child::Player, redis_holds::all_held, report::Figure};
 
 /// Holds many locks on a server for a while.
-pub(super) fn measure(dir: &Path, quick: bool) -> Result<Vec<Figure>, Failure> {
+pub(super) fn measure(&Scene { dir, quick, .. }: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
     let mut requests = figure("holds kept, ZooKeeper: requests", "requests a second");
     let mut client = figure("holds kept, ZooKeeper: client", "per cent of a core");
     let mut server = figure("holds kept, ZooKeeper: server", "per cent of a core");
@@ -40,10 +39,7 @@ pub(super) fn measure(dir: &Path, quick: bool) -> Result<Vec<Figure>, Failure> {
         let by_client = cpu(&mut player)? - before;
         let elapsed = since.elapsed().as_secs_f64();
         player.go_on()?;
-        let lost: usize = player.hear()?.parse()?;
-        if lost > 0 {
-            return Err(format!("{lost} of {count} holds were lost").into());
-        }
+        all_held(&mut player, *count)?;
         requests.row(who.as_str(), vec![received / elapsed]);
         client.row(who.as_str(), vec![by_client / elapsed / 1e4]);
         server.row(who, vec![at_server / elapsed / 1e4]);

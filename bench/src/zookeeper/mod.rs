@@ -18,7 +18,13 @@ pub(crate) use self::handoff::take_turns;
 const SESSION: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Takes every figure: the contestants take turns so often, and less if it is to be `quick`.
-pub(crate) fn measure(dir: &Path, rounds: usize, quick: bool) -> Result<Report, Failure> {
+pub(crate) fn measure(
+    dir: &Path,
+    rounds: usize,
+    quick: bool,
+    only: &[Group],
+) -> Result<Report, Failure> {
+    let wanted = |group| only.is_empty() || only.contains(&group);
     let mut report = Report::new();
     let server = server::Server::start(dir)?;
     report.tell(server.settings()?);
@@ -33,15 +39,30 @@ pub(crate) fn measure(dir: &Path, rounds: usize, quick: bool) -> Result<Report, 
         }
     };
     let scene = Scene { dir, server: &server, curator: curator.as_ref(), rounds, quick };
-    let figures = [pairs::measure(&scene)?, handoff::measure(&scene)?, crowd::measure(&scene)?];
-    for figure in figures.into_iter().flatten() {
-        report.add(figure);
-    }
-    drop(server);
-    for figure in holds::measure(dir, quick)? {
-        report.add(figure);
+    for group in [Group::Pairs, Group::Handoff, Group::Crowd, Group::Holds] {
+        if !wanted(group) {
+            continue;
+        }
+        let figures = match group {
+            Group::Pairs => pairs::measure(&scene)?,
+            Group::Handoff => handoff::measure(&scene)?,
+            Group::Crowd => crowd::measure(&scene)?,
+            Group::Holds => holds::measure(&scene)?,
+        };
+        for figure in figures {
+            report.add(figure);
+        }
     }
     Ok(report)
+}
+
+/// Figures that are taken together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Group {
+    Pairs,
+    Handoff,
+    Crowd,
+    Holds,
 }
 
 /// What all figures are taken with.
