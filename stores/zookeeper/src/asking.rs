@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join;
 use tenure_core::{
     Clock, Fault, LockName, Owner, SystemClock, Timestamp, Token,
     proto::queue::{Answer, Ask, Contender, Intent, Mode, Place as Number},
@@ -82,7 +83,7 @@ impl Asking<'_> {
             let answer = match self.known().await? {
                 Known::Holds(..) if self.downgrades() => self.downgrade().await?,
                 Known::Holds(placed, token) => self.grant_again(&placed, token).await?,
-                Known::Queued(placed) => self.stand(&placed, false).await?,
+                Known::Queued(placed) => self.stand(&placed, None).await?,
                 Known::Nothing => self.begin().await?,
             };
             if let Some(answer) = answer {
@@ -188,8 +189,9 @@ impl Asking<'_> {
                 return self.busy_trying(holder, line.waiting().len()).await.map(Some);
             }
         }
-        let placed = self.join().await?;
-        self.stand(&placed, true).await
+        // Both are under way at once: a session is answered in its order, so the line has the node in it.
+        let (placed, line) = join(self.join(), self.list(&self.place.dir)).await;
+        self.stand(&placed?, Some(line?)).await
     }
 
     /// Makes a node at the end of the line.
@@ -281,13 +283,18 @@ impl Asking<'_> {
         self.session.committed(sent, stat.ephemeral_owner)
     }
 
-    /// Looks where a node stands. Nothing, if it is to be looked again.
-    async fn stand(&self, placed: &Placed, is_new: bool) -> Result<Option<Answer>, Fault> {
+    /// Looks where a node stands. Nothing, if it is to be looked again. A new one comes with a look at the line.
+    async fn stand(&self, placed: &Placed, new: Option<Line>) -> Result<Option<Answer>, Fault> {
         self.put_off();
         if self.base == Base::Lease {
-            return self.stand_for_permits(placed, is_new).await;
+            return self.stand_for_permits(placed, None).await;
         }
-        let line = self.list(&self.place.dir).await?;
+        let is_new = new.is_some();
+        let line = match new.filter(|line| line.has(placed.name())) {
+            Some(line) => line,
+            // That look was too early: the directory had to be made first.
+            None => self.list(&self.place.dir).await?,
+        };
         if !self.is_checked() {
             self.refuse_other_kinds(&line).await?;
             self.entries().change(&self.ask.owner, |entry| entry.checked = true);

@@ -87,6 +87,11 @@ impl Line {
         self.nodes.get(self.holders()..).unwrap_or_default()
     }
 
+    /// Whether this node is there.
+    pub(crate) fn has(&self, node: &str) -> bool {
+        self.nodes.iter().any(|other| other.name() == node)
+    }
+
     /// Where the contender with this node stands.
     pub(crate) fn standing(&self, own: &str) -> Standing<'_> {
         let Some(at) = self.nodes.iter().position(|node| node.name() == own) else {

@@ -1,7 +1,7 @@
 //! Permits, as Curator's `InterProcessSemaphoreV2` keeps them: whoever is first in the line of the inner mutex
 //! makes a node for each permit, and waits until there are not too many.
 
-use futures_util::future::try_join3;
+use futures_util::future::{join, try_join3};
 use tenure_core::{
     Fault,
     proto::queue::{Answer, Intent, Kind},
@@ -18,6 +18,13 @@ use crate::{
     session::Session,
     store::Shared,
 };
+
+/// What stands in the directories of a name.
+pub(crate) struct Looked {
+    line: Line,
+    leases: Line,
+    beside: Line,
+}
 
 impl Asking<'_> {
     /// Nobody knows the owner yet.
@@ -41,24 +48,34 @@ impl Asking<'_> {
                 return self.busy_with_permits(&leases, line.nodes().len()).await.map(Some);
             }
         }
-        let placed = self.join().await?;
-        self.stand_for_permits(&placed, true).await
+        // All are under way at once: a session is answered in its order, so the line has the node in it.
+        let (placed, looked) = join(self.join(), self.look_at_permits()).await;
+        self.stand_for_permits(&placed?, Some(looked?)).await
     }
 
-    /// Looks where a place stands, and takes the permits if it is first.
-    pub(crate) async fn stand_for_permits(
-        &self,
-        placed: &Placed,
-        is_new: bool,
-    ) -> Result<Option<Answer>, Fault> {
-        let dir = self.place.line(Base::Lease);
-        let permits = self.place.leases();
-        // All on the way at once. What another kind made is looked for once, when the place is new.
+    /// Looks at all directories of the name; what another kind made stands beside them, and is looked for once.
+    async fn look_at_permits(&self) -> Result<Looked, Fault> {
+        let (dir, leases) = (self.place.line(Base::Lease), self.place.leases());
         let beside = async {
             if self.is_checked() { Ok(Line::default()) } else { self.list(&self.place.dir).await }
         };
-        let (line, leases, beside) =
-            try_join3(self.list(&dir), self.list(&permits), beside).await?;
+        let (line, leases, beside) = try_join3(self.list(&dir), self.list(&leases), beside).await?;
+        Ok(Looked { line, leases, beside })
+    }
+
+    /// Looks where a place stands, and takes the permits if it is first. A new one comes with a look at it.
+    pub(crate) async fn stand_for_permits(
+        &self,
+        placed: &Placed,
+        new: Option<Looked>,
+    ) -> Result<Option<Answer>, Fault> {
+        let is_new = new.is_some();
+        let looked = match new.filter(|looked| looked.line.has(placed.name())) {
+            Some(looked) => looked,
+            // That look was too early: the directory had to be made first.
+            None => self.look_at_permits().await?,
+        };
+        let Looked { line, leases, beside } = looked;
         if let Some(other) = beside.other_than(Kind::Semaphore) {
             self.shared.let_go(self.session, &self.ask.owner).await?;
             return Err(error::other_kind(other));
@@ -84,6 +101,7 @@ impl Asking<'_> {
                     None => None,
                 };
                 // Who has the inner mutex waits, too.
+                let dir = self.place.line(Base::Lease);
                 self.behind(&dir, waits_for, holder, ahead + 1, placed).await
             }
         }
@@ -99,12 +117,24 @@ impl Asking<'_> {
         let (take, of) = layout::permits(self.ask.mode);
         let dir = self.place.leases();
         let made = self.entries().with(&self.ask.owner, |entry| entry.leases.len()).unwrap_or(0);
-        for _ in made..take as usize {
-            let lease = self.create(&dir, Base::Lease).await?;
-            self.keep(&lease, |entry| entry.leases.push(lease.clone())).await?;
+        let mut looked = None;
+        for number in made..take as usize {
+            let make = async {
+                let lease = self.create(&dir, Base::Lease).await?;
+                self.keep(&lease, |entry| entry.leases.push(lease.clone())).await
+            };
+            let is_last = number + 1 == take as usize;
+            let look = async { if is_last { self.list(&dir).await.map(Some) } else { Ok(None) } };
+            let (kept, seen) = join(make, look).await;
+            kept?;
+            looked = seen?;
         }
+        let all_there = |line: &Line| line.of_owner(&self.ask.owner).count() >= take as usize;
         // Who gets in at once needs no watch, which would have to be taken back at the server.
-        let mut leases = self.list(&dir).await?;
+        let mut leases = match looked.filter(all_there) {
+            Some(leases) => leases,
+            None => self.list(&dir).await?,
+        };
         if !fits(leases.nodes().len(), of) {
             let watched = self.shared.watch_leases(self.session, &self.ask.owner, &dir).await?;
             let Some(watched) = watched else { return Ok(None) };
