@@ -14,6 +14,7 @@ mod room;
 mod state;
 mod take_over;
 mod together;
+mod wire;
 
 pub use ask::{Answer, Ask, Contender, Intent, Order, Place, Snapshot, Waiting};
 pub use kind::{Kind, NoKind};
