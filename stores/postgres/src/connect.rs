@@ -1,0 +1,183 @@
+//! One connection: made, told how our sessions are, and kept by the store's own thread.
+
+use std::{
+    array,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use tenure_core::{Fault, FaultKind};
+use tokio::sync::OnceCell;
+use tokio_postgres::{
+    Client, Config, SimpleQueryMessage, config::TargetSessionAttrs, error::SqlState,
+};
+
+use crate::{
+    PostgresOptions,
+    error::{self, Failure},
+    schema::{FORMAT, schema},
+    statements::COUNT,
+    tls::{Polled, Tls},
+};
+
+/// A session with the server.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    /// Whether the session is ours alone, and keeps what is prepared.
+    pub(crate) is_direct: AtomicBool,
+    pub(crate) prepared: [OnceCell<tokio_postgres::Statement>; COUNT],
+}
+
+/// What a session is told of how it is to be. Whoever looks at the server sees the name.
+fn settings(options: &PostgresOptions) -> String {
+    // Longer than we wait: what nobody waits for any more ends, too.
+    let limit = options.sql.response_timeout.as_millis() * 2;
+    format!(
+        "-c statement_timeout={limit} -c lock_timeout={limit} -c idle_in_transaction_session_timeout={limit} \
+         -c default_transaction_isolation=read\\ committed -c client_min_messages=warning"
+    )
+}
+
+pub(crate) fn config(options: &PostgresOptions) -> Config {
+    let sql = &options.sql;
+    let mut config = Config::new();
+    for (host, port) in &sql.servers {
+        config.host(host).port(*port);
+    }
+    config.user(sql.user.as_deref().unwrap_or_default()).dbname(&sql.database);
+    if let Some(password) = &sql.password {
+        config.password(&password.0);
+    }
+    config.application_name("tenure").connect_timeout(sql.connect_timeout);
+    config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(3));
+    config.keepalives_retries(3).tcp_user_timeout(sql.response_timeout * 2);
+    if sql.servers.len() > 1 {
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    }
+    config
+}
+
+/// Makes a connection, and gives back what has to be polled for it.
+pub(crate) async fn connect(
+    options: &PostgresOptions,
+    tls: &Tls,
+) -> Result<(Connection, Polled), Fault> {
+    let mut config = config(options);
+    config.options(settings(options));
+    let (client, polled, is_direct) = match tls.connect(&config).await {
+        Ok((client, polled)) => (client, polled, true),
+        // A pooler that lets through no settings.
+        Err(refused) if is_unsupported(&refused) => {
+            config.options("");
+            let (client, polled) = made(tls.connect(&config).await, options)?;
+            (client, polled, false)
+        }
+        Err(error) => return Err(error::of_connecting(&error, &options.location())),
+    };
+    let is_direct = AtomicBool::new(is_direct);
+    Ok((
+        Connection { client, is_direct, prepared: [const { OnceCell::const_new() }; COUNT] },
+        polled,
+    ))
+}
+
+fn made<T>(
+    connected: Result<T, tokio_postgres::Error>,
+    options: &PostgresOptions,
+) -> Result<T, Fault> {
+    connected.map_err(|error| error::of_connecting(&error, &options.location()))
+}
+
+fn is_unsupported(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::PROTOCOL_VIOLATION)
+        || error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED)
+}
+
+impl Connection {
+    /// Looks whether what this session commits stays, and whether the tables are there.
+    pub(crate) async fn check(&self, options: &PostgresOptions) -> Result<(), Fault> {
+        let settings =
+            "select current_setting('synchronous_commit'), current_setting('server_encoding')";
+        let [commit, encoding] = self.look(settings).await.map_err(Failure::fault)?;
+        if encoding != "UTF8" {
+            let what = format!("the encoding of the database is {encoding}");
+            let cure = "use a database whose encoding is UTF8: two names could be one here";
+            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+        }
+        if commit == "off" {
+            if !self.is_direct.load(Ordering::Relaxed) {
+                let what =
+                    "synchronous_commit is off, so a crash of the server forgets who holds a lock";
+                let cure = "turn it on for this user: alter role … set synchronous_commit = on";
+                return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            }
+            let on = self.client.batch_execute("set synchronous_commit = on").await;
+            on.map_err(|error| error::of_statement(error, false).fault())?;
+        }
+        self.check_tables(options).await
+    }
+
+    async fn check_tables(&self, options: &PostgresOptions) -> Result<(), Fault> {
+        let schema = &options.schema;
+        let format = format!(
+            "select format, (select count(*) from {schema}.locks where false) from {schema}.meta"
+        );
+        let found: Result<[String; 2], _> = self.look(&format).await;
+        let found = match found {
+            Err(Failure::NoTables(_)) if options.creates => {
+                self.create(options).await?;
+                self.look(&format).await
+            }
+            found => found,
+        };
+        let [found, _] = found.map_err(Failure::fault)?;
+        if found == FORMAT.to_string() {
+            return Ok(());
+        }
+        let what = format!(
+            "the tables in the schema {schema} have format {found}, and this version knows {FORMAT}"
+        );
+        let cure = "use a version of tenure that knows it, or another schema";
+        Err(Fault::new(FaultKind::Misconfigured, what, cure))
+    }
+
+    /// One at a time, however many begin at once.
+    async fn create(&self, options: &PostgresOptions) -> Result<(), Fault> {
+        let tables = schema(&options.schema)?;
+        let all = format!("begin; select pg_advisory_xact_lock({CREATION}); {tables} commit;");
+        let made = self.client.batch_execute(&all).await;
+        let Err(error) = made else { return Ok(()) };
+        let _ = self.client.batch_execute("rollback").await;
+        let why = error::text(&error);
+        let Failure::Fault(fault) = error::of_statement(error, false) else {
+            return Err(missing(options, &why));
+        };
+        if fault.kind() == FaultKind::Misconfigured {
+            Err(missing(options, &why))
+        } else {
+            Err(fault)
+        }
+    }
+
+    /// The values of one row.
+    async fn look<const N: usize>(&self, text: &str) -> Result<[String; N], Failure> {
+        let said = self.client.simple_query(text).await;
+        let said = said.map_err(|error| error::of_statement(error, false))?;
+        let row = said.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        });
+        let value = |index| row.and_then(|row| row.try_get(index).ok()?).unwrap_or_default();
+        Ok(array::from_fn(|index| value(index).to_owned()))
+    }
+}
+
+/// Of the lock under which tables are made.
+const CREATION: i64 = 0x7465_6e75_7265;
+
+fn missing(options: &PostgresOptions, why: &str) -> Fault {
+    let what = format!("this user cannot make the tables in the schema {}", options.schema);
+    let cure = "let their owner run what `tenure schema postgres` prints, and grant this user what it says";
+    Fault::new(FaultKind::Misconfigured, what, cure).because(why.to_owned())
+}

@@ -1,0 +1,450 @@
+//! The statements as the store asks for them.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, FaultKind, Incarnation, LockName, Owner, Token,
+    proto::queue::{Client, Limits},
+    store::{Capabilities, Finding, HintBoard, Renewal},
+};
+use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Sight, Sole, Tells};
+use tokio::task::JoinHandle;
+use tokio_postgres::{Row, types::FromSql};
+
+use crate::{
+    PostgresOptions,
+    capabilities::capabilities,
+    error::Failure,
+    lane::{Lane, Maker},
+    listener::{self, Listener},
+    query::{self, Parameters},
+    statements::{Statement, Statements},
+    tls::Tls,
+};
+
+/// What all connections of one store have in common.
+pub(crate) struct Common {
+    pub(crate) options: Arc<PostgresOptions>,
+    pub(crate) location: String,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) deaf_limits: Limits,
+    pub(crate) statements: Statements,
+    pub(crate) client: Client,
+    pub(crate) board: HintBoard,
+    /// Whether messages are not heard, so that waiters have to look by themselves.
+    pub(crate) is_deaf: AtomicBool,
+    pub(crate) maker: Maker,
+    pub(crate) engine: Lane,
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) listening: OnceLock<Ends>,
+}
+
+/// Ends a task with the store.
+pub(crate) struct Ends(JoinHandle<()>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The database, over the connections of callers or over that of tenure's own thread.
+#[derive(Clone)]
+pub struct Postgres {
+    pub(crate) common: Arc<Common>,
+    is_engine: bool,
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres").field("location", &self.common.location).finish_non_exhaustive()
+    }
+}
+
+impl Postgres {
+    fn new(options: PostgresOptions) -> Result<Self, Fault> {
+        let tls = Tls::of(&options)?;
+        let home = Arc::new(Home::start("tenure-postgres")?);
+        let options = Arc::new(options);
+        let maker = Maker { options: options.clone(), tls, home };
+        let mut client = [0; 16];
+        getrandom::fill(&mut client).map_err(|error| {
+            let what = "the system gives no random numbers";
+            Fault::new(FaultKind::Unreachable, what, "see what keeps this process from them")
+                .because(error)
+        })?;
+        let common = Common {
+            location: options.location(),
+            capabilities: capabilities(&options),
+            deaf_limits: options.limits_when_deaf(),
+            statements: Statements::new(&options.schema),
+            client: Client(client),
+            board: HintBoard::new(),
+            is_deaf: AtomicBool::new(true),
+            engine: Lane::new(maker.clone()),
+            lanes: (0..options.sql.connections).map(|_| Lane::new(maker.clone())).collect(),
+            listening: OnceLock::new(),
+            maker,
+            options,
+        };
+        Ok(Self { common: Arc::new(common), is_engine: false })
+    }
+
+    /// The least busy of our connections.
+    pub(crate) fn lane(&self) -> &Lane {
+        let common = &self.common;
+        let least = common.lanes.iter().min_by_key(|lane| lane.load());
+        if self.is_engine { &common.engine } else { least.unwrap_or(&common.engine) }
+    }
+
+    pub(crate) fn limit(&self) -> Duration {
+        self.common.options.sql.response_timeout
+    }
+
+    async fn rows(
+        &self,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+    ) -> Result<Vec<Row>, Fault> {
+        self.lane().run(statement, parameters, writes, self.limit()).await
+    }
+
+    pub(crate) async fn row(
+        &self,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+    ) -> Result<Row, Fault> {
+        let rows = self.rows(statement, parameters, writes).await?;
+        rows.into_iter().next().ok_or_else(|| self.odd())
+    }
+
+    /// Runs what is written on a condition.
+    async fn written(
+        &self,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+    ) -> Result<bool, Fault> {
+        match self.lane().run_once(statement, parameters, true, self.limit()).await {
+            Ok(rows) => {
+                let row = rows.first().ok_or_else(|| self.odd())?;
+                Ok(self.get::<i64>(row, 0)? > 0)
+            }
+            Err(Failure::Crossed | Failure::Unprepared) => Ok(false),
+            Err(failure) => Err(failure.fault()),
+        }
+    }
+
+    pub(crate) fn get<'a, T: FromSql<'a>>(&self, row: &'a Row, index: usize) -> Result<T, Fault> {
+        row.try_get(index).map_err(|error| self.odd().because(error))
+    }
+
+    fn odd(&self) -> Fault {
+        let what = format!("the answer of {} makes no sense", self.common.location);
+        Fault::new(FaultKind::InDoubt, what, "see that its tables are those of tenure")
+    }
+
+    /// What stands behind the first `skip` columns.
+    fn sight(&self, row: &Row, skip: usize) -> Result<Sight, Fault> {
+        let version: Option<i64> = self.get(row, skip + 2)?;
+        let now = self.get(row, skip)?;
+        let floor = self.get::<Option<i64>>(row, skip + 1)?.ok_or_else(|| self.odd())?;
+        let Some(version) = version else { return Ok(Sight { now, floor, ..Sight::default() }) };
+        let bytes = |index| -> Result<[u8; 16], Fault> {
+            self.get::<&[u8]>(row, index)?.try_into().map_err(|_| self.odd())
+        };
+        let owner: Option<&[u8]> = self.get(row, skip + 4)?;
+        let sole = match owner {
+            None => None,
+            Some(_) => Some(Sole {
+                owner: bytes(skip + 4)?,
+                client: bytes(skip + 5)?,
+                kind: self.get(row, skip + 6)?,
+                token: self.get(row, skip + 7)?,
+                since: self.get(row, skip + 8)?,
+                expires: self.get(row, skip + 9)?,
+                label: self.get::<Option<String>>(row, skip + 10)?.unwrap_or_default(),
+            }),
+        };
+        let row = tenure_sql::Row {
+            version,
+            last_time: self.get(row, skip + 3)?,
+            sole,
+            waiting: self.get(row, skip + 11)?,
+            others: self.get(row, skip + 12)?,
+        };
+        Ok(Sight { now, floor, row })
+    }
+
+    fn name(&self, row: &Row) -> Result<LockName, Fault> {
+        LockName::new(self.get::<&str>(row, 0)?).map_err(|_| self.odd())
+    }
+}
+
+fn micros(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
+}
+
+/// Whom to tell, and what.
+fn told(tells: &Tells, name: Option<&LockName>) -> (Vec<String>, Vec<String>) {
+    let mut channels = Vec::new();
+    let mut payloads = Vec::new();
+    for wake in &tells.wakes {
+        channels.push(listener::channel(wake.client));
+        payloads.push(listener::wake(&wake.owner));
+    }
+    for client in &tells.evicted {
+        if let Some(name) = name {
+            channels.push(listener::channel(*client));
+            payloads.push(listener::eviction(name));
+        }
+    }
+    (channels, payloads)
+}
+
+#[async_trait]
+impl Database for Postgres {
+    type Options = PostgresOptions;
+
+    fn options(url: &str) -> Result<PostgresOptions, Fault> {
+        PostgresOptions::from_url(url)
+    }
+
+    fn with_options(options: PostgresOptions) -> Result<Self, Fault> {
+        Self::new(options)
+    }
+
+    async fn first_look(&self) -> Result<(), Fault> {
+        // Every connection that is made looks for them.
+        let opened = tokio::time::timeout(self.limit(), self.lane().get()).await;
+        opened.unwrap_or_else(|_| Err(query::late("the database was not reached", false))).map(drop)
+    }
+
+    fn kind(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn location(&self) -> &str {
+        &self.common.location
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.common.capabilities
+    }
+
+    fn limits(&self) -> &Limits {
+        let common = &self.common;
+        if common.is_deaf.load(Ordering::Relaxed) {
+            &common.deaf_limits
+        } else {
+            &common.options.sql.limits
+        }
+    }
+
+    fn response_timeout(&self) -> Duration {
+        self.limit()
+    }
+
+    fn client(&self) -> Client {
+        self.common.client
+    }
+
+    fn board(&self) -> &HintBoard {
+        &self.common.board
+    }
+
+    fn listen(&self) {
+        let common = &self.common;
+        if common.options.listens {
+            common.listening.get_or_init(|| {
+                let listener = Listener {
+                    maker: common.maker.clone(),
+                    board: common.board.clone(),
+                    channel: listener::channel(common.client),
+                    store: Arc::downgrade(common),
+                };
+                Ends(common.maker.home.spawn(listener.listen()))
+            });
+        }
+    }
+
+    fn for_engine(&self) -> Arc<Self> {
+        Arc::new(Self { common: self.common.clone(), is_engine: true })
+    }
+
+    async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
+        let (owner, client) = (&grant.owner.as_bytes()[..], &grant.client.0[..]);
+        let ttl = micros(grant.ttl);
+        let parameters: &Parameters<'_> =
+            &[&name.as_str(), &owner, &client, &grant.kind, &ttl, &grant.label];
+        let row = self.row(&self.common.statements.grant, parameters, true).await?;
+        let Some(token) = self.get::<Option<i64>>(&row, 0)? else {
+            return Ok(Attempt::Seen(self.sight(&row, 1)?));
+        };
+        let token = u64::try_from(token).ok().and_then(Token::from_raw);
+        token.map(Attempt::Done).ok_or_else(|| self.odd())
+    }
+
+    async fn release(&self, name: &LockName, owner: &Owner) -> Result<Attempt<()>, Fault> {
+        let owner = &owner.as_bytes()[..];
+        let row =
+            self.row(&self.common.statements.release, &[&name.as_str(), &owner], true).await?;
+        if self.get::<i64>(&row, 0)? > 0 {
+            return Ok(Attempt::Done(()));
+        }
+        Ok(Attempt::Seen(self.sight(&row, 1)?))
+    }
+
+    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
+        let names: Vec<_> = holds.iter().map(|hold| hold.name.as_str()).collect();
+        let owners: Vec<_> = holds.iter().map(|hold| &hold.owner.as_bytes()[..]).collect();
+        let ttls: Vec<_> = holds.iter().map(|hold| micros(hold.ttl)).collect();
+        let parameters: &Parameters<'_> = &[&names, &owners, &ttls];
+        let mut answers = vec![None; holds.len()];
+        for row in self.rows(&self.common.statements.extend, parameters, true).await? {
+            let number = self.get::<i64>(&row, 0)? - 1;
+            let extended =
+                Extended { left: self.get(&row, 1)?, others_waiting: self.get(&row, 2)? };
+            let place = usize::try_from(number).ok().and_then(|number| answers.get_mut(number));
+            *place.ok_or_else(|| self.odd())? = Some(extended);
+        }
+        Ok(answers)
+    }
+
+    async fn read(&self, name: &LockName) -> Result<Sight, Fault> {
+        let row = self.row(&self.common.statements.read, &[&name.as_str()], false).await?;
+        self.sight(&row, 0)
+    }
+
+    async fn write(
+        &self,
+        name: &LockName,
+        row: &tenure_sql::Row,
+        tells: &Tells,
+    ) -> Result<bool, Fault> {
+        let before = row.version - 1;
+        let statements = &self.common.statements;
+        let statement = if before == 0 { &statements.insert } else { &statements.update };
+        let (channels, payloads) = told(tells, Some(name));
+        let sole = Columns::of(row);
+        let parameters: &Parameters<'_> = &[
+            &name.as_str(),
+            &before,
+            &row.last_time,
+            &sole.owner,
+            &sole.client,
+            &sole.kind,
+            &sole.token,
+            &sole.since,
+            &sole.expires,
+            &sole.label,
+            &row.waiting,
+            &row.others,
+            &channels,
+            &payloads,
+        ];
+        self.written(statement, parameters).await
+    }
+
+    async fn write_all(
+        &self,
+        rows: &[(LockName, tenure_sql::Row)],
+        tells: &Tells,
+    ) -> Result<bool, Fault> {
+        let soles: Vec<_> = rows.iter().map(|(_, row)| Columns::of(row)).collect();
+        let (channels, payloads) = told(tells, None);
+        let parameters: &Parameters<'_> = &[
+            &rows.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            &rows.iter().map(|(_, row)| row.version - 1).collect::<Vec<_>>(),
+            &rows.iter().map(|(_, row)| row.last_time).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.owner).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.client).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.kind).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.token).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.since).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.expires).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.label).collect::<Vec<_>>(),
+            &rows.iter().map(|(_, row)| row.waiting).collect::<Vec<_>>(),
+            &rows.iter().map(|(_, row)| row.others.as_deref()).collect::<Vec<_>>(),
+            &channels,
+            &payloads,
+        ];
+        self.written(&self.common.statements.write_all, parameters).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&LockName>,
+        limit: usize,
+    ) -> Result<Vec<(LockName, Sight)>, Fault> {
+        let after = after.map_or("", LockName::as_str);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows =
+            self.rows(&self.common.statements.list, &[&prefix, &after, &limit], false).await?;
+        rows.iter().map(|row| Ok((self.name(row)?, self.sight(row, 1)?))).collect()
+    }
+
+    async fn idle(&self, age: Duration, limit: usize) -> Result<Vec<Idle>, Fault> {
+        let (age, limit) = (micros(age), i64::try_from(limit).unwrap_or(i64::MAX));
+        let rows = self.rows(&self.common.statements.idle, &[&age, &limit], false).await?;
+        let idle = rows.iter().map(|row| {
+            let is_covered = self.get(row, 14)?;
+            Ok(Idle { name: self.name(row)?, sight: self.sight(row, 1)?, is_covered })
+        });
+        idle.collect()
+    }
+
+    async fn raise_floor(&self, time: i64) -> Result<(), Fault> {
+        self.rows(&self.common.statements.raise_floor, &[&time], true).await.map(|_| ())
+    }
+
+    async fn remove(&self, name: &LockName, version: i64) -> Result<(), Fault> {
+        let parameters: &Parameters<'_> = &[&name.as_str(), &version];
+        self.rows(&self.common.statements.remove, parameters, true).await.map(|_| ())
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        self.look_at_incarnation().await
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        self.look_at_health().await
+    }
+}
+
+/// The columns of who has a name alone.
+#[derive(Default)]
+struct Columns<'a> {
+    owner: Option<&'a [u8]>,
+    client: Option<&'a [u8]>,
+    kind: Option<i16>,
+    token: Option<i64>,
+    since: Option<i64>,
+    expires: Option<i64>,
+    label: Option<&'a str>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(row: &'a tenure_sql::Row) -> Self {
+        let Some(sole) = &row.sole else { return Self::default() };
+        Self {
+            owner: Some(&sole.owner),
+            client: Some(&sole.client),
+            kind: Some(sole.kind),
+            token: Some(sole.token),
+            since: Some(sole.since),
+            expires: Some(sole.expires),
+            label: Some(&sole.label),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What the server's refusals mean.
+
+use tenure_core::{Fault, FaultKind};
+use tokio_postgres::error::{Error, SqlState};
+
+/// What became of a statement that failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Another transaction was in the way. It had no effect, and can be tried again.
+    Crossed,
+    /// This connection has lost what it prepared, as behind a pooler. It had no effect.
+    Unprepared,
+    /// The server takes no writes. It had no effect, and another server may.
+    ReadOnly(Fault),
+    /// There are no tables. It had no effect.
+    NoTables(Fault),
+    /// Anything else.
+    Fault(Fault),
+}
+
+impl Failure {
+    pub(crate) fn fault(self) -> Fault {
+        match self {
+            Self::ReadOnly(fault) | Self::NoTables(fault) | Self::Fault(fault) => fault,
+            Self::Crossed | Self::Unprepared => Fault::new(
+                FaultKind::Unreachable,
+                "the database was busy with another transaction",
+                "try again",
+            ),
+        }
+    }
+}
+
+/// What became of a statement that was sent, and may have been carried out unless the server says that it was not.
+pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
+    let Some(said) = error.as_db_error() else {
+        let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
+        let cure = "see that the server can be reached, and try again";
+        return Failure::Fault(
+            Fault::new(kind, "the connection to the database broke", cure).because(error),
+        );
+    };
+    let code = said.code().clone();
+    let is_over = said.severity() != "ERROR";
+    let fault = |kind, cure: &str| {
+        Failure::Fault(
+            Fault::new(kind, "the database refused", cure.to_owned()).because(text(&error)),
+        )
+    };
+    match code {
+        // What is ended while it waits for a replica may have been committed.
+        _ if is_over => {
+            let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
+            fault(kind, "try again once the server is there")
+        }
+        // Ours is the division that undoes a write of several rows.
+        SqlState::DIVISION_BY_ZERO
+        | SqlState::T_R_SERIALIZATION_FAILURE
+        | SqlState::T_R_DEADLOCK_DETECTED
+        | SqlState::LOCK_NOT_AVAILABLE => Failure::Crossed,
+        SqlState::INVALID_SQL_STATEMENT_NAME | SqlState::DUPLICATE_PSTATEMENT => {
+            Failure::Unprepared
+        }
+        SqlState::READ_ONLY_SQL_TRANSACTION => Failure::ReadOnly(
+            Fault::new(
+                FaultKind::Unreachable,
+                "the server takes no writes: it is a replica, or its transactions are read-only",
+                "name the primary in the URL, or several hosts of which one is the primary",
+            )
+            .because(text(&error)),
+        ),
+        SqlState::INSUFFICIENT_PRIVILEGE => fault(
+            FaultKind::Misconfigured,
+            "grant this user what tenure needs: see docs/stores/postgres.md",
+        ),
+        SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME => Failure::NoTables(
+            Fault::new(
+                FaultKind::Misconfigured,
+                "the tables of tenure are not there",
+                "make them as `tenure schema postgres` says, or name another schema in the URL",
+            )
+            .because(text(&error)),
+        ),
+        SqlState::UNDEFINED_COLUMN | SqlState::DATATYPE_MISMATCH => {
+            fault(FaultKind::Misconfigured, "the tables are of another make: name another schema")
+        }
+        SqlState::UNTRANSLATABLE_CHARACTER => {
+            fault(FaultKind::Misconfigured, "use a database whose encoding is UTF8")
+        }
+        // Full, out of memory, too long for its time limit: it may be better soon.
+        _ => fault(FaultKind::Unreachable, "see what the server lacks, and try again"),
+    }
+}
+
+/// Why no connection was made.
+pub(crate) fn of_connecting(error: &Error, location: &str) -> Fault {
+    let what = format!("no connection to {location} was made");
+    let (kind, cure) = match error.code() {
+        Some(code)
+            if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]
+                .contains(code) =>
+        {
+            (FaultKind::Misconfigured, "see to the user and the password in the URL")
+        }
+        Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
+            (FaultKind::Misconfigured, "make that database, or name another one in the URL")
+        }
+        Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => (
+            FaultKind::Unreachable,
+            "allow more connections, or use fewer: connections= in the URL",
+        ),
+        _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
+    };
+    Fault::new(kind, what, cure).because(text(error))
+}
+
+/// What the server or the system said, in one line.
+pub(crate) fn text(error: &Error) -> String {
+    match error.as_db_error() {
+        Some(said) => format!("{} ({})", said.message(), said.code().code()),
+        None => {
+            let mut text = error.to_string();
+            let mut source = std::error::Error::source(error);
+            while let Some(more) = source {
+                let more_text = more.to_string();
+                if !text.contains(&more_text) {
+                    text = format!("{text}: {more_text}");
+                }
+                source = more.source();
+            }
+            text
+        }
+    }
+}

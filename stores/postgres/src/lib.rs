@@ -1,0 +1,29 @@
+//! The store of tenure on a PostgreSQL database, 12 or later.
+//!
+//! Users choose it by a URL: `tenure::Tenure::open("postgres://user@host/database")`. This crate is public for
+//! those who make the store by hand. What it keeps where, what it promises under which configuration, and how a
+//! transaction refuses a late holder, stands in `docs/stores/postgres.md`.
+//!
+//! A lock is one row. Acquiring and releasing one that nobody waits for are one statement each, and one statement
+//! renews a thousand. Waiters are woken by `NOTIFY`. Fencing tokens come from the server's clock and never go back.
+
+mod capabilities;
+mod connect;
+mod database;
+mod error;
+mod health;
+mod incarnation;
+mod lane;
+mod listener;
+mod options;
+mod query;
+mod schema;
+mod statements;
+mod store;
+mod tls;
+
+pub use database::Postgres;
+pub use options::PostgresOptions;
+pub use schema::schema;
+pub use store::PostgresStore;
+pub use tenure_sql::without_password;

@@ -1,0 +1,166 @@
+//! Messages from other processes: whose turn it is, and what was evicted.
+
+use std::{
+    future::poll_fn,
+    mem,
+    sync::{Weak, atomic::Ordering},
+    time::Duration,
+};
+
+use tenure_core::{Fault, FaultKind, LockName, Owner, proto::queue::Client, store::HintBoard};
+use tokio::sync::mpsc;
+use tokio_postgres::AsyncMessage;
+
+use crate::{connect::connect, database::Common, error, lane::Maker, query::Parameters};
+
+/// How often it is looked whether messages still come, and how long one may take.
+const LOOKS: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(2);
+/// The first and the longest pause before a new connection.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
+/// The pause where messages do not come although the connection is there: a pooler gives it to others.
+const DEAF: Duration = Duration::from_secs(60);
+
+const WAKE: &str = "w:";
+const EVICTION: &str = "e:";
+const HELLO: &str = "hello";
+
+/// Where a process hears.
+pub(crate) fn channel(client: Client) -> String {
+    let hex: String = client.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("tenure_{hex}")
+}
+
+/// What a waiter is told.
+pub(crate) fn wake(owner: &Owner) -> String {
+    format!("{WAKE}{}", owner.to_hex())
+}
+
+/// What a holder is told.
+pub(crate) fn eviction(name: &LockName) -> String {
+    format!("{EVICTION}{}", name.as_str())
+}
+
+/// Why it is over.
+enum Over {
+    Broken(Fault),
+    /// No message comes.
+    Deaf,
+}
+
+/// What hears.
+pub(crate) struct Listener {
+    pub(crate) maker: Maker,
+    pub(crate) board: HintBoard,
+    pub(crate) channel: String,
+    /// Not kept alive by it.
+    pub(crate) store: Weak<Common>,
+}
+
+impl Listener {
+    /// Hears messages for as long as the store is there.
+    pub(crate) async fn listen(self) {
+        let mut pause = PAUSES.0;
+        loop {
+            let over = self.hear(&mut pause).await;
+            let Some(store) = self.store.upgrade() else { return };
+            let was_deaf = store.is_deaf.swap(true, Ordering::Relaxed);
+            match over {
+                Over::Broken(fault) => {
+                    tracing::debug!(store = "postgres", %fault, "no messages for a while");
+                    pause = (pause * 2).min(PAUSES.1);
+                }
+                Over::Deaf => {
+                    if !was_deaf || pause == PAUSES.0 {
+                        tracing::warn!(
+                            store = "postgres",
+                            location = store.location,
+                            "no messages come, as behind a pooler that keeps no session: waiters look by themselves"
+                        );
+                    }
+                    pause = DEAF;
+                }
+            }
+            drop(store);
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn hear(&self, pause: &mut Duration) -> Over {
+        let maker = &self.maker;
+        let (connection, mut polled) = match connect(&maker.options, &maker.tls).await {
+            Ok(made) => made,
+            Err(fault) => return Over::Broken(fault),
+        };
+        let (told, mut hears) = mpsc::channel::<()>(1);
+        let board = self.board.clone();
+        // It ends with the connection, which ends with this call.
+        maker.home.spawn(async move {
+            while let Some(Ok(message)) = poll_fn(|context| polled.poll(context)).await {
+                if let AsyncMessage::Notification(message) = message {
+                    heard(message.payload(), &board, &told);
+                }
+            }
+        });
+        let listening = connection.client.batch_execute(&format!("listen {}", self.channel)).await;
+        if let Err(error) = listening {
+            return Over::Broken(error::of_statement(error, false).fault());
+        }
+        let mut is_first = true;
+        loop {
+            if let Err(fault) = self.say_hello().await {
+                return Over::Broken(fault);
+            }
+            match tokio::time::timeout(LIMIT, hears.recv()).await {
+                Ok(Some(())) => {}
+                Ok(None) => return broken(),
+                Err(_) => return Over::Deaf,
+            }
+            if mem::take(&mut is_first) {
+                *pause = PAUSES.0;
+                let Some(store) = self.store.upgrade() else { return broken() };
+                store.is_deaf.store(false, Ordering::Relaxed);
+                self.board.wake_all();
+                self.board.evictions_missed();
+            }
+            // Nobody else says anything there, so an end comes early.
+            if let Ok(None) = tokio::time::timeout(LOOKS, hears.recv()).await {
+                return broken();
+            }
+        }
+    }
+
+    /// By another connection: behind a pooler this one's own message could find its way by chance.
+    async fn say_hello(&self) -> Result<(), Fault> {
+        let Some(store) = self.store.upgrade() else { return Ok(()) };
+        let parameters: &Parameters<'_> = &[&self.channel, &HELLO];
+        store.engine.run(&store.statements.notify, parameters, false, LIMIT).await.map(|_| ())
+    }
+}
+
+fn broken() -> Over {
+    let what = "the connection for messages broke";
+    Over::Broken(Fault::new(FaultKind::Unreachable, what, "it is made anew"))
+}
+
+fn heard(payload: &str, board: &HintBoard, told: &mpsc::Sender<()>) {
+    if let Some(owner) = payload.strip_prefix(WAKE).and_then(owner) {
+        board.wake(&owner);
+    } else if let Some(Ok(name)) = payload.strip_prefix(EVICTION).map(LockName::new) {
+        board.evicted(&name);
+    } else {
+        // Once is enough.
+        let _ = told.try_send(());
+    }
+}
+
+fn owner(hex: &str) -> Option<Owner> {
+    let mut bytes = [0; 16];
+    if hex.len() != 32 || !hex.is_ascii() {
+        return None;
+    }
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(hex.get(2 * index..2 * index + 2)?, 16).ok()?;
+    }
+    Some(Owner::from_bytes(bytes))
+}

@@ -1,0 +1,12 @@
+//! The store.
+
+use tenure_sql::SqlStore;
+
+use crate::database::Postgres;
+
+/// Locks in a PostgreSQL database. Clones are the same client.
+///
+/// Exclusion (S1) holds among all who use the same database and schema, as long as the server keeps what it
+/// committed (`fsync` on, and no fail-over to a replica that lacks commits), and its clock does not jump ahead by
+/// more than what is left of a lease. Tokens rise (S2) for as long as rows are kept, whatever the clock does.
+pub type PostgresStore = SqlStore<Postgres>;

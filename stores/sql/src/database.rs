@@ -1,0 +1,162 @@
+//! What a database does for the store.
+
+use std::{fmt, time::Duration};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, Incarnation, LockName, Owner, Token,
+    proto::queue::{Client, Limits},
+    store::{Capabilities, Finding, HintBoard, Renewal},
+};
+
+use crate::{Row, Tells};
+
+/// A name as it was seen.
+#[derive(Clone, Debug, Default)]
+pub struct Sight {
+    /// The server's time, in microseconds since the Unix epoch: read after the call began.
+    pub now: i64,
+    /// The time of the last token of any row that was taken away.
+    pub floor: i64,
+    /// The row; of version zero if there is none.
+    pub row: Row,
+}
+
+/// What one statement came to that does only the simple.
+#[derive(Clone, Debug)]
+pub enum Attempt<T> {
+    /// It is done.
+    Done(T),
+    /// Nothing was done, since it is not that simple. The name as it was seen before.
+    Seen(Sight),
+}
+
+/// A name that is to be granted to one alone.
+#[derive(Clone, Debug)]
+pub struct Grant<'a> {
+    /// Proof of the acquisition.
+    pub owner: &'a Owner,
+    /// The process it belongs to.
+    pub client: Client,
+    /// What the name is used as, by its number.
+    pub kind: i16,
+    /// How long the lease is to last.
+    pub ttl: Duration,
+    /// Who it is, for people.
+    pub label: &'a str,
+}
+
+/// A hold that was renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extended {
+    /// How long it lasts from now, in microseconds.
+    pub left: i64,
+    /// Whether anybody waits.
+    pub others_waiting: bool,
+}
+
+/// A row that nobody may need any more.
+#[derive(Clone, Debug)]
+pub struct Idle {
+    /// The name.
+    pub name: LockName,
+    /// The name as it was seen.
+    pub sight: Sight,
+    /// Whether the floor has covered its tokens for a while.
+    pub is_covered: bool,
+}
+
+/// A database with the table of the locks.
+///
+/// Each call is one statement, or one transaction where that is said. None may take longer than the database's own
+/// limit, and each says of its failure whether it may have had an effect. What was refused since another
+/// transaction was in the way had none, and counts as not done.
+#[async_trait]
+pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
+    /// How it is reached.
+    type Options: Send;
+
+    /// The options in a URL.
+    ///
+    /// # Errors
+    /// A fault that says what is wrong, and never shows a password.
+    fn options(url: &str) -> Result<Self::Options, Fault>;
+
+    /// The database that is reached so. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// A fault if the options contradict each other, or no thread can be started.
+    fn with_options(options: Self::Options) -> Result<Self, Fault>;
+
+    /// Connects, and looks whether the tables are there.
+    async fn first_look(&self) -> Result<(), Fault>;
+
+    /// The kind of store in one word.
+    fn kind(&self) -> &'static str;
+
+    /// Where it is, without a password.
+    fn location(&self) -> &str;
+
+    /// What it can do.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// The bounds of its queues.
+    fn limits(&self) -> &Limits;
+
+    /// How long one call may take in all.
+    fn response_timeout(&self) -> Duration;
+
+    /// This process.
+    fn client(&self) -> Client;
+
+    /// The board on which its messages arrive.
+    fn board(&self) -> &HintBoard;
+
+    /// Begins to hear its messages, if that has not begun.
+    fn listen(&self);
+
+    /// The same database over connections that only tenure's own thread uses.
+    fn for_engine(&self) -> std::sync::Arc<Self>;
+
+    /// Grants a name that nobody has, nobody waits for and nothing is kept of.
+    async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault>;
+
+    /// Lets go of a name that `owner` has alone while nobody waits.
+    async fn release(&self, name: &LockName, owner: &Owner) -> Result<Attempt<()>, Fault>;
+
+    /// Extends the leases of those that have a name alone, all in one statement and in the order of `holds`.
+    /// Nothing for whom this is not so.
+    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault>;
+
+    /// Looks at a name, and changes nothing.
+    async fn read(&self, name: &LockName) -> Result<Sight, Fault>;
+
+    /// Writes a row if its version is still the one before, and tells whom it is to. Whether it was.
+    async fn write(&self, name: &LockName, row: &Row, tells: &Tells) -> Result<bool, Fault>;
+
+    /// Writes all of these rows or none, in one transaction and in their order. Whether they were.
+    async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault>;
+
+    /// Names that begin with `prefix` and come behind `after`, in the order of their bytes, with their rows.
+    async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&LockName>,
+        limit: usize,
+    ) -> Result<Vec<(LockName, Sight)>, Fault>;
+
+    /// Rows without a holder of its own whose last token is older than `age`.
+    async fn idle(&self, age: Duration, limit: usize) -> Result<Vec<Idle>, Fault>;
+
+    /// Raises the floor to at least this time.
+    async fn raise_floor(&self, time: i64) -> Result<(), Fault>;
+
+    /// Takes a row away if its version is still this one and the floor covers its tokens.
+    async fn remove(&self, name: &LockName, version: i64) -> Result<(), Fault>;
+
+    /// Which memory of the database this is.
+    async fn incarnation(&self) -> Result<Incarnation, Fault>;
+
+    /// Looks at the real database. The first finding is of the [`CONNECTION`](crate::CONNECTION).
+    async fn health(&self) -> Result<Vec<Finding>, Fault>;
+}

@@ -1,0 +1,27 @@
+//! What the stores of tenure on SQL databases have in common: one row for each name, and what becomes of it.
+//!
+//! A name that one holder has alone, or nobody, is decided by one statement. All else is read, decided here by
+//! the rules that all stores share, and written back on the condition that nobody wrote meanwhile. A database
+//! gives these statements its own words: it implements [`Database`], and [`SqlStore`] is the store then.
+
+mod change;
+mod database;
+mod home;
+mod listing;
+mod options;
+mod renewal;
+mod row;
+mod store;
+mod sweep;
+mod together;
+mod trial;
+mod url;
+
+pub use change::Tells;
+pub use database::{Attempt, Database, Extended, Grant, Idle, Sight};
+pub use home::Home;
+pub use options::SqlOptions;
+pub use row::{Corrupt, Row, Sole};
+pub use store::{CONNECTION, SqlStore};
+pub use sweep::Swept;
+pub use url::{Parts, Password, Spelling, without_password};

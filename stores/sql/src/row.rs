@@ -1,0 +1,202 @@
+//! One name as its row has it.
+
+use tenure_core::{
+    Owner, Timestamp, Token,
+    proto::queue::{Client, Holder, Kind, Mode, NameState, Presence},
+};
+
+/// The row of one name.
+///
+/// One holder that has the name alone stands in columns of its own, which single statements look at. Everything
+/// else is kept as bytes in `others`: those who wait, several holders, and what only stays taken after a release.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// It changes with every write. Zero for a row that is not there.
+    pub version: i64,
+    /// The time of the last token, in microseconds since the Unix epoch.
+    pub last_time: i64,
+    /// Who has the name alone.
+    pub sole: Option<Sole>,
+    /// How many wait who are there. For people, and for those who hold the name.
+    pub waiting: i32,
+    /// The others, as [`NameState::write_to`] writes them.
+    pub others: Option<Vec<u8>>,
+}
+
+/// Who has a name alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sole {
+    /// Proof of the acquisition.
+    pub owner: [u8; 16],
+    /// The process it belongs to.
+    pub client: [u8; 16],
+    /// What the name is used as, by its number.
+    pub kind: i16,
+    /// The fencing token.
+    pub token: i64,
+    /// When it was granted, in microseconds since the Unix epoch.
+    pub since: i64,
+    /// When the lease ends, likewise.
+    pub expires: i64,
+    /// Who it is, for people.
+    pub label: String,
+}
+
+/// What a row says makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrupt;
+
+const KINDS: [Kind; 5] =
+    [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore, Kind::Election, Kind::Latch];
+
+/// The number of a kind, as rows have it.
+pub(crate) fn number_of(kind: Kind) -> i16 {
+    let found = KINDS.iter().position(|one| *one == kind).unwrap_or_default();
+    i16::try_from(found).unwrap_or_default()
+}
+
+/// A moment of the server's clock as the rules have it.
+pub(crate) fn moment(micros: i64) -> Timestamp {
+    Timestamp::from_nanos(u64::try_from(micros).unwrap_or_default().saturating_mul(1_000))
+}
+
+fn micros(at: Timestamp) -> i64 {
+    // Not before it ends.
+    i64::try_from(at.as_nanos().div_ceil(1_000)).unwrap_or(i64::MAX)
+}
+
+impl Row {
+    /// What the row says, for the rules.
+    pub(crate) fn state(&self, floor: i64) -> Result<NameState, Corrupt> {
+        let mut state = match &self.others {
+            Some(bytes) => NameState::read_from(bytes).ok_or(Corrupt)?,
+            None => NameState::default(),
+        };
+        // A row that is not there may have been taken away.
+        let last = if self.version == 0 { floor } else { self.last_time };
+        state.last_time = u64::try_from(last).map_err(|_| Corrupt)?;
+        if let Some(sole) = &self.sole {
+            state.holders.insert(0, sole.holder()?);
+        }
+        Ok(state)
+    }
+
+    /// The row of a state, as the one to come after `self`.
+    pub(crate) fn after(&self, mut state: NameState) -> Result<Self, Corrupt> {
+        let last_time = i64::try_from(state.last_time).map_err(|_| Corrupt)?;
+        let is_sole = matches!(state.holders.as_slice(), [one] if !one.lingering && one.mode == Mode::Exclusive);
+        let sole = if is_sole { state.holders.pop() } else { None };
+        let sole = sole.map(Sole::of).transpose()?;
+        let is_there = |presence| presence != Presence::Absent;
+        let waiting = state.waiters.iter().filter(|waiter| is_there(waiter.presence)).count();
+        let others = (!state.is_idle()).then(|| {
+            let mut bytes = Vec::new();
+            state.write_to(&mut bytes);
+            bytes
+        });
+        let waiting = i32::try_from(waiting).unwrap_or(i32::MAX);
+        Ok(Self { version: self.version + 1, last_time, sole, waiting, others })
+    }
+}
+
+impl Sole {
+    fn holder(&self) -> Result<Holder, Corrupt> {
+        let number = |value: i64| u64::try_from(value).map_err(|_| Corrupt);
+        let kind = usize::try_from(self.kind).ok().and_then(|kind| KINDS.get(kind));
+        Ok(Holder {
+            owner: Owner::from_bytes(self.owner),
+            client: Client(self.client),
+            kind: *kind.ok_or(Corrupt)?,
+            mode: Mode::Exclusive,
+            token: Token::from_raw(number(self.token)?).ok_or(Corrupt)?,
+            since: number(self.since)?,
+            expires: moment(self.expires),
+            lingering: false,
+            label: self.label.clone(),
+        })
+    }
+
+    fn of(holder: Holder) -> Result<Self, Corrupt> {
+        Ok(Self {
+            owner: *holder.owner.as_bytes(),
+            client: holder.client.0,
+            kind: number_of(holder.kind),
+            token: holder.token.as_i64(),
+            since: i64::try_from(holder.since).map_err(|_| Corrupt)?,
+            expires: micros(holder.expires),
+            label: holder.label,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::proto::queue::{Place, Waiter};
+
+    use super::*;
+
+    fn holder(mode: Mode, lingering: bool) -> Holder {
+        Holder {
+            owner: Owner::from_bytes([1; 16]),
+            client: Client([2; 16]),
+            kind: Kind::Latch,
+            mode,
+            token: Token::from_time(7).unwrap(),
+            since: 7,
+            expires: Timestamp::from_nanos(9_000),
+            lingering,
+            label: "me".into(),
+        }
+    }
+
+    fn waiter() -> Waiter {
+        Waiter {
+            owner: Owner::from_bytes([3; 16]),
+            client: Client([4; 16]),
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            place: Place(1),
+            keep_until: Timestamp::from_nanos(5),
+            presence: Presence::Present,
+            since: 3,
+            label: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_state_comes_back_from_its_row_whoever_holds_and_waits() {
+        let alone = holder(Mode::Exclusive, false);
+        let shared = holder(Mode::Shared, false);
+        let kept = holder(Mode::Exclusive, true);
+        for holders in [vec![], vec![alone], vec![shared.clone(), shared], vec![kept]] {
+            for waiters in [vec![], vec![waiter()]] {
+                let mut state =
+                    NameState { last_time: 7, next_place: 2, holders: holders.clone(), waiters };
+                let row = Row { version: 4, ..Row::default() }.after(state.clone()).unwrap();
+                assert_eq!(row.version, 5);
+                assert_eq!(row.sole.is_some(), state.holders == [holder(Mode::Exclusive, false)]);
+                if row.others.is_none() {
+                    state.next_place = 0;
+                }
+                assert_eq!(row.state(0).unwrap(), state);
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_begins_behind_the_floor() {
+        assert_eq!(Row::default().state(12).unwrap().last_time, 12);
+        let row = Row { version: 1, last_time: 3, ..Row::default() };
+        assert_eq!(row.state(12).unwrap().last_time, 3);
+    }
+
+    #[test]
+    fn nonsense_is_no_state() {
+        let sole = Sole::of(holder(Mode::Exclusive, false)).unwrap();
+        for wrong in [Sole { kind: 9, ..sole.clone() }, Sole { token: 0, ..sole }] {
+            assert_eq!(Row { sole: Some(wrong), ..Row::default() }.state(0), Err(Corrupt));
+        }
+        let others = Some(vec![1, 2, 3]);
+        assert_eq!(Row { others, ..Row::default() }.state(0), Err(Corrupt));
+    }
+}

@@ -1,0 +1,213 @@
+//! The store contract over a database.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Evictions, Fault, Incarnation, LockName, Owner, Store, Token, Wakeups,
+    proto::{
+        Renewed,
+        queue::{
+            Answer, Ask, Contender, Evicted, Intent, Mode, Raised, Released, Snapshot, TakeOver,
+            TakenOver, Together,
+        },
+    },
+    store::{Capabilities, Finding, Listing, Renewal, Weight},
+};
+
+use crate::{
+    Attempt, Database, Grant, Tells,
+    change::{at, change, corrupt},
+    row::number_of,
+};
+
+/// What the first finding of a look is about.
+pub const CONNECTION: &str = "connection";
+
+/// Locks in the rows of a database. Clones are the same client.
+pub struct SqlStore<D>(pub(crate) Arc<D>);
+
+impl<D> Clone for SqlStore<D> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<D: Database> SqlStore<D> {
+    /// Connects to the database at `url`, makes the tables if they are not there and the URL does not forbid it.
+    ///
+    /// # Errors
+    /// A fault if the URL is wrong, the database cannot be reached, or it refuses this user.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: connections that nobody wants any more end.
+    pub async fn open(url: &str) -> Result<Self, Fault> {
+        let store = Self::new(D::options(url)?)?;
+        store.0.first_look().await?;
+        Ok(store)
+    }
+
+    /// The same without a first look: the first call connects.
+    ///
+    /// # Errors
+    /// A fault if the options contradict each other, or no thread can be started.
+    pub fn new(options: D::Options) -> Result<Self, Fault> {
+        Ok(Self(Arc::new(D::with_options(options)?)))
+    }
+}
+
+impl<D: Database> fmt::Debug for SqlStore<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlStore").field("location", &self.0.location()).finish()
+    }
+}
+
+#[async_trait]
+impl<D: Database> Store for SqlStore<D> {
+    fn kind(&self) -> &'static str {
+        self.0.kind()
+    }
+
+    fn location(&self) -> String {
+        self.0.location().to_owned()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.0.capabilities()
+    }
+
+    fn for_engine(&self) -> Arc<dyn Store> {
+        Arc::new(Self(self.0.for_engine()))
+    }
+
+    fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
+        self.0.listen();
+        self.0.board().listen(name, owner)
+    }
+
+    fn evictions(&self) -> Evictions {
+        self.0.listen();
+        self.0.board().evictions()
+    }
+
+    async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        let client = self.0.client();
+        // Who waited already is not the first.
+        let waited = matches!(ask.intent, Intent::Wait { place: Some(_) });
+        let mut seen = None;
+        if ask.mode == Mode::Exclusive && !waited {
+            let (owner, kind) = (&ask.owner, number_of(ask.kind));
+            let grant = Grant { owner, client, kind, ttl: ask.ttl, label: cut(&ask.label) };
+            match self.0.grant(name, &grant).await? {
+                Attempt::Done(token) => {
+                    return Ok(Answer::Granted { token, left: ask.ttl, others_waiting: false });
+                }
+                Attempt::Seen(sight) => seen = Some(sight),
+            }
+        }
+        change(&*self.0, name, seen, |state, at| {
+            let (answer, wakes) = state.acquire(ask, client, at)?;
+            Ok((answer, wakes.into()))
+        })
+        .await
+    }
+
+    async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
+        self.ask_together(asks).await
+    }
+
+    async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+        self.renew_all(holds).await
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        let mut seen = None;
+        if keep.is_zero() {
+            match self.0.release(name, owner).await? {
+                Attempt::Done(()) => return Ok(Released::Released),
+                Attempt::Seen(sight) => seen = Some(sight),
+            }
+        }
+        change(&*self.0, name, seen, |state, at| {
+            let (released, wakes) = state.release(owner, keep, at);
+            Ok((released, wakes.into()))
+        })
+        .await
+    }
+
+    async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
+        change(&*self.0, name, None, |state, at| {
+            let (answer, wakes) = state.turn(owner, ask, self.0.client(), at)?;
+            Ok((answer, wakes.into()))
+        })
+        .await
+    }
+
+    async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
+        change(&*self.0, name, None, |state, at| {
+            let (taken, wakes) = state.take_over(over, self.0.client(), at)?;
+            Ok((taken, wakes.into()))
+        })
+        .await
+    }
+
+    async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
+        change(&*self.0, name, None, |state, at| {
+            Ok((state.raise(owner, token, at), Tells::default()))
+        })
+        .await
+    }
+
+    async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        let sight = self.0.read(name).await?;
+        let state = sight.row.state(sight.floor).map_err(|_| corrupt(&*self.0, name))?;
+        Ok(state.inspect(&at(&sight, &*self.0)))
+    }
+
+    async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        self.names(prefix, limit).await
+    }
+
+    async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        change(&*self.0, name, None, |state, at| {
+            let (Evicted { holders, clients }, wakes) = state.evict(at);
+            Ok((holders, Tells { wakes, evicted: clients.into_iter().collect() }))
+        })
+        .await
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        self.0.incarnation().await
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        let mut findings = self.0.health().await?;
+        // Behind a way that is closed there is nothing to try.
+        if findings
+            .iter()
+            .all(|finding| finding.what != CONNECTION || finding.weight == Weight::Good)
+        {
+            match self.try_out().await {
+                Ok(more) => findings.extend(more),
+                Err(fault) => findings.push(Finding::failed("full cycle", &fault).touches("S9")),
+            }
+        }
+        Ok(findings)
+    }
+
+    #[cfg(unix)]
+    fn liveness(&self) -> Option<std::os::fd::OwnedFd> {
+        None
+    }
+}
+
+/// What a column has room for, whatever the caller saw to.
+fn cut(label: &str) -> &str {
+    let end = (0..=Ask::MAX_LABEL.min(label.len())).rev().find(|end| label.is_char_boundary(*end));
+    label.get(..end.unwrap_or(0)).unwrap_or_default()
+}

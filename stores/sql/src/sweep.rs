@@ -1,0 +1,54 @@
+//! Rows that nobody needs any more are taken away, and no token goes back for it.
+
+use std::time::Duration;
+
+use tenure_core::Fault;
+
+use crate::{Database, SqlStore, change::at};
+
+/// How many rows are looked at at once.
+const PAGE: usize = 200;
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// How many rows were taken away.
+    pub removed: usize,
+    /// How many are to be taken away once the floor has covered them for a while.
+    pub covered: usize,
+}
+
+impl<D: Database> SqlStore<D> {
+    /// Takes away rows of names that nobody has used for `age`, a page of them.
+    ///
+    /// First the floor is raised to their last tokens. A row goes only when the floor has covered it for a while,
+    /// so that whoever makes it anew has seen the floor.
+    ///
+    /// # Errors
+    /// A fault of the database. What was not taken away stays.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: each step leaves tokens rising.
+    pub async fn sweep(&self, age: Duration) -> Result<Swept, Fault> {
+        let mut swept = Swept::default();
+        let mut floor = None;
+        for idle in self.0.idle(age, PAGE).await? {
+            let Ok(mut state) = idle.sight.row.state(idle.sight.floor) else { continue };
+            state.expire(&at(&idle.sight, &*self.0));
+            if !state.is_idle() {
+                continue;
+            }
+            if idle.is_covered {
+                self.0.remove(&idle.name, idle.sight.row.version).await?;
+                swept.removed += 1;
+            } else {
+                swept.covered += 1;
+                floor = floor.max(Some(idle.sight.row.last_time));
+            }
+        }
+        if let Some(floor) = floor {
+            self.0.raise_floor(floor).await?;
+        }
+        Ok(swept)
+    }
+}
