@@ -33,7 +33,7 @@
 //!
 //! The root has what programs use. What a look shows is in [`look`], the futures of the kinds in [`kinds`], the
 //! parts of errors in [`error`]. The clocks and the store of tests are [`clock`] and [`store`]; what is about Redis
-//! alone is in `redis`. Who writes a store builds on the crate `tenure-core`.
+//! alone is in `redis`, the tables of databases in `schema`. Who writes a store builds on the crate `tenure-core`.
 //!
 //! # Features
 //!
@@ -44,6 +44,8 @@
 //! | `macros` | yes | the attribute [`#[locked]`](macro@locked) |
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
 //! | `quorum` | no | `quorum:` URLs: a majority of several independent stores |
+//! | `postgres` | no | `postgres:` URLs: a PostgreSQL database |
+//! | `postgres-tls` | no | the same over TLS |
 //! | `zookeeper` | no | `zookeeper:` URLs: a ZooKeeper ensemble, shared with Curator |
 //! | `zookeeper-tls`, `zookeeper-sasl` | no | the same over TLS, and with a login by SASL |
 //! | `redis-tls` | no | `rediss:`, `rediss-sentinel:` and `rediss-cluster:` URLs: the same over TLS |
@@ -67,6 +69,8 @@ mod password;
 mod quorum;
 #[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(feature = "postgres")]
+pub mod schema;
 mod spelling;
 mod stores;
 mod url;

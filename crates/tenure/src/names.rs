@@ -53,7 +53,12 @@ pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>,
 
 /// Those of one store; nothing if this build has no such store.
 #[cfg_attr(
-    not(any(feature = "embedded", feature = "redis", feature = "zookeeper")),
+    not(any(
+        feature = "embedded",
+        feature = "postgres",
+        feature = "redis",
+        feature = "zookeeper"
+    )),
     allow(unused_variables)
 )]
 async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fault>> {
@@ -67,6 +72,10 @@ async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fa
         #[cfg(feature = "redis")]
         (scheme, _) if crate::stores::is_redis(scheme) => {
             Some(tenure_redis::names_in_use(url, prefix).await)
+        }
+        #[cfg(feature = "postgres")]
+        (scheme, _) if crate::stores::is_postgres(scheme) => {
+            Some(tenure_postgres::names_in_use(url, prefix).await)
         }
         #[cfg(feature = "zookeeper")]
         ("zookeeper", _) => Some(tenure_zookeeper::names_in_use(url, prefix).await),

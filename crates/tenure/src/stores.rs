@@ -19,6 +19,7 @@ pub(crate) fn known() -> String {
         ("rediss-cluster:", cfg!(feature = "redis-tls")),
         ("quorum:", cfg!(feature = "quorum")),
         ("zookeeper:", cfg!(feature = "zookeeper")),
+        ("postgres:", cfg!(feature = "postgres")),
     ];
     let known: Vec<_> = schemes.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
     known.join(", ")
@@ -153,8 +154,37 @@ pub(crate) async fn zookeeper(_url: &str) -> Result<Arc<dyn Store>, Fault> {
     Err(not_built_in("ZooKeeper store", "zookeeper"))
 }
 
+/// Whether a URL that begins so leads to PostgreSQL.
+pub(crate) fn is_postgres(scheme: &str) -> bool {
+    ["postgres", "postgresql"].contains(&scheme)
+}
+
+#[cfg(feature = "postgres")]
+pub(crate) async fn examine_postgres(url: &str) -> Result<Examination, Fault> {
+    use tenure_postgres::{PostgresOptions, PostgresStore};
+
+    crate::examination::of(&PostgresStore::new(PostgresOptions::from_url(url)?)?).await
+}
+
+#[cfg(not(feature = "postgres"))]
+pub(crate) async fn examine_postgres(_url: &str) -> Result<Examination, Fault> {
+    Err(not_built_in("PostgreSQL store", "postgres"))
+}
+
+/// A database that answers now.
+#[cfg(feature = "postgres")]
+pub(crate) async fn postgres(url: &str) -> Result<Arc<dyn Store>, Fault> {
+    Ok(Arc::new(tenure_postgres::PostgresStore::open(url).await?))
+}
+
+#[cfg(not(feature = "postgres"))]
+pub(crate) async fn postgres(_url: &str) -> Result<Arc<dyn Store>, Fault> {
+    Err(not_built_in("PostgreSQL store", "postgres"))
+}
+
 #[cfg(not(all(
     feature = "embedded",
+    feature = "postgres",
     feature = "redis",
     feature = "quorum",
     feature = "zookeeper"

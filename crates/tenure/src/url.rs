@@ -62,6 +62,10 @@ mod tests {
             "redis://me:s3ntinel?@host",
             "zookeeper://me:s3ntinel@a,b/locks",
             "zookeeper://me:s3n@s3ntinel@a,b/locks?session=10s",
+            "postgres://me:s3ntinel@a,b/shop?tls=yes",
+            "postgres://me:s3n@s3ntinel@a/shop",
+            "postgres://me@a/shop?password=s3ntinel",
+            "postgres://me@a/shop?password=s3n@s3ntinel",
             "quorum:redis://a,redis://me:s3ntinel@b,unix:/c?password=s3ntinel",
             "quorum:redis://a,redis://me:s3ntinel,s3ntinel@b,redis://c",
         ] {

@@ -3,6 +3,9 @@
 use tenure_core::{Fault, FaultKind};
 use tokio_postgres::error::{Error, SqlState};
 
+/// What is said where the tables are not there.
+pub(crate) const NO_TABLES: &str = "the tables of tenure are not there";
+
 /// What became of a statement that failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -76,7 +79,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         SqlState::UNDEFINED_TABLE | SqlState::INVALID_SCHEMA_NAME => Failure::NoTables(
             Fault::new(
                 FaultKind::Misconfigured,
-                "the tables of tenure are not there",
+                NO_TABLES,
                 "make them as `tenure schema postgres` says, or name another schema in the URL",
             )
             .because(text(&error)),

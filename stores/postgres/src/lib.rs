@@ -11,6 +11,7 @@ mod capabilities;
 mod connect;
 mod database;
 mod error;
+mod from_outside;
 mod health;
 mod incarnation;
 mod lane;
@@ -23,6 +24,7 @@ mod store;
 mod tls;
 
 pub use database::Postgres;
+pub use from_outside::names_in_use;
 pub use options::PostgresOptions;
 pub use schema::schema;
 pub use store::PostgresStore;

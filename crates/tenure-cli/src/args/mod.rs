@@ -79,6 +79,9 @@ pub(crate) enum Command {
     /// Measure how fast the store is: it is loaded as much as it can bear
     #[command(after_long_help = Page::of("bench").help())]
     Bench(Bench),
+    /// Print the statements that make the tables of a store on a database
+    #[command(after_long_help = Page::of("schema").help())]
+    Schema(Schema),
     /// Print a completion script
     #[command(after_long_help = Page::of("completions").help())]
     Completions(Completions),
@@ -265,6 +268,21 @@ pub(crate) struct Break {
     /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Schema {
+    /// For which database
+    pub(crate) database: Database,
+    /// The schema that the tables are in, as in the URL
+    #[arg(long, value_name = "NAME", default_value = "tenure")]
+    pub(crate) schema: String,
+}
+
+/// A database that has tables.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Database {
+    Postgres,
 }
 
 #[derive(Args, Debug)]

@@ -11,6 +11,7 @@ mod ls;
 mod man;
 mod renew;
 mod run;
+mod schema;
 mod show;
 mod unlock;
 
@@ -90,6 +91,7 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
             let config = settings::load(&common)?;
             bench::on_all_cores(bench::bench(&args, &config, voice))
         }
+        Command::Schema(args) => schema::schema(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args, voice),
     }

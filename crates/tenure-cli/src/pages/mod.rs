@@ -86,7 +86,7 @@ mod tests {
             let name = command.get_name();
             let page = Page::of(name);
             assert!(!page.examples.is_empty(), "{name}");
-            let prints = ["completions", "man"].contains(&name);
+            let prints = ["completions", "man", "schema"].contains(&name);
             assert_eq!(page.exit.is_empty(), prints, "{name}");
             let help = command.get_after_long_help().map(ToString::to_string);
             assert_eq!(help, Some(page.help()), "{name}");

@@ -252,6 +252,13 @@ pub(super) fn of(command: &str) -> Page {
             ],
             ..LOOKING
         },
+        "schema" => Page {
+            examples: &[
+                ("tenure schema postgres | psql shop", "make the tables as their owner"),
+                ("tenure schema postgres --schema locks", "the same in another schema"),
+            ],
+            ..Page::default()
+        },
         "completions" => Page {
             examples: &[
                 ("tenure completions bash > /etc/bash_completion.d/tenure", "for bash"),

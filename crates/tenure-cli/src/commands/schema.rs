@@ -1,0 +1,15 @@
+//! `tenure schema`: the tables of a store on a database, for those who make them by hand.
+
+use crate::{
+    args::{Database, Schema},
+    exit::Failure,
+    output::answer,
+};
+
+pub(super) fn schema(args: &Schema) -> Result<u8, Failure> {
+    let statements = match args.database {
+        Database::Postgres => tenure::schema::postgres(&args.schema),
+    };
+    answer(&statements.map_err(|fault| Failure::Usage(fault.to_string()))?)?;
+    Ok(0)
+}

@@ -1,0 +1,37 @@
+//! A look at the names in use without being a part of the store.
+
+use std::collections::BTreeSet;
+
+use tenure_core::{Fault, LockName, Store};
+
+use crate::{PostgresOptions, PostgresStore, error::NO_TABLES};
+
+/// How many names are told at most.
+const MOST: usize = 100_000;
+
+/// The names in the database at `url` that begin with `prefix` and that somebody holds or waits for.
+///
+/// Nothing is created there: without its tables there are no names.
+///
+/// # Errors
+/// A [`Fault`] if the URL is not written as it should be, or the database does not answer.
+///
+/// # Cancel safety
+/// Cancel-safe: nothing is changed.
+///
+/// ```no_run
+/// # async fn look() -> Result<(), tenure_core::Fault> {
+/// for name in tenure_postgres::names_in_use("postgres://me@localhost/shop", "order:").await? {
+///     println!("{name}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+    let options = PostgresOptions { creates: false, ..PostgresOptions::from_url(url)? };
+    match PostgresStore::new(options)?.list(prefix, MOST).await {
+        Ok(listing) => Ok(listing.names.into_iter().map(|(name, _)| name).collect()),
+        Err(fault) if fault.what() == NO_TABLES => Ok(BTreeSet::new()),
+        Err(fault) => Err(fault),
+    }
+}
