@@ -34,7 +34,7 @@ fn settings(options: &PostgresOptions) -> String {
     // Longer than we wait: what nobody waits for any more ends, too.
     let limit = options.sql.response_timeout.as_millis() * 2;
     format!(
-        "-c statement_timeout={limit} -c lock_timeout={limit} -c idle_in_transaction_session_timeout={limit} \
+        "-c statement_timeout={limit} -c lock_timeout={limit} \
          -c default_transaction_isolation=read\\ committed -c client_min_messages=warning"
     )
 }

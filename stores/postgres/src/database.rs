@@ -15,7 +15,7 @@ use tenure_core::{
     proto::queue::{Client, Limits},
     store::{Capabilities, Finding, HintBoard, Renewal},
 };
-use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Sight, Sole, Tells};
+use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Sight, Sole, Tells, keep_swept};
 use tokio::task::JoinHandle;
 use tokio_postgres::{Row, types::FromSql};
 
@@ -45,6 +45,7 @@ pub(crate) struct Common {
     pub(crate) engine: Lane,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) listening: OnceLock<Ends>,
+    sweeping: OnceLock<Ends>,
 }
 
 /// Ends a task with the store.
@@ -92,10 +93,16 @@ impl Postgres {
             engine: Lane::new(maker.clone()),
             lanes: (0..options.sql.connections).map(|_| Lane::new(maker.clone())).collect(),
             listening: OnceLock::new(),
+            sweeping: OnceLock::new(),
             maker,
             options,
         };
-        Ok(Self { common: Arc::new(common), is_engine: false })
+        let common = Arc::new(common);
+        let sweeps = Arc::downgrade(&common);
+        let sweeper =
+            keep_swept(move || Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true })));
+        let _ = common.sweeping.set(Ends(common.maker.home.spawn(sweeper)));
+        Ok(Self { common, is_engine: false })
     }
 
     /// The least busy of our connections.

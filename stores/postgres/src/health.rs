@@ -102,14 +102,14 @@ impl Postgres {
                 cure,
             ));
         }
-        let idle = text(10)?;
+        let idle = text(7)?;
         findings.push(if ["", "0"].contains(&idle.as_str()) {
             let found = "idle_in_transaction_session_timeout is 0: a holder that freezes in a transaction keeps what \
                          it locked there";
             let cure = "alter role … set idle_in_transaction_session_timeout, for those who work under locks";
             Finding::warning("transactions", found, "S2", cure)
         } else {
-            Finding::good("transactions", format!("one that does nothing ends after {idle} ms"))
+            Finding::good("transactions", format!("one that does nothing ends after {idle}"))
         });
         let used = self.get::<f64>(row, 8)?;
         if used > 0.5 {
@@ -117,7 +117,7 @@ impl Postgres {
             let cure = "end the session that has listened in a transaction for long";
             findings.push(Finding::warning("messages", found, "S6", cure));
         }
-        let (busy, all) = (self.get::<i64>(row, 11)?, self.get::<i64>(row, 12)?);
+        let (busy, all) = (self.get::<i64>(row, 9)?, self.get::<i64>(row, 10)?);
         let found = format!(
             "schema {} of format {}: {all} rows, {busy} in use",
             self.common.options.schema,

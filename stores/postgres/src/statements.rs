@@ -178,9 +178,8 @@ impl Statements {
                     "select current_setting('server_version'), current_setting('fsync'), \
                      current_setting('full_page_writes'), current_setting('synchronous_commit'), \
                      current_setting('synchronous_standby_names'), (select count(*) from pg_stat_replication), \
-                     pg_is_in_recovery(), current_setting('idle_in_transaction_session_timeout', true), \
-                     pg_notification_queue_usage(), current_user::text, \
-                     (select reset_val from pg_settings where name = 'idle_in_transaction_session_timeout'), \
+                     pg_is_in_recovery(), current_setting('idle_in_transaction_session_timeout'), \
+                     pg_notification_queue_usage(), \
                      (select count(*) from {locks} where others is not null or owner is not null), \
                      (select count(*) from {locks})"
                 ),

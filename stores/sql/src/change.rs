@@ -146,6 +146,6 @@ impl Patience {
 }
 
 /// From zero to one.
-fn random_part() -> f64 {
+pub(crate) fn random_part() -> f64 {
     getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX))
 }

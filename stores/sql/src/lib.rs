@@ -23,5 +23,5 @@ pub use home::Home;
 pub use options::SqlOptions;
 pub use row::{Corrupt, Row, Sole};
 pub use store::{CONNECTION, SqlStore};
-pub use sweep::Swept;
+pub use sweep::{Swept, keep_swept};
 pub use url::{Parts, Password, Spelling, without_password};

@@ -1,13 +1,34 @@
 //! Rows that nobody needs any more are taken away, and no token goes back for it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tenure_core::Fault;
 
-use crate::{Database, SqlStore, change::at};
+use crate::{
+    Database, SqlStore,
+    change::{at, random_part},
+};
 
 /// How many rows are looked at at once.
 const PAGE: usize = 200;
+/// For how long nobody has used a name whose row goes.
+const AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often it is swept, by each process; and how soon again while there is more.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(60 * 60), Duration::from_secs(3));
+
+/// Sweeps once in a while, for as long as there is a database to sweep.
+pub async fn keep_swept<D: Database>(database: impl Fn() -> Option<Arc<D>> + Send + Sync) {
+    let mut pause = PAUSES.0.mul_f64(random_part());
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(database) = database() else { return };
+        pause = match SqlStore(database).sweep(AGE).await {
+            Ok(swept) if swept.removed > 0 => PAUSES.1,
+            // What goes wrong here is no harm; who locks is told of it.
+            Ok(_) | Err(_) => PAUSES.0.mul_f64(0.5 + random_part()),
+        };
+    }
+}
 
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
