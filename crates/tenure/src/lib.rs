@@ -112,6 +112,9 @@ mod pages {
     #[doc = include_str!("../../../docs/stores/quorum.md")]
     struct Quorum;
 
+    #[doc = include_str!("../../../docs/stores/postgres.md")]
+    struct Postgres;
+
     #[doc = include_str!("../../../docs/stores/redis.md")]
     struct Redis;
 
