@@ -101,9 +101,11 @@ impl Asking<'_> {
             let over = entry.session != self.session.number();
             let ended = entry.leaving || entry.until <= self.begun;
             let placed = if entry.token.is_some() { entry.proof() } else { entry.place.as_ref() };
-            (over, ended, entry.in_doubt, entry.base, entry.mode, entry.token, placed.cloned())
+            let used_up = entry.place.iter().chain(&entry.leases).any(Placed::is_used_up);
+            let has = (entry.token, placed.cloned(), used_up);
+            (over, ended, entry.in_doubt, entry.base, entry.mode, has)
         });
-        let Some((over, ended, in_doubt, base, mode, token, placed)) = seen else {
+        let Some((over, ended, in_doubt, base, mode, (token, placed, used_up))) = seen else {
             return Ok(Known::Nothing);
         };
         if over {
@@ -126,6 +128,8 @@ impl Asking<'_> {
         }
         match (token, placed) {
             (Some(token), Some(proof)) => Ok(Known::Holds(proof, token)),
+            // It was made by a turn, or no answer told of it.
+            (None, Some(_)) if used_up => Err(error::used_up(self.name.as_str())),
             (None, Some(placed)) => Ok(Known::Queued(placed)),
             // What is left of it is no place in the line.
             _ => {
@@ -229,8 +233,9 @@ impl Asking<'_> {
                     self.made(&stat, sent)?;
                     self.entries().change(&self.ask.owner, |entry| entry.in_doubt = false);
                     let placed = Placed { path: format!("{prefix}{number}"), czxid: stat.czxid };
-                    if number.into_i64() < 0 {
-                        self.keep(&placed, |entry| entry.place = Some(placed.clone())).await?;
+                    if placed.is_used_up() {
+                        // Beside what it has already, all of which goes.
+                        self.keep(&placed, |entry| entry.leases.push(placed.clone())).await?;
                         return Err(error::used_up(self.name.as_str()));
                     }
                     return Ok(placed);

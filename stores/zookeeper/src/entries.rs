@@ -11,7 +11,7 @@ use std::{
 use tenure_core::{LockName, Owner, Timestamp, Token, proto::queue::Mode};
 use tokio::{sync::Notify, task::AbortHandle};
 
-use crate::node::Base;
+use crate::node::{Base, Node};
 
 /// One acquisition.
 #[derive(Debug)]
@@ -54,6 +54,11 @@ impl Placed {
     /// Its name without its directory.
     pub(crate) fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether nobody can tell by its number who came first.
+    pub(crate) fn is_used_up(&self) -> bool {
+        Node::parse(self.name().to_owned()).is_none_or(|node| node.is_used_up())
     }
 }
 

@@ -101,9 +101,9 @@ pub(crate) fn other_kind(used_as: Kind) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, cure)
 }
 
-/// The server's counter has come round: those who came before would sort behind.
+/// The server's counter is at its end: who came first is not to be told any more.
 pub(crate) fn used_up(name: &str) -> Fault {
-    let what = format!("{name:?} had two billion contenders, and the server's numbers begin again");
+    let what = format!("{name:?} had two billion contenders, and the server has no more numbers");
     let cure = "let nobody use it until its node is gone, a minute or so; or use another name";
     Fault::new(FaultKind::Misconfigured, what, cure)
 }

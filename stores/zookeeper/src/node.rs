@@ -99,6 +99,12 @@ impl Node {
         self.name.get(self.number..).unwrap_or_default()
     }
 
+    /// Whether its number tells nothing of the order: the server gives the greatest one again and again, or goes on
+    /// below zero where more are under way at once.
+    pub(crate) fn is_used_up(&self) -> bool {
+        !self.number().parse().is_ok_and(|number: i32| (0..i32::MAX).contains(&number))
+    }
+
     /// The order of all contenders: that of their numbers as text, as Curator sorts.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         self.number().cmp(other.number())
@@ -178,6 +184,9 @@ mod tests {
             let node = Node::parse(name.to_owned()).unwrap();
             assert_eq!((node.base(), node.number(), node.name()), (base, number, name));
         }
+        let used_up = |number: &str| Node::parse(format!("lock-{number}")).unwrap().is_used_up();
+        assert!(!used_up("0000000000") && !used_up("2147483646"));
+        assert!(used_up("2147483647") && used_up("-2147483648"));
         for strange in
             ["", "locks", "leases", "lock-", "lock-12", "0000000003", "lock-x000000003", "größe"]
         {

@@ -15,6 +15,7 @@ mod dropping;
 mod fenced;
 mod handoffs;
 mod kinds;
+mod numbers;
 mod places;
 mod refusals;
 mod support;
