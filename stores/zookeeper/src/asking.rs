@@ -48,6 +48,12 @@ enum Known {
 impl Shared {
     /// Asks for a name.
     pub(crate) async fn ask(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        let _alone = self.asks.alone(&ask.owner).await;
+        self.ask_alone(name, ask).await
+    }
+
+    /// The same for who sees to it that nobody else asks for this owner.
+    pub(crate) async fn ask_alone(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
         let answer = self.ask_once(name, ask).await;
         let Err(fault) = answer else { return answer };
         // What a node of this ask met for good must not leave it in the line.
@@ -100,12 +106,13 @@ impl Asking<'_> {
         let seen = self.entries().with(owner, |entry| {
             let over = entry.session != self.session.number();
             let ended = entry.leaving || entry.until <= self.begun;
+            let elsewhere = entry.name != *self.name;
             let placed = if entry.token.is_some() { entry.proof() } else { entry.place.as_ref() };
             let used_up = entry.place.iter().chain(&entry.leases).any(Placed::is_used_up);
             let has = (entry.token, placed.cloned(), used_up);
-            (over, ended, entry.in_doubt, entry.base, entry.mode, has)
+            (over, ended, elsewhere, entry.in_doubt, entry.base, entry.mode, has)
         });
-        let Some((over, ended, in_doubt, base, mode, (token, placed, used_up))) = seen else {
+        let Some((over, ended, elsewhere, in_doubt, base, mode, has)) = seen else {
             return Ok(Known::Nothing);
         };
         if over {
@@ -118,10 +125,14 @@ impl Asking<'_> {
             }
             return Ok(Known::Nothing);
         }
+        if elsewhere {
+            return Err(error::other_name());
+        }
         if in_doubt {
-            self.find().await?;
+            self.find(base).await?;
             return Box::pin(self.known()).await;
         }
+        let (token, placed, used_up) = has;
         let is_downgrade = token.is_some() && base == Base::Write && self.base == Base::Read;
         if base != self.base && !is_downgrade || takes(mode) != takes(self.ask.mode) {
             return Err(error::other_mode());
@@ -141,18 +152,29 @@ impl Asking<'_> {
         }
     }
 
-    /// Looks for nodes of which no answer told.
-    async fn find(&self) -> Result<(), Fault> {
+    /// Looks for nodes of which no answer told, where they are by what the owner asked for then.
+    async fn find(&self, base: Base) -> Result<(), Fault> {
         self.session.sync().await?;
         let owner = &self.ask.owner;
-        let line = self.nodes_of(&self.place.line(self.base)).await?;
-        let leases = if self.base == Base::Lease {
+        let line = self.nodes_of(&self.place.line(base)).await?;
+        let leases = if base == Base::Lease {
             self.nodes_of(&self.place.leases()).await?
         } else {
             Vec::new()
         };
+        let found = line.into_iter().next();
+        let is_read = |placed: &Placed| {
+            Node::parse(placed.name().to_owned()).is_some_and(|node| node.base() == Base::Read)
+        };
+        // A writer that became a reader.
+        if base == Base::Write
+            && let Some(reader) = found.clone().filter(is_read)
+        {
+            self.shared.now_reads(self.session, owner, reader);
+            return Ok(());
+        }
         self.entries().change(owner, |entry| {
-            entry.place = line.into_iter().next();
+            entry.place = found;
             entry.leases = leases;
             entry.in_doubt = false;
         });
@@ -200,13 +222,14 @@ impl Asking<'_> {
 
     /// Makes a node at the end of the line.
     pub(crate) async fn join(&self) -> Result<Placed, Fault> {
-        let entry = Entry::new(
+        let mut entry = Entry::new(
             self.name.clone(),
             self.base,
             self.ask.mode,
             self.session.number(),
             self.waits_until(),
         );
+        entry.tries = self.ask.intent == Intent::Try;
         self.entries().insert(self.ask.owner, entry);
         let base = if self.base == Base::Lease { Base::Lock } else { self.base };
         let placed = self.create(&self.place.line(self.base), base).await?;
@@ -318,7 +341,7 @@ impl Asking<'_> {
             }
             Standing::Has { others_wait } => self.grant(placed, others_wait).await,
             Standing::Behind { waits_for, holder, ahead } => {
-                if self.ask.intent == Intent::Try && is_new {
+                if self.only_tries() {
                     self.shared.let_go(self.session, &self.ask.owner).await?;
                     return self
                         .busy_trying(Some(holder), line.waiting().len() - 1)
@@ -338,7 +361,7 @@ impl Asking<'_> {
     /// More readers are there than the store allows.
     async fn crowded(&self, line: &Line) -> Result<Answer, Fault> {
         let holder = line.holding().first();
-        if self.ask.intent == Intent::Try {
+        if self.only_tries() {
             self.shared.let_go(self.session, &self.ask.owner).await?;
             return self.busy_trying(holder, line.waiting().len()).await;
         }
@@ -510,10 +533,17 @@ impl Asking<'_> {
         self.shared.list_line(self.session, dir).await
     }
 
+    /// Whether what was made for this owner goes again unless it is granted at once, also after an ask without an
+    /// answer. The place of one that waits is kept.
+    pub(crate) fn only_tries(&self) -> bool {
+        self.entries().with(&self.ask.owner, |entry| entry.tries) == Some(true)
+    }
+
     /// The place is kept for as long as somebody asks.
     fn put_off(&self) {
         let until = self.waits_until();
         self.entries().change(&self.ask.owner, |entry| {
+            entry.tries &= self.ask.intent == Intent::Try;
             if !entry.leaving {
                 entry.until = until;
             }

@@ -27,6 +27,8 @@ pub(crate) struct Entry {
     pub(crate) sent: u64,
     /// How often its nodes were looked for since it was let go.
     pub(crate) looked: u32,
+    /// Whether it was only tried for, so that nothing of it may stay in the line.
+    pub(crate) tries: bool,
     /// Whether nobody uses the name as another kind.
     pub(crate) checked: bool,
     /// Its place in the line.
@@ -91,6 +93,7 @@ impl Entry {
             in_doubt: false,
             sent: next(),
             looked: 0,
+            tries: false,
             checked: false,
             place: None,
             leases: Vec::new(),

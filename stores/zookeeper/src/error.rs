@@ -113,6 +113,12 @@ pub(crate) fn other_mode() -> Fault {
     Fault::new(FaultKind::Unsupported, what, "release it and lock it anew")
 }
 
+/// An owner stands for one acquisition.
+pub(crate) fn other_name() -> Fault {
+    let what = "the owner has another name, or waits for it";
+    Fault::new(FaultKind::Unsupported, what, "take another owner for each acquisition")
+}
+
 pub(crate) fn full(waiters: usize) -> Fault {
     let what = format!("{waiters} wait for it already, as many as are allowed");
     Fault::new(FaultKind::Full, what, "try again when fewer wait")

@@ -7,6 +7,7 @@
 //! A contender is an ephemeral node with a number; whoever has the lowest has the name. The fencing token is
 //! the transaction that made the node.
 
+mod alone;
 mod asking;
 mod capabilities;
 mod data;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_core::{
     Clock, Fault, LockName, Owner, SystemClock,
-    proto::queue::{Answer, Ask},
+    proto::queue::{Answer, Ask, Intent},
 };
 use tokio::time::timeout;
 use zookeeper_client::{CreateMode, Error, MultiWriteError, MultiWriteResult};
@@ -66,7 +66,7 @@ impl Shared {
         }
     }
 
-    fn now_reads(&self, session: &Session, owner: &Owner, reader: Placed) {
+    pub(crate) fn now_reads(&self, session: &Session, owner: &Owner, reader: Placed) {
         self.entries.change(owner, |entry| {
             entry.base = Base::Read;
             entry.mode = Base::Read.mode();
@@ -85,6 +85,7 @@ impl Shared {
         ask: &Ask,
     ) -> Result<Answer, Fault> {
         let base = layout::base_of(ask.kind, ask.mode, self.options.semaphore_mutex)?;
+        let _alone = self.asks.alone(&ask.owner).await;
         let session = self.sessions.get().await?;
         let nodes = self.entries.with(old, |entry| {
             let sound = entry.session == session.number() && entry.name == *name && !entry.in_doubt;
@@ -94,12 +95,12 @@ impl Shared {
         let is_known = self.entries.with(&ask.owner, |_| ()).is_some();
         if nodes.is_empty() || is_known {
             // Nothing to let go of, or that was done and the answer lost.
-            self.release(old).await?;
-            return self.ask(name, ask).await;
+            self.release(name, old).await?;
+            return self.ask_alone(name, ask).await;
         }
         let turned = self.take_turn(&session, name, (old, &nodes), ask, base).await;
         turned.map_err(|fault| self.in_doubt_if_there(&ask.owner, fault))?;
-        self.ask(name, ask).await
+        self.ask_alone(name, ask).await
     }
 
     async fn take_turn(
@@ -124,6 +125,7 @@ impl Shared {
         let sent = SystemClock.now();
         let until = sent.saturating_add(self.options.session);
         let mut entry = Entry::new(name.clone(), base, ask.mode, session.number(), until);
+        entry.tries = ask.intent == Intent::Try;
         entry.sends();
         self.entries.insert(ask.owner, entry);
         // Until it is answered the old one may be there as well.

@@ -86,9 +86,9 @@ impl Asking<'_> {
                 self.shared.let_go(self.session, &self.ask.owner).await?;
                 Ok(None)
             }
-            Standing::Has { others_wait } => self.take_permits(placed, is_new, others_wait).await,
+            Standing::Has { others_wait } => self.take_permits(placed, others_wait).await,
             Standing::Behind { waits_for, ahead, .. } => {
-                if self.ask.intent == Intent::Try && is_new {
+                if self.only_tries() {
                     self.shared.let_go(self.session, &self.ask.owner).await?;
                     return self.busy_with_permits(&leases, ahead + 1).await.map(Some);
                 }
@@ -111,7 +111,6 @@ impl Asking<'_> {
     async fn take_permits(
         &self,
         placed: &Placed,
-        is_new: bool,
         others_wait: bool,
     ) -> Result<Option<Answer>, Fault> {
         let (take, of) = layout::permits(self.ask.mode);
@@ -152,7 +151,7 @@ impl Asking<'_> {
             return self.grant(&last, others_wait).await;
         }
         let others = leases.nodes().len() - mine;
-        if self.ask.intent == Intent::Try && is_new {
+        if self.only_tries() {
             self.shared.let_go(self.session, &self.ask.owner).await?;
             return self.busy_with_permits(&leases, 0).await.map(Some);
         }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{Clock, Fault, Owner, SystemClock, Timestamp, proto::queue::Released};
+use tenure_core::{Clock, Fault, LockName, Owner, SystemClock, Timestamp, proto::queue::Released};
 use zookeeper_client::Error;
 
 use crate::{entries::Entry, layout::Place, node::Base, session::Session, store::Shared};
@@ -15,20 +15,20 @@ const LOOKS: u32 = 2;
 
 impl Shared {
     /// Gives up whatever an owner has.
-    pub(crate) async fn release(&self, owner: &Owner) -> Result<Released, Fault> {
-        let session = self.entries.with(owner, |entry| entry.session);
-        let Some(number) = session else { return Ok(Released::NotHeld) };
+    pub(crate) async fn release(&self, name: &LockName, owner: &Owner) -> Result<Released, Fault> {
+        let session =
+            self.entries.with(owner, |entry| (entry.name == *name).then_some(entry.session));
+        let Some(Some(number)) = session else { return Ok(Released::NotHeld) };
         // Its nodes went with its session.
-        let Some(there) = self.sessions.there().filter(|there| there.number() == number) else {
+        if self.sessions.there().is_none_or(|there| there.number() != number) {
             self.entries.remove(owner);
             return Ok(Released::NotHeld);
-        };
+        }
         let over = self
             .entries
             .with(owner, |entry| entry.token.is_some() && entry.until <= SystemClock.now());
-        if !there.is_connected() {
-            self.leaves(owner);
-        }
+        // Before it is known whether there is a connection: it may go at any moment.
+        self.leaves(owner);
         let session = self.sessions.get().await?;
         let released = self.take_away(&session, owner, |_| true).await?;
         Ok(if over == Some(true) { Released::NotHeld } else { released })

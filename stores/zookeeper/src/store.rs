@@ -15,7 +15,8 @@ use tenure_core::{
 };
 
 use crate::{
-    ZookeeperOptions, capabilities::capabilities, entries::Entries, error, sessions::Sessions,
+    ZookeeperOptions, alone::Asks, capabilities::capabilities, entries::Entries, error,
+    sessions::Sessions,
 };
 
 /// Locks on a ZooKeeper ensemble, in the layout that Curator uses. Clones are the same client.
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) capabilities: Capabilities,
     pub(crate) sessions: Sessions,
     pub(crate) entries: Entries,
+    pub(crate) asks: Asks,
 }
 
 impl ZookeeperStore {
@@ -66,6 +68,7 @@ impl ZookeeperStore {
             capabilities: capabilities(&options),
             sessions: Sessions::new(options.clone(), place.clone())?,
             entries: Entries::default(),
+            asks: Asks::default(),
             place,
             options,
         });
@@ -121,7 +124,7 @@ impl Store for ZookeeperStore {
 
     async fn release(
         &self,
-        _name: &LockName,
+        name: &LockName,
         owner: &Owner,
         keep: Duration,
     ) -> Result<Released, Fault> {
@@ -131,7 +134,7 @@ impl Store for ZookeeperStore {
                 "do without hold_at_least, or use another store",
             ));
         }
-        self.shared.release(owner).await
+        self.shared.release(name, owner).await
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {

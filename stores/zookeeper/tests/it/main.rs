@@ -18,4 +18,5 @@ mod kinds;
 mod numbers;
 mod places;
 mod refusals;
+mod repeated;
 mod support;
