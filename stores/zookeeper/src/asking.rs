@@ -251,7 +251,12 @@ impl Asking<'_> {
             }
             let sent = SystemClock.now();
             let created = self.session.client().create(&prefix, &data, &options);
-            match self.session.write(created).await? {
+            let created = self.session.write(created).await;
+            // What was refused for good was not made.
+            if created.as_ref().is_err_and(|fault| !fault.is_passing()) {
+                self.entries().change(&self.ask.owner, |entry| entry.in_doubt = false);
+            }
+            match created? {
                 Ok((stat, number)) => {
                     self.made(&stat, sent)?;
                     self.entries().change(&self.ask.owner, |entry| entry.in_doubt = false);

@@ -187,6 +187,12 @@ impl Entries {
         }
     }
 
+    /// Forgets all, and ends what is being watched for them.
+    pub(crate) fn clear(&self) {
+        let all = std::mem::take(&mut *self.lock());
+        drop(all);
+    }
+
     /// Looks at one, if it is there.
     pub(crate) fn with<T>(&self, owner: &Owner, look: impl FnOnce(&Entry) -> T) -> Option<T> {
         self.lock().of.get(owner).map(look)

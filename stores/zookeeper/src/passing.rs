@@ -153,7 +153,15 @@ impl Shared {
                 self.entries.remove(&ask.owner);
                 self.let_go(session, old).await
             }
-            Err(error) => Err(session.fault(Error::from(error), true)),
+            Err(error) => {
+                let fault = session.fault(Error::from(error), true);
+                // What was refused for good changed nothing.
+                if !fault.is_passing() {
+                    self.entries.remove(&ask.owner);
+                    self.entries.change(old, |entry| entry.in_doubt = false);
+                }
+                Err(fault)
+            }
         }
     }
 }

@@ -41,6 +41,13 @@ pub(crate) struct Shared {
     pub(crate) asks: Asks,
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Who watches has the session's client, which says goodbye once nobody has it.
+        self.entries.clear();
+    }
+}
+
 impl ZookeeperStore {
     /// Connects to the ensemble at `url`: [`ZookeeperOptions::from_url`] says how it is written.
     ///

@@ -12,6 +12,7 @@ use tenure_core::{
     proto::queue::{Answer, Ask, Intent, Kind, Mode, Released},
 };
 use tenure_zookeeper::ZookeeperStore;
+use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::support::{PATIENCE, ask, name, nodes_under, path, quiet_server, store, until};
 
@@ -160,4 +161,39 @@ async fn what_an_owner_has_is_not_what_it_asks_for_elsewhere() {
     assert_eq!(let_go(&store, "other", 1).await, Released::NotHeld);
     assert_eq!(nodes(&path).len(), 1);
     assert_eq!(let_go(&store, "lock", 1).await, Released::Released);
+}
+
+/// A store that is dropped says goodbye, whatever is held by it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_dropped_leaves_nothing() {
+    let (store, path) = place();
+    store.acquire(&name("lock"), &ask(1, Intent::Try)).await.unwrap();
+    store.acquire(&name("lock"), &ask(2, WAIT)).await.unwrap();
+    store.acquire(&name("permits"), &permits(3, 2, 3, WAIT)).await.unwrap();
+    store.acquire(&name("permits"), &permits(4, 2, 3, WAIT)).await.unwrap();
+    // It is watched over by then.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    drop(store);
+    let began = std::time::Instant::now();
+    nothing_is_left(&path).await;
+    // Not when its session ends.
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+}
+
+/// Whoever may neither read nor create is told so, and nothing is tried on for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_do_nothing_is_told_for_certain() {
+    let path = format!("{}-closed", path());
+    let address = quiet_server().address();
+    let admin = Client::connect(&address.to_string()).await.unwrap();
+    admin.auth("digest", b"admin:secret").await.unwrap();
+    let closed = CreateMode::Persistent.with_acls(Acls::creator_all());
+    admin.create(&path, b"", &CreateMode::Persistent.with_acls(Acls::anyone_all())).await.unwrap();
+    admin.create(&format!("{path}/lock"), b"", &closed).await.unwrap();
+    let store = store(&format!("zookeeper://{address}{path}?session=10s&tick=500ms"));
+    for intent in [WAIT, Intent::Try] {
+        let refused = store.acquire(&name("lock"), &ask(1, intent)).await.unwrap_err();
+        assert_eq!(refused.kind(), FaultKind::Misconfigured, "{refused}");
+        assert_eq!(let_go(&store, "lock", 1).await, Released::NotHeld);
+    }
 }
