@@ -76,6 +76,10 @@ impl Shared {
         }
         if in_doubt {
             paths = self.paths_of(session, owner).await?;
+            // Others may have been through with it meanwhile, and what is seen is of an ask after that.
+            if self.entries.with(owner, |entry| entry.leaving) != Some(true) {
+                return Ok(Released::NotHeld);
+            }
         }
         let mut released = Released::NotHeld;
         // Permits first: who waits for the inner mutex comes to look for them.
@@ -89,7 +93,7 @@ impl Shared {
         // What was about to be sent may come after the first look. The watch of a node saw it go, so nothing has to be
         // taken back at the server.
         let looked = self.entries.change(owner, |entry| {
-            entry.looked += 1;
+            entry.looked += u32::from(entry.leaving);
             entry.looked
         });
         if !in_doubt || looked >= Some(LOOKS) {

@@ -10,6 +10,7 @@
 mod child;
 mod conformance;
 mod curator;
+mod disturbed;
 mod drills;
 mod dropping;
 mod fenced;
