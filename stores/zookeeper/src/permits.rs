@@ -31,7 +31,8 @@ impl Asking<'_> {
     pub(crate) async fn begin_permits(&self) -> Result<Option<Answer>, Fault> {
         // What another kind made stands beside the two directories.
         let beside = self.list(&self.place.dir).await?;
-        if self.ask.intent == Intent::Try && (beside.has_permits() || !beside.nodes().is_empty()) {
+        let tries_for_some = self.ask.intent == Intent::Try && beside.has_permits();
+        if tries_for_some || !beside.nodes().is_empty() {
             // Unless this server is behind.
             self.session.sync().await?;
         }

@@ -1,6 +1,6 @@
 //! Renewing: one committed write says that all holds of the session are there.
 
-use tenure_core::{Clock, Fault, SystemClock, Timestamp, proto::Renewed, store::Renewal};
+use tenure_core::{Clock, Fault, Owner, SystemClock, Timestamp, proto::Renewed, store::Renewal};
 use zookeeper_client::Error;
 
 use crate::{entries::Entry, layout::Place, node::Base, session::BATCH, store::Shared, validity};
@@ -50,6 +50,16 @@ impl Shared {
         holds.iter().enumerate().filter_map(|(at, hold)| held(at, hold)).collect()
     }
 
+    /// A node of these is gone, so what else there is of them has to go.
+    fn is_lost(&self, owner: &Owner, paths: &[String]) {
+        self.entries.change(owner, |entry| {
+            if entry.proofs() == paths && !entry.leaving {
+                entry.leaving = true;
+                entry.until = SystemClock.now();
+            }
+        });
+    }
+
     async fn renew_batch(
         &self,
         holds: &[Renewal],
@@ -82,6 +92,9 @@ impl Shared {
             if !there && hold.and_then(|hold| self.entries.with(&hold.owner, passes)) == Some(true)
             {
                 return Err(session.fault(Error::NoNode, false));
+            }
+            if let (false, Some(hold)) = (there, hold) {
+                self.is_lost(&hold.owner, &standing.paths);
             }
             let renewed = hold.filter(|_| there);
             let renewed = renewed.and_then(|hold| {

@@ -9,7 +9,11 @@ use std::{
 
 use tenure_core::{
     FaultKind, Store,
-    proto::queue::{Answer, Ask, Intent, Kind, Mode, Released},
+    proto::{
+        Renewed,
+        queue::{Answer, Ask, Intent, Kind, Mode, Released},
+    },
+    store::Renewal,
 };
 use tenure_zookeeper::ZookeeperStore;
 use zookeeper_client::{Acls, Client, CreateMode};
@@ -161,6 +165,20 @@ async fn what_an_owner_has_is_not_what_it_asks_for_elsewhere() {
     assert_eq!(let_go(&store, "other", 1).await, Released::NotHeld);
     assert_eq!(nodes(&path).len(), 1);
     assert_eq!(let_go(&store, "lock", 1).await, Released::Released);
+}
+
+/// A node of one of several permits is deleted by somebody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_lost_in_part_goes_altogether() {
+    let ((store, path), lock) = (place(), name("lock"));
+    let takes = permits(1, 3, 3, WAIT);
+    store.acquire(&lock, &takes).await.unwrap();
+    let admin = Client::connect(&quiet_server().address().to_string()).await.unwrap();
+    admin.delete(&nodes(&path)[0], None).await.unwrap();
+    let renewal = Renewal { name: lock, owner: takes.owner, ttl: takes.ttl };
+    let renewed = store.renew(std::slice::from_ref(&renewal)).await;
+    assert!(matches!(renewed[..], [Ok(Renewed::Lost)]), "{renewed:?}");
+    nothing_is_left(&path).await;
 }
 
 /// A store that is dropped says goodbye, whatever is held by it.
