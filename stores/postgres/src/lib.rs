@@ -11,6 +11,7 @@ mod capabilities;
 mod connect;
 mod database;
 mod error;
+mod fence;
 mod from_outside;
 mod health;
 mod incarnation;
@@ -24,6 +25,7 @@ mod store;
 mod tls;
 
 pub use database::Postgres;
+pub use fence::{Fence, FenceError};
 pub use from_outside::names_in_use;
 pub use options::PostgresOptions;
 pub use schema::schema;

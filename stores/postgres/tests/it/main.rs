@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panics")]
 
 mod conformance;
+mod fenced;
 mod kinds;
 mod places;

@@ -20,10 +20,15 @@ pub(crate) struct Place {
 static SERVER: OnceLock<PostgresServer> = OnceLock::new();
 
 impl Place {
+    /// The URL of the server that nobody hurts.
+    pub(crate) fn server() -> String {
+        SERVER.get_or_init(PostgresServer::start).url()
+    }
+
     pub(crate) fn fresh() -> Self {
         static PLACES: AtomicU64 = AtomicU64::new(0);
         let place = PLACES.fetch_add(1, Ordering::Relaxed);
-        let url = SERVER.get_or_init(PostgresServer::start).url();
+        let url = Self::server();
         let bounds = "claim_window=400ms&place_ttl=1s&max_waiters=20&max_holders=20&connections=2";
         Self { url: format!("{url}?schema=place_{place}&{bounds}") }
     }
