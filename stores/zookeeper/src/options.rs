@@ -245,10 +245,7 @@ impl ZookeeperOptions {
 
     /// The servers as the client wants them.
     pub(crate) fn hosts(&self) -> String {
-        let of = |(host, port): &(String, u16)| {
-            if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-        };
-        self.servers.iter().map(of).collect::<Vec<_>>().join(",")
+        self.servers.iter().map(place_of).collect::<Vec<_>>().join(",")
     }
 
     /// Refuses what contradicts itself.
@@ -268,6 +265,11 @@ impl ZookeeperOptions {
         }
         Ok(())
     }
+}
+
+/// A server as a URL has it.
+pub(crate) fn place_of((host, port): &(String, u16)) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 fn within(what: &str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {

@@ -15,8 +15,8 @@ use tenure_core::{
 };
 
 use crate::{
-    ZookeeperOptions, alone::Asks, capabilities::capabilities, entries::Entries, error,
-    sessions::Sessions,
+    ZookeeperOptions, alone::Asks, capabilities::capabilities, entries::Entries, error, probe,
+    session::Session, sessions::Sessions,
 };
 
 /// Locks on a ZooKeeper ensemble, in the layout that Curator uses. Clones are the same client.
@@ -58,9 +58,14 @@ impl ZookeeperStore {
     /// Cancel-safe: a session that is not wanted any more ends.
     pub async fn open(url: &str) -> Result<Self, Fault> {
         let store = Self::new(ZookeeperOptions::from_url(url)?)?;
-        let limit = store.shared.options.session.max(store.shared.options.response_timeout);
-        store.shared.sessions.get_within(limit).await?;
-        Ok(store)
+        match store.shared.first_session().await {
+            Ok(_) => Ok(store),
+            Err(fault) if fault.is_passing() => {
+                let all = probe::all(&store.shared.options).await;
+                Err(probe::because(fault, &store.shared.place, &all))
+            }
+            Err(fault) => Err(fault),
+        }
     }
 
     /// The same without a first look: the first call begins the session.
@@ -81,6 +86,14 @@ impl ZookeeperStore {
         });
         shared.sessions.home.spawn(Shared::clean_up(Arc::downgrade(&shared)));
         Ok(Self { shared })
+    }
+}
+
+impl Shared {
+    /// The session, with as much time as it takes to try more than one server.
+    pub(crate) async fn first_session(&self) -> Result<Arc<Session>, Fault> {
+        let limit = self.options.session.max(self.options.response_timeout);
+        self.sessions.get_within(limit).await
     }
 }
 

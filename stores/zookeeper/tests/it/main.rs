@@ -11,6 +11,7 @@ mod child;
 mod conformance;
 mod curator;
 mod disturbed;
+mod doctor;
 mod drills;
 mod dropping;
 mod fenced;

@@ -44,7 +44,8 @@ async fn servers_that_are_not_there_certainly_did_nothing() {
         let (fault, error) = refused(&url).await;
         assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
         assert!(matches!(error, AcquireError::Unreachable(_)), "{error:?}");
-        assert!(fault.to_string().contains("reached"), "{fault}");
+        assert!(fault.to_string().contains("no session begins"), "{fault}");
+        assert!(error.to_string().contains("reached"), "{error}");
     }
 }
 

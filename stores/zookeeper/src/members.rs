@@ -1,0 +1,160 @@
+//! What each server that the URL names says of itself, as administrators ask it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::future::{join, join_all};
+use tenure_core::store::Finding;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::options::{ZookeeperOptions, place_of};
+
+/// How long a server may take for a word of four letters.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How much of an answer is read.
+const MOST: u64 = 64 * 1024;
+
+/// The settings that all have to agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Told {
+    tick: Duration,
+    /// The shortest and the longest session that it grants.
+    bounds: (Duration, Duration),
+}
+
+/// One for each server, and what they have to agree on with the URL and with each other.
+pub(crate) async fn findings(options: &ZookeeperOptions) -> Vec<Finding> {
+    if options.tls.is_some() {
+        let found = "not checked: over TLS the servers are not asked for their tickTime";
+        return vec![Finding::good("tick", found)];
+    }
+    let ask = |server| async move { (server, asked(server).await) };
+    let asked = join_all(options.servers.iter().map(ask)).await;
+    let mut findings = Vec::new();
+    let mut told = Vec::new();
+    for (server, (of_server, of_settings)) in asked {
+        let place = place_of(server);
+        findings.push(of_server);
+        told.push((place, of_settings));
+    }
+    findings.extend(ticks(options.tick, &told));
+    findings.extend(bounds(&told));
+    findings
+}
+
+async fn asked(server: &(String, u16)) -> (Finding, Result<Told, &'static str>) {
+    let what = format!("server {}", place_of(server));
+    let (state, settings) = join(four_letters(server, "srvr"), four_letters(server, "conf")).await;
+    let of_server = match state {
+        Ok(told) => of_server(what, &told),
+        Err(error) => Finding::warning(what, error, "S6", "see that it runs"),
+    };
+    let settings = match settings {
+        Ok(told) => settings_of(&told).ok_or("it does not tell its settings"),
+        Err(_) => Err("it does not answer"),
+    };
+    (of_server, settings)
+}
+
+fn of_server(what: String, told: &str) -> Finding {
+    let value = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let Some(mode) = value("Mode:") else {
+        let found = told.lines().next().unwrap_or("it says nothing");
+        let cure = "allow it: 4lw.commands.whitelist=srvr,conf; nothing depends on it";
+        return Finding::warning(what, found.to_owned(), "S6", cure);
+    };
+    let version = value("Zookeeper version:").unwrap_or("unknown");
+    let version = version.split(['-', ',']).next().unwrap_or(version);
+    let zxid =
+        value("Zxid:").and_then(|zxid| u64::from_str_radix(zxid.trim_start_matches("0x"), 16).ok());
+    let epoch = zxid.map_or(0, |zxid| zxid >> 32);
+    Finding::good(what, format!("{mode}, version {version}, epoch {epoch}"))
+}
+
+/// The settings in an answer to `conf`; nothing if that is not allowed, or the server does not serve.
+fn settings_of(told: &str) -> Option<Told> {
+    let millis = |name: &str| {
+        let mut lines = told.lines().filter_map(|line| line.trim().split_once('='));
+        let value = lines.find_map(|(key, value)| (key == name).then_some(value))?;
+        value.trim().parse().ok().map(Duration::from_millis)
+    };
+    let bounds = (millis("minSessionTimeout")?, millis("maxSessionTimeout")?);
+    Some(Told { tick: millis("tickTime")?, bounds })
+}
+
+/// Whether the URL says the tick that the servers have.
+fn ticks(said: Duration, told: &[(String, Result<Told, &'static str>)]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut those: BTreeMap<Duration, Vec<&str>> = BTreeMap::new();
+    let mut unchecked = Vec::new();
+    for (place, told) in told {
+        match told {
+            Ok(told) => those.entry(told.tick).or_default().push(place),
+            Err(why) => unchecked.push(format!("{place}: {why}")),
+        }
+    }
+    if !unchecked.is_empty() {
+        // The servers allow `srvr` alone unless they are told otherwise.
+        let found = format!(
+            "not checked at {}; 4lw.commands.whitelist=srvr,conf lets them say it",
+            unchecked.join(", ")
+        );
+        findings.push(Finding::good("tick", found));
+    }
+    for (tick, places) in those {
+        let places = places.join(", ");
+        let found = format!("tickTime is {tick:?} at {places}, and the tick of the URL {said:?}");
+        findings.push(if tick == said {
+            Finding::good("tick", found)
+        } else if tick > said {
+            let found = format!("{found}: a holder that is cut off may stop too late");
+            Finding::warning("tick", found, "S1", format!("write tick={tick:?} into the URL"))
+        } else {
+            let found = format!("{found}: a holder that is cut off stops sooner than it has to");
+            Finding::warning("tick", found, "S5", format!("write tick={tick:?} into the URL"))
+        });
+    }
+    findings
+}
+
+/// Whether a session goes on with the same length at each of them.
+fn bounds(told: &[(String, Result<Told, &'static str>)]) -> Option<Finding> {
+    let mut those: BTreeMap<(Duration, Duration), Vec<&str>> = BTreeMap::new();
+    for (place, told) in told {
+        let Ok(told) = told else { continue };
+        those.entry(told.bounds).or_default().push(place);
+    }
+    let of = |((least, most), places): (&(Duration, Duration), &Vec<&str>)| {
+        format!("{least:?} to {most:?} at {}", places.join(", "))
+    };
+    let found: Vec<_> = those.iter().map(of).collect();
+    let found = format!("sessions last {}", found.join(", and "));
+    match those.len() {
+        0 => None,
+        1 => Some(Finding::good("session bounds", found)),
+        _ => {
+            let found = format!("{found}: one that moves to another server may stall or change");
+            let cure = "set minSessionTimeout and maxSessionTimeout of all servers alike";
+            Some(Finding::warning("session bounds", found, "S5", cure))
+        }
+    }
+}
+
+/// Asks a server; an error is why it did not answer.
+async fn four_letters((host, port): &(String, u16), word: &str) -> Result<String, String> {
+    let answer = async {
+        let mut stream = TcpStream::connect((host.as_str(), *port)).await?;
+        stream.write_all(word.as_bytes()).await?;
+        let mut told = Vec::new();
+        stream.take(MOST).read_to_end(&mut told).await?;
+        Ok::<_, std::io::Error>(String::from_utf8_lossy(&told).into_owned())
+    };
+    match timeout(PATIENCE, answer).await {
+        Ok(answer) => answer.map_err(|error| error.to_string()),
+        Err(_) => Err("it does not answer".to_owned()),
+    }
+}
