@@ -126,7 +126,10 @@ fn is_cluster(scheme: &str) -> bool {
 
 fn unknown(url: &str) -> Fault {
     let what = format!("{:?} cannot be a member of a quorum", shown_member(url));
-    let cure = if is_cluster(url.split(':').next().unwrap_or_default()) {
+    let scheme = url.split(':').next().unwrap_or_default();
+    let cure = if scheme == "zookeeper" {
+        "name the ensemble without quorum: in front: a majority of its own servers keeps a lock"
+    } else if is_cluster(scheme) {
         "name one server, or a service behind sentinels, for each member: a cluster does not tell of each fail-over"
     } else {
         "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a URL as %2C"
@@ -173,6 +176,16 @@ mod tests {
             "memory:, memory:,memory:,longest_lease=120s,member_limit=50ms,durable_members=yes",
         );
         assert_eq!(store.unwrap().kind(), "quorum");
+    }
+
+    #[test]
+    fn an_ensemble_that_cannot_be_a_member_is_named_without_its_password() {
+        let fault = outcome("memory:,memory:,zookeeper://me:s3ntinel@a:2181/locks").unwrap_err();
+        let said = fault.to_string();
+        assert!(said.contains("zookeeper://***@a:2181/locks"), "{said}");
+        assert!(said.contains("without quorum:") && !said.contains("s3ntinel"), "{said}");
+        let said = outcome("memory:,memory:,zookeeper://a:2181").unwrap_err().to_string();
+        assert!(said.contains("\"zookeeper://a:2181\" cannot be a member"), "{said}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) fn shown_member(url: &str) -> String {
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
     let setting = |name| url.strip_prefix(name).is_some_and(|value| value.starts_with('='));
     let known = match scheme {
-        scheme if is_redis_server(scheme) || names_several(scheme) => {
+        scheme if is_redis_server(scheme) || names_several(scheme) || scheme == "zookeeper" => {
             let server = rest.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
             let port = server.rsplit_once(':').map_or("", |(_, port)| port);
             url.contains('@') || port.chars().all(|c| c.is_ascii_digit() || c == ']')
@@ -68,12 +68,18 @@ mod tests {
             "postgres://me@a/shop?password=s3n@s3ntinel",
             "quorum:redis://a,redis://me:s3ntinel@b,unix:/c?password=s3ntinel",
             "quorum:redis://a,redis://me:s3ntinel,s3ntinel@b,redis://c",
+            "quorum:zookeeper://me:s3ntinel@a,zookeeper://me:s3ntinel,s3ntinel@b",
         ] {
             assert!(!shown(url).contains("s3ntinel"), "{}", shown(url));
         }
         let plain = "quorum:redis://a:6379/0,redis://b,file:/c,longest_lease=90s";
-        for url in ["file:/var/lib/tenure", "file:/home/me@work", plain] {
+        let ensemble = "quorum:zookeeper://a,zookeeper://b:2181/locks";
+        for url in ["file:/var/lib/tenure", "file:/home/me@work", plain, ensemble] {
             assert_eq!(shown(url), url);
         }
+        assert_eq!(
+            shown_member("zookeeper://me:s3ntinel@b/locks?session=10s"),
+            "zookeeper://***@b/locks"
+        );
     }
 }
