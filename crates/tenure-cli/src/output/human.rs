@@ -142,7 +142,11 @@ fn sentence(event: &Event<'_>) -> String {
         Event::FileStays { name, why } => {
             format!("{name} was released, and its handle is worth nothing, but {why}")
         }
-        Event::ReleaseFailed { name, why } => {
+        // A store that answers after that may have ended the lease by itself.
+        Event::ReleaseFailed { name, why, is_lost: true } => {
+            format!("{name} may stay taken for a while: {why}")
+        }
+        Event::ReleaseFailed { name, why, is_lost: false } => {
             format!(
                 "{name} may stay taken for a while, and is released when the store answers: {why}"
             )

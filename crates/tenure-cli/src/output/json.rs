@@ -49,7 +49,7 @@ pub(crate) fn event(event: &Event<'_>) -> String {
         Event::FileStays { name, why } => {
             json!({ "event": "file_stays", "name": name, "message": why })
         }
-        Event::ReleaseFailed { name, why } => {
+        Event::ReleaseFailed { name, why, .. } => {
             json!({ "event": "release_failed", "name": name, "message": why })
         }
         Event::CampaignFailed { name, why } => {

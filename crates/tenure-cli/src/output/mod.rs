@@ -50,7 +50,7 @@ pub(crate) enum Event<'a> {
     Released { name: &'a str },
     Detached { name: &'a str, token: Token, lease: Duration, left: Duration },
     FileStays { name: &'a str, why: &'a str },
-    ReleaseFailed { name: &'a str, why: &'a str },
+    ReleaseFailed { name: &'a str, why: &'a str, is_lost: bool },
     CampaignFailed { name: &'a str, why: &'a str },
 }
 

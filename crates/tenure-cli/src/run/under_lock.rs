@@ -219,7 +219,9 @@ async fn finish(
         Ok(Parted::Detached(stays)) => voice.event(&stays.event()),
         Err(NotReleased { why, .. }) if why.is_empty() => {}
         Err(NotReleased { why, .. }) if detaches && !is_lost => return Err(Failure::Failed(why)),
-        Err(NotReleased { why, .. }) => voice.event(&Event::ReleaseFailed { name, why: &why }),
+        Err(NotReleased { why, .. }) => {
+            voice.event(&Event::ReleaseFailed { name, why: &why, is_lost })
+        }
     }
     let for_the_lock = ended.cause != Cause::Itself && !told_to_end;
     let interrupt = Interrupt::of_command(ended.how, had_terminal, sent);

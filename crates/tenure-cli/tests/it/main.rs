@@ -40,3 +40,4 @@ mod terminal;
 mod two_faults;
 mod waiting;
 mod words;
+mod zookeeper;

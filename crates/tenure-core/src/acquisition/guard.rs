@@ -143,7 +143,7 @@ impl Guard {
     /// # Errors
     /// [`ReleaseError::Lost`] when the hold had ended before; [`ReleaseError::InDoubt`] when the
     /// store did not answer within two seconds: the release is tried on in the background, and the
-    /// lock is free at the latest when its lease ends.
+    /// lock is free at the latest when its lease ends, or the session that it belongs to.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the rest of the release to the background.

@@ -9,6 +9,7 @@ use crate::{
     Fault, FaultKind,
     driver::before,
     error::{ReleaseError, Trouble},
+    store::LeaseScope,
 };
 
 /// How long a release is tried before it is left to the engine.
@@ -47,6 +48,7 @@ impl Acquisition {
             let pause = now.saturating_add(backoff.next(self.context.entropy.jitter()));
             if !fault.is_passing() || pause >= give_up {
                 let place = self.context.place(&self.name);
+                let fault = fault.and(free(self.context.store.capabilities().lease));
                 return Err(ReleaseError::InDoubt(Box::new(Trouble { place, fault })));
             }
             failed = Some(fault);
@@ -69,6 +71,14 @@ fn unanswered() -> Fault {
     Fault::new(
         FaultKind::InDoubt,
         "the store did not answer the release",
-        "see that it can be reached; the lock is free when its lease ends",
+        "see that it can be reached",
     )
+}
+
+/// When a lock is free that nobody released.
+const fn free(lease: LeaseScope) -> &'static str {
+    match lease {
+        LeaseScope::Hold => "the lock is free when its lease ends",
+        LeaseScope::Session { .. } => "the lock is free when the session of this process ends",
+    }
 }

@@ -147,8 +147,8 @@ pub enum ReleaseError {
     /// The hold had been lost before.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// The store did not answer: the lock is free at the latest when its lease ends. The release
-    /// is still being tried in the background.
+    /// The store did not answer: the lock is free at the latest when its lease ends, or the session
+    /// that it belongs to. The release is still being tried in the background.
     #[error(transparent)]
     InDoubt(Box<Trouble>),
 }

@@ -58,6 +58,12 @@ impl Fault {
         Self::new(FaultKind::InDoubt, what, self.cure)
     }
 
+    /// The same with more for the user to know.
+    pub(crate) fn and(mut self, more: &str) -> Self {
+        self.cure = format!("{}; {more}", self.cure);
+        self
+    }
+
     /// The same with the error that caused it.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {

@@ -55,6 +55,7 @@ async fn a_release_that_never_arrives_is_given_up_and_goes_on_behind() {
     assert!(released.is_finished());
     let in_doubt = released.await.unwrap().unwrap_err();
     assert!(matches!(in_doubt, ReleaseError::InDoubt(_)), "{in_doubt}");
+    assert!(in_doubt.to_string().ends_with("; the lock is free when its lease ends"), "{in_doubt}");
     assert_eq!(flawed.inspect(&name).await.unwrap().holders.len(), 1);
     flawed.cut_off(false);
     for _ in 0..20 {
