@@ -22,11 +22,17 @@ impl Shared {
 
     /// Why there is no session.
     async fn none(&self, fault: &Fault) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        if fault.is_passing() {
-            findings = probe::findings(&probe::all(&self.options).await);
+        if !fault.is_passing() {
+            return vec![Finding::failed("connection", fault).touches("S6")];
         }
-        findings.push(Finding::failed("connection", fault).touches("S6"));
+        let all = probe::all(&self.options).await;
+        let mut findings = probe::findings(&all);
+        findings.push(if probe::none_begins(&all) {
+            let found = format!("no session begins with ZooKeeper at {}", self.place);
+            Finding::bad("connection", found, "S6", "mend what is said of its servers")
+        } else {
+            Finding::failed("connection", fault).touches("S6")
+        });
         findings
     }
 

@@ -94,7 +94,7 @@ impl fmt::Display for Came {
     }
 }
 
-/// What each server that the URL names does, and in the words of its place.
+/// What each server that the URL names does.
 pub(crate) async fn all(options: &ZookeeperOptions) -> Vec<(String, Came)> {
     let each = options.servers.iter().map(|server| async move {
         let (host, port) = server;
@@ -115,9 +115,14 @@ pub(crate) fn findings(all: &[(String, Came)]) -> Vec<Finding> {
     all.iter().map(finding).collect()
 }
 
+/// Whether no server is of use.
+pub(crate) fn none_begins(all: &[(String, Came)]) -> bool {
+    !all.iter().any(|(_, came)| matches!(came, Came::Begins))
+}
+
 /// The same as the cause of `fault`, which says that no session begins; nothing is added where one would.
 pub(crate) fn because(fault: Fault, place: &str, all: &[(String, Came)]) -> Fault {
-    if all.iter().any(|(_, came)| matches!(came, Came::Begins)) {
+    if !none_begins(all) {
         return fault;
     }
     let causes: Vec<_> = all.iter().map(|(place, came)| format!("{place}: {came}")).collect();
