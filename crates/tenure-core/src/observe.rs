@@ -8,6 +8,7 @@
 //! | `tenure_failed_total` | counter | acquisitions that a fault of the store ended |
 //! | `tenure_lost_total` | counter | holds lost; label `reason` |
 //! | `tenure_renewals_total` | counter | renewals; label `outcome`: `renewed`, `lost`, `unknown` |
+//! | `tenure_release_requests_total` | counter | holds whose holder was asked to let go |
 //! | `tenure_passes_total` | counter | locks passed on inside this process |
 //! | `tenure_cleanups_total` | counter | acquisitions in doubt or dropped that were taken back |
 //! | `tenure_wait_seconds` | histogram | how long an acquisition waited |
@@ -93,6 +94,12 @@ impl Observer {
         counter!("tenure_lost_total", "store" => self.store, "reason" => reason).increment(1);
         self.held(held);
         warn!(lock = %lost.place.name, token = %lost.token, reason, "lost");
+    }
+
+    pub(crate) fn release_requested(&self, name: &LockName, token: Token) {
+        counter!("tenure_release_requests_total", "store" => self.store).increment(1);
+        // By the field the command knows what it tells itself.
+        warn!(lock = %name, %token, request = "release", "asked to let go");
     }
 
     pub(crate) fn released(&self, name: &LockName, token: Token, held: Duration) {

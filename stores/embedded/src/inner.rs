@@ -61,6 +61,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     kinds_meet: LIMITS.kinds_meet,
     incarnation: true,
     tells_evictions: true,
+    tells_release_requests: false,
     place_ttl: LIMITS.place_ttl,
     place_back: true,
     claim_window: LIMITS.claim_window,

@@ -225,6 +225,7 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
         kinds_meet: all(|can| can.kinds_meet),
         incarnation: false,
         tells_evictions: telling >= majority(members.len()),
+        tells_release_requests: false,
         place_ttl: Duration::ZERO,
         place_back: false,
         claim_window: Duration::ZERO,
@@ -278,7 +279,7 @@ impl Store for QuorumStore {
         let mut told = Told::new(self.members.len(), options.member_limit);
         Evictions::merged(members, move |member, eviction| match eviction {
             Eviction::Of(name) => told.by(member, name, options.now()),
-            // One member alone is asked by the next renewal.
+            // One member alone is asked by the next renewal, and requests nothing of the others.
             _ => false,
         })
     }

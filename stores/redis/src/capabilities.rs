@@ -31,6 +31,7 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
         kinds_meet: limits.kinds_meet,
         incarnation,
         tells_evictions: true,
+        tells_release_requests: false,
         place_ttl: limits.place_ttl,
         place_back: true,
         claim_window: limits.claim_window,

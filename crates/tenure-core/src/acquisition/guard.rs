@@ -118,6 +118,58 @@ impl Guard {
         async move { lease.lost(generation, token).await }
     }
 
+    /// Returns when somebody asks this holder to let go, which is a *release request*; at once if somebody
+    /// did before, and never if the hold is released before.
+    ///
+    /// A request ends nothing: the hold is kept and renewed until it is released, and [`Guard::check`]
+    /// knows nothing of it. No other task of this process is handed a lease whose release is requested:
+    /// it goes back to the store. Who asked is not said.
+    ///
+    /// Requests are told where [`Capabilities::tells_release_requests`] says so: on ZooKeeper, where one comes
+    /// from Curator's `Revoker`. With every other store this never returns. A request can be late,
+    /// as long as the store cannot be reached.
+    ///
+    /// The future does not borrow the guard.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: once requested is requested for the rest of this hold.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # use std::sync::Arc;
+    /// # use tenure_core::{MemoryStore, Tenure};
+    /// # let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+    /// # let pages = ["a", "b"];
+    /// let guard = tenure.mutex("index").lock().await?;
+    /// for page in pages {
+    ///     guard.check()?;
+    ///     println!("page {page} under token {}", guard.token());
+    ///     if guard.is_release_requested() {
+    ///         break; // somebody else has something more urgent
+    ///     }
+    ///     tokio::select! {
+    ///         () = guard.release_requested() => break,
+    ///         lost = guard.lost() => return Err(lost.into()),
+    ///         () = tokio::time::sleep(std::time::Duration::from_millis(1)) => {} // until the next one
+    ///     }
+    /// }
+    /// guard.release().await?;
+    /// # Ok::<(), tenure_core::AnyError>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// [`Capabilities::tells_release_requests`]: crate::store::Capabilities::tells_release_requests
+    pub fn release_requested(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (lease, generation) = (self.held.lease().clone(), self.held.generation());
+        async move { lease.release_requested(generation).await }
+    }
+
+    /// Whether somebody asked this holder to let go: what [`Guard::release_requested`] waits for.
+    #[must_use]
+    pub fn is_release_requested(&self) -> bool {
+        self.held.lease().is_release_requested(self.held.generation())
+    }
+
     /// Runs `work` for as long as the hold lasts: when it is lost, `work` is dropped.
     ///
     /// The guard is still held afterwards.

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use tenure_proto::{Renewed, Timestamp};
+use tenure_proto::{Owner, Renewed, Timestamp};
 use tokio::sync::Notify;
 
 use super::TakeBack;
@@ -21,11 +21,17 @@ pub(crate) trait Watched: fmt::Debug + Send + Sync {
     /// The name of its lock.
     fn name(&self) -> &LockName;
 
+    /// Proof of its acquisition.
+    fn owner(&self) -> Owner;
+
     /// Its time has come: it says what to renew, if anything, and when to look again.
     fn on_time(self: Arc<Self>, now: Timestamp) -> Option<Renewal>;
 
     /// A hint says that it was taken away: it is to be renewed, at `due` or soon after it.
     fn hinted(self: Arc<Self>, now: Timestamp, due: Timestamp);
+
+    /// Somebody asks its holder to let go.
+    fn release_requested(&self);
 
     /// The answer to a renewal came, or none in time.
     fn renewal_answered(
@@ -220,11 +226,11 @@ impl Agenda {
         drop(job);
     }
 
-    /// The leases whose names are among these.
-    pub(crate) fn leases(&self, of: impl Fn(&LockName) -> bool) -> Vec<Arc<dyn Watched>> {
+    /// The leases that are among these.
+    pub(crate) fn leases(&self, among: impl Fn(&dyn Watched) -> bool) -> Vec<Arc<dyn Watched>> {
         let state = self.lock();
         let leases = state.jobs.iter().filter_map(|job| match job {
-            Job::Watch(lease) if of(lease.name()) => Some(lease.clone()),
+            Job::Watch(lease) if among(&**lease) => Some(lease.clone()),
             Job::Watch(_) | Job::Once(_) => None,
         });
         leases.collect()

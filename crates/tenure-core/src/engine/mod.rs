@@ -80,16 +80,19 @@ impl Engine {
                     Either::Other(told) => told,
                 }
             };
-            if let Either::One(eviction) = told {
-                self.look_into(eviction, &mut evictions);
+            if let Either::One(eviction) = told
+                && self.look_into(eviction, &mut evictions)
+            {
                 hears_from = self.clock.now().saturating_add(HINT_GAP);
             }
         }
     }
 
-    /// Sees to it that what may have been evicted, by this and all that was told since, is renewed soon.
-    fn look_into(&self, eviction: Eviction, evictions: &mut Evictions) {
-        let (mut any, mut names) = (false, BTreeSet::new());
+    /// Sees to it that what may have been evicted, by this and all that was told since, is renewed soon, and
+    /// that who is asked to let go hears of it. Whether anything was evicted: a request that is followed by
+    /// an eviction does not put that off.
+    fn look_into(&self, eviction: Eviction, evictions: &mut Evictions) -> bool {
+        let (mut any, mut names, mut asked) = (false, BTreeSet::new(), BTreeSet::new());
         // However fast more of them come.
         let more = std::iter::from_fn(|| evictions.next().now_or_never()).take(SEARCH);
         for eviction in std::iter::once(eviction).chain(more) {
@@ -98,10 +101,18 @@ impl Engine {
                     names.insert(name);
                 }
                 Eviction::Any => any = true,
+                Eviction::ReleaseRequested(owner) => {
+                    asked.insert(owner);
+                }
+            }
+        }
+        if !asked.is_empty() {
+            for lease in self.agenda.leases(|lease| asked.contains(&lease.owner())) {
+                lease.release_requested();
             }
         }
         let now = self.clock.now();
-        for lease in self.agenda.leases(|name| names.contains(name)) {
+        for lease in self.agenda.leases(|lease| names.contains(lease.name())) {
             lease.hinted(now, now);
         }
         if any {
@@ -118,6 +129,7 @@ impl Engine {
                 lease.hinted(now, due);
             }
         }
+        any || !names.is_empty()
     }
 
     /// Whether nothing is left, and nothing can come any more.

@@ -1,4 +1,4 @@
-//! Evictions: hints that the holds of a name may have been taken away.
+//! Evictions: hints that holds may have been taken away, and requests to let one go.
 
 use std::{
     collections::BTreeSet,
@@ -8,13 +8,13 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use crate::LockName;
+use crate::{LockName, Owner};
 
-/// How many names may be told of and not heard yet. What comes beyond that is forgotten: its holders
-/// learn by their next renewal.
+/// How many names, and how many requests, may be told of and not heard yet. What comes beyond that is
+/// forgotten: holders learn of an eviction by their next renewal, of a request when it is told again.
 const MOST: usize = 1_024;
 
-/// Whose holds may have been taken away.
+/// Whose holds may have been taken away, or who is asked to let go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Eviction {
@@ -22,12 +22,15 @@ pub enum Eviction {
     Of(LockName),
     /// Any of this process: what was told may have been missed.
     Any,
+    /// Nobody's. Somebody asks the holder under this owner to let go: a *release request*.
+    ReleaseRequested(Owner),
 }
 
 /// The evictions that one engine is told of (clause 17).
 ///
 /// They are hints (promise S6): one may come for no reason, twice or never, and only the answer to a
-/// renewal ends a hold. What was told and not heard yet is kept once for each name, up to a bound.
+/// renewal ends a hold. What was told and not heard yet is kept once for each name, up to a bound, and
+/// once for each owner of whom a release is requested. A request ends nothing and asks for no renewal.
 pub struct Evictions(Source);
 
 /// Whether what the source with this number tells of is to be told of.
@@ -56,7 +59,7 @@ impl Evictions {
         Self(Source::Several(sources, Box::new(heeds)))
     }
 
-    /// The next holds that are to be renewed at once. It may never return.
+    /// The next holds that are to be renewed at once, or the next request. It may never return.
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing that was told is lost.
@@ -96,6 +99,7 @@ struct Mailbox(Mutex<Told>);
 #[derive(Default)]
 struct Told {
     names: BTreeSet<LockName>,
+    requests: BTreeSet<Owner>,
     any: bool,
     waker: Option<Waker>,
 }
@@ -103,6 +107,10 @@ struct Told {
 impl Mailbox {
     fn poll_next(&self, context: &Context<'_>) -> Poll<Eviction> {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // First, so that who complies and is evicted for it has been asked by then.
+        if let Some(owner) = told.requests.pop_first() {
+            return Poll::Ready(Eviction::ReleaseRequested(owner));
+        }
         if std::mem::take(&mut told.any) {
             // Each of these is one of them.
             told.names.clear();
@@ -123,7 +131,10 @@ impl Mailbox {
             Eviction::Of(name) if told.names.len() < MOST => {
                 told.names.insert(name.clone());
             }
-            Eviction::Of(_) => {}
+            Eviction::ReleaseRequested(owner) if told.requests.len() < MOST => {
+                told.requests.insert(*owner);
+            }
+            Eviction::Of(_) | Eviction::ReleaseRequested(_) => {}
         }
         told.waker.take()
     }

@@ -1,4 +1,4 @@
-//! Hints: to a waiter that it should ask again, and to holders that they may have been evicted.
+//! Hints: to a waiter that it should ask again, to holders that they may have been evicted or are to let go.
 
 use std::{
     collections::BTreeMap,
@@ -14,8 +14,8 @@ use crate::LockName;
 
 /// Where a store's hints arrive and find the waiter or the holders they are meant for.
 ///
-/// A store keeps one for each process and calls [`HintBoard::wake`] or [`HintBoard::evicted`] when it
-/// hears something. It holds as many entries as this process has waiters and engines, no more. Cheap
+/// A store keeps one for each process and calls [`HintBoard::wake`], [`HintBoard::evicted`] or
+/// [`HintBoard::release_requested`] when it hears something. It holds as many entries as this process has waiters and engines, no more. Cheap
 /// to clone.
 #[derive(Clone, Default)]
 pub struct HintBoard {
@@ -79,6 +79,14 @@ impl HintBoard {
     /// Tells all who hold anything that an eviction may have been missed.
     pub fn evictions_missed(&self) {
         self.holders.tell(&Eviction::Any);
+    }
+
+    /// Tells who holds under `owner` that somebody asks for its release.
+    ///
+    /// What is told can be missed, so a store tells it again from time to time for as long as the hold
+    /// lasts. That costs nothing: whoever was told takes no notice.
+    pub fn release_requested(&self, owner: &Owner) {
+        self.holders.tell(&Eviction::ReleaseRequested(*owner));
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Owner, Entry>> {

@@ -55,6 +55,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     kinds_meet: true,
     incarnation: true,
     tells_evictions: true,
+    tells_release_requests: false,
     place_ttl: LIMITS.place_ttl,
     place_back: true,
     claim_window: LIMITS.claim_window,

@@ -56,7 +56,9 @@
 //! 17. **An eviction is told.** [`Store::evict`] hints to every process that held the name, where the
 //!     store can: its [`Evictions`] say the name, or that hints were missed, and what it holds of it is
 //!     renewed soon. Nobody loses a hold by a message, only by the answer to its own renewal, and a
-//!     hint tells nobody anything that proves an acquisition.
+//!     hint tells nobody anything that proves an acquisition. Where somebody can ask a holder to let go,
+//!     its process is told so by the same way, with the owner: a *release request*. It ends nothing,
+//!     and is told again from time to time for as long as the hold lasts.
 //! 18. **A hold changes hands in one step.** [`Store::take_over`] makes the hold of one owner that of
 //!     another, in the mode it has, with a greater token and a lease of its own from now on; those who
 //!     wait go on waiting. The old owner has nothing from then on, so of several that take over from it
@@ -131,6 +133,8 @@ pub struct Capabilities {
     /// Whether [`Store::evictions`] tells of evictions. Without it an evicted holder learns by its next
     /// renewal, a third of its ttl later at the latest, or at its end where it needs none.
     pub tells_evictions: bool,
+    /// Whether [`Store::evictions`] tells of release requests. Without it no holder is ever asked to let go.
+    pub tells_release_requests: bool,
     /// How long a place in the queue is kept without being asked for again.
     pub place_ttl: Duration,
     /// Whether a place that ended is given back to who names it.
@@ -311,8 +315,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Registers for the wake-ups of one waiter. Called before its first ask.
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups;
 
-    /// The evictions that this process is told of from now on (clause 17), for the one engine that asks.
-    /// Silent for a store that tells of none.
+    /// The evictions and release requests that this process is told of from now on (clause 17), for the one
+    /// engine that asks. Silent for a store that tells of none.
     fn evictions(&self) -> Evictions;
 
     /// Asks for a name (clauses 1, 2, 3, 8, 9).

@@ -1,6 +1,7 @@
 //! A memory store that can do less, or whose answers get lost.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU32, Ordering},
@@ -81,6 +82,8 @@ pub(crate) struct Flawed {
     mute: Arc<AtomicBool>,
     /// Whether each hint that is heard is followed by another one at once.
     flooded: Arc<AtomicBool>,
+    /// Who asked last for which name.
+    last: Arc<Mutex<BTreeMap<LockName, Owner>>>,
     renewals: Arc<AtomicU32>,
 }
 
@@ -113,6 +116,7 @@ impl Flawed {
             forged: HintBoard::new(),
             mute: Arc::default(),
             flooded: Arc::default(),
+            last: Arc::default(),
             renewals: Arc::default(),
         }
     }
@@ -193,6 +197,16 @@ impl Flawed {
     /// Tells of the eviction of a name that nobody evicted.
     pub(crate) fn forge_eviction(&self, name: &LockName) {
         self.forged.evicted(name);
+    }
+
+    /// Who asked last for a name.
+    pub(crate) fn last(&self, name: &LockName) -> Owner {
+        self.last.lock().unwrap()[name]
+    }
+
+    /// Tells whoever holds under this owner that somebody asks for its release.
+    pub(crate) fn request_release(&self, owner: &Owner) {
+        self.forged.release_requested(owner);
     }
 
     /// Says again and again that a name may have been taken, however fast that is heard.
@@ -276,6 +290,7 @@ impl Store for Flawed {
         };
         assert!(able, "asked for what it cannot do: {:?}", ask.mode);
         self.note(Call::Ask(ask.intent));
+        self.last.lock().unwrap().insert(name.clone(), ask.owner);
         self.asks[0].fetch_add(1, Ordering::Relaxed);
         if self.refuses.load(Ordering::Relaxed) {
             return Err(Fault::new(FaultKind::Unreachable, "it cannot be reached", "ask again"));
@@ -296,6 +311,8 @@ impl Store for Flawed {
     async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
         assert!(self.can.together, "asked for what it cannot do");
         self.asks[1].fetch_add(1, Ordering::Relaxed);
+        let owners = asks.iter().map(|(name, ask)| (name.clone(), ask.owner));
+        self.last.lock().unwrap().extend(owners);
         let answer = self.store.acquire_together(asks).await;
         if self.silent.load(Ordering::Relaxed) {
             return std::future::pending().await;
@@ -330,6 +347,7 @@ impl Store for Flawed {
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
         self.note(Call::Turn(ask.intent));
+        self.last.lock().unwrap().insert(name.clone(), ask.owner);
         self.answer(self.store.turn(name, owner, ask).await)
     }
 

@@ -31,6 +31,7 @@ mod observe;
 mod on_count;
 mod over;
 mod reentrant;
+mod requested;
 mod rwlock;
 mod semaphore;
 mod shutdown;

@@ -45,6 +45,8 @@ pub struct AtRelease {
     pub next_ttl: Ttl,
     /// Whether a renewal is on its way, its answer unknown.
     pub renewal_unanswered: bool,
+    /// Whether somebody asked the holder to let go.
+    pub release_requested: bool,
     /// Whether the store's tokens leave room for passes.
     pub pass_bits: bool,
 }
@@ -58,14 +60,16 @@ impl Turn {
 
     /// Whether the lease may be passed on inside the process.
     ///
-    /// Not when the turn is over, the tokens are used up, a renewal is unanswered, or less than
-    /// half of the next task's ttl remains: then the store decides, and gives a full ttl.
+    /// Not when the turn is over, the tokens are used up, a renewal is unanswered, a release was
+    /// requested, or less than half of the next task's ttl remains: then the store decides, and gives a
+    /// full ttl.
     #[must_use]
     pub fn at_release(&mut self, at: AtRelease) -> Next {
         let bounded = kept(Rule::TurnIsBounded);
         let over = bounded && (self.passes >= PASSES || at.now.since(self.began) >= LENGTH);
         let enough_left = at.deadline.since(at.now) >= at.next_ttl.for_holder() / 2;
-        if over || at.renewal_unanswered || !enough_left || !at.pass_bits {
+        let uncertain = at.renewal_unanswered || !enough_left;
+        if over || uncertain || at.release_requested || !at.pass_bits {
             return Next::Turn;
         }
         let next = if kept(Rule::PassRaisesToken) { at.token.next_pass() } else { Some(at.token) };

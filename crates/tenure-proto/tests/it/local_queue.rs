@@ -39,6 +39,7 @@ fn lease(now: Timestamp) -> AtRelease {
         deadline: at(60_000),
         next_ttl: Ttl::DEFAULT,
         renewal_unanswered: false,
+        release_requested: false,
         pass_bits: true,
     }
 }

@@ -20,6 +20,7 @@ fn release() -> AtRelease {
         deadline: at(30_000),
         next_ttl: Ttl::DEFAULT,
         renewal_unanswered: false,
+        release_requested: false,
         pass_bits: true,
     }
 }
@@ -36,6 +37,7 @@ fn a_lease_is_passed_on_only_when_nothing_speaks_against_it() {
         ("less than half of it", AtRelease { deadline: at(15_000), ..release() }, false),
         ("past the deadline", AtRelease { deadline: at(1), ..release() }, false),
         ("a renewal unanswered", AtRelease { renewal_unanswered: true, ..release() }, false),
+        ("a release requested", AtRelease { release_requested: true, ..release() }, false),
         ("no room for passes", AtRelease { pass_bits: false, ..release() }, false),
         ("the passes used up", AtRelease { token: last, ..release() }, false),
     ];

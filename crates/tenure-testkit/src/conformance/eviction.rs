@@ -1,5 +1,7 @@
 //! Clauses 7 and 17: an operator may take a name from whoever holds it, who is told.
 
+use std::task::{Context, Poll, Waker};
+
 use tenure_core::{
     Eviction, Evictions,
     proto::{
@@ -123,6 +125,24 @@ pub async fn a_hint_of_an_eviction_decides_nothing(scene: Scene) {
     scene.pass(STEP).await;
     assert!(matches!(holder.renew(&held.owner, LONG).await, Renewed::Renewed { .. }));
     holder.let_go(&held.owner).await;
+}
+
+/// Clause 17: who wants a name, or takes it away, asks no holder to let go. How somebody does is a matter of
+/// the store, so that it tells of who did is for its own tests.
+pub async fn nobody_is_asked_to_let_go_whom_nobody_asked(scene: Scene) {
+    let (holder, other) = (scene.client().await, scene.client().await);
+    let mut evictions = holder.evictions();
+    let held = holder.tries();
+    holder.lock(&held).await;
+    other.busy(&other.tries()).await;
+    holder.renew(&held.owner, LONG).await;
+    other.evict().await;
+    for _ in 0..10 {
+        scene.pass(STEP).await;
+    }
+    while let Poll::Ready(told) = evictions.poll_next(&mut Context::from_waker(Waker::noop())) {
+        assert!(!matches!(told, Eviction::ReleaseRequested(_)), "nobody asked: {told:?}");
+    }
 }
 
 /// Whether the process hears of the eviction of its name.

@@ -172,6 +172,7 @@ macro_rules! conformance {
                 an_evicted_holder_is_told
                 all_who_are_evicted_are_told
                 a_hint_of_an_eviction_decides_nothing
+                nobody_is_asked_to_let_go_whom_nobody_asked
             }
             inspection {
                 a_free_name_shows_nobody

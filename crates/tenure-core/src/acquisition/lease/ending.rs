@@ -134,6 +134,7 @@ impl Lease {
             deadline: state.hold.deadline_for(&wants.terms),
             next_ttl: wants.terms.ttl,
             renewal_unanswered: state.hold.renewal_unanswered(),
+            release_requested: state.release_requested(),
             pass_bits: self.context.store.capabilities().pass_bits,
         }
     }

@@ -3,6 +3,7 @@
 mod downgrading;
 mod ending;
 mod held;
+mod requested;
 mod state;
 mod watching;
 

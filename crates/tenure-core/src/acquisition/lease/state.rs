@@ -26,14 +26,18 @@ pub(super) struct State {
     pub(super) rare: Option<Box<Rare>>,
 }
 
-/// What a lease has of which somebody wants to hear when it is lost, or with which something went wrong.
+/// What a lease has of which somebody wants to hear more, whose release is requested, or with which
+/// something went wrong.
 #[derive(Debug, Default)]
 pub(super) struct Rare {
     /// Until when a call that was given up may still arrive.
     pub(super) tainted_until: Timestamp,
     /// Why the last renewal failed, if it did.
     pub(super) trouble: Option<Arc<Fault>>,
-    /// Tells those who want to hear of the loss.
+    /// Whether somebody asked its holder to let go. It is never passed on after that, so it is asked of
+    /// one hold alone.
+    pub(super) release_requested: bool,
+    /// Tells those who want to hear of the loss or of a request.
     pub(super) news: Arc<Notify>,
 }
 
@@ -52,6 +56,11 @@ impl State {
     /// Who is to be told of a change, when nothing is locked.
     pub(super) fn news(&self) -> Option<Arc<Notify>> {
         self.rare.as_ref().map(|rare| rare.news.clone())
+    }
+
+    /// Whether somebody asked its holder to let go.
+    pub(super) fn release_requested(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.release_requested)
     }
 
     /// Until when a call that was given up may still arrive.

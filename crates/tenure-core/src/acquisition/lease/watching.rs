@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use tenure_proto::{LostReason, Renewed, Timestamp, hold::Action};
+use tenure_proto::{LostReason, Owner, Renewed, Timestamp, hold::Action};
 
 use super::{Lease, State};
 use crate::{
@@ -14,6 +14,10 @@ use crate::{
 impl Watched for Lease {
     fn name(&self) -> &LockName {
         self.name()
+    }
+
+    fn owner(&self) -> Owner {
+        self.owner
     }
 
     fn on_time(self: Arc<Self>, now: Timestamp) -> Option<Renewal> {
@@ -53,6 +57,10 @@ impl Watched for Lease {
             state.hold.hinted(due);
             self.plan(&mut state, now);
         }
+    }
+
+    fn release_requested(&self) {
+        self.note_request();
     }
 
     fn renewal_answered(

@@ -89,6 +89,24 @@ impl AllGuard {
         any(self.parts.iter().map(Guard::lost).collect())
     }
 
+    /// Returns as soon as somebody asks this holder to let go of one of them; never if all are released
+    /// before. As for [`Guard::release_requested`], a request ends nothing, and most stores tell of none.
+    /// [`Guard::is_release_requested`] of the [parts](AllGuard::parts) says of which.
+    ///
+    /// The future does not borrow the guard.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: once requested is requested for the rest of the hold.
+    pub fn release_requested(&self) -> impl Future<Output = ()> + Send + 'static {
+        any(self.parts.iter().map(Guard::release_requested).collect())
+    }
+
+    /// Whether somebody asked this holder to let go of one of them.
+    #[must_use]
+    pub fn is_release_requested(&self) -> bool {
+        self.parts.iter().any(Guard::is_release_requested)
+    }
+
     /// Runs `work` for as long as all of them are held: when one is lost, `work` is dropped.
     ///
     /// # Errors
