@@ -31,7 +31,7 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         kinds_meet: false,
         incarnation: false,
         tells_evictions: true,
-        tells_release_requests: false,
+        tells_release_requests: true,
         place_ttl: options.session,
         place_back: false,
         claim_window: options.session,

@@ -213,8 +213,9 @@ impl ZookeeperOptions {
         self
     }
 
-    /// Whether a holder that is asked to let go as Curator's `Revoker` asks loses its lock, and is told so.
-    /// Otherwise that it was asked is logged alone.
+    /// Whether a holder that is asked to let go as Curator's `Revoker` asks loses its lock at once, and is told
+    /// so. Otherwise it keeps it until it lets go. In both cases
+    /// [`Guard::release_requested`](tenure_core::Guard::release_requested) tells of the request.
     #[must_use]
     pub const fn complies_with_revocation(mut self, complies: bool) -> Self {
         self.complies = complies;

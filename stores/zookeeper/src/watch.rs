@@ -1,10 +1,9 @@
 //! Watches: for the node in front, for permits that are given back, and over what is held.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use tenure_core::{Fault, Owner};
-use tracing::warn;
-use zookeeper_client::{Client, Error, EventType};
+use zookeeper_client::{Client, Error, EventType, OneshotWatcher};
 
 use crate::{
     data,
@@ -16,6 +15,8 @@ use crate::{
 
 /// What is held for a shorter time is not watched over, so short holds cost nothing for it.
 const SOON: Duration = Duration::from_millis(50);
+/// How often a holder is told of a request that stands: what it was told can be missed.
+const AGAIN: Duration = Duration::from_secs(1);
 
 impl Shared {
     /// Whether a node that was made is there, by a write that the ensemble commits.
@@ -105,18 +106,24 @@ struct Over {
 impl Over {
     async fn watch(self) {
         tokio::time::sleep(SOON).await;
+        let mut told = false;
         while self.is_held() {
             match self.client.get_and_watch_data(&self.path).await {
-                Ok((told, _, watcher)) => {
-                    if told == data::REVOKE && self.let_go().await {
-                        return;
+                Ok((data, _, watcher)) => {
+                    let asked = data == data::REVOKE;
+                    // Whoever writes it again and again keeps the engine from nothing.
+                    if asked && !std::mem::replace(&mut told, true) {
+                        self.board.release_requested(&self.owner);
                     }
-                    if told == data::REVOKE && self.complies {
+                    if asked && self.complies {
+                        if self.let_go().await {
+                            return;
+                        }
                         // It could not be done now.
                         tokio::time::sleep(SOON * 10).await;
                         continue;
                     }
-                    if watcher.changed().await.event_type == EventType::NodeDeleted {
+                    if self.changes(watcher, asked).await == EventType::NodeDeleted {
                         self.tell();
                     }
                 }
@@ -146,14 +153,20 @@ impl Over {
         }
     }
 
-    /// Somebody asks that it be let go, as Curator's `Revoker` does. Whether it was.
-    async fn let_go(&self) -> bool {
-        let name = self.entries.with(&self.owner, |entry| entry.name.clone());
-        let name = name.as_ref().map(|name| name.as_str()).unwrap_or_default();
-        warn!(lock = name, complies = self.complies, "asked by another client to let go");
-        if !self.complies {
-            return false;
+    /// What becomes of the node that was looked at.
+    async fn changes(&self, watcher: OneshotWatcher, asked: bool) -> EventType {
+        let mut change = pin!(watcher.changed());
+        while asked {
+            if let Ok(change) = tokio::time::timeout(AGAIN, &mut change).await {
+                return change.event_type;
+            }
+            self.board.release_requested(&self.owner);
         }
+        change.await.event_type
+    }
+
+    /// Lets it go, as somebody asks by Curator's `Revoker`. Whether it was done.
+    async fn let_go(&self) -> bool {
         let deleted = self.client.delete(&self.path, None).await;
         self.tell();
         deleted.is_ok()

@@ -73,6 +73,11 @@ impl Raw {
         format!("{prefix}{number}")
     }
 
+    /// Asks for the release of what this node holds, as Curator's `Revoker` does.
+    pub(super) async fn revoke(&self, path: &str) {
+        self.0.set_data(path, b"__REVOKE__", None).await.unwrap();
+    }
+
     pub(super) async fn delete(&self, path: &str) {
         self.0.delete(path, None).await.unwrap();
     }
