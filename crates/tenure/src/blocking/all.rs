@@ -9,7 +9,7 @@ use super::{
     settings::setters,
     thread::Thread,
     waiting::Home,
-    watch::{Watch, losses, of_parent},
+    watch::{Watch, news, of_parent},
 };
 
 /// Several mutexes, of which all or none are held: [`crate::All`] for blocking callers.
@@ -68,7 +68,7 @@ impl AllGuard {
         Self { guard, watch: Watch::new(thread) }
     }
 
-    losses!();
+    news!();
 
     /// The guards of the single locks, each to be released by itself from now on. Who is told of a
     /// loss has to be said anew.

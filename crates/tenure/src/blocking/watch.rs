@@ -1,4 +1,4 @@
-//! What every guard is asked, and who is told when its hold is lost.
+//! What every guard is asked, and who is told when its hold is lost or its release requested.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -27,25 +27,25 @@ impl Watch {
         self.thread
     }
 
-    /// Blocks until the hold is lost, or for `at_most`.
-    pub(super) fn wait_lost(
+    /// Blocks until the hold has this news, or for `at_most`.
+    pub(super) fn wait<T: Send + 'static>(
         &self,
         at_most: Duration,
-        lost: impl Future<Output = Lost> + Send + 'static,
-    ) -> Option<Lost> {
-        self.thread.wait_at_most(at_most, lost)
+        news: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        self.thread.wait_at_most(at_most, news)
     }
 
-    /// Calls `tell` once when the hold is lost, as long as the watch goes on.
-    pub(super) fn on_lost(
+    /// Calls `tell` once when the hold has this news, as long as the watch goes on.
+    pub(super) fn on<T: Send + 'static>(
         &self,
-        lost: impl Future<Output = Lost> + Send + 'static,
-        tell: impl FnOnce(Lost) + Send + 'static,
+        news: impl Future<Output = T> + Send + 'static,
+        tell: impl FnOnce(T) + Send + 'static,
     ) {
         let watcher = self.thread.spawn(async move {
-            let lost = lost.await;
+            let news = news.await;
             // It is not waited for: the guard's end shall not cut it short.
-            drop(tokio::task::spawn_blocking(move || tell(lost)));
+            drop(tokio::task::spawn_blocking(move || tell(news)));
         });
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
     }
@@ -64,13 +64,13 @@ pub(super) fn of_parent(name: LockName, token: Token) -> Lost {
     Lost::new(place, token, LostReason::Taken)
 }
 
-/// The questions to a loss that every guard answers, whatever it holds.
-macro_rules! losses {
+/// The questions to what may happen to it that every guard answers, whatever it holds.
+macro_rules! news {
     () => {
         /// Blocks until the hold is lost, or for `at_most`; `None` if it still lasts then.
         #[must_use = "it says whether the hold was lost"]
         pub fn wait_lost(&self, at_most: std::time::Duration) -> Option<tenure_core::Lost> {
-            self.watch.wait_lost(at_most, self.guard.lost()).or_else(|| self.guard.check().err())
+            self.watch.wait(at_most, self.guard.lost()).or_else(|| self.guard.check().err())
         }
 
         /// Calls `tell` once when the hold is lost; never after this guard was released or dropped.
@@ -78,7 +78,24 @@ macro_rules! losses {
         /// `tell` runs on a thread of its own and may block. It is called a moment after the loss,
         /// so it can stop work but not replace `check`.
         pub fn on_lost(&self, tell: impl FnOnce(tenure_core::Lost) + Send + 'static) {
-            self.watch.on_lost(self.guard.lost(), tell);
+            self.watch.on(self.guard.lost(), tell);
+        }
+
+        /// Blocks until somebody asks this holder to let go, or for `at_most`; whether somebody did. It
+        /// keeps what it holds until it lets go, and with most stores nobody can ask:
+        /// [`tenure_core::Guard::release_requested`].
+        #[must_use = "it says whether somebody asks for the release"]
+        pub fn wait_release_requested(&self, at_most: std::time::Duration) -> bool {
+            self.watch.wait(at_most, self.guard.release_requested()).is_some()
+        }
+
+        /// Calls `tell` once when somebody asks this holder to let go, as
+        /// [`wait_release_requested`](Self::wait_release_requested) waits for; never after this guard was
+        /// released or dropped.
+        ///
+        /// `tell` runs on a thread of its own and may block.
+        pub fn on_release_requested(&self, tell: impl FnOnce() + Send + 'static) {
+            self.watch.on(self.guard.release_requested(), |()| tell());
         }
     };
 }
@@ -126,8 +143,14 @@ macro_rules! answers {
             self.guard.check()
         }
 
-        $crate::blocking::watch::losses!();
+        /// Whether somebody asked this holder to let go.
+        #[must_use]
+        pub fn is_release_requested(&self) -> bool {
+            self.guard.is_release_requested()
+        }
+
+        $crate::blocking::watch::news!();
     };
 }
 
-pub(super) use {answers, losses};
+pub(super) use {answers, news};

@@ -8,6 +8,8 @@ mod blocking;
 mod blocking_kinds;
 mod blocking_losses;
 mod blocking_news;
+#[cfg(feature = "zookeeper")]
+mod blocking_requests;
 mod child;
 mod config;
 mod counter;
