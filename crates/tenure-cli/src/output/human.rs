@@ -114,6 +114,9 @@ fn sentence(event: &Event<'_>) -> String {
              it goes on before",
             length(left)
         ),
+        Event::ReleaseRequested { name } => {
+            format!("somebody asks for the release of {name}")
+        }
         Event::Lost { name, reason, trouble, fate } => {
             let why = match (reason, trouble) {
                 (LostReason::Taken, _) => "was taken away or ended in the store".to_owned(),

@@ -34,6 +34,9 @@ pub(crate) fn event(event: &Event<'_>) -> String {
         Event::Stopped { name, left } => {
             json!({ "event": "stopped", "name": name, "left_ms": millis(left) })
         }
+        Event::ReleaseRequested { name } => {
+            json!({ "event": "release_requested", "name": name })
+        }
         Event::Lost { name, reason, trouble, fate } => json!({
             "event": "lost", "name": name, "reason": self::reason(reason), "trouble": trouble,
             "command": self::fate(fate),

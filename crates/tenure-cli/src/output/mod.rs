@@ -45,6 +45,7 @@ pub(crate) enum Event<'a> {
     StoreAway { name: &'a str, why: &'a str },
     Acquired { name: &'a str, token: Token, waited: Duration },
     Stopped { name: &'a str, left: Duration },
+    ReleaseRequested { name: &'a str },
     Lost { name: &'a str, reason: LostReason, trouble: Option<&'a str>, fate: Fate },
     Ended { name: &'a str, code: u8, signal: Option<i32> },
     Released { name: &'a str },
@@ -144,6 +145,7 @@ impl Voice {
         match event {
             Event::Lost { .. } => true,
             Event::Stopped { .. }
+            | Event::ReleaseRequested { .. }
             | Event::ReleaseFailed { .. }
             | Event::CampaignFailed { .. }
             | Event::FileStays { .. } => !self.quiet,
@@ -184,9 +186,10 @@ pub(crate) fn refuse(failure: &Failure) {
     say(&human::failure(failure));
 }
 
-/// Whether the command itself tells of it: why a lock was not acquired, and that it was lost.
+/// Whether the command itself tells of it: why a lock was not acquired, that it was lost, or that somebody
+/// asks for it.
 fn told_anyway(event: &tracing::Metadata<'_>) -> bool {
-    ["error", "reason"].iter().any(|field| event.fields().field(field).is_some())
+    ["error", "reason", "request"].iter().any(|field| event.fields().field(field).is_some())
 }
 
 fn colours() -> bool {

@@ -71,6 +71,13 @@ impl Held {
         }
     }
 
+    pub(crate) fn release_requested(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        match self {
+            Self::One(guard) => Box::pin(guard.release_requested()),
+            Self::All(guard) => Box::pin(guard.release_requested()),
+        }
+    }
+
     /// On its way to be held by no process.
     pub(crate) fn detach(self) -> Result<Detach, String> {
         match self {

@@ -65,6 +65,8 @@ impl Supervision<'_> {
     pub(crate) async fn run(mut self) -> Result<Outcome, Failure> {
         let clock = SystemClock;
         let mut loss = self.held.lost();
+        let mut request = self.held.release_requested();
+        let mut requested = false;
         let mut lost = None;
         let mut deadline = self.held.deadline();
         loop {
@@ -114,6 +116,10 @@ impl Supervision<'_> {
                     if loss.reason == LostReason::Taken {
                         self.tell(&Order::Taken).await?;
                     }
+                }
+                () = &mut request, if !requested => {
+                    requested = true;
+                    self.voice.event(&Event::ReleaseRequested { name: self.name });
                 }
                 () = clock.sleep_until(look) => {}
             }

@@ -30,6 +30,7 @@ mod passwords;
 mod places;
 mod process;
 mod redis;
+mod requested;
 mod scene;
 mod screen;
 mod settings;
