@@ -155,14 +155,16 @@ impl Over {
 
     /// What becomes of the node that was looked at.
     async fn changes(&self, watcher: OneshotWatcher, asked: bool) -> EventType {
+        if !asked {
+            return watcher.changed().await.event_type;
+        }
         let mut change = pin!(watcher.changed());
-        while asked {
+        loop {
             if let Ok(change) = tokio::time::timeout(AGAIN, &mut change).await {
                 return change.event_type;
             }
             self.board.release_requested(&self.owner);
         }
-        change.await.event_type
     }
 
     /// Lets it go, as somebody asks by Curator's `Revoker`. Whether it was done.
