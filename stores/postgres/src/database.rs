@@ -16,12 +16,12 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Renewal},
 };
 use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Sight, Sole, Tells, keep_swept};
-use tokio::task::JoinHandle;
 use tokio_postgres::{Row, types::FromSql};
 
 use crate::{
     PostgresOptions,
     capabilities::capabilities,
+    common::{Common, Ends},
     error::Failure,
     lane::{Lane, Maker},
     listener::{self, Listener},
@@ -29,33 +29,6 @@ use crate::{
     statements::{Statement, Statements},
     tls::Tls,
 };
-
-/// What all connections of one store have in common.
-pub(crate) struct Common {
-    pub(crate) options: Arc<PostgresOptions>,
-    pub(crate) location: String,
-    pub(crate) capabilities: Capabilities,
-    pub(crate) deaf_limits: Limits,
-    pub(crate) statements: Statements,
-    pub(crate) client: Client,
-    pub(crate) board: HintBoard,
-    /// Whether messages are not heard, so that waiters have to look by themselves.
-    pub(crate) is_deaf: AtomicBool,
-    pub(crate) maker: Maker,
-    pub(crate) engine: Lane,
-    pub(crate) lanes: Vec<Lane>,
-    pub(crate) listening: OnceLock<Ends>,
-    sweeping: OnceLock<Ends>,
-}
-
-/// Ends a task with the store.
-pub(crate) struct Ends(JoinHandle<()>);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
 
 /// The database, over the connections of callers or over that of tenure's own thread.
 #[derive(Clone)]

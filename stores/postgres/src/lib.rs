@@ -8,6 +8,7 @@
 //! renews a thousand. Waiters are woken by `NOTIFY`. Fencing tokens come from the server's clock and never go back.
 
 mod capabilities;
+mod common;
 mod connect;
 mod database;
 mod error;

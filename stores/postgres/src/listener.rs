@@ -11,7 +11,7 @@ use tenure_core::{Fault, FaultKind, LockName, Owner, proto::queue::Client, store
 use tokio::sync::mpsc;
 use tokio_postgres::AsyncMessage;
 
-use crate::{connect::connect, database::Common, error, lane::Maker, query::Parameters};
+use crate::{common::Common, connect::connect, error, lane::Maker, query::Parameters};
 
 /// How often it is looked whether messages still come, and how long one may take.
 const LOOKS: Duration = Duration::from_secs(20);

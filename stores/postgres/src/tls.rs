@@ -22,7 +22,7 @@ pub(crate) enum Tls {
 
 /// What has to be polled for a connection to be alive.
 pub(crate) enum Polled {
-    Plain(Connection<Socket, NoTlsStream>),
+    Plain(Box<Connection<Socket, NoTlsStream>>),
     #[cfg(feature = "tls")]
     Encrypted(Box<Connection<Socket, encrypted::Stream>>),
 }
@@ -82,7 +82,7 @@ impl Tls {
             Self::No => {
                 config.ssl_mode(tokio_postgres::config::SslMode::Disable);
                 let (client, connection) = config.connect(NoTls).await?;
-                Ok((client, Polled::Plain(connection)))
+                Ok((client, Polled::Plain(Box::new(connection))))
             }
             #[cfg(feature = "tls")]
             Self::Yes(connector) => {

@@ -4,38 +4,15 @@ use std::time::Duration;
 
 use tenure_core::{
     Clock, Fault, FaultKind, LockName, SystemClock,
-    proto::queue::{Client, Moment, NameState, QueueError, Wake},
+    proto::queue::{Moment, NameState, QueueError},
 };
 
-use crate::{Database, Sight, row::moment};
+use crate::{Database, Sight, Tells, row::moment};
 
 /// How often it is tried again. Each time somebody else has got further.
 const TRIES: u32 = 100;
 /// The longest pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// Who is to be told of a change, in the same step.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tells {
-    /// Whose turn it is to ask.
-    pub wakes: Vec<Wake>,
-    /// The processes whose holds of the name were taken away.
-    pub evicted: Vec<Client>,
-}
-
-impl Tells {
-    /// Whether nobody is to be told.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.wakes.is_empty() && self.evicted.is_empty()
-    }
-}
-
-impl From<Vec<Wake>> for Tells {
-    fn from(wakes: Vec<Wake>) -> Self {
-        Self { wakes, evicted: Vec::new() }
-    }
-}
 
 pub(crate) type Outcome<T> = Result<(T, Tells), QueueError>;
 

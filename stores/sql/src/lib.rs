@@ -13,15 +13,16 @@ mod renewal;
 mod row;
 mod store;
 mod sweep;
+mod tells;
 mod together;
 mod trial;
 mod url;
 
-pub use change::Tells;
 pub use database::{Attempt, Database, Extended, Grant, Idle, Sight};
 pub use home::Home;
 pub use options::SqlOptions;
 pub use row::{Corrupt, Row, Sole};
 pub use store::{CONNECTION, SqlStore};
 pub use sweep::{Swept, keep_swept};
+pub use tells::Tells;
 pub use url::{Parts, Password, Spelling, without_password};

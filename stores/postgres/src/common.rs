@@ -1,0 +1,42 @@
+//! What the calls, the renewals and the messages of one store have in common.
+
+use std::sync::{Arc, OnceLock, atomic::AtomicBool};
+
+use tenure_core::{
+    proto::queue::{Client, Limits},
+    store::{Capabilities, HintBoard},
+};
+use tokio::task::JoinHandle;
+
+use crate::{
+    PostgresOptions,
+    lane::{Lane, Maker},
+    statements::Statements,
+};
+
+/// What all connections of one store have in common.
+pub(crate) struct Common {
+    pub(crate) options: Arc<PostgresOptions>,
+    pub(crate) location: String,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) deaf_limits: Limits,
+    pub(crate) statements: Statements,
+    pub(crate) client: Client,
+    pub(crate) board: HintBoard,
+    /// Whether messages are not heard, so that waiters have to look by themselves.
+    pub(crate) is_deaf: AtomicBool,
+    pub(crate) maker: Maker,
+    pub(crate) engine: Lane,
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) listening: OnceLock<Ends>,
+    pub(crate) sweeping: OnceLock<Ends>,
+}
+
+/// Ends a task with the store.
+pub(crate) struct Ends(pub(crate) JoinHandle<()>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

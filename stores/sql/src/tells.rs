@@ -1,0 +1,26 @@
+//! Who is told of a change.
+
+use tenure_core::proto::queue::{Client, Wake};
+
+/// Who is to be told of a change, in the same step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tells {
+    /// Whose turn it is to ask.
+    pub wakes: Vec<Wake>,
+    /// The processes whose holds of the name were taken away.
+    pub evicted: Vec<Client>,
+}
+
+impl Tells {
+    /// Whether nobody is to be told.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.wakes.is_empty() && self.evicted.is_empty()
+    }
+}
+
+impl From<Vec<Wake>> for Tells {
+    fn from(wakes: Vec<Wake>) -> Self {
+        Self { wakes, evicted: Vec::new() }
+    }
+}
