@@ -15,6 +15,8 @@ pub(crate) fn written(label: &str, token: Option<Token>) -> Vec<u8> {
 
 /// The label, and the token if there is one.
 pub(crate) fn read(data: &[u8]) -> (String, Option<Token>) {
+    // It took the place of whatever stood there.
+    let data = if data == REVOKE { &[] } else { data };
     let text = String::from_utf8_lossy(data);
     let apart = text.rsplit_once(TOKEN);
     let token = apart.and_then(|(_, token)| token.parse().ok()).and_then(Token::from_raw);
@@ -45,6 +47,7 @@ mod tests {
         assert_eq!(read(b"192.168.1.2"), ("192.168.1.2".to_owned(), None));
         assert_eq!(read(b"\x1b[31m\xff"), ("[31m\u{fffd}".to_owned(), None));
         assert_eq!(read(b"a\ntoken x").1, None);
+        assert_eq!(read(REVOKE), (String::new(), None));
     }
 
     #[test]

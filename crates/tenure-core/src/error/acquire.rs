@@ -40,6 +40,9 @@ impl fmt::Display for TimedOut {
             Some(holder) if self.here => {
                 write!(f, ", held by this process (label {:?})", holder.label)?;
             }
+            Some(holder) if holder.label.is_empty() => {
+                write!(f, ", held by somebody without a label")?;
+            }
             Some(holder) => write!(f, ", held by {:?}", holder.label)?,
             None => {}
         }
