@@ -6,11 +6,10 @@ use tenure_core::{
     proto::queue::{Client, Limits},
     store::{Capabilities, HintBoard},
 };
-use tokio::task::JoinHandle;
 
 use crate::{
     PostgresOptions,
-    lane::{Lane, Maker},
+    lane::{Ends, Lane, Maker},
     statements::Statements,
 };
 
@@ -30,13 +29,4 @@ pub(crate) struct Common {
     pub(crate) lanes: Vec<Lane>,
     pub(crate) listening: OnceLock<Ends>,
     pub(crate) sweeping: OnceLock<Ends>,
-}
-
-/// Ends a task with the store.
-pub(crate) struct Ends(pub(crate) JoinHandle<()>);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }

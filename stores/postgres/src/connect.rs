@@ -32,11 +32,18 @@ pub(crate) struct Connection {
 /// What a session is told of how it is to be. Whoever looks at the server sees the name.
 fn settings(options: &PostgresOptions) -> String {
     // Longer than we wait: what nobody waits for any more ends, too.
-    let limit = options.sql.response_timeout.as_millis() * 2;
+    let limit = statement_limit(options);
+    // Shorter than we wait: what a lock kept from having an effect is certain then.
+    let lock_limit = (options.sql.response_timeout / 2).as_millis();
     format!(
-        "-c statement_timeout={limit} -c lock_timeout={limit} \
+        "-c statement_timeout={limit} -c lock_timeout={lock_limit} \
          -c default_transaction_isolation=read\\ committed -c client_min_messages=warning"
     )
+}
+
+/// In milliseconds.
+fn statement_limit(options: &PostgresOptions) -> u128 {
+    options.sql.response_timeout.as_millis() * 2
 }
 
 pub(crate) fn config(options: &PostgresOptions) -> Config {
@@ -63,6 +70,17 @@ pub(crate) async fn connect(
     options: &PostgresOptions,
     tls: &Tls,
 ) -> Result<(Connection, Polled), Fault> {
+    let limit = options.sql.connect_timeout;
+    // A server that hangs takes the connection, and says nothing.
+    let connected = tokio::time::timeout(limit, opened(options, tls)).await;
+    connected.unwrap_or_else(|_| {
+        let what = format!("no connection to {} was made in time", options.location());
+        let cure = "see that the server runs and can be reached";
+        Err(Fault::new(FaultKind::Unreachable, what, cure))
+    })
+}
+
+async fn opened(options: &PostgresOptions, tls: &Tls) -> Result<(Connection, Polled), Fault> {
     let mut config = config(options);
     config.options(settings(options));
     let (client, polled, is_direct) = match tls.connect(&config).await {
@@ -97,9 +115,14 @@ fn is_unsupported(error: &tokio_postgres::Error) -> bool {
 impl Connection {
     /// Looks whether what this session commits stays, and whether the tables are there.
     pub(crate) async fn check(&self, options: &PostgresOptions) -> Result<(), Fault> {
-        let settings =
-            "select current_setting('synchronous_commit'), current_setting('server_encoding')";
-        let [commit, encoding] = self.look(settings).await.map_err(Failure::fault)?;
+        let settings = "select current_setting('synchronous_commit'), current_setting('server_encoding'), \
+                        (select setting from pg_settings where name = 'statement_timeout')";
+        let [commit, encoding, limit] = self.look(settings).await.map_err(Failure::fault)?;
+        if limit != statement_limit(options).to_string() {
+            // A pooler that lets settings through and forgets them. What one prepares in a session of all could be
+            // another one's statement of the same name.
+            self.is_direct.store(false, Ordering::Relaxed);
+        }
         if encoding != "UTF8" {
             let what = format!("the encoding of the database is {encoding}");
             let cure = "use a database whose encoding is UTF8: two names could be one here";
@@ -150,9 +173,7 @@ impl Connection {
         let Err(error) = made else { return Ok(()) };
         let _ = self.client.batch_execute("rollback").await;
         let why = error::text(&error);
-        let Failure::Fault(fault) = error::of_statement(error, false) else {
-            return Err(missing(options, &why));
-        };
+        let fault = error::of_statement(error, false).fault();
         if fault.kind() == FaultKind::Misconfigured {
             Err(missing(options, &why))
         } else {

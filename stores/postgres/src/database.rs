@@ -21,9 +21,9 @@ use tokio_postgres::{Row, types::FromSql};
 use crate::{
     PostgresOptions,
     capabilities::capabilities,
-    common::{Common, Ends},
+    common::Common,
     error::Failure,
-    lane::{Lane, Maker},
+    lane::{Ends, Lane, Maker},
     listener::{self, Listener},
     query::{self, Parameters},
     statements::{Statement, Statements},

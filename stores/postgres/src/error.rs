@@ -1,7 +1,7 @@
 //! What the server's refusals mean.
 
 use tenure_core::{Fault, FaultKind};
-use tokio_postgres::error::{Error, SqlState};
+use tokio_postgres::error::{Error, Severity, SqlState};
 
 /// What is said where the tables are not there.
 pub(crate) const NO_TABLES: &str = "the tables of tenure are not there";
@@ -44,7 +44,8 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         );
     };
     let code = said.code().clone();
-    let is_over = said.severity() != "ERROR";
+    // The word for people is in the language of the server.
+    let is_over = said.parsed_severity() != Some(Severity::Error);
     let fault = |kind, cure: &str| {
         Failure::Fault(
             Fault::new(kind, "the database refused", cure.to_owned()).because(text(&error)),

@@ -7,7 +7,7 @@ use std::sync::{
 
 use tenure_core::{Clock, Fault, SystemClock, Timestamp};
 use tenure_sql::Home;
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, task::JoinHandle};
 
 use crate::{
     PostgresOptions,
@@ -27,18 +27,27 @@ pub(crate) struct Maker {
 }
 
 impl Maker {
-    /// A new connection, which the store's own thread keeps alive.
+    /// A new connection, which the store's own thread keeps alive. One that nobody waits for any more is not made.
     pub(crate) async fn make(&self) -> Result<Connection, Fault> {
         let (options, tls, home) = (self.options.clone(), self.tls.clone(), self.home.clone());
         let keeper = home.clone();
-        let made = home.spawn(async move {
+        let mut made = Ends(home.spawn(async move {
             let (connection, polled) = connect(&options, &tls).await?;
             keeper.spawn(polled);
             connection.check(&options).await?;
             Ok(connection)
-        });
-        // It does not panic, and nobody ends it.
-        made.await.unwrap_or_else(|_| Err(ended()))
+        }));
+        // It does not panic.
+        (&mut made.0).await.unwrap_or_else(|_| Err(ended()))
+    }
+}
+
+/// Ends a task when nobody wants it any more.
+pub(crate) struct Ends<T = ()>(pub(crate) JoinHandle<T>);
+
+impl<T> Drop for Ends<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -102,9 +102,11 @@ impl Listener {
                 }
             }
         });
-        let listening = connection.client.batch_execute(&format!("listen {}", self.channel)).await;
-        if let Err(error) = listening {
-            return Over::Broken(error::of_statement(error, false).fault());
+        let listen = format!("listen {}", self.channel);
+        match tokio::time::timeout(LIMIT, connection.client.batch_execute(&listen)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Over::Broken(error::of_statement(error, false).fault()),
+            Err(_) => return broken(),
         }
         let mut is_first = true;
         loop {

@@ -30,11 +30,14 @@ impl Lane {
         writes: bool,
         limit: Duration,
     ) -> Result<Vec<Row>, Fault> {
+        let until = Instant::now() + limit;
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.run_once(statement, parameters, writes, limit).await {
-                Err(Failure::Crossed | Failure::Unprepared) if tries < TRIES => {}
+            match self.run_until(statement, parameters, writes, until).await {
+                // With less time left, one that waits for a lock would end in doubt.
+                Err(Failure::Crossed | Failure::Unprepared)
+                    if tries < TRIES && Instant::now() + limit.mul_f64(0.6) < until => {}
                 done => return done.map_err(Failure::fault),
             }
         }
@@ -48,7 +51,16 @@ impl Lane {
         writes: bool,
         limit: Duration,
     ) -> Result<Vec<Row>, Failure> {
-        let until = Instant::now() + limit;
+        self.run_until(statement, parameters, writes, Instant::now() + limit).await
+    }
+
+    async fn run_until(
+        &self,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+        until: Instant,
+    ) -> Result<Vec<Row>, Failure> {
         let opened = tokio::time::timeout_at(until, self.get()).await;
         let used = opened.unwrap_or_else(|_| Err(late("the database was not reached", false)));
         let used = used.map_err(Failure::Fault)?;

@@ -7,7 +7,8 @@ use std::{
 };
 
 /// Waits for the end of its input, which comes with the end of whoever holds the other end.
-const KEEPER: &str = r#"read -r _; kill -9 "$1"; rm -rf "$2""#;
+const KEEPER: &str = r#"read -r _; kill -CONT "$1"; kill "$3" "$1"; for _ in 1 2 3 4 5 6 7 8 9 10
+do kill -0 "$1" || break; sleep 0.1; done; kill -9 "$1"; rm -rf "$2""#;
 
 /// A process, and what ends it and removes its folder if we are gone before. Dropping it ends both.
 #[derive(Debug)]
@@ -18,9 +19,14 @@ pub(super) struct Kept {
 
 impl Kept {
     pub(super) fn start(command: &mut Command, folder: &Path) -> io::Result<Self> {
+        Self::ended_by("-KILL", command, folder)
+    }
+
+    /// One that is asked to end by this signal first, since it leaves things elsewhere.
+    pub(super) fn ended_by(signal: &str, command: &mut Command, folder: &Path) -> io::Result<Self> {
         let mut process = command.spawn()?;
         let mut keeper = Command::new("sh");
-        keeper.args(["-c", KEEPER, "sh", &process.id().to_string()]).arg(folder);
+        keeper.args(["-c", KEEPER, "sh", &process.id().to_string()]).arg(folder).arg(signal);
         keeper.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         match keeper.spawn() {
             Ok(keeper) => Ok(Self { process, keeper }),

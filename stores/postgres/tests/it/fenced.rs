@@ -10,7 +10,7 @@ use tenure_postgres::{Fence, FenceError, PostgresStore};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::{Client, NoTls, error::SqlState};
 
-use crate::places::Place;
+use crate::support::quiet_server;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -25,7 +25,7 @@ struct Shop {
 
 impl Shop {
     async fn open(table: &str) -> Self {
-        let url = Place::server();
+        let url = quiet_server().url();
         let store = PostgresStore::open(&format!("{url}?schema={table}_locks")).await.unwrap();
         let fence = Fence::new("public", &format!("{table}_fence")).unwrap();
         let (table, lock) = (format!("public.{table}"), LockName::new("stock").unwrap());

@@ -1,14 +1,15 @@
 //! Places for the suites: a schema each.
 
 use std::sync::{
-    Arc, OnceLock,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
 use async_trait::async_trait;
 use tenure_core::Store;
-use tenure_postgres::{PostgresOptions, PostgresStore};
-use tenure_testkit::{conformance::Adapter, server::PostgresServer};
+use tenure_testkit::conformance::Adapter;
+
+use crate::support::{quiet_server, store};
 
 /// A schema that nobody else has.
 #[derive(Debug)]
@@ -16,27 +17,23 @@ pub(crate) struct Place {
     url: String,
 }
 
-/// It lives as long as the tests of this process.
-static SERVER: OnceLock<PostgresServer> = OnceLock::new();
-
 impl Place {
-    /// The URL of the server that nobody hurts.
-    pub(crate) fn server() -> String {
-        SERVER.get_or_init(PostgresServer::start).url()
+    pub(crate) fn fresh() -> Self {
+        Self::at(&quiet_server().url(), "")
     }
 
-    pub(crate) fn fresh() -> Self {
+    /// One in that database, with these settings, too.
+    pub(crate) fn at(url: &str, settings: &str) -> Self {
         static PLACES: AtomicU64 = AtomicU64::new(0);
         let place = PLACES.fetch_add(1, Ordering::Relaxed);
-        let url = Self::server();
         let bounds = "claim_window=400ms&place_ttl=1s&max_waiters=20&max_holders=20&connections=2";
-        Self { url: format!("{url}?schema=place_{place}&{bounds}") }
+        Self { url: format!("{url}?schema=place_{place}&{bounds}{settings}") }
     }
 }
 
 #[async_trait]
 impl Adapter for Place {
     async fn open(&self) -> Arc<dyn Store> {
-        Arc::new(PostgresStore::new(PostgresOptions::from_url(&self.url).unwrap()).unwrap())
+        Arc::new(store(&self.url))
     }
 }

@@ -1,0 +1,43 @@
+//! What this test binary does when it runs again as a process of its own.
+
+use std::time::Duration;
+
+pub(crate) use tenure_testkit::child::Process;
+use tenure_testkit::child::{order, role, say};
+
+use crate::{
+    counter,
+    support::{hold, tenure},
+};
+
+/// Not a test by itself: what a child does.
+#[test]
+fn plays_its_role() {
+    let Some(role) = role() else { return };
+    let words: Vec<_> = role.iter().map(String::as_str).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    match words.as_slice() {
+        ["hold", url, ttl] => runtime.block_on(hold_on(url, ttl.parse().unwrap())),
+        ["count", url, rounds] => {
+            let url = (*url).to_owned();
+            runtime.block_on(counter::count(&tenure(&url), "count", &url, rounds.parse().unwrap()));
+            say("done");
+        }
+        other => panic!("no such role: {other:?}"),
+    }
+}
+
+async fn hold_on(url: &str, ttl: u64) {
+    let tenure = tenure(url);
+    let guard = hold(&tenure, "lock", Duration::from_millis(ttl)).await;
+    say(format_args!("held {}", guard.token()));
+    loop {
+        match tokio::task::spawn_blocking(order).await.unwrap().as_str() {
+            "check" => match guard.check() {
+                Ok(token) => say(token),
+                Err(lost) => say(format_args!("lost: {lost}")),
+            },
+            other => panic!("no such order: {other:?}"),
+        }
+    }
+}

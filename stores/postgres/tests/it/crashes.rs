@@ -1,0 +1,140 @@
+//! Servers that crash, and servers that hang.
+
+use std::{env, time::Duration};
+
+use tenure_core::{AcquireError, LostReason};
+use tenure_testkit::server::PostgresServer;
+
+use crate::{
+    child::Process,
+    counter,
+    support::{hold, lost, session, tenure, until},
+};
+
+/// Processes, and how often each counts: the long form where there is time for it.
+fn size() -> (u64, u64) {
+    if env::var_os("TENURE_SOAK_SECONDS").is_some() { (64, 50) } else { (16, 8) }
+}
+
+#[tokio::test]
+async fn a_server_that_crashes_in_the_middle_of_commits_loses_no_increment() {
+    let (processes, rounds) = size();
+    let mut server = PostgresServer::with(&["max_connections=700", "shared_buffers=16MB"]);
+    let url = server.url();
+    counter::create(&url).await;
+    let role = ["count", &format!("{url}?connections=1&response_timeout=2s"), &rounds.to_string()];
+    let mut children: Vec<_> = (0..processes).map(|_| Process::start(&role)).collect();
+    let all = processes * rounds;
+    for (part, is_killed) in [(1, true), (2, false), (3, true)] {
+        let looking = session(&url).await.unwrap();
+        let most = all * part / 4;
+        until("they count", async || counter::counted(&looking).await >= Some(most)).await;
+        if is_killed {
+            server.kill();
+        } else {
+            server.end();
+        }
+        server.restart();
+    }
+    let children = tokio::task::spawn_blocking(move || {
+        for child in &mut children {
+            assert_eq!(child.says().as_deref(), Some("done"));
+            assert!(child.ends_well());
+        }
+    });
+    children.await.unwrap();
+    counter::has_counted(&url, all).await;
+}
+
+#[tokio::test]
+async fn a_lock_is_kept_through_a_crash_of_the_server_by_who_holds_it_and_who_waits_for_it() {
+    let mut server = PostgresServer::start();
+    let (one, other) = (tenure(&server.url()), tenure(&server.url()));
+    let held = hold(&one, "lock", Duration::from_secs(30)).await;
+    let token = held.token();
+    let waits =
+        tokio::spawn(async move { hold(&other, "lock", Duration::from_secs(30)).await.token() });
+    until("it waits", async || crate::support::waiting(&one, "lock").await == 1).await;
+    server.kill();
+    server.restart();
+    let third = tenure(&server.url());
+    assert!(third.mutex("lock").try_lock().await.unwrap().is_none(), "it was forgotten");
+    assert!(!waits.is_finished());
+    held.check().unwrap();
+    until("it can be released", async || {
+        one.store().inspect(&crate::support::name("lock")).await.is_ok()
+    })
+    .await;
+    let _ = held.release().await;
+    assert!(waits.await.unwrap() > token);
+}
+
+#[tokio::test]
+async fn a_holder_loses_at_its_deadline_while_the_server_hangs_and_nothing_late_does_harm() {
+    const TTL: Duration = Duration::from_millis(1_500);
+    let server = PostgresServer::start();
+    let url = format!("{}?response_timeout=500ms&connect_timeout=500ms", server.url());
+    let (one, other) = (tenure(&url), tenure(&url));
+    let held = hold(&one, "lock", TTL).await;
+    let free = hold(&other, "free", TTL).await;
+    let free_token = free.token();
+    free.release().await.unwrap();
+    let frozen = server.freeze();
+    // Sent now, carried out once it goes on.
+    let late = other.mutex("free").try_lock().ttl(Duration::from_secs(60)).await.unwrap_err();
+    assert!(matches!(late, AcquireError::InDoubt { .. }), "{late}");
+    assert_eq!(lost(&held).await, LostReason::Deadline);
+    drop(frozen);
+    // What was in doubt is taken back, long before its lease ends.
+    let third = tenure(&url);
+    let next = hold(&third, "free", TTL).await;
+    assert!(next.token() > free_token);
+    let lock = hold(&third, "lock", TTL).await;
+    assert!(lock.token() > held.token());
+    drop(held);
+    // Nor does anything that was under way touch the next holders.
+    tokio::time::sleep(TTL * 2).await;
+    next.check().unwrap();
+    lock.check().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_costs_no_more_connections_than_a_store_has() {
+    let server = PostgresServer::start();
+    let url =
+        format!("{}?response_timeout=300ms&connect_timeout=300ms&connections=2", server.url());
+    let one = tenure(&url);
+    drop(hold(&one, "lock", Duration::from_secs(2)).await);
+    let frozen = server.freeze();
+    let tasks: Vec<_> = (0..200)
+        .map(|number| {
+            let one = one.clone();
+            tokio::spawn(async move {
+                let lock = one.mutex(format!("lock {number}"));
+                for _ in 0..3 {
+                    assert!(lock.try_lock().await.is_err());
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let own = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let to_server = format!("{:04X}", server.port());
+    let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+    let inodes: Vec<_> = table
+        .lines()
+        .filter(|line| line.split_whitespace().nth(2).is_some_and(|to| to.ends_with(&to_server)))
+        .filter_map(|line| line.split_whitespace().nth(9))
+        .map(|inode| format!("socket:[{inode}]"))
+        .collect();
+    let open = own.filter(|fd| {
+        std::fs::read_link(fd.path())
+            .is_ok_and(|to| inodes.iter().any(|one| to.as_os_str() == one.as_str()))
+    });
+    let open = open.count();
+    assert!(open <= 8, "{open} connections to a server that hangs");
+    drop(frozen);
+    until("it answers", async || one.mutex("lock").try_lock().await.is_ok()).await;
+}
