@@ -150,12 +150,14 @@ impl Statements {
                     "{now} select l.name, t.now, t.floor, {COLUMNS}, \
                      l.last_time <= t.floor and (select raised from {meta}) <= t.now - {COVERED} \
                      from t, {locks} l where l.last_time < t.now - $1 \
-                     and (l.owner is null or l.expires <= t.now) limit $2"
+                     and (l.owner is null or l.expires <= t.now) \
+                     order by l.last_time > t.floor, l.others is not null limit $2"
                 ),
                 &[Type::INT8, Type::INT8],
             ),
             raise_floor: statement(
-                format!("update {meta} set floor = $1, raised = {NOW} where floor < $1"),
+                format!("update {meta} set floor = $1, raised = {NOW} where floor < $1 \
+                     and raised <= {NOW} - 2 * {COVERED}"),
                 &[Type::INT8],
             ),
             remove: statement(

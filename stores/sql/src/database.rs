@@ -145,10 +145,12 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<(LockName, Sight)>, Fault>;
 
-    /// Rows without a holder of its own whose last token is older than `age`.
+    /// Rows without a holder of its own whose last token is older than `age`; first those that the floor has covered
+    /// for a while.
     async fn idle(&self, age: Duration, limit: usize) -> Result<Vec<Idle>, Fault>;
 
-    /// Raises the floor to at least this time.
+    /// Raises the floor to at least this time, unless it was raised a moment ago: rows that it covers are to be taken
+    /// away first.
     async fn raise_floor(&self, time: i64) -> Result<(), Fault>;
 
     /// Takes a row away if its version is still this one and the floor covers its tokens.

@@ -1,0 +1,121 @@
+//! Behind PgBouncer in transaction mode.
+
+/// The whole suite, where nobody waits for messages.
+mod silent {
+    use crate::{places::Place, pooler::pooler};
+
+    tenure_testkit::conformance!(Place::at(&pooler().url_of("tenure"), "&listen=no"));
+}
+
+use std::{sync::OnceLock, time::Duration};
+
+use tenure_core::{Store, store::Weight};
+use tenure_testkit::server::PgBouncer;
+
+use crate::{
+    counter,
+    support::{PATIENCE, fresh_database, hold, quiet_server, sql, store, tenure, until, waiting},
+};
+
+/// One that lets no settings through, as it comes.
+pub(crate) fn pooler() -> &'static PgBouncer {
+    static POOLER: OnceLock<PgBouncer> = OnceLock::new();
+    POOLER.get_or_init(|| PgBouncer::start(quiet_server(), 8, &[]))
+}
+
+/// One that takes them and forgets them.
+fn forgetful() -> &'static PgBouncer {
+    static POOLER: OnceLock<PgBouncer> = OnceLock::new();
+    let lines = ["ignore_startup_parameters = extra_float_digits,options"];
+    POOLER.get_or_init(|| PgBouncer::start(quiet_server(), 3, &lines))
+}
+
+/// The same database by way of a pooler.
+fn behind(pooler: &PgBouncer, url: &str) -> String {
+    pooler.url_of(url.rsplit('/').next().unwrap())
+}
+
+#[tokio::test]
+async fn waiters_get_their_turn_where_no_message_comes_and_the_doctor_says_so() {
+    for pooler in [pooler(), forgetful()] {
+        let url = behind(pooler, &fresh_database().await);
+        let (one, other) = (tenure(&url), tenure(&url));
+        let held = hold(&one, "lock", Duration::from_secs(10)).await;
+        let waits = tokio::spawn(async move {
+            let guard = hold(&other, "lock", Duration::from_secs(10)).await;
+            let heard = guard.token();
+            guard.release().await.unwrap();
+            heard
+        });
+        until("it waits", async || waiting(&one, "lock").await == 1).await;
+        let token = held.token();
+        held.release().await.unwrap();
+        let began = std::time::Instant::now();
+        assert!(tokio::time::timeout(PATIENCE, waits).await.unwrap().unwrap() > token);
+        // It looks ten times a second.
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        let seen = one.store().health().await.unwrap();
+        let messages = seen.iter().find(|finding| finding.what == "messages").unwrap();
+        assert_eq!(messages.weight, Weight::Warning, "{messages:?}");
+        assert!(messages.cure.as_ref().unwrap().contains("straight to the server"), "{messages:?}");
+        assert!(seen[0].found.contains("by a pooler"), "{:?}", seen[0]);
+    }
+}
+
+/// Each session of the server is given to one after the other, so what one has prepared there another one's
+/// statement could be taken for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stores_that_share_the_sessions_of_a_pooler_run_none_of_each_others_statements() {
+    for pooler in [pooler(), forgetful()] {
+        let direct = fresh_database().await;
+        counter::create(&direct).await;
+        let url = behind(pooler, &direct);
+        let mut tasks = Vec::new();
+        for schema in ["one", "other", "third"] {
+            let (schema, url) = (schema.to_owned(), url.clone());
+            tasks.push(tokio::spawn(async move {
+                let tenure = tenure(&format!("{url}?schema={schema}"));
+                for round in 0..15 {
+                    let guard = hold(&tenure, &schema, Duration::from_secs(5)).await;
+                    let read =
+                        tenure.rwlock(format!("read {schema} {round}")).read().await.unwrap();
+                    read.release().await.unwrap();
+                    guard.release().await.unwrap();
+                }
+            }));
+        }
+        for _ in 0..3 {
+            let (url, direct) = (url.clone(), direct.clone());
+            tasks.push(tokio::spawn(async move {
+                counter::count(&tenure(&url), "count", &direct, 5).await;
+            }));
+        }
+        for task in tasks {
+            task.await.unwrap();
+        }
+        counter::has_counted(&direct, 15).await;
+        for schema in ["one", "other", "third"] {
+            let strange =
+                format!("select name from {schema}.locks where name not like '%{schema}%'");
+            assert!(sql(&direct, &strange).await.is_empty(), "{schema} has what others asked for");
+        }
+        let prepared = sql(&url, "select name from pg_prepared_statements").await;
+        assert!(prepared.iter().all(|name| !name.starts_with('s')), "{prepared:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_puts_off_commits_is_refused_behind_a_pooler() {
+    for pooler in [pooler(), forgetful()] {
+        let direct = fresh_database().await;
+        let database = direct.rsplit('/').next().unwrap();
+        sql(&direct, &format!("alter database {database} set synchronous_commit = off")).await;
+        let url = behind(pooler, &direct);
+        let fault = tenure_postgres::PostgresStore::open(&url).await.unwrap_err();
+        assert!(fault.to_string().contains("synchronous_commit is off"), "{fault}");
+        // Nobody else's session was changed.
+        let store = store(&url);
+        assert!(store.list("", 1).await.is_err());
+        assert_eq!(sql(&url, "show synchronous_commit").await, ["off"]);
+    }
+}

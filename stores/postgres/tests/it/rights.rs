@@ -1,0 +1,164 @@
+//! Users with few rights, tables that are not there or not ours, and rows that others wrote or locked.
+
+use std::time::{Duration, Instant};
+
+use tenure_core::{AcquireError, Fault, FaultKind, Store, proto::Renewed, store::Renewal};
+use tenure_postgres::PostgresStore;
+
+use crate::support::{
+    PATIENCE, fresh_database, hold, name, session, sql, store, tenure, told, tries, until,
+};
+
+/// The same database for another role.
+fn as_role(url: &str, role: &str) -> String {
+    url.replacen("postgres@", &format!("{role}@"), 1)
+}
+
+/// A role of the server, in a database of its own, so that each name is there once.
+async fn role(url: &str) -> String {
+    let role = format!("role_of_{}", url.rsplit('/').next().unwrap());
+    sql(url, &format!("create role {role} login")).await;
+    role
+}
+
+fn is_misconfigured(fault: &Fault, says: &[&str]) {
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    let said = fault.to_string();
+    assert!(says.iter().all(|word| said.contains(word)), "{said}");
+}
+
+#[tokio::test]
+async fn a_role_that_has_what_the_printed_tables_say_needs_no_more() {
+    let url = fresh_database().await;
+    let role = role(&url).await;
+    let printed = tenure_postgres::schema("tenure").unwrap();
+    let grants = printed.replace("-- grant", "grant").replace("to app", &format!("to {role}"));
+    assert_eq!(grants.matches(&role).count(), 3);
+    sql(&url, &grants).await;
+    let own = as_role(&url, &role);
+    for settings in ["?create=no", ""] {
+        let store = PostgresStore::open(&format!("{own}{settings}")).await.unwrap();
+        for finding in store.health().await.unwrap() {
+            assert_ne!(finding.what, "full cycle", "{finding:?}");
+            assert!(finding.what != "permissions" || finding.cure.is_none(), "{finding:?}");
+        }
+        let tenure = tenure(&format!("{own}{settings}"));
+        let write = tenure.rwlock("lock").write().await.unwrap();
+        let read = write.downgrade().await.unwrap();
+        read.release().await.unwrap();
+        tenure.semaphore("permits", 2).acquire().await.unwrap().release().await.unwrap();
+        store.incarnation().await.unwrap();
+        store.sweep(Duration::from_millis(1)).await.unwrap();
+        assert!(store.list("", 10).await.unwrap().missing.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn each_right_that_is_missing_is_said_at_once() {
+    let url = fresh_database().await;
+    let role = role(&url).await;
+    let own = as_role(&url, &role);
+    let fault = PostgresStore::open(&own).await.unwrap_err();
+    is_misconfigured(
+        &fault,
+        &["cannot make the tables", "tenure schema postgres", "permission denied"],
+    );
+    let fault = PostgresStore::open(&format!("{url}?create=no")).await.unwrap_err();
+    is_misconfigured(&fault, &["tables of tenure are not there", "tenure schema postgres"]);
+    drop(PostgresStore::open(&url).await.unwrap());
+    let fault = PostgresStore::open(&own).await.unwrap_err();
+    is_misconfigured(&fault, &["grant this user", "permission denied for schema"]);
+    sql(&url, &format!("grant usage on schema tenure to {role}; grant select on tenure.meta, tenure.locks to {role}"))
+        .await;
+    let began = Instant::now();
+    let denied = tenure(&own).mutex("lock").lock().wait(PATIENCE).await.unwrap_err();
+    assert!(matches!(denied, AcquireError::Misconfigured { .. }), "{denied}");
+    assert!(began.elapsed() < Duration::from_secs(5), "it was tried again and again");
+}
+
+#[tokio::test]
+async fn tables_of_a_later_format_are_left_alone() {
+    let url = fresh_database().await;
+    drop(PostgresStore::open(&url).await.unwrap());
+    sql(&url, "update tenure.meta set format = 2").await;
+    let fault = PostgresStore::open(&url).await.unwrap_err();
+    is_misconfigured(&fault, &["format 2", "knows 1"]);
+    assert!(sql(&url, "select name from tenure.locks").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_row_of_nonsense_is_corrupt_and_the_others_are_as_before() {
+    let url = fresh_database().await;
+    let store = store(&url);
+    for (number, lock) in ["bad", "good", "odd"].into_iter().enumerate() {
+        store.acquire(&name(lock), &tries(u8::try_from(number).unwrap() + 1)).await.unwrap();
+    }
+    sql(
+        &url,
+        "update tenure.locks set others = '\\x00ff17' where name = 'bad'; \
+               update tenure.locks set kind = 99 where name = 'odd'",
+    )
+    .await;
+    for lock in ["bad", "odd"] {
+        let fault = store.acquire(&name(lock), &tries(9)).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault}");
+        assert_eq!(store.inspect(&name(lock)).await.unwrap_err().kind(), FaultKind::Corrupt);
+    }
+    let listed = store.list("", 10).await.unwrap();
+    assert_eq!(listed.names.len(), 1);
+    assert_eq!(listed.missing.len(), 2, "{:?}", listed.missing);
+    store.release(&name("good"), &tries(2).owner, Duration::ZERO).await.unwrap();
+    store.acquire(&name("good"), &tries(3)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_table_that_somebody_locks_makes_a_call_fail_in_time_and_for_certain() {
+    let url = fresh_database().await;
+    let own = format!("{url}?response_timeout=1s");
+    let one = tenure(&own);
+    let held = hold(&one, "held", Duration::from_secs(30)).await;
+    let locks = session(&url).await.unwrap();
+    told(&locks, "begin; lock table tenure.locks").await.unwrap();
+    let began = Instant::now();
+    let failed = one.mutex("lock").try_lock().await.unwrap_err();
+    assert!(matches!(failed, AcquireError::Unreachable { .. }), "{failed:?}");
+    assert!(began.elapsed() < Duration::from_millis(1_800), "{:?}", began.elapsed());
+    held.check().unwrap();
+    told(&locks, "commit").await.unwrap();
+    one.mutex("lock").lock().wait(PATIENCE).await.unwrap();
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_statement_in_a_deadlock_is_tried_again() {
+    let url = fresh_database().await;
+    let store = store(&format!("{url}?response_timeout=10s"));
+    let holds = [("a", 1), ("b", 2)].map(|(lock, owner)| (name(lock), tries(owner)));
+    for (lock, ask) in &holds {
+        store.acquire(lock, ask).await.unwrap();
+    }
+    let ttl = Duration::from_secs(60);
+    let renewals = holds.map(|(name, ask)| Renewal { name, owner: ask.owner, ttl });
+    let looking = session(&url).await.unwrap();
+    // In one of both orders they are in each other's way.
+    for (first, second) in [("a", "b"), ("b", "a")] {
+        let stranger = session(&url).await.unwrap();
+        let locks = |lock| format!("select 1 from tenure.locks where name = '{lock}' for update");
+        let begins = format!("set deadlock_timeout = '20s'; begin; {}", locks(first));
+        told(&stranger, &begins).await.unwrap();
+        let (ours, all) = (store.clone(), renewals.clone());
+        let renewed = tokio::spawn(async move { ours.renew(&all).await });
+        let waits = "select 1 from pg_stat_activity where application_name = 'tenure' \
+                     and datname = current_database() and wait_event_type = 'Lock'";
+        until("it waits", async || !told(&looking, waits).await.unwrap().is_empty()).await;
+        told(&stranger, &locks(second)).await.unwrap();
+        told(&stranger, "rollback").await.unwrap();
+        for answer in renewed.await.unwrap() {
+            assert!(matches!(answer, Ok(Renewed::Renewed { .. })), "{answer:?}");
+        }
+    }
+    let deadlocks =
+        "select 1 from pg_stat_database where datname = current_database() and deadlocks > 0";
+    until("there was a deadlock", async || !told(&looking, deadlocks).await.unwrap().is_empty())
+        .await;
+}
