@@ -7,7 +7,7 @@ use std::{
 };
 
 use tenure_core::{Fault, FaultKind};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio_postgres::{
     Client, Config, SimpleQueryMessage, config::TargetSessionAttrs, error::SqlState,
 };
@@ -27,6 +27,30 @@ pub(crate) struct Connection {
     /// Whether the session is ours alone, and keeps what is prepared.
     pub(crate) is_direct: AtomicBool,
     pub(crate) prepared: [OnceCell<tokio_postgres::Statement>; COUNT],
+    turn: Mutex<()>,
+    is_spoiled: AtomicBool,
+}
+
+/// The right to ask something of a session that others use, too.
+pub(crate) struct Turn<'a> {
+    is_answered: bool,
+    is_spoiled: &'a AtomicBool,
+    _alone: MutexGuard<'a, ()>,
+}
+
+impl Turn<'_> {
+    /// The answer is there.
+    pub(crate) fn is_over(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.is_spoiled.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// What a session is told of how it is to be. Whoever looks at the server sees the name.
@@ -81,21 +105,27 @@ pub(crate) async fn connect(
 }
 
 async fn opened(options: &PostgresOptions, tls: &Tls) -> Result<(Connection, Polled), Fault> {
-    let mut config = config(options);
-    config.options(settings(options));
-    let (client, polled, is_direct) = match tls.connect(&config).await {
+    let bare = config(options);
+    let mut told = bare.clone();
+    told.options(settings(options));
+    let (client, polled, is_direct) = match tls.connect(&told).await {
         Ok((client, polled)) => (client, polled, true),
-        // A pooler that lets through no settings.
+        // A pooler that lets through no settings, not even none.
         Err(refused) if is_unsupported(&refused) => {
-            config.options("");
-            let (client, polled) = made(tls.connect(&config).await, options)?;
+            let (client, polled) = made(tls.connect(&bare).await, options)?;
             (client, polled, false)
         }
         Err(error) => return Err(error::of_connecting(&error, &options.location())),
     };
     let is_direct = AtomicBool::new(is_direct);
     Ok((
-        Connection { client, is_direct, prepared: [const { OnceCell::const_new() }; COUNT] },
+        Connection {
+            client,
+            is_direct,
+            prepared: [const { OnceCell::const_new() }; COUNT],
+            turn: Mutex::new(()),
+            is_spoiled: AtomicBool::new(false),
+        },
         polled,
     ))
 }
@@ -113,6 +143,19 @@ fn is_unsupported(error: &tokio_postgres::Error) -> bool {
 }
 
 impl Connection {
+    /// Whether something can be asked over it.
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.client.is_closed() && !self.is_spoiled.load(Ordering::Relaxed)
+    }
+
+    /// Waits until nobody waits for an answer. A pooler gives the session to the next one after each answer: to
+    /// what was sent already, that one would get the answer. None where an answer that nobody waited for may come.
+    pub(crate) async fn turn(&self) -> Option<Turn<'_>> {
+        let alone = self.turn.lock().await;
+        let (is_answered, is_spoiled) = (false, &self.is_spoiled);
+        self.is_usable().then_some(Turn { is_answered, is_spoiled, _alone: alone })
+    }
+
     /// Looks whether what this session commits stays, and whether the tables are there.
     pub(crate) async fn check(&self, options: &PostgresOptions) -> Result<(), Fault> {
         let settings = "select current_setting('synchronous_commit'), current_setting('server_encoding'), \

@@ -92,8 +92,7 @@ impl Lane {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         let _flight = Flight(&self.in_flight);
         let mut state = self.state.lock().await;
-        if let Some(connection) = state.connection.as_ref().filter(|open| !open.client.is_closed())
-        {
+        if let Some(connection) = state.connection.as_ref().filter(|open| open.is_usable()) {
             return Ok(Used { connection: connection.clone(), _flight });
         }
         state.connection = None;

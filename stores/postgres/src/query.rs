@@ -90,7 +90,10 @@ impl Connection {
         if !self.is_direct.load(Ordering::Relaxed) {
             let typed: Vec<(&(dyn ToSql + Sync), Type)> =
                 parameters.iter().copied().zip(statement.types.iter().cloned()).collect();
-            return self.client.query_typed(&statement.text, &typed).await.map_err(failed);
+            let Some(turn) = self.turn().await else { return Err(Failure::Crossed) };
+            let done = self.client.query_typed(&statement.text, &typed).await.map_err(failed);
+            turn.is_over();
+            return done;
         }
         let Some(prepared) = self.prepared.get(statement.number) else {
             return Err(Failure::Unprepared);

@@ -125,7 +125,7 @@ async fn a_table_that_somebody_locks_makes_a_call_fail_in_time_and_for_certain()
     assert!(began.elapsed() < Duration::from_millis(1_800), "{:?}", began.elapsed());
     held.check().unwrap();
     told(&locks, "commit").await.unwrap();
-    one.mutex("lock").lock().wait(PATIENCE).await.unwrap();
+    hold(&one, "lock", Duration::from_secs(5)).await.release().await.unwrap();
     held.release().await.unwrap();
 }
 
