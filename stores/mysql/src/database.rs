@@ -1,0 +1,441 @@
+//! The statements as the store asks for them.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use mysql_async::Value;
+use tenure_core::{
+    Clock, Fault, FaultKind, Incarnation, LockName, Owner, SystemClock, Token,
+    proto::queue::{Client, Limits},
+    store::{Capabilities, Finding, HintBoard, Renewal},
+};
+use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Row, Sight, Tells};
+
+use crate::{
+    MysqlOptions,
+    capabilities::capabilities,
+    connect::Maker,
+    error::Failure,
+    lane::Lane,
+    rows::{columns, hex, name, odd, sight, value},
+    session::Session,
+    statements::Statements,
+};
+
+/// How many connections tenure's own thread has, beside the one for renewals.
+const OF_ENGINE: usize = 2;
+
+/// What all connections of one store have in common.
+pub(crate) struct Common {
+    pub(crate) options: Arc<MysqlOptions>,
+    pub(crate) location: String,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) statements: Arc<Statements>,
+    pub(crate) client: Client,
+    pub(crate) board: HintBoard,
+    callers: Lane,
+    engine: Lane,
+    renewals: Lane,
+}
+
+/// The database, over the connections of callers or over those of tenure's own thread.
+#[derive(Clone)]
+pub struct Mysql {
+    pub(crate) common: Arc<Common>,
+    is_engine: bool,
+}
+
+impl fmt::Debug for Mysql {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mysql").field("location", &self.common.location).finish_non_exhaustive()
+    }
+}
+
+impl Mysql {
+    fn new(options: MysqlOptions, looks: bool) -> Result<Self, Fault> {
+        let home = Arc::new(Home::start("tenure-mysql")?);
+        let options = Arc::new(options);
+        let warned = Arc::new(AtomicBool::new(false));
+        let maker = Maker { options: options.clone(), home, warned, looks };
+        let mut client = [0; 16];
+        getrandom::fill(&mut client).map_err(|error| {
+            let what = "the system gives no random numbers";
+            Fault::new(FaultKind::Unreachable, what, "see what keeps this process from them")
+                .because(error)
+        })?;
+        let common = Common {
+            location: options.location(),
+            capabilities: capabilities(&options),
+            statements: Arc::new(Statements::new(&options.tables)),
+            client: Client(client),
+            board: HintBoard::new(),
+            callers: Lane::new(maker.clone(), options.sql.connections),
+            engine: Lane::new(maker.clone(), OF_ENGINE),
+            renewals: Lane::new(maker, 1),
+            options,
+        };
+        Ok(Self { common: Arc::new(common), is_engine: false })
+    }
+
+    /// Whether the tables are there. Makes none.
+    pub(crate) async fn has_tables(options: &MysqlOptions) -> Result<bool, Fault> {
+        let found = format!(
+            "select count(*) from information_schema.tables \
+             where table_schema = database() and table_name = '{}_meta'",
+            options.tables
+        );
+        let database = Self::new(options.clone(), false)?;
+        let found = database.rows(found, Vec::new(), |row| value::<i64>(row, 0)).await?;
+        Ok(found.first().is_some_and(|count| *count > 0))
+    }
+
+    fn limit(&self) -> Duration {
+        self.common.options.sql.response_timeout
+    }
+
+    async fn call_by<T, W>(&self, lane: &Lane, work: W) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send + 'static,
+    {
+        lane.call(self.limit(), work).await
+    }
+
+    pub(crate) async fn call<T, W>(&self, work: W) -> Result<T, Fault>
+    where
+        T: Send + 'static,
+        W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send + 'static,
+    {
+        self.call_by(self.lane(), work).await.map_err(Failure::fault)
+    }
+
+    fn lane(&self) -> &Lane {
+        if self.is_engine { &self.common.engine } else { &self.common.callers }
+    }
+
+    pub(crate) async fn rows<T: Send + 'static>(
+        &self,
+        statement: String,
+        values: Vec<Value>,
+        read: impl Fn(&mysql_async::Row) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<Vec<T>, Fault> {
+        self.call(move |session| {
+            Box::pin(async move {
+                let rows = session.rows(&statement, values).await?;
+                let read: Result<_, Fault> = rows.iter().map(read).collect();
+                Ok(read?)
+            })
+        })
+        .await
+    }
+
+    async fn write_one(&self, statement: String, values: Vec<Value>) -> Result<(), Fault> {
+        self.call(move |session| {
+            Box::pin(async move { session.write(&statement, values).await.map(|_| ()) })
+        })
+        .await
+    }
+
+    /// Those of this process need not look.
+    fn tell(&self, tells: &Tells) {
+        for wake in tells.wakes.iter().filter(|wake| wake.client == self.common.client) {
+            self.common.board.wake(&wake.owner);
+        }
+    }
+}
+
+fn micros(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
+}
+
+async fn see(session: &mut Session, statements: &Statements, name: &str) -> Result<Sight, Failure> {
+    let rows = session.rows(&statements.read, vec![name.into()]).await?;
+    Ok(sight(rows.first().ok_or_else(odd)?, 0)?)
+}
+
+/// Writes a row on the condition that it is as it was seen. Whether it was.
+async fn put(
+    session: &mut Session,
+    statements: &Statements,
+    name: &LockName,
+    row: &Row,
+) -> Result<bool, Failure> {
+    let before = row.version - 1;
+    let mut values = columns(row);
+    let statement = if before == 0 {
+        values.insert(0, name.as_str().into());
+        values.push(row.last_time.into());
+        &statements.insert
+    } else {
+        values.extend([name.as_str().into(), before.into()]);
+        &statements.update
+    };
+    match session.write(statement, values).await {
+        Ok(written) => Ok(written.rows > 0),
+        Err(Failure::Crossed | Failure::Duplicate) => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
+#[async_trait]
+impl Database for Mysql {
+    type Options = MysqlOptions;
+
+    fn options(url: &str) -> Result<MysqlOptions, Fault> {
+        MysqlOptions::from_url(url)
+    }
+
+    fn with_options(options: MysqlOptions) -> Result<Self, Fault> {
+        Self::new(options, true)
+    }
+
+    async fn first_look(&self) -> Result<(), Fault> {
+        // Every connection that is made looks for them.
+        self.call(|_| Box::pin(async { Ok(()) })).await
+    }
+
+    fn kind(&self) -> &'static str {
+        "mysql"
+    }
+
+    fn location(&self) -> &str {
+        &self.common.location
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.common.capabilities
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.common.options.sql.limits
+    }
+
+    fn response_timeout(&self) -> Duration {
+        self.limit()
+    }
+
+    fn client(&self) -> Client {
+        self.common.client
+    }
+
+    fn board(&self) -> &HintBoard {
+        &self.common.board
+    }
+
+    /// There are no messages.
+    fn listen(&self) {}
+
+    fn for_engine(&self) -> Arc<Self> {
+        Arc::new(Self { common: self.common.clone(), is_engine: true })
+    }
+
+    async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
+        let statements = self.common.statements.clone();
+        let name = name.as_str().to_owned();
+        let values: Vec<Value> = vec![
+            hex(grant.owner.as_bytes()).into(),
+            hex(&grant.client.0).into(),
+            grant.kind.into(),
+            micros(grant.ttl).into(),
+            grant.label.into(),
+        ];
+        self.call(move |session| {
+            Box::pin(async move {
+                let with = |position: usize| {
+                    let mut values = values.clone();
+                    values.insert(position, name.as_str().into());
+                    values
+                };
+                let written = session.write(&statements.grant, with(values.len())).await?;
+                if written.rows > 0 {
+                    return Ok(Attempt::Done(token(written.number)?));
+                }
+                let sight = see(session, &statements, &name).await?;
+                if sight.row.version > 0 {
+                    return Ok(Attempt::Seen(sight));
+                }
+                match session.write(&statements.grant_first, with(0)).await {
+                    Ok(written) if written.rows > 0 => Ok(Attempt::Done(token(written.number)?)),
+                    Ok(_) => Ok(Attempt::Seen(sight)),
+                    Err(Failure::Duplicate) => {
+                        Ok(Attempt::Seen(see(session, &statements, &name).await?))
+                    }
+                    Err(failure) => Err(failure),
+                }
+            })
+        })
+        .await
+    }
+
+    async fn release(&self, name: &LockName, owner: &Owner) -> Result<Attempt<()>, Fault> {
+        let statements = self.common.statements.clone();
+        let (name, owner) = (name.as_str().to_owned(), hex(owner.as_bytes()));
+        self.call(move |session| {
+            Box::pin(async move {
+                let values = vec![name.as_str().into(), owner.into()];
+                if session.write(&statements.release, values).await?.rows > 0 {
+                    return Ok(Attempt::Done(()));
+                }
+                Ok(Attempt::Seen(see(session, &statements, &name).await?))
+            })
+        })
+        .await
+    }
+
+    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
+        let mut order: Vec<usize> = (0..holds.len()).collect();
+        // Whoever locks several rows does it in the same order.
+        order.sort_by_key(|index| holds.get(*index).map(|hold| &hold.name));
+        let sorted: Vec<_> = order.iter().filter_map(|index| holds.get(*index)).collect();
+        let ttls: Vec<_> = sorted.iter().map(|hold| micros(hold.ttl)).collect();
+        let json = json(&sorted);
+        let statements = self.common.statements.clone();
+        let lane = if self.is_engine { &self.common.renewals } else { &self.common.callers };
+        let extended = self.call_by(lane, move |session| {
+            Box::pin(async move {
+                let sent = SystemClock.now();
+                session.write(&statements.extend, vec![json.as_str().into()]).await?;
+                let rows = session.rows(&statements.extended, vec![json.into()]).await?;
+                let mut extended = HashMap::new();
+                for row in &rows {
+                    let place = value::<i64>(row, 0)? - 1;
+                    let place = usize::try_from(place).map_err(|_| odd())?;
+                    let ttl = ttls.get(place).ok_or_else(odd)?;
+                    let found = Extended { left: value(row, 1)?, others_waiting: value(row, 2)? };
+                    // One that ends earlier was not extended, or the clock went ahead meanwhile.
+                    let passed = micros(SystemClock.now().since(sent));
+                    if found.left.saturating_add(passed) >= *ttl {
+                        extended.insert(place, found);
+                    }
+                }
+                Ok(extended)
+            })
+        });
+        let extended = extended.await.map_err(Failure::fault)?;
+        let mut answers = vec![None; holds.len()];
+        for (place, index) in order.into_iter().enumerate() {
+            if let Some(answer) = answers.get_mut(index) {
+                *answer = extended.get(&place).copied();
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn read(&self, name: &LockName) -> Result<Sight, Fault> {
+        let statements = self.common.statements.clone();
+        let name = name.as_str().to_owned();
+        self.call(move |session| Box::pin(async move { see(session, &statements, &name).await }))
+            .await
+    }
+
+    async fn write(&self, name: &LockName, row: &Row, tells: &Tells) -> Result<bool, Fault> {
+        let statements = self.common.statements.clone();
+        let (name, row) = (name.clone(), row.clone());
+        let done = self.call(move |session| {
+            Box::pin(async move { put(session, &statements, &name, &row).await })
+        });
+        let done = done.await?;
+        if done {
+            self.tell(tells);
+        }
+        Ok(done)
+    }
+
+    async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault> {
+        let statements = self.common.statements.clone();
+        let rows = rows.to_vec();
+        let done = self.call(move |session| {
+            Box::pin(async move {
+                session.begin().await?;
+                let mut done = Ok(true);
+                for (name, row) in &rows {
+                    done = put(session, &statements, name, row).await;
+                    if !matches!(done, Ok(true)) {
+                        break;
+                    }
+                }
+                if matches!(done, Ok(true)) {
+                    match session.commit().await {
+                        Ok(()) => return Ok(true),
+                        Err(Failure::Crossed) => done = Ok(false),
+                        Err(failure) => done = Err(failure),
+                    }
+                }
+                session.roll_back().await;
+                done
+            })
+        });
+        let done = done.await?;
+        if done {
+            self.tell(tells);
+        }
+        Ok(done)
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&LockName>,
+        limit: usize,
+    ) -> Result<Vec<(LockName, Sight)>, Fault> {
+        let end = [prefix.as_bytes(), &[0xff]].concat();
+        let values = vec![
+            prefix.into(),
+            hex(&end).into(),
+            after.map_or("", LockName::as_str).into(),
+            i64::try_from(limit).unwrap_or(i64::MAX).into(),
+        ];
+        let statement = self.common.statements.list.clone();
+        self.rows(statement, values, |row| Ok((name(row)?, sight(row, 1)?))).await
+    }
+
+    async fn idle(&self, age: Duration, limit: usize) -> Result<Vec<Idle>, Fault> {
+        let values = vec![micros(age).into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
+        let statement = self.common.statements.idle.clone();
+        self.rows(statement, values, |row| {
+            let is_covered = value(row, 14)?;
+            Ok(Idle { name: name(row)?, sight: sight(row, 1)?, is_covered })
+        })
+        .await
+    }
+
+    async fn raise_floor(&self, time: i64) -> Result<(), Fault> {
+        let statement = self.common.statements.raise_floor.clone();
+        self.write_one(statement, vec![time.into(), time.into()]).await
+    }
+
+    async fn remove(&self, name: &LockName, version: i64) -> Result<(), Fault> {
+        let statement = self.common.statements.remove.clone();
+        self.write_one(statement, vec![name.as_str().into(), version.into()]).await
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        self.look_at_incarnation().await
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        self.look_at_health().await
+    }
+}
+
+fn token(number: u64) -> Result<Token, Fault> {
+    Token::from_raw(number).ok_or_else(odd)
+}
+
+/// What a statement is told of all of them. Digits need no escaping.
+fn json(holds: &[&Renewal]) -> String {
+    let holds: Vec<_> = holds
+        .iter()
+        .map(|hold| {
+            let (name, owner) = (hex(hold.name.as_str().as_bytes()), hex(hold.owner.as_bytes()));
+            format!("[\"{name}\",\"{owner}\",{}]", micros(hold.ttl))
+        })
+        .collect();
+    format!("[{}]", holds.join(","))
+}

@@ -1,0 +1,131 @@
+//! What the server's refusals mean.
+
+use mysql_async::{DriverError, Error};
+use tenure_core::{Fault, FaultKind};
+
+/// What became of a statement that failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Another transaction was in the way. It had no effect, and can be tried again.
+    Crossed,
+    /// There is such a row already. It had no effect.
+    Duplicate,
+    /// There are no tables. It had no effect.
+    NoTables(Fault),
+    /// Anything else.
+    Fault(Fault),
+}
+
+impl Failure {
+    pub(crate) fn fault(self) -> Fault {
+        match self {
+            Self::NoTables(fault) | Self::Fault(fault) => fault,
+            Self::Crossed | Self::Duplicate => Fault::new(
+                FaultKind::Unreachable,
+                "the database was busy with another transaction",
+                "try again",
+            ),
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Whether nothing more should be asked of the session that said so.
+pub(crate) fn ends_session(error: &Error) -> bool {
+    match error {
+        Error::Server(said) => matches!(
+            said.code,
+            // Unknown there: a prepared statement, or whatever is asked of a node that is not in its cluster.
+            1243 | 1047
+            // It goes, or this session does.
+            | 1053 | 1927 | 3169 | 4031
+            // Another server may take writes.
+            | 1290 | 1792 | 1836
+        ),
+        Error::Driver(DriverError::StmtParamsMismatch { .. }) => false,
+        Error::Driver(_) | Error::Io(_) | Error::Other(_) | Error::Url(_) => true,
+    }
+}
+
+/// What became of a statement that was sent, and may have been carried out unless the server says that it was not.
+pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
+    let unclear = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
+    let Error::Server(said) = &error else {
+        let cure = "see that the server can be reached, and try again";
+        let what = "the connection to the database broke";
+        return Failure::Fault(Fault::new(unclear, what, cure).because(error));
+    };
+    let because = |fault: Fault| fault.because(text(&error));
+    let fault = |kind, cure: &str| {
+        Failure::Fault(because(Fault::new(kind, "the database refused", cure.to_owned())))
+    };
+    match said.code {
+        // A deadlock, a conflict between the nodes of a cluster, a lock that was waited for too long, a row that
+        // changed while it was looked at.
+        1213 | 1205 | 1020 => Failure::Crossed,
+        1062 => Failure::Duplicate,
+        // What is ended while it waits for a replica may have been committed.
+        1053 | 1180 | 1317 | 1927 | 1969 | 3024 | 3169 | 4031 => {
+            fault(unclear, "try again once the server is there")
+        }
+        1290 | 1792 | 1836 => Failure::Fault(because(Fault::new(
+            FaultKind::Unreachable,
+            "the server takes no writes: it is a replica, or its transactions are read-only",
+            "name the primary in the URL, or several hosts of which one is the primary",
+        ))),
+        1146 => Failure::NoTables(because(Fault::new(
+            FaultKind::Misconfigured,
+            "the tables of tenure are not there",
+            "make them as `tenure schema mysql` says, or name others in the URL: tables=",
+        ))),
+        1044 | 1045 | 1142 | 1143 | 1227 | 1370 => fault(
+            FaultKind::Misconfigured,
+            "grant this user what tenure needs: see docs/stores/mysql.md",
+        ),
+        1054 | 1136 | 1364 | 1366 | 1406 => fault(
+            FaultKind::Misconfigured,
+            "the tables are of another make: name others in the URL, by tables=",
+        ),
+        // Of a log that says which statements were run, not what they did.
+        1665 => fault(FaultKind::Misconfigured, "set binlog_format of the server to ROW or MIXED"),
+        // Full, out of memory, too much at once: it may be better soon.
+        _ => fault(FaultKind::Unreachable, "see what the server lacks, and try again"),
+    }
+}
+
+/// Why no connection was made.
+pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
+    let what = format!("no connection to {server} was made");
+    let (kind, cure) = match error {
+        Error::Server(said) if matches!(said.code, 1044 | 1045 | 1130 | 1698 | 3118) => {
+            (FaultKind::Misconfigured, "see to the user and the password in the URL")
+        }
+        Error::Server(said) if said.code == 1049 => {
+            (FaultKind::Misconfigured, "make that database, or name another one in the URL")
+        }
+        Error::Server(said) if matches!(said.code, 1040 | 1203 | 1226) => (
+            FaultKind::Unreachable,
+            "allow more connections, or use fewer: connections= in the URL",
+        ),
+        Error::Driver(DriverError::UnknownAuthPlugin { .. }) => (
+            FaultKind::Misconfigured,
+            "give this user another plugin: mysql_native_password, or caching_sha2_password",
+        ),
+        _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
+    };
+    Fault::new(kind, what, cure).because(text(error))
+}
+
+/// What the server or the system said, in one line.
+pub(crate) fn text(error: &Error) -> String {
+    match error {
+        Error::Server(said) => format!("{} ({})", said.message, said.code),
+        Error::Io(mysql_async::IoError::Io(error)) => error.to_string(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,35 @@
+//! A look at the names in use without being a part of the store.
+
+use std::collections::BTreeSet;
+
+use tenure_core::{Fault, LockName, Store};
+
+use crate::{MysqlOptions, MysqlStore, database::Mysql};
+
+/// The names in the database at `url` that begin with `prefix` and that somebody holds or waits for.
+///
+/// Nothing is created there. Where there are no tables there are no names.
+///
+/// # Errors
+/// A [`Fault`] if the URL is not written as it should be, or the database does not answer.
+///
+/// # Cancel safety
+/// Cancel-safe: nothing is changed.
+///
+/// ```no_run
+/// # async fn look() -> Result<(), tenure_core::Fault> {
+/// for name in tenure_mysql::names_in_use("mysql://me@localhost/shop", "order:").await? {
+///     println!("{name}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+    let options = MysqlOptions { creates: false, ..MysqlOptions::from_url(url)? };
+    if !Mysql::has_tables(&options).await? {
+        return Ok(BTreeSet::new());
+    }
+    let store = MysqlStore::new(options)?;
+    let listing = store.list(prefix, usize::MAX).await?;
+    Ok(listing.names.into_iter().map(|(name, _)| name).collect())
+}

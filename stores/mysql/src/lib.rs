@@ -1,0 +1,31 @@
+//! The store of tenure on a MySQL database, 8.0 or later, or a MariaDB one, 10.6 or later.
+//!
+//! Users choose it by a URL: `tenure::Tenure::open("mysql://user@host/database")`. This crate is public for those
+//! who make the store by hand. What it keeps where, what it promises under which configuration, and how a
+//! transaction refuses a late holder, stands in `docs/stores/mysql.md`.
+//!
+//! A lock is one row. Acquiring and releasing one that nobody waits for are one statement each, and one statement
+//! renews a thousand. These servers send no messages, so waiters look by themselves, the first of them ten times a
+//! second. Fencing tokens come from the server's clock and never go back.
+
+mod capabilities;
+mod connect;
+mod database;
+mod error;
+mod from_outside;
+mod health;
+mod incarnation;
+mod lane;
+mod options;
+mod rows;
+mod schema;
+mod session;
+mod statements;
+mod store;
+
+pub use database::Mysql;
+pub use from_outside::names_in_use;
+pub use options::MysqlOptions;
+pub use schema::schema;
+pub use store::MysqlStore;
+pub use tenure_sql::without_password;

@@ -1,0 +1,100 @@
+//! How a MySQL or MariaDB database is reached.
+
+use std::time::Duration;
+
+use tenure_core::{Fault, FaultKind};
+use tenure_sql::{Spelling, SqlOptions};
+
+/// How URLs of MySQL are written.
+pub(crate) const SPELLING: Spelling = Spelling {
+    database: "MySQL",
+    schemes: &["mysql", "mariadb"],
+    port: 3306,
+    settings: &["tables", "create"],
+    example: "mysql://user:password@host/database, or with ?tables=locks",
+};
+
+/// How often the first waiter looks, as nobody wakes it. Those behind it look less often.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How a MySQL or MariaDB database is reached, and the bounds of its queues.
+///
+/// Everybody who uses the same locks must use the same database and tables, and should use the same bounds.
+///
+/// ```
+/// use tenure_mysql::MysqlOptions;
+///
+/// let options = MysqlOptions::from_url("mysql://me:secret@db/shop?tables=locks")?;
+/// assert_eq!(options.location(), "mysql://db:3306/shop?tables=locks");
+/// # Ok::<(), tenure_core::Fault>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MysqlOptions {
+    pub(crate) sql: SqlOptions,
+    pub(crate) tables: String,
+    pub(crate) creates: bool,
+}
+
+impl MysqlOptions {
+    /// What the names of the tables begin with, unless said otherwise: `tenure_locks` and `tenure_meta`.
+    pub const DEFAULT_TABLES: &'static str = "tenure";
+
+    /// Options from a URL: `mysql://[user[:password]@]host[:port][,host[:port]…]/database`, or the same with
+    /// `mariadb`, with these settings.
+    ///
+    /// | setting | what it says |
+    /// |---|---|
+    /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
+    /// | `create=no` | tables that are not there are an error: [`schema`](crate::schema) says how they are made |
+    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals have one more, and tenure's own thread two |
+    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`; 5 s unless said otherwise |
+    /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
+    /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
+    /// | `password=` | instead of the one before the host |
+    ///
+    /// Of several hosts the first that takes writes is used. What is special in a user, password or database is
+    /// percent-encoded.
+    ///
+    /// # Errors
+    /// A fault that says what is wrong, and never shows a password.
+    pub fn from_url(url: &str) -> Result<Self, Fault> {
+        let mut parts = SPELLING.parts(url)?;
+        let tables = parts.take("tables").unwrap_or_else(|| Self::DEFAULT_TABLES.to_owned());
+        let creates = parts.yes("create")?.unwrap_or(true);
+        let mut sql = SqlOptions::of(&mut parts)?;
+        sql.limits.look = LOOK;
+        if sql.user.is_none() {
+            return Err(SPELLING.wrong("it names no user"));
+        }
+        if sql.tls {
+            let what = "this build has no TLS for MySQL";
+            let cure = "leave tls=yes out of the URL, and reach the server by a way that nobody else can read";
+            return Err(Fault::new(FaultKind::Unsupported, what, cure));
+        }
+        check_tables(&tables)?;
+        Ok(Self { sql, tables, creates })
+    }
+
+    /// Where the database is, without user and password.
+    #[must_use]
+    pub fn location(&self) -> String {
+        let place = self.sql.location("mysql");
+        if self.tables == Self::DEFAULT_TABLES {
+            return place;
+        }
+        format!("{place}?tables={}", self.tables)
+    }
+}
+
+/// A beginning of names that mean the same with quotes and without, in any letters the server keeps them in.
+pub(crate) fn check_tables(tables: &str) -> Result<(), Fault> {
+    let mut signs = tables.chars();
+    let first = signs.next().is_some_and(|first| first.is_ascii_lowercase() || first == '_');
+    let rest = signs.all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '_');
+    if first && rest && tables.len() <= 50 {
+        return Ok(());
+    }
+    let what = format!("{tables:?} cannot be what the names of the tables begin with");
+    let cure = "use at most 50 of a to z, digits and _, without a digit in front";
+    Err(Fault::new(FaultKind::Misconfigured, what, cure))
+}

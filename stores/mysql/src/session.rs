@@ -1,0 +1,139 @@
+//! A session with the server, which one call has for itself.
+
+use std::time::Duration;
+
+use mysql_async::{Conn, Params, Row, Value, prelude::Queryable};
+
+use crate::error::{self, Failure};
+
+/// How often a statement is tried that another transaction kept from having an effect.
+const TRIES: u32 = 5;
+
+/// A connection, and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) conn: Conn,
+    pub(crate) is_mariadb: bool,
+    /// Whether what was sent and not answered yet may have had an effect.
+    pub(crate) in_doubt: bool,
+    /// Whether a transaction is under way.
+    pub(crate) in_transaction: bool,
+    /// Whether nothing more should be asked of it.
+    pub(crate) is_over: bool,
+}
+
+/// What a statement that writes came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    /// How many rows.
+    pub(crate) rows: u64,
+    /// The number that it left for us.
+    pub(crate) number: u64,
+}
+
+impl Session {
+    pub(crate) fn new(conn: Conn) -> Self {
+        Self { conn, is_mariadb: false, in_doubt: false, in_transaction: false, is_over: false }
+    }
+
+    fn failed(&mut self, error: mysql_async::Error) -> Failure {
+        self.is_over |= error::ends_session(&error);
+        error::of_statement(error, std::mem::take(&mut self.in_doubt))
+    }
+
+    /// What a statement finds that changes nothing.
+    pub(crate) async fn rows(
+        &mut self,
+        statement: &str,
+        values: Vec<Value>,
+    ) -> Result<Vec<Row>, Failure> {
+        let found = async {
+            let statement = self.conn.prep(statement).await?;
+            self.conn.exec(&statement, positional(values)).await
+        };
+        let found = found.await;
+        found.map_err(|error| self.failed(error))
+    }
+
+    /// Carries out a statement that writes. One that another transaction was in the way of is tried again, unless
+    /// it is a part of ours.
+    pub(crate) async fn write(
+        &mut self,
+        statement: &str,
+        values: Vec<Value>,
+    ) -> Result<Written, Failure> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.write_once(statement, values.clone()).await {
+                Err(Failure::Crossed) if tries < TRIES && !self.in_transaction => {
+                    tokio::time::sleep(Duration::from_millis(tries.into())).await;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn write_once(
+        &mut self,
+        statement: &str,
+        values: Vec<Value>,
+    ) -> Result<Written, Failure> {
+        let prepared = self.conn.prep(statement).await;
+        let prepared = prepared.map_err(|error| self.failed(error))?;
+        // What is not committed had no effect.
+        self.in_doubt = !self.in_transaction;
+        let done = self.conn.exec_drop(&prepared, positional(values)).await;
+        done.map_err(|error| self.failed(error))?;
+        self.in_doubt = false;
+        let number = self.conn.last_insert_id().unwrap_or_default();
+        Ok(Written { rows: self.conn.affected_rows(), number })
+    }
+
+    /// Begins a transaction.
+    pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
+        // Until it is known to be over.
+        self.in_transaction = true;
+        self.say("start transaction").await
+    }
+
+    /// Ends it with an effect.
+    pub(crate) async fn commit(&mut self) -> Result<(), Failure> {
+        self.in_doubt = true;
+        self.say("commit").await?;
+        self.in_doubt = false;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// Ends it without one. Where that fails the session is given up, which comes to the same.
+    pub(crate) async fn roll_back(&mut self) {
+        if !self.is_over && self.say("rollback").await.is_ok() {
+            self.in_transaction = false;
+        }
+    }
+
+    /// Carries out a text as it stands.
+    pub(crate) async fn say(&mut self, text: &str) -> Result<(), Failure> {
+        let said = self.conn.query_drop(text).await;
+        said.map_err(|error| self.failed(error))
+    }
+
+    /// Whether another call may have it.
+    pub(crate) fn is_clean(&self) -> bool {
+        !self.is_over && !self.in_doubt && !self.in_transaction
+    }
+
+    /// Ends the connection at once, whatever the server is doing for it: an answer to come is nobody's any more.
+    pub(crate) async fn close(self) {
+        let Self { conn, is_over, in_doubt, in_transaction, .. } = self;
+        // A session in order is told goodbye. Polled once, and marked as closed by that, the connection closes.
+        let is_hung = is_over || in_doubt || in_transaction;
+        let patience = if is_hung { Duration::ZERO } else { Duration::from_millis(100) };
+        let _ = tokio::time::timeout(patience, conn.disconnect()).await;
+    }
+}
+
+fn positional(values: Vec<Value>) -> Params {
+    if values.is_empty() { Params::Empty } else { Params::Positional(values) }
+}

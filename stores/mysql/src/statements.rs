@@ -1,0 +1,109 @@
+//! The statements.
+//!
+//! They mean the same whether the server counts rows that were found or rows that were changed, since each that
+//! writes changes the version. They mean the same whatever the order in which the server computes new values, since
+//! none reads a column that was given a value before. Bytes that are no text are written in hexadecimal digits, so
+//! that no server takes them for text.
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Statements {
+    pub(crate) grant: String,
+    pub(crate) grant_first: String,
+    pub(crate) release: String,
+    pub(crate) extend: String,
+    pub(crate) extended: String,
+    pub(crate) read: String,
+    pub(crate) update: String,
+    pub(crate) insert: String,
+    pub(crate) list: String,
+    pub(crate) idle: String,
+    pub(crate) raise_floor: String,
+    pub(crate) remove: String,
+    pub(crate) rows: String,
+}
+
+/// The server's time when the statement began. No time zone, and no summer time, changes it.
+pub(crate) const NOW: &str =
+    "timestampdiff(microsecond, timestamp'1970-01-01 00:00:00', utc_timestamp(6))";
+/// Times from here on fit no token.
+const LIMIT: &str = "9007199254740992";
+/// How long the floor has to cover a row before that is taken away, in microseconds: longer than any call takes.
+const COVERED: &str = "120000000";
+const COLUMNS: &str = "l.version, l.last_time, l.owner, l.client, l.kind, l.token, l.since, l.expires, l.label, \
+                       l.waiting, l.others";
+const INTO: &str =
+    "name, version, last_time, owner, client, kind, token, since, expires, label, waiting, others";
+
+impl Statements {
+    pub(crate) fn new(tables: &str) -> Self {
+        let (locks, meta) = (format!("{tables}_locks"), format!("{tables}_meta"));
+        let world = format!("{NOW}, (select floor from {meta})");
+        let next = format!("greatest({NOW}, last_time + 1)");
+        let first = format!("greatest({NOW}, m.floor + 1)");
+        // One parameter, however many holds there are, so that it is prepared once. Rows are locked in its order.
+        let holds = "json_table(?, '$[*]' columns (place for ordinality, name varchar(1024) path '$[0]', \
+                     owner varchar(32) path '$[1]', ttl bigint path '$[2]')) as a";
+        Self {
+            grant: format!(
+                "update {locks} set version = version + 1, token = last_insert_id({next} * 1024), \
+                 last_time = {next}, owner = unhex(?), client = unhex(?), kind = ?, since = {NOW}, \
+                 expires = {NOW} + ?, label = ?, waiting = 0 \
+                 where name = ? and others is null and (owner is null or expires <= {NOW}) \
+                 and {next} < {LIMIT}"
+            ),
+            grant_first: format!(
+                "insert into {locks} ({INTO}) \
+                 select ?, 1, {first}, unhex(?), unhex(?), ?, last_insert_id({first} * 1024), {NOW}, {NOW} + ?, ?, \
+                 0, null from {meta} m where {first} < {LIMIT}"
+            ),
+            release: format!(
+                "update {locks} set version = version + 1, owner = null, client = null, kind = null, token = null, \
+                 since = null, expires = null, label = null, waiting = 0 \
+                 where name = ? and owner = unhex(?) and others is null and expires > {NOW}"
+            ),
+            extend: format!(
+                "update {holds} straight_join {locks} l on l.name = unhex(a.name) \
+                 set l.version = l.version + 1, l.expires = greatest(l.expires, {NOW} + a.ttl) \
+                 where l.owner = unhex(a.owner) and l.expires > {NOW}"
+            ),
+            extended: format!(
+                "select a.place, l.expires - {NOW}, l.waiting > 0 \
+                 from {holds} straight_join {locks} l on l.name = unhex(a.name) \
+                 where l.owner = unhex(a.owner) and l.expires > {NOW}"
+            ),
+            read: format!(
+                "select {world}, {COLUMNS} from (select 1 as one) as o left join {locks} l on l.name = ?"
+            ),
+            update: format!(
+                "update {locks} set version = version + 1, last_time = ?, owner = unhex(?), client = unhex(?), \
+                 kind = ?, token = ?, since = ?, expires = ?, label = ?, waiting = ?, others = unhex(?) \
+                 where name = ? and version = ?"
+            ),
+            insert: format!(
+                "insert into {locks} ({INTO}) \
+                 select ?, 1, ?, unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, unhex(?) from {meta} where floor <= ?"
+            ),
+            // No text has a byte of eight ones.
+            list: format!(
+                "select l.name, {world}, {COLUMNS} from {locks} l \
+                 where l.name >= ? and l.name < unhex(?) and l.name > ? \
+                 and (l.others is not null or l.owner is not null) order by l.name limit ?"
+            ),
+            idle: format!(
+                "select l.name, {world}, {COLUMNS}, \
+                 l.last_time <= (select floor from {meta}) and (select raised from {meta}) <= {NOW} - {COVERED} \
+                 from {locks} l where l.last_time < {NOW} - ? and (l.owner is null or l.expires <= {NOW}) limit ?"
+            ),
+            raise_floor: format!("update {meta} set floor = ?, raised = {NOW} where floor < ?"),
+            remove: format!(
+                "delete from {locks} where name = ? and version = ? \
+                 and last_time <= (select floor from {meta})"
+            ),
+            rows: format!(
+                "select (select count(*) from {locks}), \
+                 (select count(*) from {locks} where others is not null or owner is not null)"
+            ),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The store.
+
+use tenure_sql::SqlStore;
+
+use crate::database::Mysql;
+
+/// Locks in a MySQL or MariaDB database. Clones are the same client.
+///
+/// Exclusion (S1) holds among all who use the same database and tables, as long as the server keeps what it
+/// committed (`innodb_flush_log_at_trx_commit` is 1, and no fail-over to a replica that lacks commits), and its
+/// clock does not jump ahead by more than what is left of a lease. Tokens rise (S2) for as long as rows are kept,
+/// whatever the clock does.
+pub type MysqlStore = SqlStore<Mysql>;

@@ -1,0 +1,5 @@
+//! The suite.
+
+use crate::places::Place;
+
+tenure_testkit::conformance!(Place::fresh());

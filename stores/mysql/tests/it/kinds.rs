@@ -1,0 +1,5 @@
+//! Every kind.
+
+use crate::places::Place;
+
+tenure_testkit::kinds!("mysql", Place::fresh());

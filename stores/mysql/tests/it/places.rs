@@ -1,0 +1,37 @@
+//! Places for the suites: tables of their own each.
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use tenure_core::Store;
+use tenure_mysql::{MysqlOptions, MysqlStore};
+use tenure_testkit::{conformance::Adapter, server::MariadbServer};
+
+/// Tables that nobody else has.
+#[derive(Debug)]
+pub(crate) struct Place {
+    url: String,
+}
+
+/// It lives as long as the tests of this process.
+static SERVER: OnceLock<MariadbServer> = OnceLock::new();
+
+impl Place {
+    pub(crate) fn fresh() -> Self {
+        static PLACES: AtomicU64 = AtomicU64::new(0);
+        let place = PLACES.fetch_add(1, Ordering::Relaxed);
+        let url = SERVER.get_or_init(MariadbServer::start).url();
+        let bounds = "claim_window=400ms&place_ttl=1s&max_waiters=20&max_holders=20&connections=2";
+        Self { url: format!("{url}?tables=place_{place}&{bounds}") }
+    }
+}
+
+#[async_trait]
+impl Adapter for Place {
+    async fn open(&self) -> Arc<dyn Store> {
+        Arc::new(MysqlStore::new(MysqlOptions::from_url(&self.url).unwrap()).unwrap())
+    }
+}
