@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -16,6 +16,7 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Renewal},
 };
 use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Row, Sight, Tells};
+use tokio::task::JoinHandle;
 
 use crate::{
     MysqlOptions,
@@ -26,6 +27,7 @@ use crate::{
     rows::{columns, hex, name, odd, sight, value},
     session::Session,
     statements::Statements,
+    watch::Watch,
 };
 
 /// How many connections tenure's own thread has, beside the one for renewals.
@@ -42,6 +44,20 @@ pub(crate) struct Common {
     callers: Lane,
     engine: Lane,
     renewals: Lane,
+    pub(crate) watching: Lane,
+    pub(crate) watch: Arc<Watch>,
+    /// The bounds while nobody is woken.
+    unwatched_limits: Limits,
+    home: Arc<Home>,
+    watcher: OnceLock<JoinHandle<()>>,
+}
+
+impl Drop for Common {
+    fn drop(&mut self) {
+        if let Some(watcher) = self.watcher.get() {
+            watcher.abort();
+        }
+    }
 }
 
 /// The database, over the connections of callers or over those of tenure's own thread.
@@ -62,7 +78,7 @@ impl Mysql {
         let home = Arc::new(Home::start("tenure-mysql")?);
         let options = Arc::new(options);
         let warned = Arc::new(AtomicBool::new(false));
-        let maker = Maker { options: options.clone(), home, warned, looks };
+        let maker = Maker { options: options.clone(), home: home.clone(), warned, looks };
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the system gives no random numbers";
@@ -77,7 +93,12 @@ impl Mysql {
             board: HintBoard::new(),
             callers: Lane::new(maker.clone(), options.sql.connections),
             engine: Lane::new(maker.clone(), OF_ENGINE),
-            renewals: Lane::new(maker, 1),
+            renewals: Lane::new(maker.clone(), 1),
+            watching: Lane::new(maker, 1),
+            watch: Arc::default(),
+            unwatched_limits: options.limits_when_unwatched(),
+            home,
+            watcher: OnceLock::new(),
             options,
         };
         Ok(Self { common: Arc::new(common), is_engine: false })
@@ -142,8 +163,11 @@ impl Mysql {
         .await
     }
 
-    /// Those of this process need not look.
-    fn tell(&self, tells: &Tells) {
+    /// Those of this process need not look. What others do to a name that somebody waits for shows by a look.
+    fn tell(&self, rows: &[(LockName, Row)], tells: &Tells) {
+        for (name, _) in rows.iter().filter(|(_, row)| row.others.is_some()) {
+            self.common.watch.add(name);
+        }
         for wake in tells.wakes.iter().filter(|wake| wake.client == self.common.client) {
             self.common.board.wake(&wake.owner);
         }
@@ -213,7 +237,8 @@ impl Database for Mysql {
     }
 
     fn limits(&self) -> &Limits {
-        &self.common.options.sql.limits
+        let common = &self.common;
+        if common.watch.works() { &common.options.sql.limits } else { &common.unwatched_limits }
     }
 
     fn response_timeout(&self) -> Duration {
@@ -228,8 +253,12 @@ impl Database for Mysql {
         &self.common.board
     }
 
-    /// There are no messages.
-    fn listen(&self) {}
+    fn listen(&self) {
+        let common = &self.common;
+        common
+            .watcher
+            .get_or_init(|| common.home.spawn(common.watch.clone().look(Arc::downgrade(common))));
+    }
 
     fn for_engine(&self) -> Arc<Self> {
         Arc::new(Self { common: self.common.clone(), is_engine: true })
@@ -336,25 +365,27 @@ impl Database for Mysql {
 
     async fn write(&self, name: &LockName, row: &Row, tells: &Tells) -> Result<bool, Fault> {
         let statements = self.common.statements.clone();
-        let (name, row) = (name.clone(), row.clone());
+        let rows = [(name.clone(), row.clone())];
+        let written = rows.clone();
         let done = self.call(move |session| {
+            let [(name, row)] = written;
             Box::pin(async move { put(session, &statements, &name, &row).await })
         });
         let done = done.await?;
         if done {
-            self.tell(tells);
+            self.tell(&rows, tells);
         }
         Ok(done)
     }
 
     async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault> {
         let statements = self.common.statements.clone();
-        let rows = rows.to_vec();
+        let written = rows.to_vec();
         let done = self.call(move |session| {
             Box::pin(async move {
                 session.begin().await?;
                 let mut done = Ok(true);
-                for (name, row) in &rows {
+                for (name, row) in &written {
                     done = put(session, &statements, name, row).await;
                     if !matches!(done, Ok(true)) {
                         break;
@@ -373,7 +404,7 @@ impl Database for Mysql {
         });
         let done = done.await?;
         if done {
-            self.tell(tells);
+            self.tell(rows, tells);
         }
         Ok(done)
     }

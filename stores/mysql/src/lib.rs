@@ -5,8 +5,8 @@
 //! transaction refuses a late holder, stands in `docs/stores/mysql.md`.
 //!
 //! A lock is one row. Acquiring and releasing one that nobody waits for are one statement each, and one statement
-//! renews a thousand. These servers send no messages, so waiters look by themselves, the first of them ten times a
-//! second. Fencing tokens come from the server's clock and never go back.
+//! renews a thousand. These servers send no messages, so each process looks twenty times a second, for all of its
+//! waiters at once and only while there are any. Fencing tokens come from the server's clock and never go back.
 
 mod capabilities;
 mod connect;
@@ -22,6 +22,7 @@ mod schema;
 mod session;
 mod statements;
 mod store;
+mod watch;
 
 pub use database::Mysql;
 pub use from_outside::names_in_use;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, proto::queue::Limits};
 use tenure_sql::{Spelling, SqlOptions};
 
 /// How URLs of MySQL are written.
@@ -14,7 +14,7 @@ pub(crate) const SPELLING: Spelling = Spelling {
     example: "mysql://user:password@host/database, or with ?tables=locks",
 };
 
-/// How often the first waiter looks, as nobody wakes it. Those behind it look less often.
+/// How often the first waiter looks while nobody wakes it. Those behind it look less often.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How a MySQL or MariaDB database is reached, and the bounds of its queues.
@@ -46,7 +46,7 @@ impl MysqlOptions {
     /// |---|---|
     /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
     /// | `create=no` | tables that are not there are an error: [`schema`](crate::schema) says how they are made |
-    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals have one more, and tenure's own thread two |
+    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals have one more, looks for those who wait another, and tenure's own thread two |
     /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`; 5 s unless said otherwise |
     /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
     /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
@@ -61,8 +61,7 @@ impl MysqlOptions {
         let mut parts = SPELLING.parts(url)?;
         let tables = parts.take("tables").unwrap_or_else(|| Self::DEFAULT_TABLES.to_owned());
         let creates = parts.yes("create")?.unwrap_or(true);
-        let mut sql = SqlOptions::of(&mut parts)?;
-        sql.limits.look = LOOK;
+        let sql = SqlOptions::of(&mut parts)?;
         if sql.user.is_none() {
             return Err(SPELLING.wrong("it names no user"));
         }
@@ -83,6 +82,11 @@ impl MysqlOptions {
             return place;
         }
         format!("{place}?tables={}", self.tables)
+    }
+
+    /// The bounds while nobody is woken.
+    pub(crate) fn limits_when_unwatched(&self) -> Limits {
+        Limits { look: LOOK, ..self.sql.limits }
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct Statements {
     pub(crate) idle: String,
     pub(crate) raise_floor: String,
     pub(crate) remove: String,
+    pub(crate) watch: String,
     pub(crate) rows: String,
 }
 
@@ -99,6 +100,10 @@ impl Statements {
             remove: format!(
                 "delete from {locks} where name = ? and version = ? \
                  and last_time <= (select floor from {meta})"
+            ),
+            watch: format!(
+                "select l.name, l.version, l.others \
+                 from {holds} straight_join {locks} l on l.name = unhex(a.name)"
             ),
             rows: format!(
                 "select (select count(*) from {locks}), \
