@@ -42,6 +42,8 @@ impl Statements {
         let world = format!("{NOW}, (select floor from {meta})");
         let next = format!("greatest({NOW}, last_time + 1)");
         let first = format!("greatest({NOW}, m.floor + 1)");
+        // A server that thinks the table small would look at all rows, and wait for each that another call has locked.
+        let by_name = "force index (primary)";
         // One parameter, however many holds there are, so that it is prepared once. Rows are locked in its order.
         let holds = "json_table(?, '$[*]' columns (place for ordinality, name varchar(1024) path '$[0]', \
                      owner varchar(32) path '$[1]', ttl bigint path '$[2]')) as a";
@@ -64,13 +66,13 @@ impl Statements {
                  where name = ? and owner = unhex(?) and others is null and expires > {NOW}"
             ),
             extend: format!(
-                "update {holds} straight_join {locks} l on l.name = unhex(a.name) \
+                "update {holds} straight_join {locks} l {by_name} on l.name = unhex(a.name) \
                  set l.version = l.version + 1, l.expires = greatest(l.expires, {NOW} + a.ttl) \
                  where l.owner = unhex(a.owner) and l.expires > {NOW}"
             ),
             extended: format!(
                 "select a.place, l.expires - {NOW}, l.waiting > 0 \
-                 from {holds} straight_join {locks} l on l.name = unhex(a.name) \
+                 from {holds} straight_join {locks} l {by_name} on l.name = unhex(a.name) \
                  where l.owner = unhex(a.owner) and l.expires > {NOW}"
             ),
             read: format!(
@@ -103,7 +105,7 @@ impl Statements {
             ),
             watch: format!(
                 "select l.name, l.version, l.others \
-                 from {holds} straight_join {locks} l on l.name = unhex(a.name)"
+                 from {holds} straight_join {locks} l {by_name} on l.name = unhex(a.name)"
             ),
             rows: format!(
                 "select (select count(*) from {locks}), \

@@ -3,10 +3,12 @@
 use std::{
     fs::{self, File},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
+
+use super::kept::Kept;
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -14,9 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long it may take to end when it is asked to.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// A process whose log is a file.
+/// A process whose log is a file in its folder. Both end with ours.
 #[derive(Debug)]
-pub(super) struct Logged(Child);
+pub(super) struct Logged(Kept);
 
 impl Logged {
     /// Starts it, and returns when its log has `ready`. An error is what the log says instead.
@@ -24,28 +26,33 @@ impl Logged {
         let file = File::create(log).map_err(|error| error.to_string())?;
         let copy = file.try_clone().map_err(|error| error.to_string())?;
         command.stdin(Stdio::null()).stdout(copy).stderr(file);
-        let mut server = Self(command.spawn().map_err(|error| error.to_string())?);
+        let folder = log.parent().unwrap_or(log);
+        let mut server = Self(Kept::start(command, folder).map_err(|error| error.to_string())?);
         let since = Instant::now();
         loop {
             let said = fs::read_to_string(log).unwrap_or_default();
             if said.contains(ready) {
                 return Ok(server);
             }
-            if since.elapsed() > PATIENCE || !matches!(server.0.try_wait(), Ok(None)) {
+            if since.elapsed() > PATIENCE || !server.0.runs() {
                 return Err(said);
             }
             thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// Ends it by this signal, as `kill` names it, and if that does not help as `kill -9` does.
+    /// Ends it by this signal, as `kill` names it. What that does not help with ends as by `kill -9` when this is
+    /// dropped.
     pub(super) fn end(&mut self, signal: &str) {
         let _ = Command::new("kill").args([signal, &self.0.id().to_string()]).status();
         let since = Instant::now();
-        while since.elapsed() < ENDING && matches!(self.0.try_wait(), Ok(None)) {
+        while since.elapsed() < ENDING && self.0.runs() {
             thread::sleep(Duration::from_millis(5));
         }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+    }
+
+    /// Its number.
+    pub(super) fn id(&self) -> u32 {
+        self.0.id()
     }
 }

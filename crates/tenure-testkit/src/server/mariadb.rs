@@ -14,7 +14,8 @@ use super::{logged::Logged, postgres::run, redis::free_port};
 pub struct MariadbServer {
     folder: tempfile::TempDir,
     port: u16,
-    process: Logged,
+    options: Vec<String>,
+    process: Option<Logged>,
 }
 
 impl MariadbServer {
@@ -23,9 +24,18 @@ impl MariadbServer {
     /// # Panics
     /// When there is no such program, or it does not start.
     #[must_use]
-    #[allow(clippy::panic, reason = "a test without its server fails")]
     pub fn start() -> Self {
-        match Self::try_start() {
+        Self::start_with(&[])
+    }
+
+    /// The same with more options, as they are written on the command line.
+    ///
+    /// # Panics
+    /// When there is no such program, or it does not start.
+    #[must_use]
+    #[allow(clippy::panic, reason = "a test without its server fails")]
+    pub fn start_with(options: &[&str]) -> Self {
+        match Self::try_start(options) {
             Ok(server) => server,
             Err(error) => panic!(
                 "MariaDB does not start; install it with: apt-get install mariadb-server\n{error}"
@@ -33,40 +43,79 @@ impl MariadbServer {
         }
     }
 
-    fn try_start() -> Result<Self, String> {
+    fn try_start(options: &[&str]) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let server = program("mariadbd").ok_or("there is no mariadbd")?;
         let data = folder.path().join("data");
-        let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
-        // Else it would become another user, to whom the folder is closed.
-        let user: &[&str] = if is_root { &["--user=root"] } else { &[] };
         let install = program("mariadb-install-db").ok_or("there is no mariadb-install-db")?;
         run(Command::new(install)
             .arg("--no-defaults")
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
             .arg(format!("--datadir={}", data.display()))
-            .args(user))?;
+            .args(user()))?;
         let first = folder.path().join("first.sql");
         fs::write(&first, "CREATE DATABASE IF NOT EXISTS tenure;\n")
             .map_err(|error| error.to_string())?;
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        let mut server = Self { folder, port: 0, options, process: None };
         let mut last = String::new();
         // Somebody else may take a port between its choice and its use.
         for _ in 0..5 {
-            let port = free_port();
-            let mut command = Command::new(&server);
-            command.arg("--no-defaults").args(user);
-            command.args(["--bind-address=127.0.0.1", "--skip-name-resolve"]);
-            command.arg(format!("--port={port}")).arg(format!("--datadir={}", data.display()));
-            command.arg(format!("--socket={}", folder.path().join("mariadb.sock").display()));
-            command.arg(format!("--pid-file={}", folder.path().join("mariadb.pid").display()));
-            command.arg(format!("--init-file={}", first.display()));
-            let log = folder.path().join("mariadb.log");
-            match Logged::start(&mut command, &log, "ready for connections") {
-                Ok(process) => return Ok(Self { folder, port, process }),
+            server.port = free_port();
+            match server.run() {
+                Ok(()) => return Ok(server),
                 Err(said) => last = said,
             }
         }
         Err(last)
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        let folder = self.folder.path();
+        let mut command = Command::new(program("mariadbd").ok_or("there is no mariadbd")?);
+        command.arg("--no-defaults").args(user());
+        command.args(["--bind-address=127.0.0.1", "--skip-name-resolve"]);
+        command.arg(format!("--port={}", self.port));
+        command.arg(format!("--datadir={}", folder.join("data").display()));
+        command.arg(format!("--socket={}", folder.join("mariadb.sock").display()));
+        command.arg(format!("--pid-file={}", folder.join("mariadb.pid").display()));
+        command.arg(format!("--init-file={}", folder.join("first.sql").display()));
+        command.args(&self.options);
+        let log = folder.join("mariadb.log");
+        self.process = Some(Logged::start(&mut command, &log, "ready for connections")?);
+        Ok(())
+    }
+
+    /// Ends it as a crash does, if it runs.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.end("-KILL");
+        }
+    }
+
+    /// Starts it again on what it has on disk.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn restart(&mut self) {
+        self.kill();
+        let started = self.run();
+        assert!(started.is_ok(), "MariaDB does not start again: {started:?}");
+    }
+
+    /// Stops it where it stands, with all of its connections, until [`go_on`](Self::go_on).
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets it go on.
+    pub fn go_on(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        if let Some(process) = &self.process {
+            let _ = Command::new("kill").args([signal, &process.id().to_string()]).status();
+        }
     }
 
     /// A URL of its database.
@@ -85,8 +134,14 @@ impl MariadbServer {
 impl Drop for MariadbServer {
     fn drop(&mut self) {
         // Its data is thrown away, so it need not be left in order.
-        self.process.end("-KILL");
+        self.kill();
     }
+}
+
+/// Else it would become another user where root starts it, to whom the folder is closed.
+fn user() -> &'static [&'static str] {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    if is_root { &["--user=root"] } else { &[] }
 }
 
 fn program(name: &str) -> Option<PathBuf> {

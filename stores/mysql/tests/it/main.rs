@@ -2,6 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panics")]
 
+mod clocks;
 mod conformance;
+mod crashed;
+mod crossed;
+mod dropping;
+mod health;
+mod killed;
 mod kinds;
+mod late;
+mod names;
 mod places;
+mod refusals;
+mod support;
+mod sweep;

@@ -21,12 +21,21 @@ static SERVER: OnceLock<MariadbServer> = OnceLock::new();
 
 impl Place {
     pub(crate) fn fresh() -> Self {
-        static PLACES: AtomicU64 = AtomicU64::new(0);
-        let place = PLACES.fetch_add(1, Ordering::Relaxed);
-        let url = SERVER.get_or_init(MariadbServer::start).url();
         let bounds = "claim_window=400ms&place_ttl=1s&max_waiters=20&max_holders=20&connections=2";
-        Self { url: format!("{url}?tables=place_{place}&{bounds}") }
+        Self { url: format!("{}&{bounds}", fresh_url()) }
     }
+}
+
+/// The server that most tests share: those that change nothing of it.
+pub(crate) fn server() -> &'static MariadbServer {
+    SERVER.get_or_init(MariadbServer::start)
+}
+
+/// A URL with tables that nobody else has.
+pub(crate) fn fresh_url() -> String {
+    static PLACES: AtomicU64 = AtomicU64::new(0);
+    let place = PLACES.fetch_add(1, Ordering::Relaxed);
+    format!("{}?tables=place_{place}", server().url())
 }
 
 #[async_trait]

@@ -1,0 +1,34 @@
+//! What a look at the server finds.
+
+use tenure_core::{Store, store::Weight};
+use tenure_testkit::server::MariadbServer;
+
+use crate::support::{outside, run, store};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_forgets_what_it_committed_is_found() {
+    let server = MariadbServer::start_with(&["--log-bin=log", "--sync-binlog=1", "--server-id=1"]);
+    let mut conn = outside(&server).await;
+    let store = store(&server.url());
+    let weight = async || {
+        let found = store.health().await.unwrap();
+        found.iter().find(|finding| finding.what == "persistence").unwrap().weight
+    };
+    assert_eq!(weight().await, Weight::Good);
+    run(&mut conn, "set global sync_binlog = 0").await;
+    assert_eq!(weight().await, Weight::Warning);
+    for (flush, expected) in [(2, Weight::Bad), (0, Weight::Bad), (1, Weight::Warning)] {
+        run(&mut conn, &format!("set global innodb_flush_log_at_trx_commit = {flush}")).await;
+        assert_eq!(weight().await, expected, "{flush}");
+    }
+}
+
+/// Where the log says which statements were run, such a transaction cannot be written into it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_of_statements_is_named_as_the_reason() {
+    let server =
+        MariadbServer::start_with(&["--log-bin=log", "--server-id=1", "--binlog-format=STATEMENT"]);
+    let fault = store(&server.url()).evict(&crate::support::name("lock")).await;
+    let all = format!("{fault:?} {:?}", store(&server.url()).health().await);
+    assert!(all.contains("binlog_format"), "{all}");
+}

@@ -1,0 +1,99 @@
+//! An answer that comes too late is nobody's.
+
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use tenure_core::{FaultKind, Store, proto::queue::Intent};
+use tenure_testkit::server::MariadbServer;
+
+use crate::{
+    places::{fresh_url, server},
+    support::{LONG, ask, hold, label, name, outside, owner, process, run, store, take, until},
+};
+
+/// Each call has an answer of its own name, also right after calls that nobody waited for to the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_came_too_late_leaves_its_answer_to_no_other() {
+    let server = MariadbServer::start();
+    let url = format!("{}?response_timeout=250ms&connections=1", server.url());
+    let store = store(&url);
+    // Reads of different names, so that an answer tells which one it belongs to.
+    for number in 1..=20 {
+        take(&store, &format!("lock-{number}"), owner(number)).await;
+    }
+    let look = async |number: u8| {
+        let seen = store.inspect(&name(&format!("lock-{number}"))).await?;
+        assert_eq!(seen.holders[0].label, label(owner(number)), "an answer of another call");
+        Ok::<_, tenure_core::Fault>(())
+    };
+    for round in 0..5 {
+        look(20).await.unwrap();
+        server.freeze();
+        let late = look(1 + round).await.unwrap_err();
+        assert_eq!(late.kind(), FaultKind::Unreachable, "{late}");
+        server.go_on();
+        for number in 1..=20 {
+            until("the server is there again", async || look(number).await.is_ok()).await;
+        }
+    }
+    // What writes is in doubt.
+    server.freeze();
+    let ask = ask(owner(99), Intent::Try, LONG);
+    let late = store.acquire(&name("new"), &ask).await.unwrap_err();
+    assert!([FaultKind::InDoubt, FaultKind::Unreachable].contains(&late.kind()), "{late}");
+    server.go_on();
+    for number in 1..=20 {
+        until("the server is there again", async || look(number).await.is_ok()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_locked_row_is_in_doubt_and_holds_up_nobody() {
+    let url = fresh_url();
+    let store = store(&format!("{url}&response_timeout=300ms&connections=1"));
+    for number in 1..=3 {
+        take(&store, &format!("lock-{number}"), owner(number)).await;
+    }
+    let tables = url.split("tables=").nth(1).unwrap();
+    let mut conn = outside(server()).await;
+    run(&mut conn, "begin").await;
+    let lock = format!("select 1 from {tables}_locks where name = 'lock-1' for update");
+    let _: Vec<u8> = conn.query(&lock).await.unwrap();
+    let late = store.release(&name("lock-1"), &owner(1), Duration::ZERO).await.unwrap_err();
+    assert_eq!(late.kind(), FaultKind::InDoubt, "{late}");
+    for number in 2..=3 {
+        store
+            .release(&name(&format!("lock-{number}")), &owner(number), Duration::ZERO)
+            .await
+            .unwrap();
+    }
+    run(&mut conn, "rollback").await;
+    let released = async || store.release(&name("lock-1"), &owner(1), Duration::ZERO).await.is_ok();
+    until("it is released", released).await;
+}
+
+/// All connections of callers wait for a row that somebody locked.
+#[tokio::test(flavor = "multi_thread")]
+async fn renewals_wait_for_no_other_call() {
+    let url = fresh_url();
+    let process = process(&format!("{url}&connections=1"));
+    let held = process.mutex("held").ttl(Duration::from_secs(3)).lock().await.unwrap();
+    let other = hold(&process, "locked").await;
+    other.release().await.unwrap();
+    let tables = url.split("tables=").nth(1).unwrap();
+    let mut conn = outside(server()).await;
+    run(&mut conn, "begin").await;
+    let lock = format!("select 1 from {tables}_locks where name = 'locked' for update");
+    let _: Vec<u8> = conn.query(&lock).await.unwrap();
+    let waits = tokio::spawn({
+        let process = process.clone();
+        async move { while process.mutex("locked").try_lock().await.is_err() {} }
+    });
+    for _ in 0..3 {
+        let before = held.deadline();
+        until("it is renewed", async || held.deadline() > before).await;
+        assert!(held.check().is_ok());
+    }
+    run(&mut conn, "rollback").await;
+    waits.await.unwrap();
+}

@@ -1,0 +1,123 @@
+//! What is refused says why, and what a user may do that has no more than it needs.
+
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use tenure_core::{FaultKind, Store, store::Weight};
+use tenure_mysql::{MysqlStore, names_in_use, schema};
+use tenure_testkit::server::MariadbServer;
+
+use crate::support::{LONG, ask, name, outside, owner, run, store, take};
+use tenure_core::proto::queue::Intent;
+
+async fn user(server: &MariadbServer, grants: &[&str]) -> String {
+    let mut conn = outside(server).await;
+    run(&mut conn, "create or replace user locks identified by 's3ntinel'").await;
+    for grant in grants {
+        run(&mut conn, &format!("grant {grant} to locks")).await;
+    }
+    server.url().replace("root@", "locks:s3ntinel@")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_takes_no_writes_is_named_as_the_reason() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    let store = store(&user(&server, &["all on tenure.*"]).await);
+    take(&store, "lock", owner(1)).await;
+    run(&mut conn, "set global read_only = 1").await;
+    let fault = store.acquire(&name("other"), &ask(owner(2), Intent::Try, LONG)).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert!(fault.what().contains("takes no writes"), "{fault}");
+    let found = store.health().await.unwrap();
+    assert!(found.iter().any(|finding| finding.what == "primary" && finding.weight == Weight::Bad));
+    // Of several servers the first that takes writes is used.
+    let primary = MariadbServer::start();
+    user(&primary, &["all on tenure.*"]).await;
+    let hosts = |server: &MariadbServer| server.url().split(['@', '/']).nth(3).unwrap().to_owned();
+    let url = format!("mariadb://locks:s3ntinel@{},{}/tenure", hosts(&server), hosts(&primary));
+    take(&crate::support::store(&url), "other", owner(2)).await;
+    run(&mut conn, "set global read_only = 0").await;
+    take(&store, "other", owner(2)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_said_without_the_password() {
+    let server = MariadbServer::start();
+    let url = user(&server, &["select on tenure.*"]).await;
+    let cases = [
+        (url.clone(), "cannot make the tables"),
+        (format!("{url}?create=no"), "tables of tenure are not there"),
+        (url.replace("s3ntinel", "s3ntinel2"), "user and the password"),
+        (url.replace("/tenure", "/nowhere"), "nowhere"),
+        (format!("{url}?tls=yes"), "no TLS"),
+        (format!("{url}?tables=Bad-Name"), "cannot be what the names"),
+    ];
+    for (url, says) in cases {
+        let fault = MysqlStore::open(&url).await.unwrap_err();
+        let text = format!("{fault} {} {:?}", fault.what_and_why(), fault);
+        assert!(text.contains(says), "{text}");
+        assert!(!text.contains("s3ntinel"), "{text}");
+        let misused = [FaultKind::Misconfigured, FaultKind::Unsupported].contains(&fault.kind());
+        assert!(misused, "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_of_another_make_are_refused() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    MysqlStore::open(&server.url()).await.unwrap();
+    run(&mut conn, "alter table tenure_locks engine = Aria").await;
+    let fault = MysqlStore::open(&server.url()).await.unwrap_err();
+    assert!(fault.what().contains("kept by Aria"), "{fault}");
+    run(&mut conn, "alter table tenure_locks engine = InnoDB").await;
+    run(&mut conn, "update tenure_meta set format = 2").await;
+    let fault = MysqlStore::open(&server.url()).await.unwrap_err();
+    assert!(fault.what().contains("format 2"), "{fault}");
+}
+
+/// The rights that the printed statements name.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_with_no_more_than_the_printed_rights_can_do_everything() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    run(&mut conn, &schema("tenure").unwrap()).await;
+    run(&mut conn, "create user app identified by 'secret'").await;
+    let printed = schema("tenure").unwrap();
+    let grants: Vec<_> = printed.lines().filter_map(|line| line.strip_prefix("-- grant")).collect();
+    assert_eq!(grants.len(), 2);
+    for grant in grants {
+        run(&mut conn, &format!("grant{}", grant.trim_end_matches(';'))).await;
+    }
+    let store = store(&server.url().replace("root@", "app:secret@"));
+    let found = store.health().await.unwrap();
+    assert!(found.iter().all(|finding| finding.weight == Weight::Good), "{found:#?}");
+    take(&store, "lock", owner(1)).await;
+    store.incarnation().await.unwrap();
+    store.evict(&name("lock")).await.unwrap();
+    store.sweep(Duration::ZERO).await.unwrap();
+    let shown: Vec<(String, Option<String>)> =
+        conn.query("select name, label from tenure_holders").await.unwrap();
+    assert!(shown.is_empty());
+    take(&store, "lock", owner(2)).await;
+    let shown: Vec<(String, Option<String>)> =
+        conn.query("select name, label from tenure_holders").await.unwrap();
+    assert_eq!(shown, [("lock".to_owned(), Some(crate::support::label(owner(2))))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_from_outside_makes_nothing() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    assert!(names_in_use(&server.url(), "").await.unwrap().is_empty());
+    let tables: Vec<String> = conn.query("show tables").await.unwrap();
+    assert!(tables.is_empty(), "{tables:?}");
+    let store = store(&server.url());
+    for text in ["order:1", "order:2", "other"] {
+        take(&store, text, owner(1)).await;
+    }
+    store.release(&name("order:2"), &owner(1), Duration::ZERO).await.unwrap();
+    let names = names_in_use(&server.url(), "order:").await.unwrap();
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), [name("order:1")]);
+}
