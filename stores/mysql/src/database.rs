@@ -120,12 +120,12 @@ impl Mysql {
         self.common.options.sql.response_timeout
     }
 
-    async fn call_by<T, W>(&self, lane: &Lane, work: W) -> Result<T, Failure>
+    async fn call_by<T, W>(&self, lane: &Lane, hurries: bool, work: W) -> Result<T, Failure>
     where
         T: Send + 'static,
         W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send + 'static,
     {
-        lane.call(self.limit(), work).await
+        lane.call(hurries, self.limit(), work).await
     }
 
     pub(crate) async fn call<T, W>(&self, work: W) -> Result<T, Fault>
@@ -133,7 +133,7 @@ impl Mysql {
         T: Send + 'static,
         W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send + 'static,
     {
-        self.call_by(self.lane(), work).await.map_err(Failure::fault)
+        self.call_by(self.lane(), false, work).await.map_err(Failure::fault)
     }
 
     fn lane(&self) -> &Lane {
@@ -335,7 +335,7 @@ impl Database for Mysql {
         let json = json(&sorted);
         let statements = self.common.statements.clone();
         let lane = if self.is_engine { &self.common.renewals } else { &self.common.callers };
-        let extended = self.call_by(lane, move |session| {
+        let extended = self.call_by(lane, true, move |session| {
             Box::pin(async move {
                 let sent = SystemClock.now();
                 session.write(&statements.extend, vec![json.as_str().into()]).await?;
@@ -376,11 +376,11 @@ impl Database for Mysql {
         let statements = self.common.statements.clone();
         let rows = [(name.clone(), row.clone())];
         let written = rows.clone();
-        let done = self.call(move |session| {
+        let done = self.call_by(self.lane(), true, move |session| {
             let [(name, row)] = written;
             Box::pin(async move { put(session, &statements, &name, &row).await })
         });
-        let done = done.await?;
+        let done = done.await.map_err(Failure::fault)?;
         if done {
             self.tell(&rows, tells);
         }
@@ -390,7 +390,7 @@ impl Database for Mysql {
     async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault> {
         let statements = self.common.statements.clone();
         let written = rows.to_vec();
-        let done = self.call(move |session| {
+        let done = self.call_by(self.lane(), true, move |session| {
             Box::pin(async move {
                 session.begin().await?;
                 let mut done = Ok(true);
@@ -411,7 +411,7 @@ impl Database for Mysql {
                 done
             })
         });
-        let done = done.await?;
+        let done = done.await.map_err(Failure::fault)?;
         if done {
             self.tell(rows, tells);
         }

@@ -1,17 +1,19 @@
 //! Connections that are made when they are needed, each for one call at a time.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
+use mysql_async::prelude::Queryable;
 use tenure_core::{Clock, Fault, FaultKind, SystemClock, Timestamp};
 use tokio::{
-    sync::{Semaphore, oneshot},
+    sync::oneshot,
     time::{Instant, timeout_at},
 };
 
-use crate::{connect::Maker, error::Failure, session::Session};
-use mysql_async::prelude::Queryable;
+use crate::{connect::Maker, error::Failure, session::Session, turnstile::Turnstile};
 
 /// For how long nobody tries again after a failure.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -32,7 +34,7 @@ pub(crate) struct Lane(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     maker: Maker,
-    free: Arc<Semaphore>,
+    turnstile: Turnstile,
     state: Mutex<State>,
 }
 
@@ -45,25 +47,30 @@ struct State {
 impl Lane {
     /// At most so many connections.
     pub(crate) fn new(maker: Maker, most: usize) -> Self {
-        let free = Arc::new(Semaphore::new(most));
-        Self(Arc::new(Inner { maker, free, state: Mutex::default() }))
+        let turnstile = Turnstile::new(most);
+        Self(Arc::new(Inner { maker, turnstile, state: Mutex::default() }))
     }
 
     /// Carries out `work` with a session that nobody else has, in this time at most.
-    pub(crate) async fn call<T, W>(&self, limit: Duration, work: W) -> Result<T, Failure>
+    pub(crate) async fn call<T, W>(
+        &self,
+        hurries: bool,
+        limit: Duration,
+        work: W,
+    ) -> Result<T, Failure>
     where
         T: Send + 'static,
         W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send + 'static,
     {
         let until = Instant::now() + limit;
-        let permit = timeout_at(until, self.0.free.clone().acquire_owned()).await;
-        let permit = permit.map_err(|_| late("all connections were busy", false))?;
+        let pass = timeout_at(until, self.0.turnstile.enter(hurries)).await;
+        let pass = pass.map_err(|_| late("all connections were busy", false))?;
         let (told, hears) = oneshot::channel();
         let inner = self.0.clone();
         self.0.maker.home.spawn(async move {
             // Nothing is begun for a caller that has gone.
             let answer = inner.serve(until, work, || told.is_closed()).await;
-            drop(permit);
+            drop(pass);
             if let Some(answer) = answer {
                 let _ = told.send(answer);
             }

@@ -22,6 +22,7 @@ mod schema;
 mod session;
 mod statements;
 mod store;
+mod turnstile;
 mod watch;
 
 pub use database::Mysql;

@@ -125,7 +125,7 @@ async fn look(
     let names: Vec<_> =
         names.keys().map(|name| format!("[\"{}\"]", hex(name.as_str().as_bytes()))).collect();
     let json = format!("[{}]", names.join(","));
-    lane.call(LIMIT, move |session| {
+    lane.call(false, LIMIT, move |session| {
         Box::pin(async move {
             let rows = session.rows(&statements.watch, vec![json.into()]).await?;
             let seen: Result<_, Fault> = rows.iter().map(|row| seen(row, client)).collect();
