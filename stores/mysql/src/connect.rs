@@ -109,17 +109,15 @@ impl Maker {
         // Longer than we wait: what nobody waits for any more ends, too.
         let limit = self.options.sql.response_timeout * 2;
         let seconds = limit.as_secs().max(1);
-        session
-            .say(
-                "set session autocommit = 1, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
-                 innodb_lock_wait_timeout = 1",
-            )
-            .await?;
-        session.say(&format!("set session lock_wait_timeout = {seconds}")).await?;
-        session.say("set session transaction isolation level read committed").await?;
+        let mut settings = format!(
+            "set session autocommit = 1, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
+             innodb_lock_wait_timeout = 1, lock_wait_timeout = {seconds}"
+        );
         if server.is_mariadb {
-            session.say(&format!("set session max_statement_time = {seconds}")).await?;
+            settings += &format!(", max_statement_time = {seconds}");
         }
+        session.say(&settings).await?;
+        session.say("set session transaction isolation level read committed").await?;
         // MariaDB's 3 is more than 1.
         if !is_kept(server.flush, server.is_mariadb) && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(

@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -50,6 +53,7 @@ pub(crate) struct Common {
     unwatched_limits: Limits,
     home: Arc<Home>,
     watcher: OnceLock<JoinHandle<()>>,
+    warmed: AtomicBool,
 }
 
 impl Drop for Common {
@@ -99,6 +103,7 @@ impl Mysql {
             unwatched_limits: options.limits_when_unwatched(),
             home,
             watcher: OnceLock::new(),
+            warmed: AtomicBool::new(false),
             options,
         };
         Ok(Self { common: Arc::new(common), is_engine: false })
@@ -154,6 +159,17 @@ impl Mysql {
             })
         })
         .await
+    }
+
+    /// Makes the connection for renewals ahead of the first, which may have little time.
+    fn expect_renewals(&self) {
+        if !self.common.warmed.swap(true, Ordering::Relaxed) {
+            let (lane, limit) = (self.common.renewals.clone(), self.limit());
+            self.common.home.spawn(async move {
+                // What fails now is tried again when it is needed.
+                let _ = lane.call(false, limit, |_| Box::pin(async { Ok(()) })).await;
+            });
+        }
     }
 
     async fn write_one(&self, statement: String, values: Vec<Value>) -> Result<(), Fault> {
@@ -265,6 +281,7 @@ impl Database for Mysql {
     }
 
     async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
+        self.expect_renewals();
         let statements = self.common.statements.clone();
         let name = name.as_str().to_owned();
         let values: Vec<Value> = vec![

@@ -16,20 +16,26 @@ use crate::{
 async fn a_call_that_came_too_late_leaves_its_answer_to_no_other() {
     let server = MariadbServer::start();
     let url = format!("{}?response_timeout=250ms&connections=1", server.url());
-    let store = store(&url);
     // Reads of different names, so that an answer tells which one it belongs to.
+    let patient = store(&server.url());
     for number in 1..=20 {
-        take(&store, &format!("lock-{number}"), owner(number)).await;
+        take(&patient, &format!("lock-{number}"), owner(number)).await;
     }
+    let store = store(&url);
     let look = async |number: u8| {
         let seen = store.inspect(&name(&format!("lock-{number}"))).await?;
         assert_eq!(seen.holders[0].label, label(owner(number)), "an answer of another call");
         Ok::<_, tenure_core::Fault>(())
     };
     for round in 0..5 {
-        look(20).await.unwrap();
+        until("the server is there", async || look(20).await.is_ok()).await;
         server.freeze();
-        let late = look(1 + round).await.unwrap_err();
+        // Its threads do not all stop at once.
+        let late = loop {
+            if let Err(late) = look(1 + round).await {
+                break late;
+            }
+        };
         assert_eq!(late.kind(), FaultKind::Unreachable, "{late}");
         server.go_on();
         for number in 1..=20 {
@@ -39,7 +45,11 @@ async fn a_call_that_came_too_late_leaves_its_answer_to_no_other() {
     // What writes is in doubt.
     server.freeze();
     let ask = ask(owner(99), Intent::Try, LONG);
-    let late = store.acquire(&name("new"), &ask).await.unwrap_err();
+    let late = loop {
+        if let Err(late) = store.acquire(&name("new"), &ask).await {
+            break late;
+        }
+    };
     assert!([FaultKind::InDoubt, FaultKind::Unreachable].contains(&late.kind()), "{late}");
     server.go_on();
     for number in 1..=20 {
@@ -50,15 +60,17 @@ async fn a_call_that_came_too_late_leaves_its_answer_to_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_for_a_locked_row_is_in_doubt_and_holds_up_nobody() {
     let url = fresh_url();
+    let patient = store(&url);
     let store = store(&format!("{url}&response_timeout=300ms&connections=1"));
     for number in 1..=3 {
-        take(&store, &format!("lock-{number}"), owner(number)).await;
+        take(&patient, &format!("lock-{number}"), owner(number)).await;
     }
     let tables = url.split("tables=").nth(1).unwrap();
     let mut conn = outside(server()).await;
     run(&mut conn, "begin").await;
     let lock = format!("select 1 from {tables}_locks where name = 'lock-1' for update");
     let _: Vec<u8> = conn.query(&lock).await.unwrap();
+    until("the server is there", async || store.inspect(&name("lock-2")).await.is_ok()).await;
     let late = store.release(&name("lock-1"), &owner(1), Duration::ZERO).await.unwrap_err();
     assert_eq!(late.kind(), FaultKind::InDoubt, "{late}");
     for number in 2..=3 {

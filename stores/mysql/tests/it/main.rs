@@ -4,11 +4,8 @@
 
 mod clocks;
 mod conformance;
-mod crashed;
 mod crossed;
-mod dropping;
 mod health;
-mod killed;
 mod kinds;
 mod late;
 mod names;
