@@ -42,6 +42,7 @@ impl Tenure {
             "" | "file" => stores::examine_embedded(rest),
             "quorum" => within_runtime(examine_quorum(rest)).await,
             "zookeeper" => within_runtime(stores::examine_zookeeper(url)).await,
+            scheme if stores::is_mysql(scheme) => within_runtime(stores::examine_mysql(url)).await,
             scheme if stores::is_postgres(scheme) => {
                 within_runtime(stores::examine_postgres(url)).await
             }

@@ -44,6 +44,7 @@
 //! | `macros` | yes | the attribute [`#[locked]`](macro@locked) |
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
 //! | `quorum` | no | `quorum:` URLs: a majority of several independent stores |
+//! | `mysql` | no | `mysql:` and `mariadb:` URLs: a MySQL or MariaDB database |
 //! | `postgres` | no | `postgres:` URLs: a PostgreSQL database |
 //! | `postgres-tls` | no | the same over TLS |
 //! | `zookeeper` | no | `zookeeper:` URLs: a ZooKeeper ensemble, shared with Curator |
@@ -69,7 +70,7 @@ mod password;
 mod quorum;
 #[cfg(feature = "redis")]
 pub mod redis;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 pub mod schema;
 mod spelling;
 mod stores;
@@ -111,6 +112,9 @@ mod pages {
     #[cfg(feature = "quorum")]
     #[doc = include_str!("../../../docs/stores/quorum.md")]
     struct Quorum;
+
+    #[doc = include_str!("../../../docs/stores/mysql.md")]
+    struct Mysql;
 
     #[doc = include_str!("../../../docs/stores/postgres.md")]
     struct Postgres;

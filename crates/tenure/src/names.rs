@@ -55,6 +55,7 @@ pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>,
 #[cfg_attr(
     not(any(
         feature = "embedded",
+        feature = "mysql",
         feature = "postgres",
         feature = "redis",
         feature = "zookeeper"
@@ -72,6 +73,10 @@ async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fa
         #[cfg(feature = "redis")]
         (scheme, _) if crate::stores::is_redis(scheme) => {
             Some(tenure_redis::names_in_use(url, prefix).await)
+        }
+        #[cfg(feature = "mysql")]
+        (scheme, _) if crate::stores::is_mysql(scheme) => {
+            Some(tenure_mysql::names_in_use(url, prefix).await)
         }
         #[cfg(feature = "postgres")]
         (scheme, _) if crate::stores::is_postgres(scheme) => {

@@ -7,7 +7,7 @@ use tenure_core::{AnyError, Fault, MemoryStore, Store, TenureBuilder, within_run
 use crate::{
     Examination,
     spelling::mistake,
-    stores::{embedded, is_postgres, is_redis, known, postgres, redis, zookeeper},
+    stores::{embedded, is_mysql, is_postgres, is_redis, known, mysql, postgres, redis, zookeeper},
     url::shown,
 };
 
@@ -84,6 +84,7 @@ impl Tenure {
     /// | `quorum:URL,URL,URL` | a majority of several independent stores: feature `quorum` |
     /// | `zookeeper://host,host,host/base` | a ZooKeeper ensemble: feature `zookeeper` |
     /// | `postgres://user@host/database` | a PostgreSQL database: feature `postgres` |
+    /// | `mysql://user@host/database`, `mariadb:` | a MySQL or MariaDB database: feature `mysql` |
     /// | `memory:` | this process alone, for tests |
     ///
     /// # Errors
@@ -99,6 +100,7 @@ impl Tenure {
             "" | "file" => embedded(rest),
             "quorum" => within_runtime(quorum(rest)).await,
             "zookeeper" => within_runtime(zookeeper(url)).await,
+            scheme if is_mysql(scheme) => within_runtime(mysql(url)).await,
             scheme if is_postgres(scheme) => within_runtime(postgres(url)).await,
             _ => within_runtime(redis(url)).await,
         };
@@ -156,7 +158,7 @@ pub(crate) fn check(url: &str) -> Result<(&str, &str), OpenError> {
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
     match scheme {
         "" | "file" | "memory" | "quorum" | "zookeeper" => Ok((scheme, rest)),
-        _ if is_redis(scheme) || is_postgres(scheme) => Ok((scheme, rest)),
+        _ if is_redis(scheme) || is_postgres(scheme) || is_mysql(scheme) => Ok((scheme, rest)),
         _ => Err(OpenError::UnknownScheme { scheme: scheme.to_owned(), known: known() }),
     }
 }

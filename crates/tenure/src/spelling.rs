@@ -16,6 +16,10 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
             .map(|fault| crate::password::hinted(url, fault)),
         #[cfg(feature = "zookeeper")]
         "zookeeper" => tenure_zookeeper::ZookeeperOptions::from_url(url).err(),
+        #[cfg(feature = "mysql")]
+        scheme if crate::stores::is_mysql(scheme) => {
+            tenure_mysql::MysqlOptions::from_url(url).err()
+        }
         #[cfg(feature = "postgres")]
         scheme if crate::stores::is_postgres(scheme) => {
             tenure_postgres::PostgresOptions::from_url(url).err()

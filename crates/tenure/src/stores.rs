@@ -20,6 +20,8 @@ pub(crate) fn known() -> String {
         ("quorum:", cfg!(feature = "quorum")),
         ("zookeeper:", cfg!(feature = "zookeeper")),
         ("postgres:", cfg!(feature = "postgres")),
+        ("mysql:", cfg!(feature = "mysql")),
+        ("mariadb:", cfg!(feature = "mysql")),
     ];
     let known: Vec<_> = schemes.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
     known.join(", ")
@@ -154,6 +156,34 @@ pub(crate) async fn zookeeper(_url: &str) -> Result<Arc<dyn Store>, Fault> {
     Err(not_built_in("ZooKeeper store", "zookeeper"))
 }
 
+/// Whether a URL that begins so leads to MySQL or MariaDB.
+pub(crate) fn is_mysql(scheme: &str) -> bool {
+    ["mysql", "mariadb"].contains(&scheme)
+}
+
+#[cfg(feature = "mysql")]
+pub(crate) async fn examine_mysql(url: &str) -> Result<Examination, Fault> {
+    use tenure_mysql::{MysqlOptions, MysqlStore};
+
+    crate::examination::of(&MysqlStore::new(MysqlOptions::from_url(url)?)?).await
+}
+
+#[cfg(not(feature = "mysql"))]
+pub(crate) async fn examine_mysql(_url: &str) -> Result<Examination, Fault> {
+    Err(not_built_in("MySQL store", "mysql"))
+}
+
+/// A database that answers now.
+#[cfg(feature = "mysql")]
+pub(crate) async fn mysql(url: &str) -> Result<Arc<dyn Store>, Fault> {
+    Ok(Arc::new(tenure_mysql::MysqlStore::open(url).await?))
+}
+
+#[cfg(not(feature = "mysql"))]
+pub(crate) async fn mysql(_url: &str) -> Result<Arc<dyn Store>, Fault> {
+    Err(not_built_in("MySQL store", "mysql"))
+}
+
 /// Whether a URL that begins so leads to PostgreSQL.
 pub(crate) fn is_postgres(scheme: &str) -> bool {
     ["postgres", "postgresql"].contains(&scheme)
@@ -184,6 +214,7 @@ pub(crate) async fn postgres(_url: &str) -> Result<Arc<dyn Store>, Fault> {
 
 #[cfg(not(all(
     feature = "embedded",
+    feature = "mysql",
     feature = "postgres",
     feature = "redis",
     feature = "quorum",

@@ -63,6 +63,7 @@ mod tests {
             "zookeeper://me:s3ntinel@a,b/locks",
             "zookeeper://me:s3n@s3ntinel@a,b/locks?session=10s",
             "postgres://me:s3ntinel@a,b/shop?tls=yes",
+            "mysql://me:s3n@s3ntinel@a/shop",
             "postgres://me:s3n@s3ntinel@a/shop",
             "postgres://me@a/shop?password=s3ntinel",
             "postgres://me@a/shop?password=s3n@s3ntinel",

@@ -26,6 +26,7 @@ pub(crate) fn capabilities(options: &MysqlOptions) -> Capabilities {
         kinds_meet: limits.kinds_meet,
         incarnation: true,
         tells_evictions: false,
+        tells_release_requests: false,
         place_ttl: limits.place_ttl,
         place_back: true,
         claim_window: limits.claim_window,

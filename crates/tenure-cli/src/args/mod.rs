@@ -274,7 +274,7 @@ pub(crate) struct Break {
 pub(crate) struct Schema {
     /// For which database
     pub(crate) database: Database,
-    /// The schema that the tables are in, as in the URL
+    /// The schema of the tables on PostgreSQL, what their names begin with on MySQL and MariaDB; as in the URL
     #[arg(long, value_name = "NAME", default_value = "tenure")]
     pub(crate) schema: String,
 }
@@ -283,6 +283,9 @@ pub(crate) struct Schema {
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Database {
     Postgres,
+    /// MariaDB, too
+    #[value(alias = "mariadb")]
+    Mysql,
 }
 
 #[derive(Args, Debug)]

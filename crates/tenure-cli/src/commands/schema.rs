@@ -9,6 +9,7 @@ use crate::{
 pub(super) fn schema(args: &Schema) -> Result<u8, Failure> {
     let statements = match args.database {
         Database::Postgres => tenure::schema::postgres(&args.schema),
+        Database::Mysql => tenure::schema::mysql(&args.schema),
     };
     answer(&statements.map_err(|fault| Failure::Usage(fault.to_string()))?)?;
     Ok(0)

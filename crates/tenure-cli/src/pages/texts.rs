@@ -256,6 +256,7 @@ pub(super) fn of(command: &str) -> Page {
             examples: &[
                 ("tenure schema postgres | psql shop", "make the tables as their owner"),
                 ("tenure schema postgres --schema locks", "the same in another schema"),
+                ("tenure schema mysql | mariadb shop", "the same on MariaDB"),
             ],
             ..Page::default()
         },

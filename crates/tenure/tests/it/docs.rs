@@ -9,7 +9,7 @@ use std::{
 use crate::files::{here, sources};
 
 /// Where tests live, seen from this crate.
-const TESTS: [&str; 13] = [
+const TESTS: [&str; 14] = [
     "tests",
     "../tenure-proto/tests",
     "../tenure-core/tests",
@@ -19,6 +19,7 @@ const TESTS: [&str; 13] = [
     "../../stores/embedded/tests",
     "../../stores/redis/tests",
     "../../stores/quorum/tests",
+    "../../stores/mysql/tests",
     "../../stores/postgres/tests",
     "../../stores/zookeeper/tests",
     // Pages name functions of the kinds in the same way.

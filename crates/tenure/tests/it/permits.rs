@@ -137,7 +137,7 @@ async fn kill_takers_of(place: Place) {
     }
     let holds = changes.iter().filter(|(_, by)| *by > 0).count();
     println!("{holds} holds, {} killed, {} of them holding", killed.len(), died_holding(&killed));
-    assert_eq!(most, PERMITS.into(), "the permits were never all out");
+    assert_eq!(most, i64::from(PERMITS), "the permits were never all out");
     let semaphore = place.open().await.semaphore("permits", PERMITS);
     let all = semaphore.acquire_many(PERMITS).wait(PATIENCE).await.expect("permits did not return");
     all.release().await.unwrap();
