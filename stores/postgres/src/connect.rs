@@ -189,14 +189,14 @@ impl Connection {
         let format = format!(
             "select format, (select count(*) from {schema}.locks where false) from {schema}.meta"
         );
-        let found: Result<[String; 2], _> = self.look(&format).await;
-        let found = match found {
-            Err(Failure::NoTables(_)) if options.creates => {
-                self.create(options).await?;
-                self.look(&format).await
+        let mut found: Result<[String; 2], _> = self.look(&format).await;
+        for _ in 0..CREATIONS {
+            if !matches!(found, Err(Failure::NoTables(_))) || !options.creates {
+                break;
             }
-            found => found,
-        };
+            self.create(options).await?;
+            found = self.look(&format).await;
+        }
         let [found, _] = found.map_err(Failure::fault)?;
         if found == FORMAT.to_string() {
             return Ok(());
@@ -215,6 +215,10 @@ impl Connection {
         let made = self.client.batch_execute(&all).await;
         let Err(error) = made else { return Ok(()) };
         let _ = self.client.batch_execute("rollback").await;
+        // Whoever waited for another one to make them may still believe that they are not there.
+        if error.code().is_some_and(|code| MADE_MEANWHILE.contains(code)) {
+            return Ok(());
+        }
         let why = error::text(&error);
         let fault = error::of_statement(error, false).fault();
         if fault.kind() == FaultKind::Misconfigured {
@@ -236,6 +240,15 @@ impl Connection {
         Ok(array::from_fn(|index| value(index).to_owned()))
     }
 }
+
+/// How often tables are made that others are making, too.
+const CREATIONS: u32 = 3;
+const MADE_MEANWHILE: [SqlState; 4] = [
+    SqlState::UNIQUE_VIOLATION,
+    SqlState::DUPLICATE_SCHEMA,
+    SqlState::DUPLICATE_TABLE,
+    SqlState::DUPLICATE_OBJECT,
+];
 
 /// Of the lock under which tables are made.
 const CREATION: i64 = 0x7465_6e75_7265;

@@ -165,3 +165,17 @@ async fn a_database_that_is_not_there_is_an_error_at_once() {
     assert!(matches!(failed, AcquireError::Misconfigured { .. }), "{failed}");
     assert!(began.elapsed() < Duration::from_secs(5));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn those_who_make_the_tables_at_the_same_time_all_find_them() {
+    for _ in 0..5 {
+        let url = fresh_database().await;
+        let opened = (0..8).map(|_| {
+            let url = url.clone();
+            tokio::spawn(async move { PostgresStore::open(&url).await.map(drop) })
+        });
+        for opened in opened.collect::<Vec<_>>() {
+            opened.await.unwrap().unwrap();
+        }
+    }
+}
