@@ -1,10 +1,54 @@
 //! Behind PgBouncer in transaction mode.
 
-/// The whole suite, where nobody waits for messages.
+/// Cases of the suite with many calls at a time, where nobody waits for messages.
 mod silent {
     use crate::{places::Place, pooler::pooler};
 
-    tenure_testkit::conformance!(Place::at(&pooler().url_of("tenure"), "&listen=no"));
+    tenure_testkit::mount_cases! { Place::at(&pooler().url_of("tenure"), "&listen=no");
+        repeating {
+            a_repeated_acquire_answers_the_same_token
+        }
+        try_and_wait {
+            asking_again_keeps_the_place
+            a_waiter_that_asks_when_told_needs_no_hint
+        }
+        handoff {
+            a_release_offers_the_name_to_the_next_waiter
+            an_unclaimed_offer_passes_on
+        }
+        renewal {
+            a_renewal_extends_the_lease
+            each_hold_is_answered_for_alone
+        }
+        tokens {
+            tokens_rise_after_an_expiry
+            tokens_rise_through_a_handoff
+        }
+        shared {
+            a_writer_and_readers_exclude_each_other
+            all_leading_readers_enter_together
+        }
+        permits {
+            permits_are_counted
+        }
+        take_over {
+            a_hold_changes_hands
+        }
+        together {
+            free_names_are_granted_together
+            each_joint_hold_is_a_hold_like_any_other
+            joint_asks_that_cross_all_end
+        }
+        runtimes {
+            calls_come_from_any_runtime
+            calls_run_side_by_side
+            a_dropped_call_ends_within_one_ttl
+        }
+        many_clients {
+            contenders_exclude_each_other
+            waiters_are_all_served
+        }
+    }
 }
 
 use std::{sync::OnceLock, time::Duration};
