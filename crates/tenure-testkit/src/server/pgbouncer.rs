@@ -1,24 +1,31 @@
 //! A PgBouncer on a free port of this machine.
 
 use std::{
-    env, fs,
+    env,
+    fs::{self, File},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use super::{
     PostgresServer,
-    logged::Logged,
+    kept::Kept,
     postgres::{as_user, run},
     redis::free_port,
 };
 
-/// A `pgbouncer` in transaction mode before a server. Dropping it ends the process and removes its folder.
+/// How long it may take to start.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A `pgbouncer` in transaction mode before a server. Dropping it ends the process and removes its folder; so
+/// does the end of this program.
 #[derive(Debug)]
 pub struct PgBouncer {
     folder: tempfile::TempDir,
     port: u16,
-    process: Logged,
+    _process: Kept,
 }
 
 impl PgBouncer {
@@ -54,8 +61,8 @@ impl PgBouncer {
             fs::write(&file, settings).map_err(|error| error.to_string())?;
             run(Command::new("chmod").args(["-R", "a+rX"]).arg(folder.path()))?;
             let log = folder.path().join("pgbouncer.log");
-            match Logged::start(as_user(&program).arg(&file), &log, "process up") {
-                Ok(process) => return Ok(Self { folder, port, process }),
+            match started(as_user(&program).arg(&file), &log, folder.path()) {
+                Ok(process) => return Ok(Self { folder, port, _process: process }),
                 Err(said) => last = said,
             }
         }
@@ -75,9 +82,21 @@ impl PgBouncer {
     }
 }
 
-impl Drop for PgBouncer {
-    fn drop(&mut self) {
-        self.process.end("-KILL");
+fn started(command: &mut Command, log: &Path, folder: &Path) -> Result<Kept, String> {
+    let said = |error: std::io::Error| error.to_string();
+    let file = File::create(log).map_err(said)?;
+    command.stdin(Stdio::null()).stdout(file.try_clone().map_err(said)?).stderr(file);
+    let mut process = Kept::start(command, folder).map_err(said)?;
+    let since = Instant::now();
+    loop {
+        let said = fs::read_to_string(log).unwrap_or_default();
+        if said.contains("process up") {
+            return Ok(process);
+        }
+        if since.elapsed() > PATIENCE || !process.runs() {
+            return Err(said);
+        }
+        thread::sleep(Duration::from_millis(10));
     }
 }
 
