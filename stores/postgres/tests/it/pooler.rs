@@ -58,7 +58,10 @@ use tenure_testkit::server::PgBouncer;
 
 use crate::{
     counter,
-    support::{PATIENCE, fresh_database, hold, quiet_server, sql, store, tenure, until, waiting},
+    support::{
+        PATIENCE, fresh_database, hold, name, quiet_server, sql, store, tenure, tries, until,
+        waiting,
+    },
 };
 
 /// One that lets no settings through, as it comes.
@@ -161,5 +164,35 @@ async fn a_database_that_puts_off_commits_is_refused_behind_a_pooler() {
         let store = store(&url);
         assert!(store.list("", 1).await.is_err());
         assert_eq!(sql(&url, "show synchronous_commit").await, ["off"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_of_many_calls_at_a_time_gets_its_own_answer_behind_a_pooler() {
+    let url = behind(forgetful(), &fresh_database().await);
+    let url = format!("{url}?connections=1&listen=no");
+    let stores = [store(&url), store(&url), store(&url), store(&url)];
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..400 {
+        let store = stores[number % 4].clone();
+        tasks.spawn(async move {
+            let lock = name(&format!("lock {number}"));
+            let owner = tenure_core::Owner::from_bytes([u8::try_from(number % 250).unwrap(); 16]);
+            let ask =
+                tenure_core::proto::queue::Ask { owner, label: format!("{number}"), ..tries(1) };
+            store.acquire(&lock, &ask).await.unwrap();
+            for round in 0..3 {
+                // Some are not waited for.
+                if (number + round) % 7 == 0 {
+                    let _ = tokio::time::timeout(Duration::from_micros(500), store.inspect(&lock))
+                        .await;
+                }
+                let seen = store.inspect(&lock).await.unwrap();
+                assert_eq!(seen.holders[0].label, ask.label, "an answer to somebody else");
+            }
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
     }
 }
