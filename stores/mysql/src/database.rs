@@ -1,7 +1,7 @@
 //! The statements as the store asks for them.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     sync::{
         Arc, OnceLock,
@@ -351,11 +351,19 @@ impl Database for Mysql {
         let ttls: Vec<_> = sorted.iter().map(|hold| micros(hold.ttl)).collect();
         let json = json(&sorted);
         let statements = self.common.statements.clone();
+        let mut by_ttl: BTreeMap<i64, Vec<&Renewal>> = BTreeMap::new();
+        for hold in &sorted {
+            by_ttl.entry(micros(hold.ttl)).or_default().push(hold);
+        }
+        let extend: Vec<_> =
+            by_ttl.iter().map(|(ttl, holds)| statements.extend(holds, *ttl)).collect();
         let lane = if self.is_engine { &self.common.renewals } else { &self.common.callers };
         let extended = self.call_by(lane, true, move |session| {
             Box::pin(async move {
                 let sent = SystemClock.now();
-                session.write(&statements.extend, vec![json.as_str().into()]).await?;
+                for statement in &extend {
+                    session.write(statement, Vec::new()).await?;
+                }
                 let rows = session.rows(&statements.extended, vec![json.into()]).await?;
                 let mut extended = HashMap::new();
                 for row in &rows {

@@ -5,13 +5,17 @@
 //! none reads a column that was given a value before. Bytes that are no text are written in hexadecimal digits, so
 //! that no server takes them for text.
 
+use tenure_core::store::Renewal;
+
+use crate::rows::hex;
+
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Statements {
     pub(crate) grant: String,
     pub(crate) grant_first: String,
     pub(crate) release: String,
-    pub(crate) extend: String,
+    locks: String,
     pub(crate) extended: String,
     pub(crate) read: String,
     pub(crate) update: String,
@@ -65,11 +69,6 @@ impl Statements {
                  since = null, expires = null, label = null, waiting = 0 \
                  where name = ? and owner = unhex(?) and others is null and expires > {NOW}"
             ),
-            extend: format!(
-                "update {holds} straight_join {locks} l {by_name} on l.name = unhex(a.name) \
-                 set l.version = l.version + 1, l.expires = greatest(l.expires, {NOW} + a.ttl) \
-                 where l.owner = unhex(a.owner) and l.expires > {NOW}"
-            ),
             extended: format!(
                 "select a.place, l.expires - {NOW}, l.waiting > 0 \
                  from {holds} straight_join {locks} l {by_name} on l.name = unhex(a.name) \
@@ -99,6 +98,7 @@ impl Statements {
                  from {locks} l where l.last_time < {NOW} - ? and (l.owner is null or l.expires <= {NOW}) limit ?"
             ),
             raise_floor: format!("update {meta} set floor = ?, raised = {NOW} where floor < ?"),
+            locks: locks.clone(),
             remove: format!(
                 "delete from {locks} where name = ? and version = ? \
                  and last_time <= (select floor from {meta})"
@@ -112,5 +112,27 @@ impl Statements {
                  (select count(*) from {locks} where others is not null or owner is not null)"
             ),
         }
+    }
+
+    /// Extends the leases of all of these by the same ttl, in microseconds.
+    ///
+    /// With the names and owners as literals, since a join would be carried out by a table in a file, which is slow,
+    /// and fails where the folder for it is full.
+    pub(crate) fn extend(&self, holds: &[&Renewal], ttl: i64) -> String {
+        let mut names = Vec::new();
+        let mut both = Vec::new();
+        for hold in holds {
+            let name = hex(hold.name.as_str().as_bytes());
+            both.push(format!("x'{name}{}'", hex(hold.owner.as_bytes())));
+            names.push(format!("x'{name}'"));
+        }
+        format!(
+            "update {} force index (primary) \
+             set version = version + 1, expires = greatest(expires, {NOW} + {ttl}) \
+             where name in ({}) and concat(name, owner) in ({}) and expires > {NOW}",
+            self.locks,
+            names.join(", "),
+            both.join(", ")
+        )
     }
 }

@@ -9,6 +9,9 @@ use tenure_core::{
     store::Renewal,
 };
 
+use tenure_mysql::{Mysql, MysqlOptions};
+use tenure_sql::{Database, Row, Tells};
+
 use crate::{
     places::{fresh_url, server},
     support::{LONG, ask, name, outside, owner, run, store, take},
@@ -102,4 +105,29 @@ async fn a_deadlock_leaves_all_names_granted_or_none() {
         assert!(granted, "it is tried again: {answer:?}");
     }
     assert!(deadlocks > 0, "ours was never the one that is undone");
+}
+
+/// The first of the rows is as it was seen, the second is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_rows_all_are_written_or_none() {
+    let url = fresh_url();
+    let database = Mysql::with_options(MysqlOptions::from_url(&url).unwrap()).unwrap();
+    let row = |version| Row { version, last_time: 7, ..Row::default() };
+    let none = Tells::default();
+    for second in [1, 5] {
+        let rows = [(name("a"), row(1)), (name("b"), row(second))];
+        assert_eq!(database.write_all(&rows, &none).await.unwrap(), second == 1);
+        database.write(&name("a"), &row(2), &none).await.unwrap();
+        database.remove(&name("a"), 2).await.unwrap();
+        database.raise_floor(7).await.unwrap();
+        database.remove(&name("a"), 2).await.unwrap();
+        assert_eq!(database.read(&name("a")).await.unwrap().row.version, 0);
+        assert_eq!(database.read(&name("b")).await.unwrap().row.version, 1);
+    }
+    // And with changes of rows that are there.
+    let rows = [(name("b"), row(2)), (name("c"), row(9))];
+    assert!(!database.write_all(&rows, &none).await.unwrap());
+    assert_eq!(database.read(&name("b")).await.unwrap().row.version, 1, "it was undone");
+    assert!(!database.write(&name("b"), &row(3), &none).await.unwrap(), "another version");
+    assert!(database.write(&name("b"), &row(2), &none).await.unwrap());
 }

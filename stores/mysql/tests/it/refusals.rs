@@ -36,8 +36,14 @@ async fn a_server_that_takes_no_writes_is_named_as_the_reason() {
     user(&primary, &["all on tenure.*"]).await;
     let hosts = |server: &MariadbServer| server.url().split(['@', '/']).nth(3).unwrap().to_owned();
     let url = format!("mariadb://locks:s3ntinel@{},{}/tenure", hosts(&server), hosts(&primary));
-    take(&crate::support::store(&url), "other", owner(2)).await;
+    let of_both = crate::support::store(&url);
+    take(&of_both, "other", owner(2)).await;
     run(&mut conn, "set global read_only = 0").await;
+    // One that becomes a replica is left, as is the connection to it.
+    run(&mut outside(&primary).await, "set global read_only = 1").await;
+    let third = ask(owner(3), Intent::Try, LONG);
+    let taken = async || of_both.acquire(&name("third"), &third).await.is_ok();
+    crate::support::until("the other server is used", taken).await;
     take(&store, "other", owner(2)).await;
 }
 
