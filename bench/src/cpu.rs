@@ -26,3 +26,13 @@ pub(crate) fn of(process: u32) -> f64 {
     };
     used().unwrap_or(f64::NAN)
 }
+
+/// The same along with the processes that it started and that live.
+pub(crate) fn of_all(process: u32) -> f64 {
+    let file = format!("/proc/{process}/task/{process}/children");
+    let children = std::fs::read_to_string(file).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    // One that ended meanwhile counts as nothing.
+    let used = children.map(of).filter(|used| used.is_finite());
+    of(process) + used.sum::<f64>()
+}

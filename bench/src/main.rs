@@ -8,6 +8,7 @@ mod child;
 mod contestant;
 mod cpu;
 mod crash;
+mod group;
 mod handoff;
 mod handover;
 mod kinds;
@@ -16,6 +17,7 @@ mod memory;
 mod orphan;
 mod part;
 mod peers;
+mod postgres;
 mod redis_acquire;
 mod redis_handoff;
 mod redis_holds;
@@ -23,11 +25,12 @@ mod redis_quorum;
 mod redis_server;
 mod reentry;
 mod report;
+mod turns;
 mod zookeeper;
 
 use std::{error::Error, path::Path};
 
-use clap::{Parser, Subcommand};
+use clap::{ArgGroup, Parser, Subcommand};
 
 use crate::report::Report;
 
@@ -36,6 +39,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 /// Prints figures of tenure beside its peers.
 #[derive(Debug, Parser)]
+#[command(group(ArgGroup::new("grouped").args(["zookeeper", "postgres"])))]
 struct Arguments {
     /// Prints JSON.
     #[arg(long)]
@@ -49,12 +53,15 @@ struct Arguments {
     /// Measures the lock on ZooKeeper instead, beside Curator where a JDK and Maven are installed.
     #[arg(long, conflicts_with = "redis")]
     zookeeper: bool,
-    /// How often the contestants on ZooKeeper take turns [default: 30].
-    #[arg(long, requires = "zookeeper", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Measures the lock on PostgreSQL instead; its server has to be installed.
+    #[arg(long, conflicts_with = "redis")]
+    postgres: bool,
+    /// How often the contestants on ZooKeeper or PostgreSQL take turns [default: 30].
+    #[arg(long, requires = "grouped", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
-    /// Only these figures of ZooKeeper: pairs, handoff, crowd, holds.
-    #[arg(long, requires = "zookeeper", value_delimiter = ',', value_name = "FIGURES")]
-    only: Vec<zookeeper::Group>,
+    /// Only these figures of ZooKeeper or PostgreSQL: pairs, handoff, crowd, holds.
+    #[arg(long, requires = "grouped", value_delimiter = ',', value_name = "FIGURES")]
+    only: Vec<group::Group>,
     /// Where the locks' files are made; a temporary directory if nothing is said.
     #[arg(long)]
     dir: Option<std::path::PathBuf>,
@@ -89,10 +96,10 @@ fn main() -> Result<(), Failure> {
         Some(parent) => tempfile::tempdir_in(parent)?,
         None => tempfile::tempdir()?,
     };
-    if arguments.zookeeper {
+    if arguments.zookeeper || arguments.postgres {
         let rounds = arguments.rounds.unwrap_or(if arguments.quick { 2 } else { 30 });
-        let report =
-            zookeeper::measure(dir.path(), rounds.into(), arguments.quick, &arguments.only)?;
+        let take = if arguments.postgres { postgres::measure } else { zookeeper::measure };
+        let report = take(dir.path(), rounds.into(), arguments.quick, &arguments.only)?;
         return report.print(arguments.json);
     }
     let shorter = if arguments.quick { 10 } else { 1 };

@@ -2,14 +2,26 @@
 
 use std::path::Path;
 
-use crate::{Failure, crash, handoff, memory, redis_handoff, redis_holds, zookeeper};
+use crate::{
+    Failure, contestant, crash, handoff, memory, postgres, redis_handoff, redis_holds, turns,
+    zookeeper,
+};
 
 /// Plays a part, in a child.
 pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
     let part: Vec<&str> = part.iter().map(String::as_str).collect();
     match part.as_slice() {
         ["handoff", who, rounds, dir] => handoff::take_turns(who, rounds.parse()?, Path::new(dir)),
-        ["turns", who, turns, dir] => zookeeper::take_turns(who, turns.parse()?, Path::new(dir)),
+        ["turns", who, turns, dir] => {
+            let dir = Path::new(dir);
+            let mut lock = match *who {
+                "zookeeper by hand" => zookeeper::Bare::contestant(dir)?,
+                "postgres by hand" => postgres::Row::contestant(dir)?,
+                "advisory" => postgres::Advisory::contestant(dir)?,
+                _ => contestant::open(who, dir)?,
+            };
+            turns::take(&mut *lock, turns.parse()?)
+        }
         ["receive", url, _] => redis_handoff::receive(url),
         ["hold", dir] => crash::hold(Path::new(dir)),
         ["holds", url, count, _] => redis_holds::hold(url, count.parse()?),

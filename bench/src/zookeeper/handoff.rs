@@ -1,22 +1,13 @@
 //! From one process's release to another's grant, on ZooKeeper.
 
-use std::{path::Path, thread::sleep, time::Duration};
-
-use super::{Scene, bare::Bare, curator::Jvm};
+use super::{Scene, curator::Jvm};
 use crate::{
     Failure,
-    child::{Player, await_order, now, say},
-    contestant::{self, URL},
+    child::Player,
+    contestant::URL,
     report::Figure,
+    turns::{self, HOLD, TURNS},
 };
-
-/// Long enough that the other process is in line again, its node on the server's disk.
-const HOLD: Duration = Duration::from_millis(10);
-/// Long enough that the other process, not this one, gets the lock.
-const PAUSE: Duration = Duration::from_millis(1);
-
-/// Turns of each process in one round.
-const TURNS: usize = 20;
 
 /// How often two JVMs acquire and release on the name before they are measured.
 const WARM: usize = 2_000;
@@ -30,13 +21,8 @@ enum Pair {
 pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
     std::fs::write(scene.dir.join(URL), scene.server.url())?;
     let mut all = Vec::new();
-    for (name, who) in [("by hand", "bare"), ("tenure", "zookeeper")] {
-        let start = || -> Result<Player, Failure> {
-            let turns = TURNS.to_string();
-            let mut player = Player::start(&["turns", who, &turns], scene.dir)?;
-            player.hear()?;
-            Ok(player)
-        };
+    for (name, who) in [("by hand", "zookeeper by hand"), ("tenure", "zookeeper")] {
+        let start = || turns::start(who, scene.dir);
         all.push((name, Pair::Ours([start()?, start()?]), Vec::new()));
     }
     if let Some(curator) = scene.curator {
@@ -77,59 +63,21 @@ pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
 impl Pair {
     /// How long each hand-off of one round took, in microseconds.
     fn round(&mut self) -> Result<Vec<f64>, Failure> {
-        let mut holds = Vec::new();
-        match self {
-            Self::Ours(players) => {
-                for player in &mut *players {
-                    player.go_on()?;
-                }
-                for (process, player) in players.iter_mut().enumerate() {
-                    for _ in 0..TURNS {
-                        let line = player.hear()?;
-                        let (granted, released) =
-                            line.split_once(' ').ok_or("a child said nonsense")?;
-                        holds.push((granted.parse()?, released.parse()?, process));
-                    }
-                }
-            }
+        Ok(turns::hand_offs(match self {
+            Self::Ours(players) => turns::round(players)?,
             Self::Jvms(jvms) => {
+                let mut turns = Vec::new();
                 for jvm in &mut *jvms {
                     jvm.begin_turns(TURNS, HOLD)?;
                 }
                 for (process, jvm) in jvms.iter_mut().enumerate() {
                     for _ in 0..TURNS {
                         let (granted, released) = jvm.turn()?;
-                        holds.push((granted, released, process));
+                        turns.push((granted, released, process));
                     }
                 }
+                turns
             }
-        }
-        holds.sort_unstable();
-        let between_processes = holds.windows(2).filter(|pair| pair[0].2 != pair[1].2);
-        let took = |pair: &[(u64, u64, usize)]| pair[1].0.saturating_sub(pair[0].1) as f64 / 1e3;
-        Ok(between_processes.map(took).collect())
+        }))
     }
-}
-
-/// A child: at each order takes the lock `turns` times, and says when it was granted and let go of.
-pub(crate) fn take_turns(who: &str, turns: usize, dir: &Path) -> Result<(), Failure> {
-    let mut lock = if who == "bare" { Bare::contestant(dir)? } else { contestant::open(who, dir)? };
-    say("ready")?;
-    while await_order()? {
-        let mut holds = Vec::new();
-        for turn in 0..turns {
-            let spread = Duration::from_micros(10 * (turn as u64 * 37 % 100));
-            lock.acquire()?;
-            let granted = now()?;
-            sleep(HOLD + spread);
-            let released = now()?;
-            lock.release()?;
-            holds.push((granted, released));
-            sleep(PAUSE);
-        }
-        for (granted, released) in holds {
-            say(format_args!("{granted} {released}"))?;
-        }
-    }
-    Ok(())
 }

@@ -10,9 +10,9 @@ mod server;
 
 use std::path::Path;
 
-use crate::{Failure, report::Report};
+use crate::{Failure, group::Group, report::Report};
 
-pub(crate) use self::handoff::take_turns;
+pub(crate) use self::bare::Bare;
 
 /// The length of every session.
 const SESSION: std::time::Duration = std::time::Duration::from_secs(10);
@@ -24,7 +24,6 @@ pub(crate) fn measure(
     quick: bool,
     only: &[Group],
 ) -> Result<Report, Failure> {
-    let wanted = |group| only.is_empty() || only.contains(&group);
     let mut report = Report::new();
     let server = server::Server::start(dir)?;
     report.tell(server.settings()?);
@@ -39,10 +38,7 @@ pub(crate) fn measure(
         }
     };
     let scene = Scene { dir, server: &server, curator: curator.as_ref(), rounds, quick };
-    for group in [Group::Pairs, Group::Handoff, Group::Crowd, Group::Holds] {
-        if !wanted(group) {
-            continue;
-        }
+    for group in Group::chosen(only) {
         let figures = match group {
             Group::Pairs => pairs::measure(&scene)?,
             Group::Handoff => handoff::measure(&scene)?,
@@ -54,15 +50,6 @@ pub(crate) fn measure(
         }
     }
     Ok(report)
-}
-
-/// Figures that are taken together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Group {
-    Pairs,
-    Handoff,
-    Crowd,
-    Holds,
 }
 
 /// What all figures are taken with.

@@ -3,7 +3,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The median of a contestant.
-fn median(report: &Value, title: &str, who: &str) -> f64 {
+pub(crate) fn median(report: &Value, title: &str, who: &str) -> f64 {
     let figures = report["figures"].as_array().unwrap();
     let figure = figures.iter().find(|figure| figure["title"] == title).unwrap();
     let rows = figure["rows"].as_array().unwrap();

@@ -1,0 +1,47 @@
+//! From one process's release to another's grant, on PostgreSQL.
+
+use super::Scene;
+use crate::{Failure, contestant::URL, report::Figure, turns};
+
+/// Turns of both processes in one round.
+const TURNS: f64 = 2.0 * turns::TURNS as f64;
+
+pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
+    std::fs::write(scene.dir.join(URL), scene.server.url())?;
+    let mut all = Vec::new();
+    for (name, who) in
+        [("by hand", "postgres by hand"), ("tenure", "postgres"), ("advisory lock", "advisory")]
+    {
+        let start = || turns::start(who, scene.dir);
+        all.push((name, [start()?, start()?], Vec::new(), Vec::new()));
+    }
+    // The first round is for sessions and plans.
+    for round in 0..=scene.rounds {
+        for (_, players, took, statements) in &mut all {
+            let (turns, ran) = scene.server.statements_during(|| turns::round(players))?;
+            if round > 0 {
+                took.extend(turns::hand_offs(turns));
+                statements.push(ran / TURNS);
+            }
+        }
+    }
+    let figure = |title, unit, note, goal| Figure { title, unit, note, goal, rows: Vec::new() };
+    let mut times = figure(
+        "PostgreSQL: hand-off between two processes",
+        "µs from a release to the other's grant",
+        "Two processes take turns; the one always waits when the other releases. By hand one update lets go of the \
+         row and tells who listens, and the other takes the row by one insert … on conflict do update … where.",
+        Some("tenure at most 1.15 times by hand"),
+    );
+    let mut ran = figure(
+        "PostgreSQL: statements of a hand-off between two processes",
+        "statements per hand-off",
+        "What the server ran for anybody: to wait, to let go, and to take.",
+        None,
+    );
+    for (name, _, took, statements) in all {
+        times.row(name, took);
+        ran.row(name, statements);
+    }
+    Ok(vec![times, ran])
+}

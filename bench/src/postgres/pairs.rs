@@ -1,0 +1,131 @@
+//! Acquire and release on PostgreSQL, with nobody else there.
+
+use std::time::Instant;
+
+use tenure::Tenure;
+use tokio::runtime::Runtime;
+
+use super::{Scene, advisory::Advisory, row::Row};
+use crate::{Failure, contestant::runtime, cpu, kinds::Lock, report::Figure};
+
+/// Pairs that one value is the mean of.
+const BATCH: usize = 50;
+
+/// Who takes part.
+enum Who {
+    Row(Row),
+    Changes(Row),
+    Tenure(Lock),
+    Advisory(Advisory),
+}
+
+impl Who {
+    /// How long so many pairs took, in microseconds.
+    fn pairs(&mut self, runtime: &Runtime, count: usize) -> Result<f64, Failure> {
+        runtime.block_on(async {
+            let start = Instant::now();
+            for _ in 0..count {
+                match self {
+                    Self::Row(row) => row.pair().await?,
+                    Self::Changes(row) => row.change_twice().await?,
+                    Self::Tenure(lock) => lock.pair().await?,
+                    Self::Advisory(lock) => lock.pair().await?,
+                }
+            }
+            Ok(start.elapsed().as_secs_f64() * 1e6)
+        })
+    }
+}
+
+/// What each round of one contestant took, per pair.
+#[derive(Default)]
+struct Values {
+    time: Vec<f64>,
+    client: Vec<f64>,
+    server: Vec<f64>,
+    statements: Vec<f64>,
+}
+
+pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
+    let runtime = runtime()?;
+    let url = scene.server.url();
+    let tenure = runtime.block_on(Tenure::open(&*url))?;
+    let alone = vec![
+        ("by hand", Who::Row(runtime.block_on(Row::open(&url, "alone"))?)),
+        ("tenure, mutex", Who::Tenure(Lock::Mutex(tenure.mutex("mutex")))),
+        ("tenure, write", Who::Tenure(Lock::Writer(tenure.rwlock("write")))),
+        ("advisory lock", Who::Advisory(runtime.block_on(Advisory::open(&url, 0))?)),
+    ];
+    let beside = runtime.block_on(Row::open(&url, "beside"))?;
+    // There is a row to be changed.
+    runtime.block_on(beside.pair())?;
+    let beside = vec![
+        ("by hand", Who::Changes(beside)),
+        ("tenure, read", Who::Tenure(Lock::Reader(tenure.rwlock("read")))),
+        ("tenure, permit", Who::Tenure(Lock::Permit(tenure.semaphore("permit", 3)))),
+    ];
+    let mut figures = taken(scene, &runtime, alone, ALONE)?;
+    figures.extend(taken(scene, &runtime, beside, BESIDE)?);
+    Ok(figures)
+}
+
+/// What the figures of one group are called: time, CPU, statements; and what by hand is.
+type Titles = ([&'static str; 3], &'static str);
+
+const ALONE: Titles = (
+    [
+        "PostgreSQL: acquire and release, uncontended",
+        "PostgreSQL: CPU of a pair",
+        "PostgreSQL: statements of a pair",
+    ],
+    "One task, each contestant with sessions of its own. They take turns, 50 pairs each time. By hand is one \
+     insert … on conflict do update … where, and one update, prepared, over the same driver on a table of the same \
+     columns. An advisory lock writes nothing, and is gone with its session.",
+);
+
+const BESIDE: Titles = (
+    [
+        "PostgreSQL: a hold that others may share, uncontended",
+        "PostgreSQL: CPU of a shared hold",
+        "PostgreSQL: statements of a shared hold",
+    ],
+    "The same. By hand the row is read, and written if it is still the same; and once more to let go.",
+);
+
+fn taken(
+    scene: &Scene<'_>,
+    runtime: &Runtime,
+    mut all: Vec<(&'static str, Who)>,
+    (titles, note): Titles,
+) -> Result<Vec<Figure>, Failure> {
+    for (_, who) in &mut all {
+        who.pairs(runtime, BATCH)?;
+    }
+    let mut values: Vec<_> = all.iter().map(|_| Values::default()).collect();
+    let count = BATCH as f64;
+    for _ in 0..scene.rounds {
+        for ((_, who), values) in all.iter_mut().zip(&mut values) {
+            // The server is asked before its CPU is looked at, which the question needs, too.
+            let before = scene.server.statements()?;
+            let (client, server) = (cpu::own()?, scene.server.cpu());
+            let took = who.pairs(runtime, BATCH)?;
+            values.time.push(took / count);
+            values.client.push((cpu::own()? - client) / count);
+            values.server.push((scene.server.cpu() - server) / count);
+            values.statements.push((scene.server.statements()? - before) / count);
+        }
+    }
+    let figure = |title, unit, note, goal| Figure { title, unit, note, goal, rows: Vec::new() };
+    let [time, cpu, statements] = titles;
+    let mut time = figure(time, "µs per pair", note, Some("tenure at most 1.15 times by hand"));
+    let mut cpu = figure(cpu, "µs of CPU per pair", "What the client and the server used.", None);
+    let note = "What the server ran for anybody, what tenure does in between along with it.";
+    let mut statements = figure(statements, "statements per pair", note, None);
+    for ((name, _), values) in all.into_iter().zip(values) {
+        time.row(name, values.time);
+        cpu.row(format!("{name}: client"), values.client);
+        cpu.row(format!("{name}: server"), values.server);
+        statements.row(name, values.statements);
+    }
+    Ok(vec![time, cpu, statements])
+}

@@ -1,0 +1,73 @@
+//! Two processes that take turns on a lock: the one always waits when the other lets go.
+
+use std::{path::Path, thread::sleep, time::Duration};
+
+use crate::{
+    Failure,
+    child::{Player, await_order, now, say},
+    contestant::Contestant,
+};
+
+/// Long enough that the other process is in line again, its place on the server's disk.
+pub(crate) const HOLD: Duration = Duration::from_millis(10);
+/// Long enough that the other process, not this one, gets the lock.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Turns of each process in one round.
+pub(crate) const TURNS: usize = 20;
+
+/// When a turn was granted and let go of, in nanoseconds of a clock that all processes share, and by which process.
+pub(crate) type Turn = (u64, u64, usize);
+
+/// Starts a child that takes turns as `who`, and waits until it can.
+pub(crate) fn start(who: &str, dir: &Path) -> Result<Player, Failure> {
+    let mut player = Player::start(&["turns", who, &TURNS.to_string()], dir)?;
+    player.hear()?;
+    Ok(player)
+}
+
+/// One round of two such children.
+pub(crate) fn round(players: &mut [Player; 2]) -> Result<Vec<Turn>, Failure> {
+    let mut turns = Vec::new();
+    for player in &mut *players {
+        player.go_on()?;
+    }
+    for (process, player) in players.iter_mut().enumerate() {
+        for _ in 0..TURNS {
+            let line = player.hear()?;
+            let (granted, released) = line.split_once(' ').ok_or("a child said nonsense")?;
+            turns.push((granted.parse()?, released.parse()?, process));
+        }
+    }
+    Ok(turns)
+}
+
+/// From each release to the grant of the other process, in microseconds.
+pub(crate) fn hand_offs(mut turns: Vec<Turn>) -> Vec<f64> {
+    turns.sort_unstable();
+    let between_processes = turns.windows(2).filter(|pair| pair[0].2 != pair[1].2);
+    let took = |pair: &[Turn]| pair[1].0.saturating_sub(pair[0].1) as f64 / 1e3;
+    between_processes.map(took).collect()
+}
+
+/// A child: at each order takes the lock `turns` times, and says when it was granted and let go of.
+pub(crate) fn take(lock: &mut dyn Contestant, turns: usize) -> Result<(), Failure> {
+    say("ready")?;
+    while await_order()? {
+        let mut holds = Vec::new();
+        for turn in 0..turns {
+            let spread = Duration::from_micros(10 * (turn as u64 * 37 % 100));
+            lock.acquire()?;
+            let granted = now()?;
+            sleep(HOLD + spread);
+            let released = now()?;
+            lock.release()?;
+            holds.push((granted, released));
+            sleep(PAUSE);
+        }
+        for (granted, released) in holds {
+            say(format_args!("{granted} {released}"))?;
+        }
+    }
+    Ok(())
+}
