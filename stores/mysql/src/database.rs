@@ -30,7 +30,7 @@ use crate::{
     rows::{columns, hex, name, odd, sight, value},
     session::Session,
     statements::Statements,
-    watch::Watch,
+    watch::{Eyes, Watch},
 };
 
 /// How many connections tenure's own thread has, beside the one for renewals.
@@ -271,9 +271,15 @@ impl Database for Mysql {
 
     fn listen(&self) {
         let common = &self.common;
-        common
-            .watcher
-            .get_or_init(|| common.home.spawn(common.watch.clone().look(Arc::downgrade(common))));
+        common.watcher.get_or_init(|| {
+            let eyes = Eyes {
+                lane: common.watching.clone(),
+                statements: common.statements.clone(),
+                client: common.client,
+                board: common.board.clone(),
+            };
+            common.home.spawn(common.watch.clone().look(eyes))
+        });
     }
 
     fn for_engine(&self) -> Arc<Self> {

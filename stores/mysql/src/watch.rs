@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -12,13 +12,15 @@ use std::{
 use tenure_core::{
     Fault, LockName, Owner,
     proto::queue::{Client, NameState, Presence},
+    store::HintBoard,
 };
 use tokio::sync::Notify;
 
 use crate::{
-    database::Common,
     error::Failure,
+    lane::Lane,
     rows::{hex, name, value},
+    statements::Statements,
 };
 
 /// How often it looks, about.
@@ -60,22 +62,20 @@ impl Watch {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks for as long as the store is there.
-    pub(crate) async fn look(self: Arc<Self>, store: Weak<Common>) {
+    /// Looks until it is ended.
+    pub(crate) async fn look(self: Arc<Self>, eyes: Eyes) {
         loop {
             let before = self.names().clone();
             if before.is_empty() {
                 self.changed.notified().await;
                 continue;
             }
-            let looked = look(&store, &before).await;
-            let Some(store) = store.upgrade() else { return };
+            let looked = eyes.look(&before).await;
             let works = looked.is_ok();
             self.works.store(works, Ordering::Relaxed);
             if let Ok(rows) = looked {
-                self.heard(&store, &before, &rows);
+                self.heard(&eyes.board, &before, &rows);
             }
-            drop(store);
             let part =
                 getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX));
             let pause = if works { LOOKS } else { PAUSE };
@@ -83,7 +83,7 @@ impl Watch {
         }
     }
 
-    fn heard(&self, store: &Common, before: &BTreeMap<LockName, Watched>, rows: &[Seen]) {
+    fn heard(&self, board: &HintBoard, before: &BTreeMap<LockName, Watched>, rows: &[Seen]) {
         let seen: BTreeMap<_, _> = rows.iter().map(|seen| (&seen.name, seen)).collect();
         let mut names = self.names();
         for (name, earlier) in before {
@@ -92,7 +92,7 @@ impl Watch {
             match waits {
                 Some(seen) if seen.version != now.told => {
                     now.told = seen.version;
-                    seen.offered.iter().for_each(|owner| store.board.wake(owner));
+                    seen.offered.iter().for_each(|owner| board.wake(owner));
                 }
                 Some(_) => {}
                 // Whoever began to wait meanwhile was not in the row yet.
@@ -113,26 +113,29 @@ struct Seen {
     offered: Vec<Owner>,
 }
 
-async fn look(
-    store: &Weak<Common>,
-    names: &BTreeMap<LockName, Watched>,
-) -> Result<Vec<Seen>, Failure> {
-    let Some(store) = store.upgrade() else { return Ok(Vec::new()) };
-    let (lane, client) = (store.watching.clone(), store.client);
-    let statements = store.statements.clone();
-    // It may be the last one that holds the store: not while it waits.
-    drop(store);
-    let names: Vec<_> =
-        names.keys().map(|name| format!("[\"{}\"]", hex(name.as_str().as_bytes()))).collect();
-    let json = format!("[{}]", names.join(","));
-    lane.call(false, LIMIT, move |session| {
-        Box::pin(async move {
-            let rows = session.rows(&statements.watch, vec![json.into()]).await?;
-            let seen: Result<_, Fault> = rows.iter().map(|row| seen(row, client)).collect();
-            Ok(seen?)
-        })
-    })
-    .await
+/// What it looks with.
+pub(crate) struct Eyes {
+    pub(crate) lane: Lane,
+    pub(crate) statements: Arc<Statements>,
+    pub(crate) client: Client,
+    pub(crate) board: HintBoard,
+}
+
+impl Eyes {
+    async fn look(&self, names: &BTreeMap<LockName, Watched>) -> Result<Vec<Seen>, Failure> {
+        let (client, statements) = (self.client, self.statements.clone());
+        let names: Vec<_> =
+            names.keys().map(|name| format!("[\"{}\"]", hex(name.as_str().as_bytes()))).collect();
+        let json = format!("[{}]", names.join(","));
+        let look = self.lane.call(false, LIMIT, move |session| {
+            Box::pin(async move {
+                let rows = session.rows(&statements.watch, vec![json.into()]).await?;
+                let seen: Result<_, Fault> = rows.iter().map(|row| seen(row, client)).collect();
+                Ok(seen?)
+            })
+        });
+        look.await
+    }
 }
 
 fn seen(row: &mysql_async::Row, client: Client) -> Result<Seen, Fault> {

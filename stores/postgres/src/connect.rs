@@ -40,7 +40,7 @@ pub(crate) struct Turn<'a> {
 
 impl Turn<'_> {
     /// The answer is there.
-    pub(crate) fn is_over(mut self) {
+    pub(crate) fn end(mut self) {
         self.is_answered = true;
     }
 }

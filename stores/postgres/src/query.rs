@@ -92,7 +92,7 @@ impl Connection {
                 parameters.iter().copied().zip(statement.types.iter().cloned()).collect();
             let Some(turn) = self.turn().await else { return Err(Failure::Crossed) };
             let done = self.client.query_typed(&statement.text, &typed).await.map_err(failed);
-            turn.is_over();
+            turn.end();
             return done;
         }
         let Some(prepared) = self.prepared.get(statement.number) else {
