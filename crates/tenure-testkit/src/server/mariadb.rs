@@ -48,6 +48,7 @@ impl MariadbServer {
         let data = folder.path().join("data");
         let install = program("mariadb-install-db").ok_or("there is no mariadb-install-db")?;
         run(Command::new(install)
+            .env("TMPDIR", folder.path())
             .arg("--no-defaults")
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
             .arg(format!("--datadir={}", data.display()))
@@ -72,7 +73,8 @@ impl MariadbServer {
     fn run(&mut self) -> Result<(), String> {
         let folder = self.folder.path();
         let mut command = Command::new(program("mariadbd").ok_or("there is no mariadbd")?);
-        command.arg("--no-defaults").args(user());
+        // A server that starts removes the temporary tables that it finds, also those of another.
+        command.env("TMPDIR", folder).arg("--no-defaults").args(user());
         command.args(["--bind-address=127.0.0.1", "--skip-name-resolve"]);
         command.arg(format!("--port={}", self.port));
         command.arg(format!("--datadir={}", folder.join("data").display()));
