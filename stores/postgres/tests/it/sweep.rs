@@ -88,7 +88,9 @@ async fn rows_that_get_old_all_the_time_do_not_keep_the_others() {
         );
         sql(&url, &later).await;
         tokio::time::sleep(AGE * 5).await;
+        let raised = sql(&url, "select raised from tenure.meta").await;
         assert!(store.sweep(AGE).await.unwrap().removed >= 50);
+        assert_eq!(sql(&url, "select raised from tenure.meta").await, raised);
         let old = sql(&url, "select count(*) from tenure.locks where name like 'old %'").await;
         assert_eq!(old, [left.to_string()]);
     }
