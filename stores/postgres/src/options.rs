@@ -42,7 +42,7 @@ impl PostgresOptions {
     /// | setting | what it says |
     /// |---|---|
     /// | `schema=` | the schema with the tables; `tenure` unless said otherwise |
-    /// | `create=no` | tables that are not there are an error: [`schema`](crate::schema) says how they are made |
+    /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
     /// | `listen=no` | messages are not waited for, as behind a pooler that keeps no session: waiters look by themselves, ten times a second |
     /// | `tls=yes`, `ca=` | over TLS, the server's certificate checked; the authorities to trust, in PEM, instead of the system's |
     /// | `connections=` | calls are spread over so many connections at most, 1 to 64; 4 unless said otherwise. Renewals and messages have one of their own each |
