@@ -59,6 +59,10 @@ impl Maker {
     ) -> Result<Session, Fault> {
         let server = format!("{host}:{port}");
         let sql = &self.options.sql;
+        // A host that is silent leaves time for the others.
+        let others = u32::try_from(sql.servers.len()).unwrap_or(u32::MAX);
+        let share = if others > 1 { others.saturating_add(1) } else { 1 };
+        let connect_timeout = sql.connect_timeout / share;
         let connecting = async {
             let conn = Conn::new(self.driver_options(host, port)).await;
             let conn = conn.map_err(|error| error::of_connecting(&error, &server))?;
@@ -77,7 +81,7 @@ impl Maker {
             }
             Ok(session)
         };
-        let made = tokio::time::timeout(sql.connect_timeout, connecting).await;
+        let made = tokio::time::timeout(connect_timeout, connecting).await;
         made.unwrap_or_else(|_| {
             let what = format!("no connection to {host}:{port} was made in time");
             let cure = "see that the server runs and can be reached";

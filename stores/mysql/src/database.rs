@@ -18,7 +18,7 @@ use tenure_core::{
     proto::queue::{Client, Limits},
     store::{Capabilities, Finding, HintBoard, Renewal},
 };
-use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Row, Sight, Tells};
+use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Row, Sight, Tells, keep_swept};
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -53,13 +53,14 @@ pub(crate) struct Common {
     unwatched_limits: Limits,
     home: Arc<Home>,
     watcher: OnceLock<JoinHandle<()>>,
+    sweeper: OnceLock<JoinHandle<()>>,
     warmed: AtomicBool,
 }
 
 impl Drop for Common {
     fn drop(&mut self) {
-        if let Some(watcher) = self.watcher.get() {
-            watcher.abort();
+        for task in [self.watcher.get(), self.sweeper.get()].into_iter().flatten() {
+            task.abort();
         }
     }
 }
@@ -103,10 +104,19 @@ impl Mysql {
             unwatched_limits: options.limits_when_unwatched(),
             home,
             watcher: OnceLock::new(),
+            sweeper: OnceLock::new(),
             warmed: AtomicBool::new(false),
             options,
         };
-        Ok(Self { common: Arc::new(common), is_engine: false })
+        let common = Arc::new(common);
+        if looks {
+            let sweeps = Arc::downgrade(&common);
+            let sweeper = keep_swept(move || {
+                Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true }))
+            });
+            let _ = common.sweeper.set(common.home.spawn(sweeper));
+        }
+        Ok(Self { common, is_engine: false })
     }
 
     /// Whether the tables are there. Makes none.

@@ -61,7 +61,7 @@ impl MysqlOptions {
         let mut parts = SPELLING.parts(url)?;
         let tables = parts.take("tables").unwrap_or_else(|| Self::DEFAULT_TABLES.to_owned());
         let creates = parts.yes("create")?.unwrap_or(true);
-        let sql = SqlOptions::of(&mut parts)?;
+        let sql = SqlOptions::of(&mut parts, false)?;
         if sql.user.is_none() {
             return Err(SPELLING.wrong("it names no user"));
         }

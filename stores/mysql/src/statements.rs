@@ -61,7 +61,7 @@ impl Statements {
             ),
             grant_first: format!(
                 "insert into {locks} ({INTO}) \
-                 select ?, 1, {first}, unhex(?), unhex(?), ?, last_insert_id({first} * 1024), {NOW}, {NOW} + ?, ?, \
+                 select ?, {NOW}, {first}, unhex(?), unhex(?), ?, last_insert_id({first} * 1024), {NOW}, {NOW} + ?, ?, \
                  0, null from {meta} m where {first} < {LIMIT}"
             ),
             release: format!(
@@ -84,7 +84,7 @@ impl Statements {
             ),
             insert: format!(
                 "insert into {locks} ({INTO}) \
-                 select ?, 1, ?, unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, unhex(?) from {meta} where floor <= ?"
+                 select ?, {NOW}, ?, unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, unhex(?) from {meta} where floor <= ?"
             ),
             // No text has a byte of eight ones.
             list: format!(
@@ -95,9 +95,13 @@ impl Statements {
             idle: format!(
                 "select l.name, {world}, {COLUMNS}, \
                  l.last_time <= (select floor from {meta}) and (select raised from {meta}) <= {NOW} - {COVERED} \
-                 from {locks} l where l.last_time < {NOW} - ? and (l.owner is null or l.expires <= {NOW}) limit ?"
+                 from {locks} l where l.last_time < {NOW} - ? and (l.owner is null or l.expires <= {NOW}) \
+                 order by rand() limit ?"
             ),
-            raise_floor: format!("update {meta} set floor = ?, raised = {NOW} where floor < ?"),
+            raise_floor: format!(
+                "update {meta} set floor = ?, raised = {NOW} where floor < ? \
+                 and raised <= {NOW} - 2 * {COVERED}"
+            ),
             locks: locks.clone(),
             remove: format!(
                 "delete from {locks} where name = ? and version = ? \

@@ -9,7 +9,8 @@ use tenure_core::{
 
 use crate::{
     PostgresOptions,
-    lane::{Ends, Lane, Maker},
+    ends::Ends,
+    lane::{Lane, Maker},
     statements::Statements,
 };
 
@@ -25,7 +26,10 @@ pub(crate) struct Common {
     /// Whether messages are not heard, so that waiters have to look by themselves.
     pub(crate) is_deaf: AtomicBool,
     pub(crate) maker: Maker,
+    /// For what tenure's own thread asks.
     pub(crate) engine: Lane,
+    /// For renewals alone.
+    pub(crate) renewals: Lane,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) listening: OnceLock<Ends>,
     pub(crate) sweeping: OnceLock<Ends>,

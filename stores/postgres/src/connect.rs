@@ -14,6 +14,7 @@ use tokio_postgres::{
 
 use crate::{
     PostgresOptions,
+    ends::Ends,
     error::{self, Failure},
     schema::{FORMAT, schema},
     statements::COUNT,
@@ -27,6 +28,10 @@ pub(crate) struct Connection {
     /// Whether the session is ours alone, and keeps what is prepared.
     pub(crate) is_direct: AtomicBool,
     pub(crate) prepared: [OnceCell<tokio_postgres::Statement>; COUNT],
+    /// The time limit of its statements, in milliseconds.
+    limit: u128,
+    /// What keeps it alive. Who gives up a session that hangs leaves nothing of it.
+    pub(crate) kept: Option<Ends>,
     turn: Mutex<()>,
     is_spoiled: AtomicBool,
 }
@@ -54,20 +59,20 @@ impl Drop for Turn<'_> {
 }
 
 /// What a session is told of how it is to be. Whoever looks at the server sees the name.
-fn settings(options: &PostgresOptions) -> String {
-    // Longer than we wait: what nobody waits for any more ends, too.
-    let limit = statement_limit(options);
+fn settings(options: &PostgresOptions, limit: u128) -> String {
     // Shorter than we wait: what a lock kept from having an effect is certain then.
     let lock_limit = (options.sql.response_timeout / 2).as_millis();
     format!(
-        "-c statement_timeout={limit} -c lock_timeout={lock_limit} \
+        "-c statement_timeout={limit} -c lock_timeout={lock_limit} -c search_path=pg_catalog \
          -c default_transaction_isolation=read\\ committed -c client_min_messages=warning"
     )
 }
 
-/// In milliseconds.
+/// In milliseconds: longer than we wait, since what nobody waits for any more is to end, too. And another one for each
+/// session, by which it is known again.
 fn statement_limit(options: &PostgresOptions) -> u128 {
-    options.sql.response_timeout.as_millis() * 2
+    let mark = getrandom::u32().unwrap_or_default() % 1_000;
+    options.sql.response_timeout.as_millis() * 2 + u128::from(mark)
 }
 
 pub(crate) fn config(options: &PostgresOptions) -> Config {
@@ -80,7 +85,13 @@ pub(crate) fn config(options: &PostgresOptions) -> Config {
     if let Some(password) = &sql.password {
         config.password(&password.0);
     }
-    config.application_name("tenure").connect_timeout(sql.connect_timeout);
+    // A host that is silent leaves time for the others.
+    let hosts = u32::try_from(sql.servers.len()).unwrap_or(u32::MAX).max(1);
+    config.application_name("tenure").connect_timeout(if hosts == 1 {
+        sql.connect_timeout
+    } else {
+        sql.connect_timeout / (hosts + 1)
+    });
     config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(3));
     config.keepalives_retries(3).tcp_user_timeout(sql.response_timeout * 2);
     if sql.servers.len() > 1 {
@@ -107,7 +118,8 @@ pub(crate) async fn connect(
 async fn opened(options: &PostgresOptions, tls: &Tls) -> Result<(Connection, Polled), Fault> {
     let bare = config(options);
     let mut told = bare.clone();
-    told.options(settings(options));
+    let limit = statement_limit(options);
+    told.options(settings(options, limit));
     let (client, polled, is_direct) = match tls.connect(&told).await {
         Ok((client, polled)) => (client, polled, true),
         // A pooler that lets through no settings, not even none.
@@ -123,6 +135,8 @@ async fn opened(options: &PostgresOptions, tls: &Tls) -> Result<(Connection, Pol
             client,
             is_direct,
             prepared: [const { OnceCell::const_new() }; COUNT],
+            limit,
+            kept: None,
             turn: Mutex::new(()),
             is_spoiled: AtomicBool::new(false),
         },
@@ -161,7 +175,7 @@ impl Connection {
         let settings = "select current_setting('synchronous_commit'), current_setting('server_encoding'), \
                         (select setting from pg_settings where name = 'statement_timeout')";
         let [commit, encoding, limit] = self.look(settings).await.map_err(Failure::fault)?;
-        if limit != statement_limit(options).to_string() {
+        if limit != self.limit.to_string() {
             // A pooler that lets settings through and forgets them. What one prepares in a session of all could be
             // another one's statement of the same name.
             self.is_direct.store(false, Ordering::Relaxed);

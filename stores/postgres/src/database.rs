@@ -22,8 +22,9 @@ use crate::{
     PostgresOptions,
     capabilities::capabilities,
     common::Common,
+    ends::Ends,
     error::Failure,
-    lane::{Ends, Lane, Maker},
+    lane::{Lane, Maker},
     listener::{self, Listener},
     query::{self, Parameters},
     statements::{Statement, Statements},
@@ -64,6 +65,7 @@ impl Postgres {
             board: HintBoard::new(),
             is_deaf: AtomicBool::new(true),
             engine: Lane::new(maker.clone()),
+            renewals: Lane::new(maker.clone()),
             lanes: (0..options.sql.connections).map(|_| Lane::new(maker.clone())).collect(),
             listening: OnceLock::new(),
             sweeping: OnceLock::new(),
@@ -290,7 +292,10 @@ impl Database for Postgres {
         let ttls: Vec<_> = holds.iter().map(|hold| micros(hold.ttl)).collect();
         let parameters: &Parameters<'_> = &[&names, &owners, &ttls];
         let mut answers = vec![None; holds.len()];
-        for row in self.rows(&self.common.statements.extend, parameters, true).await? {
+        let common = &self.common;
+        let extended =
+            common.renewals.run(&common.statements.extend, parameters, true, self.limit()).await?;
+        for row in extended {
             let number = self.get::<i64>(&row, 0)? - 1;
             let extended =
                 Extended { left: self.get(&row, 1)?, others_waiting: self.get(&row, 2)? };

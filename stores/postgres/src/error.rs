@@ -88,6 +88,10 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         SqlState::UNDEFINED_COLUMN | SqlState::DATATYPE_MISMATCH => {
             fault(FaultKind::Misconfigured, "the tables are of another make: name another schema")
         }
+        SqlState::SYNTAX_ERROR | SqlState::RESERVED_NAME => fault(
+            FaultKind::Misconfigured,
+            "name another schema in the URL: this one is a word of SQL",
+        ),
         SqlState::UNTRANSLATABLE_CHARACTER => {
             fault(FaultKind::Misconfigured, "use a database whose encoding is UTF8")
         }

@@ -135,6 +135,8 @@ impl Fence {
     /// Looks, as the last statement of a transaction, whether the hold with this token is still the last one, and
     /// keeps it so until the transaction ends.
     ///
+    /// It has to be the outer transaction: what a savepoint has locked is free again once that is rolled back.
+    ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has claimed: roll back. [`FenceError::Database`] if it was not seen: the
     /// same.

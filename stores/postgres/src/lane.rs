@@ -7,11 +7,12 @@ use std::sync::{
 
 use tenure_core::{Clock, Fault, SystemClock, Timestamp};
 use tenure_sql::Home;
-use tokio::{sync::Mutex, task::JoinHandle};
+use tokio::sync::Mutex;
 
 use crate::{
     PostgresOptions,
     connect::{Connection, connect},
+    ends::Ends,
     tls::Tls,
 };
 
@@ -32,22 +33,13 @@ impl Maker {
         let (options, tls, home) = (self.options.clone(), self.tls.clone(), self.home.clone());
         let keeper = home.clone();
         let mut made = Ends(home.spawn(async move {
-            let (connection, polled) = connect(&options, &tls).await?;
-            keeper.spawn(polled);
+            let (mut connection, polled) = connect(&options, &tls).await?;
+            connection.kept = Some(Ends(keeper.spawn(polled)));
             connection.check(&options).await?;
             Ok(connection)
         }));
         // It does not panic.
         (&mut made.0).await.unwrap_or_else(|_| Err(ended()))
-    }
-}
-
-/// Ends a task when nobody wants it any more.
-pub(crate) struct Ends<T = ()>(pub(crate) JoinHandle<T>);
-
-impl<T> Drop for Ends<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

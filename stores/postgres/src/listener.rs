@@ -102,6 +102,15 @@ impl Listener {
                 }
             }
         });
+        match tokio::time::timeout(LIMIT, connection.check(&maker.options)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(fault)) => return Over::Broken(fault),
+            Err(_) => return broken(),
+        }
+        // What a session listens to that a pooler gives to others, these would be told.
+        if !connection.is_direct.load(Ordering::Relaxed) {
+            return Over::Deaf;
+        }
         let listen = format!("listen {}", self.channel);
         match tokio::time::timeout(LIMIT, connection.client.batch_execute(&listen)).await {
             Ok(Ok(())) => {}

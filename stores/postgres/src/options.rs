@@ -62,11 +62,14 @@ impl PostgresOptions {
         let listens = parts.yes("listen")?.unwrap_or(true);
         let creates = parts.yes("create")?.unwrap_or(true);
         let mode = parts.take("sslmode");
-        let mut sql = SqlOptions::of(&mut parts)?;
+        let encrypted = mode.as_deref() == Some("verify-full");
+        let sql = SqlOptions::of(&mut parts, encrypted)?;
         match mode.as_deref() {
             None => {}
-            Some("disable") => sql.tls = false,
-            Some("verify-full") => sql.tls = true,
+            Some("disable") if sql.tls => {
+                return Err(SPELLING.wrong("sslmode=disable contradicts tls=yes"));
+            }
+            Some("disable" | "verify-full") => {}
             Some(_) => {
                 return Err(SPELLING.wrong(
                     "sslmode is verify-full or disable: encryption without a look at the certificate keeps nobody out",

@@ -63,7 +63,7 @@ impl Statements {
                 format!(
                     "{now}, g as (insert into {locks} as l (name, version, last_time, owner, client, kind, token, \
                      since, expires, label, waiting) \
-                     select $1, 1, greatest(t.now, t.floor + 1), $2, $3, $4, greatest(t.now, t.floor + 1) << 10, \
+                     select $1, t.now, greatest(t.now, t.floor + 1), $2, $3, $4, greatest(t.now, t.floor + 1) << 10, \
                      t.now, t.now + $5, $6, 0 from t where greatest(t.now, t.floor + 1) < {LIMIT} \
                      and not exists (select 1 from {locks} l where l.name = $1 and {busy}) \
                      on conflict (name) do update set version = l.version + 1, \
@@ -89,10 +89,12 @@ impl Statements {
             extend: statement(
                 format!(
                     "{now}, a as (select * from unnest($1::text[], $2::bytea[], $3::bigint[]) with ordinality \
-                     as a(name, owner, ttl, nr)) \
-                     update {locks} l set version = l.version + 1, expires = greatest(l.expires, t.now + a.ttl) \
-                     from a, t where l.name = a.name and l.owner = a.owner and l.expires > t.now \
-                     returning a.nr, l.expires - t.now, l.waiting > 0"
+                     as a(name, owner, ttl, nr)), \
+                     k as materialized (select l.name, l.owner, a.ttl, a.nr from a join {locks} l on l.name = a.name \
+                     and l.owner = a.owner for update of l skip locked) \
+                     update {locks} l set version = l.version + 1, expires = greatest(l.expires, t.now + k.ttl) \
+                     from k, t where l.name = k.name and l.owner = k.owner and l.expires > t.now \
+                     returning k.nr, l.expires - t.now, l.waiting > 0"
                 ),
                 &[Type::TEXT_ARRAY, Type::BYTEA_ARRAY, Type::INT8_ARRAY],
             ),
@@ -108,7 +110,7 @@ impl Statements {
             insert: statement(
                 format!(
                     "with w as (insert into {locks} (name, version, last_time, owner, client, kind, token, since, \
-                     expires, label, waiting, others) select $1, 1 + $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 \
+                     expires, label, waiting, others) select $1, {NOW} + $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 \
                      where $3 >= (select floor from {meta}) on conflict do nothing returning 1), {told}"
                 ),
                 &WRITE,
@@ -127,7 +129,7 @@ impl Statements {
                      where v.version > 0 and l.name = v.name and l.version = v.version \
                      and (select count(*) from k) >= 0 returning 1), \
                      i as (insert into {locks} (name, version, last_time, owner, client, kind, token, since, expires, \
-                     label, waiting, others) select name, 1, last_time, owner, client, kind, token, since, expires, \
+                     label, waiting, others) select name, {NOW}, last_time, owner, client, kind, token, since, expires, \
                      label, waiting, others from v where v.version = 0 and last_time >= (select floor from {meta}) \
                      order by name on conflict do nothing returning 1), \
                      w as materialized (select 1 / case when (select count(*) from u) + (select count(*) from i) \
@@ -151,7 +153,7 @@ impl Statements {
                      l.last_time <= t.floor and (select raised from {meta}) <= t.now - {COVERED} \
                      from t, {locks} l where l.last_time < t.now - $1 \
                      and (l.owner is null or l.expires <= t.now) \
-                     order by l.last_time > t.floor, l.others is not null limit $2"
+                     order by random() limit $2"
                 ),
                 &[Type::INT8, Type::INT8],
             ),

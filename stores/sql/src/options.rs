@@ -36,11 +36,11 @@ pub struct SqlOptions {
 }
 
 impl SqlOptions {
-    /// The settings that every database has, of a URL.
+    /// The settings that every database has, of a URL; `encrypted` without a word on it if the URL says so in others.
     ///
     /// # Errors
     /// A fault that names what is out of range.
-    pub fn of(parts: &mut Parts) -> Result<Self, Fault> {
+    pub fn of(parts: &mut Parts, encrypted: bool) -> Result<Self, Fault> {
         let mut options = Self {
             user: parts.user.clone(),
             password: parts.password.clone(),
@@ -49,7 +49,7 @@ impl SqlOptions {
             connect_timeout: Duration::from_secs(5),
             response_timeout: Duration::from_secs(5),
             connections: 4,
-            tls: parts.yes("tls")?.unwrap_or(false),
+            tls: parts.yes("tls")?.unwrap_or(encrypted),
             ca: parts.take("ca"),
             limits: Limits {
                 claim_window: Duration::from_millis(500),

@@ -11,7 +11,8 @@ use tenure_core::{
 /// else is kept as bytes in `others`: those who wait, several holders, and what only stays taken after a release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// It changes with every write. Zero for a row that is not there.
+    /// It changes with every write. Zero for a row that is not there. A new row begins at the server's time, in
+    /// microseconds, so that one which was taken away and made anew is not taken for what it was.
     pub version: i64,
     /// The time of the last token, in microseconds since the Unix epoch.
     pub last_time: i64,

@@ -99,8 +99,10 @@ impl Spelling {
         let password = password.map(|text| self.decoded(text)).transpose()?.map(Password);
         let servers =
             servers.split(',').map(|server| self.server(server)).collect::<Result<_, _>>()?;
+        // Behind a raw @ it may be a piece of a password.
+        let is_raw = database.contains('@');
         let database = self.decoded(database)?;
-        if database.is_empty() || database.contains('/') {
+        if database.is_empty() || is_raw || database.contains('/') {
             return Err(self.wrong("the name of the database comes behind the host"));
         }
         let settings = self.settings(url, query)?;
@@ -271,6 +273,7 @@ mod tests {
             "some://a/b?password=s3ntinel&s3ntinel",
             "some://a/b?own=1&own=2",
             "some://me:s3n:s3ntinel@a/b/c",
+            "some://me:1234/s3ntinel@host",
         ] {
             let fault = SPELLING.parts(url).unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Misconfigured);

@@ -17,7 +17,7 @@ const ROOT: &[&str] = &[
     // #[locked]. The attribute and the hidden module of what it writes have one name.
     "locked current set_default Current DefaultIsSet LockedError",
     // What is looked up, made by hand, or for tests.
-    "blocking clock config detached entropy error kinds look observe redis store",
+    "blocking clock config detached entropy error kinds look observe redis schema store",
 ];
 
 fn names(tree: &UseTree, into: &mut BTreeSet<String>) {

@@ -5,6 +5,7 @@
 mod clocks;
 mod conformance;
 mod crossed;
+mod fenced;
 mod health;
 mod kinds;
 mod late;
