@@ -96,7 +96,7 @@ impl Statements {
                 "select l.name, {world}, {COLUMNS}, \
                  l.last_time <= (select floor from {meta}) and (select raised from {meta}) <= {NOW} - {COVERED} \
                  from {locks} l where l.last_time < {NOW} - ? and (l.owner is null or l.expires <= {NOW}) \
-                 order by rand() limit ?"
+                 order by l.others is not null, l.last_time > (select floor from {meta}), rand() limit ?"
             ),
             raise_floor: format!(
                 "update {meta} set floor = ?, raised = {NOW} where floor < ? \

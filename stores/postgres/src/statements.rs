@@ -153,7 +153,7 @@ impl Statements {
                      l.last_time <= t.floor and (select raised from {meta}) <= t.now - {COVERED} \
                      from t, {locks} l where l.last_time < t.now - $1 \
                      and (l.owner is null or l.expires <= t.now) \
-                     order by random() limit $2"
+                     order by l.others is not null, l.last_time > t.floor, random() limit $2"
                 ),
                 &[Type::INT8, Type::INT8],
             ),

@@ -117,7 +117,7 @@ fn a_password_that_is_not_encoded_gets_a_hint_and_is_not_shown() {
 #[test]
 fn a_scheme_that_no_store_has_is_wrong_usage() {
     let scene = Scene::new();
-    for store in ["http://x", "floppy:/a", "postgres://me:s3ntinel@host"] {
+    for store in ["http://x", "floppy:/a", "oracle://me:s3ntinel@host"] {
         let refused = run_in(&scene, store);
         is_refused(
             &refused,
