@@ -13,6 +13,7 @@ mod handoff;
 mod handover;
 mod kinds;
 mod locked;
+mod maven;
 mod memory;
 mod orphan;
 mod part;
@@ -53,7 +54,7 @@ struct Arguments {
     /// Measures the lock on ZooKeeper instead, beside Curator where a JDK and Maven are installed.
     #[arg(long, conflicts_with = "redis")]
     zookeeper: bool,
-    /// Measures the lock on PostgreSQL instead; its server has to be installed.
+    /// Measures the lock on PostgreSQL instead, beside ShedLock where a JDK and Maven are installed.
     #[arg(long, conflicts_with = "redis")]
     postgres: bool,
     /// How often the contestants on ZooKeeper or PostgreSQL take turns [default: 30].

@@ -18,6 +18,9 @@ use crate::{Failure, contestant::runtime, report::Figure};
 /// Hand-offs in one round.
 const BATCH: usize = 400;
 
+/// Long enough that whoever let go is in line again by then.
+const HOLD: Duration = Duration::from_millis(5);
+
 /// Who waits on one name.
 enum Crowd {
     /// A session for each.
@@ -28,6 +31,14 @@ enum Crowd {
     Tenure([Tenure; 2], bool),
 }
 
+/// One row of the figures.
+struct Contest {
+    name: &'static str,
+    waiters: usize,
+    hold: Duration,
+    crowd: Crowd,
+}
+
 pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
     let runtime = runtime()?;
     let all = crowds(scene, &runtime)?;
@@ -35,8 +46,9 @@ pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
     let mut rates = figure(
         "PostgreSQL: hand-offs with many waiters",
         "hand-offs a second, more is better",
-        "So many waiters on one name, empty holds: whoever lets go waits again. Those of tenure are in two clients, \
-         and fair: each stands in line at the server. Those by hand and of advisory locks have a session each.",
+        "So many waiters on one name, empty holds unless something else is said: whoever lets go waits again. Those of \
+         tenure are in two clients, and fair: each stands in line at the server. Those by hand and of advisory locks \
+         have a session each.",
         None,
     );
     let mut statements = figure(
@@ -48,10 +60,10 @@ pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
     let mut values: Vec<_> = all.iter().map(|_| (Vec::new(), Vec::new())).collect();
     let batch = if scene.quick { BATCH / 4 } else { BATCH };
     for _ in 0..scene.rounds.div_ceil(3) {
-        for ((_, waiters, crowd), (rates, statements)) in all.iter().zip(&mut values) {
-            crowd.play(&runtime, *waiters, |turns| {
+        for (contest, (rates, statements)) in all.iter().zip(&mut values) {
+            contest.play(&runtime, |turns| {
                 // Until then they come together, and sessions are opened.
-                let (first, since) = (turns.reach(2 * waiters)?, Instant::now());
+                let (first, since) = (turns.reach(2 * contest.waiters)?, Instant::now());
                 let before = scene.server.statements()?;
                 let last = turns.reach(first + batch)?;
                 let took = since.elapsed().as_secs_f64();
@@ -63,85 +75,93 @@ pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
             })?;
         }
     }
-    for ((name, ..), (rate, ran)) in all.into_iter().zip(values) {
+    for (Contest { name, .. }, (rate, ran)) in all.into_iter().zip(values) {
         rates.row(name, rate);
         statements.row(name, ran);
     }
     Ok(vec![rates, statements])
 }
 
-fn crowds(
-    scene: &Scene<'_>,
-    runtime: &Runtime,
-) -> Result<Vec<(&'static str, usize, Crowd)>, Failure> {
+fn crowds(scene: &Scene<'_>, runtime: &Runtime) -> Result<Vec<Contest>, Failure> {
     let url = scene.server.url();
-    let tenure = || runtime.block_on(Tenure::open(&*url));
-    let mut all = Vec::new();
-    for (name, waiters) in [("2, tenure", 2), ("16, tenure", 16), ("64, tenure", 64)] {
-        all.push((name, waiters, Crowd::Tenure([tenure()?, tenure()?], true)));
-    }
-    all.push(("64, tenure, not fair", 64, Crowd::Tenure([tenure()?, tenure()?], false)));
-    let mut rows = Vec::new();
-    for _ in 0..16 {
-        let row = runtime.block_on(Row::open(&url, "crowd"))?;
-        runtime.block_on(row.listen())?;
-        rows.push(Arc::new(Mutex::new(row)));
-    }
-    all.push(("16, by hand", 16, Crowd::Rows(rows)));
-    for (name, waiters) in [("2, advisory lock", 2), ("64, advisory lock", 64)] {
-        let mut sessions = Vec::new();
-        for _ in 0..waiters {
-            sessions.push(Arc::new(runtime.block_on(Advisory::open(&url, waiters as i64))?));
+    let tenure = |is_fair| -> Result<Crowd, Failure> {
+        let open = || runtime.block_on(Tenure::open(&*url));
+        Ok(Crowd::Tenure([open()?, open()?], is_fair))
+    };
+    let rows = |name| -> Result<Crowd, Failure> {
+        let mut rows = Vec::new();
+        for _ in 0..16 {
+            let row = runtime.block_on(Row::open(&url, name))?;
+            runtime.block_on(row.listen())?;
+            rows.push(Arc::new(Mutex::new(row)));
         }
-        all.push((name, waiters, Crowd::Advisory(sessions)));
-    }
+        Ok(Crowd::Rows(rows))
+    };
+    let advisory = |waiters: usize, number| -> Result<Crowd, Failure> {
+        let open = |_| runtime.block_on(Advisory::open(&url, number)).map(Arc::new);
+        Ok(Crowd::Advisory((0..waiters).map(open).collect::<Result<_, _>>()?))
+    };
+    let mut all = Vec::new();
+    let mut add = |name, waiters, hold, crowd| all.push(Contest { name, waiters, hold, crowd });
+    add("2, tenure, held 5 ms", 2, HOLD, tenure(true)?);
+    add("16, tenure, held 5 ms", 16, HOLD, tenure(true)?);
+    add("64, tenure, held 5 ms", 64, HOLD, tenure(true)?);
+    add("16, by hand, held 5 ms", 16, HOLD, rows("crowd")?);
+    add("16, tenure", 16, Duration::ZERO, tenure(true)?);
+    add("64, tenure", 64, Duration::ZERO, tenure(true)?);
+    add("64, tenure, not fair", 64, Duration::ZERO, tenure(false)?);
+    add("16, by hand", 16, Duration::ZERO, rows("empty")?);
+    add("16, advisory lock", 16, Duration::ZERO, advisory(16, 16)?);
+    add("64, advisory lock", 64, Duration::ZERO, advisory(64, 64)?);
     Ok(all)
 }
 
-impl Crowd {
+impl Contest {
     /// Has all of them take turns until `measured` says that it is enough.
     fn play<T>(
         &self,
         runtime: &Runtime,
-        waiters: usize,
         measured: impl FnOnce(&Turns) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let turns = Arc::new(Turns::default());
+        let turns = Arc::new(Turns::new(self.hold));
         let mut tasks = JoinSet::new();
-        for waiter in 0..waiters {
+        for waiter in 0..self.waiters {
             let turns = turns.clone();
-            match self {
-                Self::Rows(rows) => {
+            match &self.crowd {
+                Crowd::Rows(rows) => {
                     let row = rows[waiter].clone();
                     let task = async move {
                         let mut row = row.lock().await;
                         while turns.go_on() {
                             row.acquire().await?;
+                            turns.hold().await;
                             row.release().await?;
-                            turns.one_more();
                         }
                         Ok::<(), Failure>(())
                     };
                     tasks.spawn_on(task, runtime.handle());
                 }
-                Self::Advisory(sessions) => {
+                Crowd::Advisory(sessions) => {
                     let lock = sessions[waiter].clone();
                     let task = async move {
                         while turns.go_on() {
-                            lock.pair().await?;
-                            turns.one_more();
+                            lock.acquire().await?;
+                            turns.hold().await;
+                            lock.release().await?;
                         }
                         Ok(())
                     };
                     tasks.spawn_on(task, runtime.handle());
                 }
-                Self::Tenure(clients, is_fair) => {
-                    let lock = clients[waiter % 2].mutex(format!("crowd-{waiters}"));
+                Crowd::Tenure(clients, is_fair) => {
+                    let name = self.name.replace([',', ' '], "-");
+                    let lock = clients[waiter % 2].mutex(name);
                     let lock = if *is_fair { lock.fair() } else { lock };
                     let task = async move {
                         while turns.go_on() {
-                            lock.lock().await?.release().await?;
-                            turns.one_more();
+                            let guard = lock.lock().await?;
+                            turns.hold().await;
+                            guard.release().await?;
                         }
                         Ok(())
                     };
@@ -161,18 +181,27 @@ impl Crowd {
 }
 
 /// The turns that all of them took.
-#[derive(Default)]
 struct Turns {
     taken: AtomicUsize,
     is_enough: AtomicBool,
+    /// How long each of them is.
+    length: Duration,
 }
 
 impl Turns {
+    fn new(length: Duration) -> Self {
+        Self { taken: AtomicUsize::new(0), is_enough: AtomicBool::new(false), length }
+    }
+
     fn go_on(&self) -> bool {
         !self.is_enough.load(Ordering::Relaxed)
     }
 
-    fn one_more(&self) {
+    /// A turn of who holds the lock.
+    async fn hold(&self) {
+        if !self.length.is_zero() {
+            tokio::time::sleep(self.length).await;
+        }
         self.taken.fetch_add(1, Ordering::Relaxed);
     }
 

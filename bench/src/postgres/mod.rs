@@ -1,4 +1,4 @@
-//! The lock on PostgreSQL, beside bare statements by hand and beside advisory locks.
+//! The lock on PostgreSQL, beside bare statements by hand, advisory locks and ShedLock.
 
 mod advisory;
 mod crowd;
@@ -8,6 +8,7 @@ mod pairs;
 mod row;
 mod server;
 mod session;
+mod shedlock;
 
 use std::path::Path;
 
@@ -25,7 +26,17 @@ pub(crate) fn measure(
     let mut report = Report::new();
     let server = server::Server::start(dir)?;
     report.tell(server.settings()?);
-    let scene = Scene { dir, server: &server, rounds, quick };
+    let shedlock = match shedlock::Program::build() {
+        Ok(program) => {
+            report.tell(program.settings());
+            Some(program)
+        }
+        Err(why) => {
+            report.tell(format!("ShedLock is not measured: {why}"));
+            None
+        }
+    };
+    let scene = Scene { dir, server: &server, shedlock: shedlock.as_ref(), rounds, quick };
     for group in Group::chosen(only) {
         let figures = match group {
             Group::Pairs => pairs::measure(&scene)?,
@@ -44,6 +55,8 @@ pub(crate) fn measure(
 struct Scene<'a> {
     dir: &'a Path,
     server: &'a server::Server,
+    /// Missing where it cannot be built.
+    shedlock: Option<&'a shedlock::Program>,
     rounds: usize,
     quick: bool,
 }

@@ -5,11 +5,14 @@ use std::time::Instant;
 use tenure::Tenure;
 use tokio::runtime::Runtime;
 
-use super::{Scene, advisory::Advisory, row::Row};
+use super::{Scene, advisory::Advisory, row::Row, shedlock::Jvm};
 use crate::{Failure, contestant::runtime, cpu, kinds::Lock, report::Figure};
 
 /// Pairs that one value is the mean of.
 const BATCH: usize = 50;
+
+/// How often a JVM does it before it is measured.
+const WARM: usize = 3_000;
 
 /// Who takes part.
 enum Who {
@@ -17,11 +20,15 @@ enum Who {
     Changes(Row),
     Tenure(Lock),
     Advisory(Advisory),
+    ShedLock(Jvm),
 }
 
 impl Who {
     /// How long so many pairs took, in microseconds.
     fn pairs(&mut self, runtime: &Runtime, count: usize) -> Result<f64, Failure> {
+        if let Self::ShedLock(jvm) = self {
+            return jvm.pairs(count);
+        }
         runtime.block_on(async {
             let start = Instant::now();
             for _ in 0..count {
@@ -30,6 +37,7 @@ impl Who {
                     Self::Changes(row) => row.change_twice().await?,
                     Self::Tenure(lock) => lock.pair().await?,
                     Self::Advisory(lock) => lock.pair().await?,
+                    Self::ShedLock(_) => {}
                 }
             }
             Ok(start.elapsed().as_secs_f64() * 1e6)
@@ -50,12 +58,15 @@ pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
     let runtime = runtime()?;
     let url = scene.server.url();
     let tenure = runtime.block_on(Tenure::open(&*url))?;
-    let alone = vec![
+    let mut alone = vec![
         ("by hand", Who::Row(runtime.block_on(Row::open(&url, "alone"))?)),
         ("tenure, mutex", Who::Tenure(Lock::Mutex(tenure.mutex("mutex")))),
         ("tenure, write", Who::Tenure(Lock::Writer(tenure.rwlock("write")))),
         ("advisory lock", Who::Advisory(runtime.block_on(Advisory::open(&url, 0))?)),
     ];
+    if let Some(shedlock) = scene.shedlock {
+        alone.push(("ShedLock", Who::ShedLock(shedlock.start(scene.server)?)));
+    }
     let beside = runtime.block_on(Row::open(&url, "beside"))?;
     // There is a row to be changed.
     runtime.block_on(beside.pair())?;
@@ -98,8 +109,9 @@ fn taken(
     mut all: Vec<(&'static str, Who)>,
     (titles, note): Titles,
 ) -> Result<Vec<Figure>, Failure> {
+    let warm = if scene.quick { BATCH } else { WARM };
     for (_, who) in &mut all {
-        who.pairs(runtime, BATCH)?;
+        who.pairs(runtime, if matches!(who, Who::ShedLock(_)) { warm } else { BATCH })?;
     }
     let mut values: Vec<_> = all.iter().map(|_| Values::default()).collect();
     let count = BATCH as f64;
@@ -121,9 +133,11 @@ fn taken(
     let mut cpu = figure(cpu, "µs of CPU per pair", "What the client and the server used.", None);
     let note = "What the server ran for anybody, what tenure does in between along with it.";
     let mut statements = figure(statements, "statements per pair", note, None);
-    for ((name, _), values) in all.into_iter().zip(values) {
+    for ((name, who), values) in all.into_iter().zip(values) {
         time.row(name, values.time);
-        cpu.row(format!("{name}: client"), values.client);
+        if !matches!(who, Who::ShedLock(_)) {
+            cpu.row(format!("{name}: client"), values.client);
+        }
         cpu.row(format!("{name}: server"), values.server);
         statements.row(name, values.statements);
     }

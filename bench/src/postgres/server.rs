@@ -116,6 +116,11 @@ impl Server {
         self.url_of("tenure")
     }
 
+    /// The same for JDBC, and the user.
+    pub(super) fn jdbc(&self) -> [String; 2] {
+        [format!("jdbc:postgresql://127.0.0.1:{}/tenure", self.port), USER.to_owned()]
+    }
+
     /// Its version, and how it was set up.
     pub(super) fn settings(&self) -> Result<String, Failure> {
         let version: String = self.asked("select current_setting('server_version')")?;

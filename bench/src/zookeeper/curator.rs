@@ -1,14 +1,9 @@
 //! JVMs with Curator's recipes: the program that the store's tests share locks with.
 
-use std::{
-    fs::{File, create_dir_all},
-    path::PathBuf,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::{path::PathBuf, process::Command, time::Duration};
 
 use super::server::Server;
-use crate::{Failure, child::Player};
+use crate::{Failure, child::Player, maven};
 
 const VERSION: &str = "5.9.0";
 
@@ -28,37 +23,12 @@ pub(super) type Hold = (u64, u64);
 impl Program {
     /// Has Maven build it into `target`; an error says why not.
     pub(super) fn build() -> Result<Self, Failure> {
-        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-        let target =
-            std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-        create_dir_all(target.join("tmp"))?;
-        let target = target.canonicalize()?;
-        // Maven's own repository is not made for several at once: the store's tests take the same lock.
-        let one = File::create(target.join("tmp/curator.lock"))?;
-        one.lock()?;
-        let folder = target.join(format!("curator-{VERSION}"));
-        // What was fetched once needs no network.
-        let maven = |offline: bool| -> Result<(), Failure> {
-            let mut maven = Command::new("mvn");
-            maven.args(offline.then_some("-o")).args(["-q", "-B", "-f"]);
-            maven.arg(root.join("stores/zookeeper/tests/curator"));
-            maven.arg(format!("-Dcurator.version={VERSION}"));
-            maven.arg(format!("-DbuildDirectory={}", folder.display())).arg("compile");
-            let told = maven.stdin(Stdio::null()).output();
-            let told = told.map_err(|error| format!("mvn cannot be run: {error}"))?;
-            let said = String::from_utf8_lossy(&told.stdout);
-            let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            if told.status.success() { Ok(()) } else { Err(format!("mvn failed: {line}").into()) }
-        };
-        maven(true).or_else(|_| maven(false))?;
+        let folder = maven::build("stores/zookeeper/tests/curator", "curator", VERSION)?;
         Ok(Self { folder })
     }
 
     pub(super) fn settings(&self) -> String {
-        let told = Command::new("java").arg("-version").output();
-        let told = told.map(|told| String::from_utf8_lossy(&told.stderr).into_owned());
-        let told = told.unwrap_or_default();
-        let java = told.split('"').nth(1).unwrap_or("of an unknown version");
+        let java = maven::java();
         format!("Curator {VERSION} on Java {java}, warmed up before it is measured")
     }
 
