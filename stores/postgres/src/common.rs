@@ -30,6 +30,8 @@ pub(crate) struct Common {
     pub(crate) engine: Lane,
     /// For renewals alone.
     pub(crate) renewals: Lane,
+    /// Whether that was opened.
+    pub(crate) is_warm: AtomicBool,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) listening: OnceLock<Ends>,
     pub(crate) sweeping: OnceLock<Ends>,

@@ -66,6 +66,7 @@ impl Postgres {
             is_deaf: AtomicBool::new(true),
             engine: Lane::new(maker.clone()),
             renewals: Lane::new(maker.clone()),
+            is_warm: AtomicBool::new(false),
             lanes: (0..options.sql.connections).map(|_| Lane::new(maker.clone())).collect(),
             listening: OnceLock::new(),
             sweeping: OnceLock::new(),
@@ -85,6 +86,17 @@ impl Postgres {
         let common = &self.common;
         let least = common.lanes.iter().min_by_key(|lane| lane.load());
         if self.is_engine { &common.engine } else { least.unwrap_or(&common.engine) }
+    }
+
+    /// Opens the connection for renewals ahead of the first: a short lease has no time for that.
+    fn warm(&self) {
+        if !self.common.is_warm.swap(true, Ordering::Relaxed) {
+            let common = self.common.clone();
+            self.common.maker.home.spawn(async move {
+                // Whoever renews tries again, and is told.
+                let _ = common.renewals.get().await;
+            });
+        }
     }
 
     pub(crate) fn limit(&self) -> Duration {
@@ -264,6 +276,7 @@ impl Database for Postgres {
     }
 
     async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
+        self.warm();
         let (owner, client) = (&grant.owner.as_bytes()[..], &grant.client.0[..]);
         let ttl = micros(grant.ttl);
         let parameters: &Parameters<'_> =
@@ -316,6 +329,7 @@ impl Database for Postgres {
         row: &tenure_sql::Row,
         tells: &Tells,
     ) -> Result<bool, Fault> {
+        self.warm();
         let before = row.version - 1;
         let statements = &self.common.statements;
         let statement = if before == 0 { &statements.insert } else { &statements.update };
