@@ -117,6 +117,13 @@ pub(crate) fn of_connecting(error: &Error, location: &str) -> Fault {
             FaultKind::Unreachable,
             "allow more connections, or use fewer: connections= in the URL",
         ),
+        _ if text(error).contains("certificate") => (
+            FaultKind::Misconfigured,
+            "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
+        ),
+        _ if text(error).contains("does not support TLS") => {
+            (FaultKind::Misconfigured, "turn ssl on at the server, or leave tls=yes out of the URL")
+        }
         _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
     };
     Fault::new(kind, what, cure).because(text(error))

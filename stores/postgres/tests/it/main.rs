@@ -18,3 +18,5 @@ mod sessions;
 mod support;
 mod sweep;
 mod terminated;
+#[cfg(feature = "tls")]
+mod tls;
