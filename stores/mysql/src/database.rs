@@ -19,51 +19,22 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Renewal},
 };
 use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Row, Sight, Tells, keep_swept};
-use tokio::task::JoinHandle;
 
 use crate::{
     MysqlOptions,
     capabilities::capabilities,
+    common::Common,
     connect::Maker,
     error::Failure,
     lane::Lane,
     rows::{columns, hex, name, odd, sight, value},
     session::Session,
     statements::Statements,
-    watch::{Eyes, Watch},
+    watch::Eyes,
 };
 
 /// How many connections tenure's own thread has, beside the one for renewals.
 const OF_ENGINE: usize = 2;
-
-/// What all connections of one store have in common.
-pub(crate) struct Common {
-    pub(crate) options: Arc<MysqlOptions>,
-    pub(crate) location: String,
-    pub(crate) capabilities: Capabilities,
-    pub(crate) statements: Arc<Statements>,
-    pub(crate) client: Client,
-    pub(crate) board: HintBoard,
-    callers: Lane,
-    engine: Lane,
-    renewals: Lane,
-    pub(crate) watching: Lane,
-    pub(crate) watch: Arc<Watch>,
-    /// The bounds while nobody is woken.
-    unwatched_limits: Limits,
-    home: Arc<Home>,
-    watcher: OnceLock<JoinHandle<()>>,
-    sweeper: OnceLock<JoinHandle<()>>,
-    warmed: AtomicBool,
-}
-
-impl Drop for Common {
-    fn drop(&mut self) {
-        for task in [self.watcher.get(), self.sweeper.get()].into_iter().flatten() {
-            task.abort();
-        }
-    }
-}
 
 /// The database, over the connections of callers or over those of tenure's own thread.
 #[derive(Clone)]

@@ -9,6 +9,7 @@
 //! waiters at once and only while there are any. Fencing tokens come from the server's clock and never go back.
 
 mod capabilities;
+mod common;
 mod connect;
 mod database;
 mod error;

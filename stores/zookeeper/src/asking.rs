@@ -5,13 +5,13 @@ use std::sync::Arc;
 use futures_util::future::join;
 use tenure_core::{
     Clock, Fault, LockName, Owner, SystemClock, Timestamp, Token,
-    proto::queue::{Answer, Ask, Contender, Intent, Mode, Place as Number},
+    proto::queue::{Answer, Ask, Contender, Intent, Place as Number},
 };
 use zookeeper_client::{CreateMode, Error, Stat};
 
 use crate::{
     data,
-    entries::{Entry, Placed},
+    entries::{Entry, Known, Placed},
     error,
     layout::{self, Place},
     line::{Line, Standing},
@@ -34,15 +34,6 @@ pub(crate) struct Asking<'a> {
     pub(crate) place: Place,
     /// When the call began.
     pub(crate) begun: Timestamp,
-}
-
-/// What this process knows of an owner.
-enum Known {
-    Nothing,
-    /// It has a place in the line.
-    Queued(Placed),
-    /// It has the name, by this node.
-    Holds(Placed, Token),
 }
 
 impl Shared {
@@ -98,103 +89,6 @@ impl Asking<'_> {
         }
         let what = format!("{:?} is changed faster than it can be looked at", self.name.as_str());
         Err(Fault::new(tenure_core::FaultKind::InDoubt, what, "try again"))
-    }
-
-    /// What is known of the owner, once what ended is gone and what is in doubt was looked for.
-    async fn known(&self) -> Result<Known, Fault> {
-        let owner = &self.ask.owner;
-        let seen = self.entries().with(owner, |entry| {
-            let over = entry.session != self.session.number();
-            let ended = entry.leaving || entry.until <= self.begun;
-            let elsewhere = entry.name != *self.name;
-            let placed = if entry.token.is_some() { entry.proof() } else { entry.place.as_ref() };
-            let used_up = entry.place.iter().chain(&entry.leases).any(Placed::is_used_up);
-            let has = (entry.token, placed.cloned(), used_up);
-            (over, ended, elsewhere, entry.in_doubt, entry.base, entry.mode, has)
-        });
-        let Some((over, ended, elsewhere, in_doubt, base, mode, has)) = seen else {
-            return Ok(Known::Nothing);
-        };
-        if over {
-            self.entries().remove(owner);
-            return Ok(Known::Nothing);
-        }
-        if ended {
-            while self.entries().with(owner, |_| ()).is_some() {
-                self.shared.let_go(self.session, owner).await?;
-            }
-            return Ok(Known::Nothing);
-        }
-        if elsewhere {
-            return Err(error::other_name());
-        }
-        if in_doubt {
-            self.find(base).await?;
-            return Box::pin(self.known()).await;
-        }
-        let (token, placed, used_up) = has;
-        let is_downgrade = token.is_some() && base == Base::Write && self.base == Base::Read;
-        if base != self.base && !is_downgrade || takes(mode) != takes(self.ask.mode) {
-            return Err(error::other_mode());
-        }
-        match (token, placed) {
-            (Some(token), Some(proof)) => Ok(Known::Holds(proof, token)),
-            // It was made by a turn, or no answer told of it.
-            (None, Some(_)) if used_up => Err(error::used_up(self.name.as_str())),
-            (None, Some(placed)) => Ok(Known::Queued(placed)),
-            // What is left of it is no place in the line.
-            _ => {
-                while self.entries().with(owner, |_| ()).is_some() {
-                    self.shared.let_go(self.session, owner).await?;
-                }
-                Ok(Known::Nothing)
-            }
-        }
-    }
-
-    /// Looks for nodes of which no answer told, where they are by what the owner asked for then.
-    async fn find(&self, base: Base) -> Result<(), Fault> {
-        self.session.sync().await?;
-        let owner = &self.ask.owner;
-        let line = self.nodes_of(&self.place.line(base)).await?;
-        let leases = if base == Base::Lease {
-            self.nodes_of(&self.place.leases()).await?
-        } else {
-            Vec::new()
-        };
-        let found = line.into_iter().next();
-        let is_read = |placed: &Placed| {
-            Node::parse(placed.name().to_owned()).is_some_and(|node| node.base() == Base::Read)
-        };
-        // A writer that became a reader.
-        if base == Base::Write
-            && let Some(reader) = found.clone().filter(is_read)
-        {
-            self.shared.now_reads(self.session, owner, reader);
-            return Ok(());
-        }
-        self.entries().change(owner, |entry| {
-            entry.place = found;
-            entry.leases = leases;
-            entry.in_doubt = false;
-        });
-        Ok(())
-    }
-
-    /// The owner's nodes in a directory, as far as they belong to this session.
-    async fn nodes_of(&self, dir: &str) -> Result<Vec<Placed>, Fault> {
-        let mut found = Vec::new();
-        for node in self.list(dir).await?.of_owner(&self.ask.owner) {
-            let path = format!("{dir}/{}", node.name());
-            let stat = self.session.read(self.session.client().check_stat(&path)).await?;
-            // One of a session that is over is about to be gone.
-            if let Ok(Some(stat)) = stat
-                && stat.ephemeral_owner == self.session.client().session_id().0
-            {
-                found.push(Placed { path, czxid: stat.czxid });
-            }
-        }
-        Ok(found)
     }
 
     /// Nobody knows the owner yet.
@@ -570,14 +464,6 @@ impl Asking<'_> {
 
     pub(crate) const fn entries(&self) -> &crate::entries::Entries {
         &self.shared.entries
-    }
-}
-
-/// How many permits a mode takes; nothing where it takes none.
-const fn takes(mode: Mode) -> Option<u32> {
-    match mode {
-        Mode::Permits { take, .. } => Some(take),
-        Mode::Exclusive | Mode::Shared => None,
     }
 }
 

@@ -239,3 +239,12 @@ impl Entries {
         self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// What this process knows of an owner.
+pub(crate) enum Known {
+    Nothing,
+    /// It has a place in the line.
+    Queued(Placed),
+    /// It has the name, by this node.
+    Holds(Placed, Token),
+}

@@ -18,6 +18,7 @@ mod from_outside;
 mod health;
 mod home;
 mod inspect;
+mod known;
 mod layout;
 mod line;
 mod members;
