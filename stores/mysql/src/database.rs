@@ -291,13 +291,13 @@ impl Database for Mysql {
                 }
                 let sight = see(session, &statements, &name).await?;
                 if sight.row.version > 0 {
-                    return Ok(Attempt::Seen(sight));
+                    return Ok(Attempt::Undone(Some(sight)));
                 }
                 match session.write(&statements.grant_first, with(0)).await {
                     Ok(written) if written.rows > 0 => Ok(Attempt::Done(token(written.number)?)),
-                    Ok(_) => Ok(Attempt::Seen(sight)),
+                    Ok(_) => Ok(Attempt::Undone(Some(sight))),
                     Err(Failure::Duplicate) => {
-                        Ok(Attempt::Seen(see(session, &statements, &name).await?))
+                        Ok(Attempt::Undone(Some(see(session, &statements, &name).await?)))
                     }
                     Err(failure) => Err(failure),
                 }
@@ -306,7 +306,12 @@ impl Database for Mysql {
         .await
     }
 
-    async fn release(&self, name: &LockName, owner: &Owner) -> Result<Attempt<()>, Fault> {
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        _to_next: bool,
+    ) -> Result<Attempt<()>, Fault> {
         let statements = self.common.statements.clone();
         let (name, owner) = (name.as_str().to_owned(), *owner);
         // What tenure takes back by itself is mostly not there, and is asked for again and again: a look is cheaper.
@@ -317,14 +322,14 @@ impl Database for Mysql {
                     let sight = see(session, &statements, &name).await?;
                     let sole = sight.row.sole.as_ref();
                     if sole.is_none_or(|sole| sole.owner != *owner.as_bytes()) {
-                        return Ok(Attempt::Seen(sight));
+                        return Ok(Attempt::Undone(Some(sight)));
                     }
                 }
                 let values = vec![name.as_str().into(), hex(owner.as_bytes()).into()];
                 if session.write(&statements.release, values).await?.rows > 0 {
                     return Ok(Attempt::Done(()));
                 }
-                Ok(Attempt::Seen(see(session, &statements, &name).await?))
+                Ok(Attempt::Undone(Some(see(session, &statements, &name).await?)))
             })
         })
         .await

@@ -43,6 +43,7 @@ pub(crate) fn sight(row: &Row, skip: usize) -> Result<Sight, Fault> {
         sole,
         waiting: value(row, skip + 11)?,
         others: value(row, skip + 12)?,
+        next: None,
     };
     Ok(Sight { now, floor, row })
 }

@@ -15,7 +15,9 @@ use tenure_core::{
     proto::queue::{Client, Limits},
     store::{Capabilities, Finding, HintBoard, Renewal},
 };
-use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Sight, Sole, Tells, keep_swept};
+use tenure_sql::{
+    Attempt, Claimed, Database, Extended, Grant, Home, Idle, Next, Sight, Sole, Tells, keep_swept,
+};
 use tokio_postgres::{Row, types::FromSql};
 
 use crate::{
@@ -169,14 +171,29 @@ impl Postgres {
                 label: self.get::<Option<String>>(row, skip + 10)?.unwrap_or_default(),
             }),
         };
+        let next = match self.get::<Option<&[u8]>>(row, skip + 13)? {
+            None => None,
+            Some(_) => Some(Next {
+                owner: bytes(skip + 13)?,
+                client: bytes(skip + 14)?,
+                is_last: self.get(row, skip + 15)?,
+                until: self.get(row, skip + 16)?,
+            }),
+        };
         let row = tenure_sql::Row {
             version,
             last_time: self.get(row, skip + 3)?,
             sole,
             waiting: self.get(row, skip + 11)?,
             others: self.get(row, skip + 12)?,
+            next,
         };
         Ok(Sight { now, floor, row })
+    }
+
+    fn token(&self, row: &Row) -> Result<Token, Fault> {
+        let token = u64::try_from(self.get::<i64>(row, 0)?).ok().and_then(Token::from_raw);
+        token.ok_or_else(|| self.odd())
     }
 
     fn name(&self, row: &Row) -> Result<LockName, Fault> {
@@ -281,22 +298,46 @@ impl Database for Postgres {
         let ttl = micros(grant.ttl);
         let parameters: &Parameters<'_> =
             &[&name.as_str(), &owner, &client, &grant.kind, &ttl, &grant.label];
-        let row = self.row(&self.common.statements.grant, parameters, true).await?;
-        let Some(token) = self.get::<Option<i64>>(&row, 0)? else {
-            return Ok(Attempt::Seen(self.sight(&row, 1)?));
-        };
-        let token = u64::try_from(token).ok().and_then(Token::from_raw);
-        token.map(Attempt::Done).ok_or_else(|| self.odd())
+        let rows = self.rows(&self.common.statements.grant, parameters, true).await?;
+        let Some(row) = rows.first() else { return Ok(Attempt::Undone(None)) };
+        Ok(Attempt::Done(self.token(row)?))
     }
 
-    async fn release(&self, name: &LockName, owner: &Owner) -> Result<Attempt<()>, Fault> {
-        let owner = &owner.as_bytes()[..];
-        let row =
-            self.row(&self.common.statements.release, &[&name.as_str(), &owner], true).await?;
-        if self.get::<i64>(&row, 0)? > 0 {
-            return Ok(Attempt::Done(()));
+    async fn claim(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Claimed>, Fault> {
+        self.warm();
+        let (owner, client) = (&grant.owner.as_bytes()[..], &grant.client.0[..]);
+        let ttl = micros(grant.ttl);
+        let parameters: &Parameters<'_> =
+            &[&name.as_str(), &owner, &client, &grant.kind, &ttl, &grant.label];
+        let rows = self.rows(&self.common.statements.claim, parameters, true).await?;
+        let Some(row) = rows.first() else { return Ok(Attempt::Undone(None)) };
+        let (token, others_waiting) = (self.token(row)?, self.get(row, 1)?);
+        Ok(Attempt::Done(Claimed { token, others_waiting }))
+    }
+
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        to_next: bool,
+    ) -> Result<Attempt<()>, Fault> {
+        // What tenure takes back by itself is mostly not there.
+        if self.is_engine {
+            let sight = self.read(name).await?;
+            let sole = sight.row.sole.as_ref();
+            if sole.is_none_or(|sole| sole.owner != *owner.as_bytes()) {
+                return Ok(Attempt::Undone(Some(sight)));
+            }
         }
-        Ok(Attempt::Seen(self.sight(&row, 1)?))
+        let (statements, owner) = (&self.common.statements, &owner.as_bytes()[..]);
+        let window = micros(self.limits().claim_window);
+        let released = if to_next {
+            let parameters: &Parameters<'_> = &[&name.as_str(), &owner, &window];
+            self.rows(&statements.release_to_next, parameters, true).await?
+        } else {
+            self.rows(&statements.release, &[&name.as_str(), &owner], true).await?
+        };
+        Ok(if released.is_empty() { Attempt::Undone(None) } else { Attempt::Done(()) })
     }
 
     async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
@@ -348,6 +389,10 @@ impl Database for Postgres {
             &sole.label,
             &row.waiting,
             &row.others,
+            &sole.next_owner,
+            &sole.next_client,
+            &sole.next_is_last,
+            &sole.next_until,
             &channels,
             &payloads,
         ];
@@ -374,6 +419,10 @@ impl Database for Postgres {
             &soles.iter().map(|sole| sole.label).collect::<Vec<_>>(),
             &rows.iter().map(|(_, row)| row.waiting).collect::<Vec<_>>(),
             &rows.iter().map(|(_, row)| row.others.as_deref()).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.next_owner).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.next_client).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.next_is_last).collect::<Vec<_>>(),
+            &soles.iter().map(|sole| sole.next_until).collect::<Vec<_>>(),
             &channels,
             &payloads,
         ];
@@ -397,7 +446,7 @@ impl Database for Postgres {
         let (age, limit) = (micros(age), i64::try_from(limit).unwrap_or(i64::MAX));
         let rows = self.rows(&self.common.statements.idle, &[&age, &limit], false).await?;
         let idle = rows.iter().map(|row| {
-            let is_covered = self.get(row, 14)?;
+            let is_covered = self.get(row, 18)?;
             Ok(Idle { name: self.name(row)?, sight: self.sight(row, 1)?, is_covered })
         });
         idle.collect()
@@ -421,7 +470,7 @@ impl Database for Postgres {
     }
 }
 
-/// The columns of who has a name alone.
+/// The columns of who has a name alone, and of who is next.
 #[derive(Default)]
 struct Columns<'a> {
     owner: Option<&'a [u8]>,
@@ -431,19 +480,30 @@ struct Columns<'a> {
     since: Option<i64>,
     expires: Option<i64>,
     label: Option<&'a str>,
+    next_owner: Option<&'a [u8]>,
+    next_client: Option<&'a [u8]>,
+    next_is_last: Option<bool>,
+    next_until: Option<i64>,
 }
 
 impl<'a> Columns<'a> {
     fn of(row: &'a tenure_sql::Row) -> Self {
-        let Some(sole) = &row.sole else { return Self::default() };
-        Self {
-            owner: Some(&sole.owner),
-            client: Some(&sole.client),
-            kind: Some(sole.kind),
-            token: Some(sole.token),
-            since: Some(sole.since),
-            expires: Some(sole.expires),
-            label: Some(&sole.label),
+        let mut columns = Self::default();
+        if let Some(sole) = &row.sole {
+            columns.owner = Some(&sole.owner);
+            columns.client = Some(&sole.client);
+            columns.kind = Some(sole.kind);
+            columns.token = Some(sole.token);
+            columns.since = Some(sole.since);
+            columns.expires = Some(sole.expires);
+            columns.label = Some(&sole.label);
         }
+        if let Some(next) = &row.next {
+            columns.next_owner = Some(&next.owner);
+            columns.next_client = Some(&next.client);
+            columns.next_is_last = Some(next.is_last);
+            columns.next_until = next.until;
+        }
+        columns
     }
 }

@@ -21,14 +21,16 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 /// The pause where messages do not come although the connection is there: a pooler gives it to others.
 const DEAF: Duration = Duration::from_secs(60);
 
-const WAKE: &str = "w:";
+/// Before the digits of a process.
+pub(crate) const CHANNEL: &str = "tenure_";
+pub(crate) const WAKE: &str = "w:";
 const EVICTION: &str = "e:";
 const HELLO: &str = "hello";
 
 /// Where a process hears.
 pub(crate) fn channel(client: Client) -> String {
     let hex: String = client.0.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("tenure_{hex}")
+    format!("{CHANNEL}{hex}")
 }
 
 /// What a waiter is told.

@@ -5,7 +5,7 @@ use tenure_core::Fault;
 use crate::options::check_schema;
 
 /// The number of the format that this version reads and writes.
-pub(crate) const FORMAT: i32 = 1;
+pub(crate) const FORMAT: i32 = 2;
 
 /// The statements that make the tables in this schema, for those who make them by hand. They change nothing that
 /// is there.
@@ -36,7 +36,11 @@ create table if not exists {schema}.locks (
     expires bigint,                 -- the same
     label text,
     waiting integer not null,
-    others bytea
+    others bytea,
+    next_owner bytea,               -- who of the others comes next
+    next_client bytea,
+    next_is_last boolean,
+    next_until bigint               -- until when the name is offered, while nobody has it
 ) with (fillfactor = 60);
 
 -- One row: the format, and the last token of all rows that were taken away.

@@ -2,6 +2,8 @@
 
 use tokio_postgres::types::Type;
 
+use crate::listener::{CHANNEL, WAKE};
+
 /// One statement.
 #[derive(Debug)]
 pub(crate) struct Statement {
@@ -16,6 +18,8 @@ pub(crate) struct Statement {
 pub(crate) struct Statements {
     pub(crate) grant: Statement,
     pub(crate) release: Statement,
+    pub(crate) release_to_next: Statement,
+    pub(crate) claim: Statement,
     pub(crate) extend: Statement,
     pub(crate) read: Statement,
     pub(crate) update: Statement,
@@ -31,7 +35,7 @@ pub(crate) struct Statements {
 }
 
 /// How many there are.
-pub(crate) const COUNT: usize = 14;
+pub(crate) const COUNT: usize = 16;
 
 /// The server's time. Not `now()`, which is when the transaction began.
 const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
@@ -40,7 +44,10 @@ const LIMIT: &str = "9007199254740992";
 /// How long the floor has to cover a row before that is taken away, in microseconds: longer than any call takes.
 const COVERED: &str = "120000000";
 const COLUMNS: &str = "l.version, l.last_time, l.owner, l.client, l.kind, l.token, l.since, l.expires, l.label, \
-                       l.waiting, l.others";
+                       l.waiting, l.others, l.next_owner, l.next_client, l.next_is_last, l.next_until";
+/// The columns of what a caller decided.
+const DECIDED: &str = "last_time, owner, client, kind, token, since, expires, label, waiting, others, next_owner, \
+                       next_client, next_is_last, next_until";
 
 impl Statements {
     pub(crate) fn new(schema: &str) -> Self {
@@ -49,42 +56,71 @@ impl Statements {
             "with t as materialized (select {NOW} as now, (select floor from {meta}) as floor)"
         );
         let seen = format!("t.now, t.floor, {COLUMNS} from t left join {locks} l on l.name = $1");
+        let decided = DECIDED
+            .split(", ")
+            .map(|column| format!("v.{}", column.trim()))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let nobody = "owner = null, client = null, kind = null, token = null, since = null, expires = null, label = null";
         // Not rolled back when nothing was written, as there is nothing to tell then.
-        let told = "n as (select pg_notify(c, p) from w, unnest($13::text[], $14::text[]) as x(c, p)) \
+        let told = "n as (select pg_notify(c, p) from w, unnest($17::text[], $18::text[]) as x(c, p)) \
                     select (select count(*) from w), (select count(*) from n)";
-        let busy = "(l.others is not null or l.owner is not null and l.expires > t.now)";
         let mut number = 0;
         let mut statement = |text: String, types: &'static [Type]| {
             number += 1;
             Statement { number: number - 1, text, types }
         };
         Self {
+            // No more than this: what else there is to see is read only where nothing was done, which a statement
+            // that also looks would pay for each time.
             grant: statement(
                 format!(
-                    "{now}, g as (insert into {locks} as l (name, version, last_time, owner, client, kind, token, \
+                    "insert into {locks} as l (name, version, last_time, owner, client, kind, token, \
                      since, expires, label, waiting) \
-                     select $1, t.now, greatest(t.now, t.floor + 1), $2, $3, $4, greatest(t.now, t.floor + 1) << 10, \
-                     t.now, t.now + $5, $6, 0 from t where greatest(t.now, t.floor + 1) < {LIMIT} \
-                     and not exists (select 1 from {locks} l where l.name = $1 and {busy}) \
+                     select $1, t.now, t.next, $2, $3, $4, t.next << 10, t.now, t.now + $5, $6, 0 \
+                     from (select n.now, greatest(n.now, n.floor + 1) as next from (select {NOW} as now, floor \
+                     from {meta}) n) t where t.next < {LIMIT} \
                      on conflict (name) do update set version = l.version + 1, \
                      last_time = greatest(excluded.since, l.last_time + 1), owner = excluded.owner, \
                      client = excluded.client, kind = excluded.kind, \
                      token = greatest(excluded.since, l.last_time + 1) << 10, since = excluded.since, \
                      expires = excluded.expires, label = excluded.label, waiting = 0 \
                      where l.others is null and (l.owner is null or l.expires <= excluded.since) \
-                     and l.last_time + 1 < {LIMIT} returning token) \
-                     select (select token from g), {seen}"
+                     and l.last_time + 1 < {LIMIT} returning token"
                 ),
                 &[Type::TEXT, Type::BYTEA, Type::BYTEA, Type::INT2, Type::INT8, Type::TEXT],
             ),
             release: statement(
                 format!(
-                    "{now}, r as (update {locks} l set version = l.version + 1, owner = null, client = null, \
-                     kind = null, token = null, since = null, expires = null, label = null, waiting = 0 from t \
-                     where l.name = $1 and l.owner = $2 and l.others is null and l.expires > t.now returning 1) \
-                     select (select count(*) from r), {seen}"
+                    "update {locks} set version = version + 1, {nobody}, waiting = 0 where name = $1 \
+                     and owner = $2 and others is null and expires > {NOW} returning true"
                 ),
                 &[Type::TEXT, Type::BYTEA],
+            ),
+            release_to_next: statement(
+                format!(
+                    "with r as (update {locks} set version = version + 1, {nobody}, \
+                     next_until = case when others is not null then {NOW} + $3 end where name = $1 and owner = $2 \
+                     and (others is null or next_owner is not null) and expires > {NOW} \
+                     returning next_owner, next_client, next_until) \
+                     select case when next_until is not null then pg_notify('{CHANNEL}' || encode(next_client, 'hex'), \
+                     '{WAKE}' || encode(next_owner, 'hex')) is null end from r"
+                ),
+                &[Type::TEXT, Type::BYTEA, Type::INT8],
+            ),
+            // Whoever takes it stays among the others until somebody writes them.
+            claim: statement(
+                format!(
+                    "update {locks} l set version = l.version + 1, last_time = greatest(t.now, l.last_time + 1), \
+                     owner = $2, client = $3, kind = $4, token = greatest(t.now, l.last_time + 1) << 10, since = t.now, \
+                     expires = t.now + $5, label = $6, waiting = greatest(l.waiting - 1, 0), \
+                     others = case when l.next_is_last then null else l.others end, \
+                     next_owner = null, next_client = null, next_is_last = null, next_until = null \
+                     from (select {NOW} as now) t where l.name = $1 and l.owner is null and l.next_owner = $2 \
+                     and l.next_until > t.now and greatest(t.now, l.last_time + 1) < {LIMIT} \
+                     returning l.token, l.waiting > 0"
+                ),
+                &[Type::TEXT, Type::BYTEA, Type::BYTEA, Type::INT2, Type::INT8, Type::TEXT],
             ),
             extend: statement(
                 format!(
@@ -101,16 +137,16 @@ impl Statements {
             read: statement(format!("{now} select {seen}"), &[Type::TEXT]),
             update: statement(
                 format!(
-                    "with w as (update {locks} set version = version + 1, last_time = $3, owner = $4, client = $5, \
-                     kind = $6, token = $7, since = $8, expires = $9, label = $10, waiting = $11, others = $12 \
+                    "with w as (update {locks} set version = version + 1, ({DECIDED}) = \
+                     ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
                      where name = $1 and version = $2 returning 1), {told}"
                 ),
                 &WRITE,
             ),
             insert: statement(
                 format!(
-                    "with w as (insert into {locks} (name, version, last_time, owner, client, kind, token, since, \
-                     expires, label, waiting, others) select $1, {NOW} + $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 \
+                    "with w as (insert into {locks} (name, version, {DECIDED}) select $1, {NOW} + $2, \
+                     $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16 \
                      where $3 >= (select floor from {meta}) on conflict do nothing returning 1), {told}"
                 ),
                 &WRITE,
@@ -120,21 +156,18 @@ impl Statements {
                 format!(
                     "with v as materialized (select * from unnest($1::text[], $2::bigint[], $3::bigint[], \
                      $4::bytea[], $5::bytea[], $6::smallint[], $7::bigint[], $8::bigint[], $9::bigint[], \
-                     $10::text[], $11::integer[], $12::bytea[]) as v(name, version, last_time, owner, client, kind, \
-                     token, since, expires, label, waiting, others)), \
+                     $10::text[], $11::integer[], $12::bytea[], $13::bytea[], $14::bytea[], $15::boolean[], \
+                     $16::bigint[]) as v(name, version, {DECIDED})), \
                      k as materialized (select l.name from {locks} l where l.name = any($1) order by l.name for update), \
-                     u as (update {locks} l set version = l.version + 1, last_time = v.last_time, owner = v.owner, \
-                     client = v.client, kind = v.kind, token = v.token, since = v.since, expires = v.expires, \
-                     label = v.label, waiting = v.waiting, others = v.others from v \
+                     u as (update {locks} l set version = l.version + 1, ({DECIDED}) = ({decided}) from v \
                      where v.version > 0 and l.name = v.name and l.version = v.version \
                      and (select count(*) from k) >= 0 returning 1), \
-                     i as (insert into {locks} (name, version, last_time, owner, client, kind, token, since, expires, \
-                     label, waiting, others) select name, {NOW}, last_time, owner, client, kind, token, since, expires, \
-                     label, waiting, others from v where v.version = 0 and last_time >= (select floor from {meta}) \
+                     i as (insert into {locks} (name, version, {DECIDED}) select name, {NOW}, {DECIDED} from v \
+                     where v.version = 0 and last_time >= (select floor from {meta}) \
                      order by name on conflict do nothing returning 1), \
                      w as materialized (select 1 / case when (select count(*) from u) + (select count(*) from i) \
                      = cardinality($1) then 1 else 0 end as done), \
-                     n as (select pg_notify(c, p) from w, unnest($13::text[], $14::text[]) as x(c, p)) \
+                     n as (select pg_notify(c, p) from w, unnest($17::text[], $18::text[]) as x(c, p)) \
                      select (select count(*) from w), (select count(*) from n)"
                 ),
                 &WRITE_ALL,
@@ -198,7 +231,7 @@ impl Statements {
 }
 
 /// The name, the version before, the row, and whom to tell what.
-const WRITE: [Type; 14] = [
+const WRITE: [Type; 18] = [
     Type::TEXT,
     Type::INT8,
     Type::INT8,
@@ -211,12 +244,16 @@ const WRITE: [Type; 14] = [
     Type::TEXT,
     Type::INT4,
     Type::BYTEA,
+    Type::BYTEA,
+    Type::BYTEA,
+    Type::BOOL,
+    Type::INT8,
     Type::TEXT_ARRAY,
     Type::TEXT_ARRAY,
 ];
 
 /// The same of several.
-const WRITE_ALL: [Type; 14] = [
+const WRITE_ALL: [Type; 18] = [
     Type::TEXT_ARRAY,
     Type::INT8_ARRAY,
     Type::INT8_ARRAY,
@@ -229,6 +266,10 @@ const WRITE_ALL: [Type; 14] = [
     Type::TEXT_ARRAY,
     Type::INT4_ARRAY,
     Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::BOOL_ARRAY,
+    Type::INT8_ARRAY,
     Type::TEXT_ARRAY,
     Type::TEXT_ARRAY,
 ];

@@ -27,8 +27,8 @@ pub struct Sight {
 pub enum Attempt<T> {
     /// It is done.
     Done(T),
-    /// Nothing was done, since it is not that simple. The name as it was seen before.
-    Seen(Sight),
+    /// Nothing was done, since it is not that simple. The name as it was seen, if it was.
+    Undone(Option<Sight>),
 }
 
 /// A name that is to be granted to one alone.
@@ -44,6 +44,15 @@ pub struct Grant<'a> {
     pub ttl: Duration,
     /// Who it is, for people.
     pub label: &'a str,
+}
+
+/// A name that was taken by whoever was next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The fencing token.
+    pub token: Token,
+    /// Whether anybody else waits.
+    pub others_waiting: bool,
 }
 
 /// A hold that was renewed.
@@ -121,8 +130,21 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
     /// Grants a name that nobody has, nobody waits for and nothing is kept of.
     async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault>;
 
-    /// Lets go of a name that `owner` has alone while nobody waits.
-    async fn release(&self, name: &LockName, owner: &Owner) -> Result<Attempt<()>, Fault>;
+    /// Grants a name to who is [`Next`](crate::Next) and is offered it. Databases that know nobody who is next do
+    /// nothing.
+    async fn claim(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Claimed>, Fault> {
+        let _ = (name, grant);
+        Ok(Attempt::Undone(None))
+    }
+
+    /// Lets go of a name that `owner` has alone while nobody waits. With `to_next` also where it is known who is next,
+    /// who is offered the name and told.
+    async fn release(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        to_next: bool,
+    ) -> Result<Attempt<()>, Fault>;
 
     /// Extends the leases of those that have a name alone, all in one statement and in the order of `holds`.
     /// Nothing for whom this is not so.

@@ -5,6 +5,7 @@
 //! gives these statements its own words: it implements [`Database`], and [`SqlStore`] is the store then.
 
 mod change;
+mod contended;
 mod database;
 mod home;
 mod listing;
@@ -18,10 +19,10 @@ mod together;
 mod trial;
 mod url;
 
-pub use database::{Attempt, Database, Extended, Grant, Idle, Sight};
+pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Sight};
 pub use home::Home;
 pub use options::SqlOptions;
-pub use row::{Corrupt, Row, Sole};
+pub use row::{Corrupt, Next, Row, Sole};
 pub use store::{CONNECTION, SqlStore};
 pub use sweep::{Swept, keep_swept};
 pub use tells::Tells;

@@ -2,7 +2,7 @@
 
 use tenure_core::{
     Owner, Timestamp, Token,
-    proto::queue::{Client, Holder, Kind, Mode, NameState, Presence},
+    proto::queue::{Client, Holder, Kind, Mode, NameState, Presence, Waiter},
 };
 
 /// The row of one name.
@@ -20,8 +20,25 @@ pub struct Row {
     pub sole: Option<Sole>,
     /// How many wait who are there. For people, and for those who hold the name.
     pub waiting: i32,
-    /// The others, as [`NameState::write_to`] writes them.
+    /// The others, as [`NameState::write_to`] writes them. Whoever came from there to have the name alone may still
+    /// stand there as a waiter, and does not wait.
     pub others: Option<Vec<u8>>,
+    /// Who of them is offered the name when its only holder lets go.
+    pub next: Option<Next>,
+}
+
+/// Who comes next, so that one statement can let go of a name and one can take it, although others wait: without
+/// reading who else does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// Proof of the acquisition.
+    pub owner: [u8; 16],
+    /// The process it belongs to.
+    pub client: [u8; 16],
+    /// Whether nobody else stands in line, not even one who was passed over.
+    pub is_last: bool,
+    /// Until when the name is offered, in microseconds since the Unix epoch. Nothing while it is held.
+    pub until: Option<i64>,
 }
 
 /// Who has a name alone.
@@ -77,7 +94,15 @@ impl Row {
         let last = if self.version == 0 { floor } else { self.last_time };
         state.last_time = u64::try_from(last).map_err(|_| Corrupt)?;
         if let Some(sole) = &self.sole {
-            state.holders.insert(0, sole.holder()?);
+            let holder = sole.holder()?;
+            state.waiters.retain(|waiter| waiter.owner != holder.owner);
+            state.holders.insert(0, holder);
+        } else if let Some(Next { owner, until: Some(until), .. }) = &self.next {
+            let owner = Owner::from_bytes(*owner);
+            let mut present = state.waiters.iter_mut();
+            if let Some(next) = present.find(|waiter| waiter.owner == owner) {
+                next.presence = Presence::Offered(moment(*until));
+            }
         }
         Ok(state)
     }
@@ -88,15 +113,41 @@ impl Row {
         let is_sole = matches!(state.holders.as_slice(), [one] if !one.lingering && one.mode == Mode::Exclusive);
         let sole = if is_sole { state.holders.pop() } else { None };
         let sole = sole.map(Sole::of).transpose()?;
-        let is_there = |presence| presence != Presence::Absent;
-        let waiting = state.waiters.iter().filter(|waiter| is_there(waiter.presence)).count();
+        let waiting = state.waiters.iter().filter(is_there).count();
+        let next = Next::of(&state, sole.is_some());
         let others = (!state.is_idle()).then(|| {
             let mut bytes = Vec::new();
             state.write_to(&mut bytes);
             bytes
         });
         let waiting = i32::try_from(waiting).unwrap_or(i32::MAX);
-        Ok(Self { version: self.version + 1, last_time, sole, waiting, others })
+        Ok(Self { version: self.version + 1, last_time, sole, waiting, others, next })
+    }
+}
+
+fn is_there(waiter: &&Waiter) -> bool {
+    waiter.presence != Presence::Absent
+}
+
+impl Next {
+    /// Nobody where more than one could come in, or where it is not as simple.
+    fn of(state: &NameState, is_held: bool) -> Option<Self> {
+        let mut there = state.waiters.iter().filter(is_there);
+        let first = there.next()?;
+        let until = match first.presence {
+            Presence::Present if is_held => None,
+            Presence::Offered(until) if !is_held => Some(micros(until)),
+            Presence::Present | Presence::Offered(_) | Presence::Absent => return None,
+        };
+        let is_alone = first.mode == Mode::Exclusive
+            && state.holders.is_empty()
+            && there.all(|waiter| waiter.presence == Presence::Present);
+        is_alone.then(|| Self {
+            owner: *first.owner.as_bytes(),
+            client: first.client.0,
+            is_last: state.waiters.len() == 1,
+            until,
+        })
     }
 }
 
@@ -132,7 +183,7 @@ impl Sole {
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::proto::queue::{Place, Waiter};
+    use tenure_core::proto::queue::Place;
 
     use super::*;
 
@@ -182,6 +233,56 @@ mod tests {
                 assert_eq!(row.state(0).unwrap(), state);
             }
         }
+    }
+
+    fn waits(owner: u8, mode: Mode, presence: Presence) -> Waiter {
+        Waiter { owner: Owner::from_bytes([owner; 16]), mode, presence, ..waiter() }
+    }
+
+    fn row_of(holders: Vec<Holder>, waiters: Vec<Waiter>) -> Row {
+        let state = NameState { last_time: 7, next_place: 2, holders, waiters };
+        Row::default().after(state).unwrap()
+    }
+
+    #[test]
+    fn next_is_the_first_who_is_there_and_wants_the_name_alone() {
+        let offered = Presence::Offered(Timestamp::from_nanos(12_000));
+        let (held, free) = (|| vec![holder(Mode::Exclusive, false)], Vec::new);
+        let here = || waits(3, Mode::Exclusive, Presence::Present);
+        let next = |row: Row| row.next.map(|next| (next.owner[0], next.is_last, next.until));
+        assert_eq!(next(row_of(held(), vec![here()])), Some((3, true, None)));
+        let gone = waits(5, Mode::Exclusive, Presence::Absent);
+        assert_eq!(next(row_of(held(), vec![gone, here()])), Some((3, false, None)));
+        let second = waits(4, Mode::Shared, Presence::Present);
+        assert_eq!(next(row_of(held(), vec![here(), second.clone()])), Some((3, false, None)));
+        let called = waits(3, Mode::Exclusive, offered);
+        assert_eq!(next(row_of(free(), vec![called.clone()])), Some((3, true, Some(12))));
+        // Not so simple: several may come in, or somebody has it still, or nobody is told yet.
+        assert_eq!(next(row_of(held(), vec![second])), None);
+        assert_eq!(next(row_of(held(), vec![called.clone()])), None);
+        assert_eq!(next(row_of(free(), vec![here()])), None);
+        assert_eq!(next(row_of(free(), vec![called.clone(), called])), None);
+        assert_eq!(next(row_of(vec![holder(Mode::Exclusive, true)], vec![here()])), None);
+        assert_eq!(next(row_of(held(), vec![])), None);
+    }
+
+    #[test]
+    fn whoever_is_next_is_offered_the_name_once_its_holder_let_go() {
+        let here = waits(3, Mode::Exclusive, Presence::Present);
+        let mut row = row_of(vec![holder(Mode::Exclusive, false)], vec![here.clone()]);
+        row.sole = None;
+        row.next.as_mut().unwrap().until = Some(12);
+        let offered = Presence::Offered(Timestamp::from_nanos(12_000));
+        assert_eq!(row.state(0).unwrap().waiters, [Waiter { presence: offered, ..here }]);
+    }
+
+    #[test]
+    fn whoever_has_the_name_does_not_wait_for_it() {
+        let mut row = row_of(vec![holder(Mode::Exclusive, false)], vec![waiter()]);
+        let mut taken = row.sole.take().unwrap();
+        taken.owner = [3; 16];
+        row.sole = Some(taken);
+        assert!(row.state(0).unwrap().waiters.is_empty());
     }
 
     #[test]

@@ -16,8 +16,9 @@ use tenure_core::{
 };
 
 use crate::{
-    Attempt, Database, Grant, Tells,
+    Attempt, Claimed, Database, Grant, Tells,
     change::{at, change, corrupt},
+    contended::Contended,
     row::number_of,
 };
 
@@ -25,11 +26,11 @@ use crate::{
 pub const CONNECTION: &str = "connection";
 
 /// Locks in the rows of a database. Clones are the same client.
-pub struct SqlStore<D>(pub(crate) Arc<D>);
+pub struct SqlStore<D>(pub(crate) Arc<D>, pub(crate) Arc<Contended>);
 
 impl<D> Clone for SqlStore<D> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self(self.0.clone(), self.1.clone())
     }
 }
 
@@ -52,7 +53,37 @@ impl<D: Database> SqlStore<D> {
     /// # Errors
     /// A fault if the options contradict each other, or no thread can be started.
     pub fn new(options: D::Options) -> Result<Self, Fault> {
-        Ok(Self(Arc::new(D::with_options(options)?)))
+        Ok(Self::of(Arc::new(D::with_options(options)?)))
+    }
+}
+
+impl<D: Database> SqlStore<D> {
+    pub(crate) fn of(database: Arc<D>) -> Self {
+        Self(database, Arc::default())
+    }
+
+    /// Asks by one statement where one may be enough.
+    async fn ask_at_once(&self, name: &LockName, ask: &Ask) -> Result<Attempt<Answer>, Fault> {
+        let (owner, kind, client) = (&ask.owner, number_of(ask.kind), self.0.client());
+        let grant = Grant { owner, client, kind, ttl: ask.ttl, label: cut(&ask.label) };
+        let waited = matches!(ask.intent, Intent::Wait { place: Some(_) });
+        Ok(match (ask.mode, waited) {
+            (Mode::Exclusive, true) => match self.0.claim(name, &grant).await? {
+                Attempt::Done(Claimed { token, others_waiting }) => {
+                    Attempt::Done(Answer::Granted { token, left: ask.ttl, others_waiting })
+                }
+                Attempt::Undone(seen) => Attempt::Undone(seen),
+            },
+            // Most likely it is not free.
+            (Mode::Exclusive, false) if self.1.is(name) => Attempt::Undone(None),
+            (Mode::Exclusive, false) => match self.0.grant(name, &grant).await? {
+                Attempt::Done(token) => {
+                    Attempt::Done(Answer::Granted { token, left: ask.ttl, others_waiting: false })
+                }
+                Attempt::Undone(seen) => Attempt::Undone(seen),
+            },
+            (Mode::Shared | Mode::Permits { .. }, _) => Attempt::Undone(None),
+        })
     }
 }
 
@@ -77,7 +108,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     fn for_engine(&self) -> Arc<dyn Store> {
-        Arc::new(Self(self.0.for_engine()))
+        Arc::new(Self(self.0.for_engine(), self.1.clone()))
     }
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
@@ -91,25 +122,18 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
+        let seen = match self.ask_at_once(name, ask).await? {
+            Attempt::Done(answer) => return Ok(answer),
+            Attempt::Undone(seen) => seen,
+        };
         let client = self.0.client();
-        // Who waited already is not the first.
-        let waited = matches!(ask.intent, Intent::Wait { place: Some(_) });
-        let mut seen = None;
-        if ask.mode == Mode::Exclusive && !waited {
-            let (owner, kind) = (&ask.owner, number_of(ask.kind));
-            let grant = Grant { owner, client, kind, ttl: ask.ttl, label: cut(&ask.label) };
-            match self.0.grant(name, &grant).await? {
-                Attempt::Done(token) => {
-                    return Ok(Answer::Granted { token, left: ask.ttl, others_waiting: false });
-                }
-                Attempt::Seen(sight) => seen = Some(sight),
-            }
-        }
-        change(&*self.0, name, seen, |state, at| {
+        let answer = change(&*self.0, name, seen, |state, at| {
             let (answer, wakes) = state.acquire(ask, client, at)?;
             Ok((answer, wakes.into()))
         })
-        .await
+        .await?;
+        self.1.set(name, !matches!(answer, Answer::Granted { others_waiting: false, .. }));
+        Ok(answer)
     }
 
     async fn acquire_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
@@ -128,10 +152,11 @@ impl<D: Database> Store for SqlStore<D> {
     ) -> Result<Released, Fault> {
         let mut seen = None;
         if keep.is_zero() {
-            match self.0.release(name, owner).await? {
+            match self.0.release(name, owner, self.1.is(name)).await? {
                 Attempt::Done(()) => return Ok(Released::Released),
-                Attempt::Seen(sight) => seen = Some(sight),
+                Attempt::Undone(sight) => seen = sight,
             }
+            self.1.set(name, true);
         }
         change(&*self.0, name, seen, |state, at| {
             let (released, wakes) = state.release(owner, keep, at);

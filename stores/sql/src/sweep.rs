@@ -26,7 +26,7 @@ pub async fn keep_swept<D: Database>(database: impl Fn() -> Option<Arc<D>> + Sen
     loop {
         tokio::time::sleep(pause).await;
         let Some(database) = database() else { return };
-        pause = match SqlStore(database).sweep(AGE).await {
+        pause = match SqlStore::of(database).sweep(AGE).await {
             Ok(swept) if swept.removed > 0 => SOON,
             Ok(swept) if swept.covered > 0 => COVERED,
             // What goes wrong here is no harm; who locks is told of it.

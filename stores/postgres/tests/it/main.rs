@@ -9,6 +9,7 @@ mod crashes;
 mod dropping;
 mod fenced;
 mod kinds;
+mod next;
 mod places;
 mod pooler;
 mod processes;

@@ -80,9 +80,9 @@ async fn each_right_that_is_missing_is_said_at_once() {
 async fn tables_of_a_later_format_are_left_alone() {
     let url = fresh_database().await;
     drop(PostgresStore::open(&url).await.unwrap());
-    sql(&url, "update tenure.meta set format = 2").await;
+    sql(&url, "update tenure.meta set format = 3").await;
     let fault = PostgresStore::open(&url).await.unwrap_err();
-    is_misconfigured(&fault, &["format 2", "knows 1"]);
+    is_misconfigured(&fault, &["format 3", "knows 2"]);
     assert!(sql(&url, "select name from tenure.locks").await.is_empty());
 }
 
