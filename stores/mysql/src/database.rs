@@ -404,6 +404,16 @@ impl Database for Mysql {
         Ok(done)
     }
 
+    async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault> {
+        let values = vec![hex(empty).into(), hex(more).into(), name.as_str().into()];
+        // It waits for whoever has the row locked, and must not hold up what tenure does by itself.
+        let statement = self.common.statements.append.clone();
+        let done = self.call_by(&self.common.callers, false, move |session| {
+            Box::pin(async move { session.write(&statement, values).await.map(|_| ()) })
+        });
+        done.await.map_err(Failure::fault)
+    }
+
     async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault> {
         let statements = self.common.statements.clone();
         let written = rows.to_vec();

@@ -20,6 +20,7 @@ pub(crate) struct Statements {
     pub(crate) read: String,
     pub(crate) update: String,
     pub(crate) insert: String,
+    pub(crate) append: String,
     pub(crate) list: String,
     pub(crate) idle: String,
     pub(crate) raise_floor: String,
@@ -85,6 +86,10 @@ impl Statements {
             insert: format!(
                 "insert into {locks} ({INTO}) \
                  select ?, {NOW}, ?, unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, unhex(?) from {meta} where floor <= ?"
+            ),
+            append: format!(
+                "update {locks} set version = version + 1, others = concat(coalesce(others, unhex(?)), unhex(?)) \
+                 where name = ?"
             ),
             // No text has a byte of eight ones.
             list: format!(

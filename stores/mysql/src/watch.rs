@@ -11,9 +11,10 @@ use std::{
 
 use tenure_core::{
     Fault, LockName, Owner,
-    proto::queue::{Client, NameState, Presence},
+    proto::queue::{Client, Presence},
     store::HintBoard,
 };
+use tenure_sql::state_of;
 use tokio::sync::Notify;
 
 use crate::{
@@ -140,7 +141,7 @@ impl Eyes {
 
 fn seen(row: &mysql_async::Row, client: Client) -> Result<Seen, Fault> {
     let others: Option<Vec<u8>> = value(row, 2)?;
-    let state = others.and_then(|bytes| NameState::read_from(&bytes)).unwrap_or_default();
+    let state = others.and_then(|bytes| state_of(&bytes)).unwrap_or_default();
     let waiters: Vec<_> = state.waiters.iter().filter(|waiter| waiter.client == client).collect();
     let is_offered = |presence| matches!(presence, Presence::Offered(_));
     let offered = waiters.iter().filter(|waiter| is_offered(waiter.presence));

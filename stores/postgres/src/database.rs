@@ -83,11 +83,14 @@ impl Postgres {
         Ok(Self { common, is_engine: false })
     }
 
-    /// The least busy of our connections.
+    /// The connection for what is asked: tenure's own thread has one for itself.
     pub(crate) fn lane(&self) -> &Lane {
+        if self.is_engine { &self.common.engine } else { self.least_busy() }
+    }
+
+    fn least_busy(&self) -> &Lane {
         let common = &self.common;
-        let least = common.lanes.iter().min_by_key(|lane| lane.load());
-        if self.is_engine { &common.engine } else { least.unwrap_or(&common.engine) }
+        common.lanes.iter().min_by_key(|lane| lane.load()).unwrap_or(&common.engine)
     }
 
     /// Opens the connection for renewals ahead of the first: a short lease has no time for that.
@@ -397,6 +400,13 @@ impl Database for Postgres {
             &payloads,
         ];
         self.written(statement, parameters).await
+    }
+
+    async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault> {
+        let parameters: &Parameters<'_> = &[&name.as_str(), &empty, &more];
+        // It waits for whoever has the row locked, and must not hold up what tenure does by itself.
+        let append = &self.common.statements.append;
+        self.least_busy().run(append, parameters, true, self.limit()).await.map(drop)
     }
 
     async fn write_all(

@@ -24,6 +24,7 @@ pub(crate) struct Statements {
     pub(crate) read: Statement,
     pub(crate) update: Statement,
     pub(crate) insert: Statement,
+    pub(crate) append: Statement,
     pub(crate) write_all: Statement,
     pub(crate) list: Statement,
     pub(crate) idle: Statement,
@@ -35,7 +36,7 @@ pub(crate) struct Statements {
 }
 
 /// How many there are.
-pub(crate) const COUNT: usize = 16;
+pub(crate) const COUNT: usize = 17;
 
 /// The server's time. Not `now()`, which is when the transaction began.
 const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
@@ -135,11 +136,15 @@ impl Statements {
                 &[Type::TEXT_ARRAY, Type::BYTEA_ARRAY, Type::INT8_ARRAY],
             ),
             read: statement(format!("{now} select {seen}"), &[Type::TEXT]),
+            // Whoever has the row locked changes it mostly, and then this would be in vain. And it holds up what is sent
+            // after it over the same connection.
             update: statement(
                 format!(
-                    "with w as (update {locks} set version = version + 1, ({DECIDED}) = \
+                    "with k as materialized (select name from {locks} where name = $1 and version = $2 \
+                     for update skip locked), \
+                     w as (update {locks} l set version = version + 1, ({DECIDED}) = \
                      ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
-                     where name = $1 and version = $2 returning 1), {told}"
+                     from k where l.name = k.name and l.version = $2 returning 1), {told}"
                 ),
                 &WRITE,
             ),
@@ -150,6 +155,13 @@ impl Statements {
                      where $3 >= (select floor from {meta}) on conflict do nothing returning 1), {told}"
                 ),
                 &WRITE,
+            ),
+            append: statement(
+                format!(
+                    "update {locks} set version = version + 1, others = coalesce(others, $2) || $3, \
+                     next_is_last = false where name = $1"
+                ),
+                &[Type::TEXT, Type::BYTEA, Type::BYTEA],
             ),
             // Nothing is written unless all is: the division fails.
             write_all: statement(

@@ -1,70 +1,87 @@
 //! A name is read, decided on and written back, until nobody came between.
 
-use std::time::Duration;
-
 use tenure_core::{
-    Clock, Fault, FaultKind, LockName, SystemClock,
+    Fault, FaultKind, LockName,
     proto::queue::{Moment, NameState, QueueError},
 };
+use tokio::time::Instant;
 
-use crate::{Database, Sight, Tells, row::moment};
-
-/// How often it is tried again. Each time somebody else has got further.
-const TRIES: u32 = 100;
-/// The longest pause between two tries.
-const PAUSE: Duration = Duration::from_millis(20);
+use crate::{Database, Sight, Tells, contest::Contest, reserve::Reservation, row::moment};
 
 pub(crate) type Outcome<T> = Result<(T, Tells), QueueError>;
 
 /// Changes the state of a name as `decide` says, which is asked again whenever somebody came between. `first` is
 /// the name as it was seen already.
-pub(crate) async fn change<D: Database, T>(
+pub(crate) async fn change<D: Database, T: Send>(
     database: &D,
     name: &LockName,
     first: Option<Sight>,
     decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
-) -> Result<T, Fault>
-where
-    T: Send,
-{
-    let mut patience = Patience::new(database.response_timeout());
+) -> Result<T, Fault> {
+    let contest = Contest::new(database.response_timeout());
+    change_in(contest, database, name, first, decide).await
+}
+
+/// The same, by the patience and the manners of that contest.
+pub(crate) async fn change_in<D: Database, T: Send>(
+    mut contest: Contest,
+    database: &D,
+    name: &LockName,
+    first: Option<Sight>,
+    decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
+) -> Result<T, Fault> {
     let mut seen = first;
     loop {
+        let began = Instant::now();
         let sight = match seen.take() {
             Some(sight) => sight,
             None => database.read(name).await?,
         };
-        let (state, (answer, tells)) = decided(database, name, &sight, &decide)?;
-        let before = expired(database, name, &sight)?;
-        // What time alone has changed, it changes for the next one, too.
-        if state == before && tells.is_empty() {
+        let Decided { state, is_same, line, answer, tells } =
+            decided(database, name, &sight, &decide)?;
+        if is_same && !contest.has_reserved(&line) {
             return Ok(answer);
         }
-        let row = sight.row.after(state).map_err(|_| corrupt(database, name))?;
-        if database.write(name, &row, &tells).await? {
+        if let Some(pause) = contest.leaves(&line, sight.now)
+            && !is_same
+        {
+            contest.leave(database, name, &sight, &line, pause).await?;
+            continue;
+        }
+        let others = contest.others(&line, sight.now);
+        let row = sight.row.after(state, &others).map_err(|_| corrupt(database, name))?;
+        // Where nothing but a turn is given back, it ends by itself, too.
+        if database.write(name, &row, &tells).await? || is_same {
             return Ok(answer);
         }
-        patience.again(name).await?;
+        contest.lost(database, name, &sight, &line, began.elapsed()).await?;
     }
 }
 
-/// What was decided on a name that was seen so.
+/// What was decided on a name.
+struct Decided<T> {
+    state: NameState,
+    /// Whether nothing is to be written. What time alone has changed, it changes for the next one, too.
+    is_same: bool,
+    line: Vec<Reservation>,
+    answer: T,
+    tells: Tells,
+}
+
 fn decided<D: Database, T>(
     database: &D,
     name: &LockName,
     sight: &Sight,
     decide: &(impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync),
-) -> Result<(NameState, (T, Tells)), Fault> {
-    let mut state = sight.row.state(sight.floor).map_err(|_| corrupt(database, name))?;
+) -> Result<Decided<T>, Fault> {
+    let read = sight.row.state_and_line(sight.floor);
+    let (mut before, line) = read.map_err(|_| corrupt(database, name))?;
+    let mut state = before.clone();
     let at = at(sight, database);
-    let outcome = decide(&mut state, &at).map_err(|refused| refusal(database, &refused))?;
-    Ok((state, outcome))
-}
-
-fn expired<D: Database>(database: &D, name: &LockName, sight: &Sight) -> Result<NameState, Fault> {
-    let mut state = sight.row.state(sight.floor).map_err(|_| corrupt(database, name))?;
-    state.expire(&at(sight, database));
-    Ok(state)
+    let (answer, tells) = decide(&mut state, &at).map_err(|refused| refusal(database, &refused))?;
+    before.expire(&at);
+    let is_same = state == before && tells.is_empty();
+    Ok(Decided { state, is_same, line, answer, tells })
 }
 
 /// What a decision is told of the world. No database notices the death of a process.
@@ -94,32 +111,6 @@ pub(crate) fn refusal<D: Database>(database: &D, refused: &QueueError) -> Fault 
         QueueError::Clock(_) => (FaultKind::Misconfigured, "set the clock of the server"),
     };
     Fault::new(kind, format!("{refused} ({})", database.location()), cure)
-}
-
-/// How long it is tried again.
-pub(crate) struct Patience {
-    until: tenure_core::Timestamp,
-    tries: u32,
-}
-
-impl Patience {
-    pub(crate) fn new(limit: Duration) -> Self {
-        Self { until: SystemClock.now().saturating_add(limit), tries: 0 }
-    }
-
-    /// Waits a little, ever longer and never twice the same for two who met.
-    pub(crate) async fn again(&mut self, name: &LockName) -> Result<(), Fault> {
-        self.tries += 1;
-        if self.tries >= TRIES || SystemClock.now() >= self.until {
-            let what = format!("others changed {:?} each time it was looked at", name.as_str());
-            return Err(Fault::new(FaultKind::Unreachable, what, "try again"));
-        }
-        if self.tries > 1 {
-            let longest = PAUSE.min(Duration::from_millis(1) * self.tries);
-            tokio::time::sleep(longest.mul_f64(random_part())).await;
-        }
-        Ok(())
-    }
 }
 
 /// From zero to one.

@@ -156,6 +156,10 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
     /// Writes a row if its version is still the one before, and tells whom it is to. Whether it was.
     async fn write(&self, name: &LockName, row: &Row, tells: &Tells) -> Result<bool, Fault>;
 
+    /// Adds `more` to the bytes of `others` in a row, which are `empty` where there are none, and changes its version:
+    /// whatever it was, so that nobody else's write keeps this from its effect. Does nothing where there is no row.
+    async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault>;
+
     /// Writes all of these rows or none, in one transaction and in their order. Whether they were.
     async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault>;
 

@@ -6,11 +6,13 @@
 
 mod change;
 mod contended;
+mod contest;
 mod database;
 mod home;
 mod listing;
 mod options;
 mod renewal;
+mod reserve;
 mod row;
 mod store;
 mod sweep;
@@ -22,6 +24,7 @@ mod url;
 pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Sight};
 pub use home::Home;
 pub use options::SqlOptions;
+pub use reserve::state_of;
 pub use row::{Corrupt, Next, Row, Sole};
 pub use store::{CONNECTION, SqlStore};
 pub use sweep::{Swept, keep_swept};

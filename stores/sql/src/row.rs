@@ -5,6 +5,8 @@ use tenure_core::{
     proto::queue::{Client, Holder, Kind, Mode, NameState, Presence, Waiter},
 };
 
+use crate::reserve::{self, Reservation};
+
 /// The row of one name.
 ///
 /// One holder that has the name alone stands in columns of its own, which single statements look at. Everything
@@ -20,8 +22,8 @@ pub struct Row {
     pub sole: Option<Sole>,
     /// How many wait who are there. For people, and for those who hold the name.
     pub waiting: i32,
-    /// The others, as [`NameState::write_to`] writes them. Whoever came from there to have the name alone may still
-    /// stand there as a waiter, and does not wait.
+    /// The others, as [`NameState::write_to`] writes them, and behind them for whom the row is reserved. Whoever came
+    /// from there to have the name alone may still stand there as a waiter, and does not wait.
     pub others: Option<Vec<u8>>,
     /// Who of them is offered the name when its only holder lets go.
     pub next: Option<Next>,
@@ -35,7 +37,7 @@ pub struct Next {
     pub owner: [u8; 16],
     /// The process it belongs to.
     pub client: [u8; 16],
-    /// Whether nobody else stands in line, not even one who was passed over.
+    /// Whether nothing else stands in `others`: nobody who was passed over, and no reservation.
     pub is_last: bool,
     /// Until when the name is offered, in microseconds since the Unix epoch. Nothing while it is held.
     pub until: Option<i64>,
@@ -86,9 +88,17 @@ fn micros(at: Timestamp) -> i64 {
 impl Row {
     /// What the row says, for the rules.
     pub(crate) fn state(&self, floor: i64) -> Result<NameState, Corrupt> {
-        let mut state = match &self.others {
-            Some(bytes) => NameState::read_from(bytes).ok_or(Corrupt)?,
-            None => NameState::default(),
+        self.state_and_line(floor).map(|(state, _)| state)
+    }
+
+    /// The same with those for whom it is reserved, in their order.
+    pub(crate) fn state_and_line(
+        &self,
+        floor: i64,
+    ) -> Result<(NameState, Vec<Reservation>), Corrupt> {
+        let (mut state, line) = match &self.others {
+            Some(bytes) => reserve::read(bytes).ok_or(Corrupt)?,
+            None => Default::default(),
         };
         // A row that is not there may have been taken away.
         let last = if self.version == 0 { floor } else { self.last_time };
@@ -104,20 +114,25 @@ impl Row {
                 next.presence = Presence::Offered(moment(*until));
             }
         }
-        Ok(state)
+        Ok((state, line))
     }
 
-    /// The row of a state, as the one to come after `self`.
-    pub(crate) fn after(&self, mut state: NameState) -> Result<Self, Corrupt> {
+    /// The row of a state, as the one to come after `self`, reserved for these.
+    pub(crate) fn after(
+        &self,
+        mut state: NameState,
+        line: &[Reservation],
+    ) -> Result<Self, Corrupt> {
         let last_time = i64::try_from(state.last_time).map_err(|_| Corrupt)?;
         let is_sole = matches!(state.holders.as_slice(), [one] if !one.lingering && one.mode == Mode::Exclusive);
         let sole = if is_sole { state.holders.pop() } else { None };
         let sole = sole.map(Sole::of).transpose()?;
         let waiting = state.waiters.iter().filter(is_there).count();
-        let next = Next::of(&state, sole.is_some());
-        let others = (!state.is_idle()).then(|| {
+        let next = Next::of(&state, sole.is_some(), line);
+        let others = (!state.is_idle() || !line.is_empty()).then(|| {
             let mut bytes = Vec::new();
             state.write_to(&mut bytes);
+            line.iter().for_each(|turn| bytes.extend(turn.bytes()));
             bytes
         });
         let waiting = i32::try_from(waiting).unwrap_or(i32::MAX);
@@ -131,7 +146,7 @@ fn is_there(waiter: &&Waiter) -> bool {
 
 impl Next {
     /// Nobody where more than one could come in, or where it is not as simple.
-    fn of(state: &NameState, is_held: bool) -> Option<Self> {
+    fn of(state: &NameState, is_held: bool, line: &[Reservation]) -> Option<Self> {
         let mut there = state.waiters.iter().filter(is_there);
         let first = there.next()?;
         let until = match first.presence {
@@ -145,7 +160,7 @@ impl Next {
         is_alone.then(|| Self {
             owner: *first.owner.as_bytes(),
             client: first.client.0,
-            is_last: state.waiters.len() == 1,
+            is_last: state.waiters.len() == 1 && line.is_empty(),
             until,
         })
     }
@@ -224,7 +239,7 @@ mod tests {
             for waiters in [vec![], vec![waiter()]] {
                 let mut state =
                     NameState { last_time: 7, next_place: 2, holders: holders.clone(), waiters };
-                let row = Row { version: 4, ..Row::default() }.after(state.clone()).unwrap();
+                let row = Row { version: 4, ..Row::default() }.after(state.clone(), &[]).unwrap();
                 assert_eq!(row.version, 5);
                 assert_eq!(row.sole.is_some(), state.holders == [holder(Mode::Exclusive, false)]);
                 if row.others.is_none() {
@@ -241,7 +256,7 @@ mod tests {
 
     fn row_of(holders: Vec<Holder>, waiters: Vec<Waiter>) -> Row {
         let state = NameState { last_time: 7, next_place: 2, holders, waiters };
-        Row::default().after(state).unwrap()
+        Row::default().after(state, &[]).unwrap()
     }
 
     #[test]
@@ -290,6 +305,18 @@ mod tests {
         assert_eq!(Row::default().state(12).unwrap().last_time, 12);
         let row = Row { version: 1, last_time: 3, ..Row::default() };
         assert_eq!(row.state(12).unwrap().last_time, 3);
+    }
+
+    #[test]
+    fn a_row_that_is_reserved_is_not_taken_for_one_that_nobody_has() {
+        let turn = Reservation { id: [7; 16], length: 1, until: 9 };
+        for holders in [vec![], vec![holder(Mode::Exclusive, false)]] {
+            let state = NameState { last_time: 7, holders, ..NameState::default() };
+            let row = Row::default().after(state.clone(), &[turn]).unwrap();
+            assert!(row.others.is_some(), "single statements would pass it");
+            assert_eq!(row.sole.is_some(), !state.holders.is_empty());
+            assert_eq!(row.state_and_line(0).unwrap(), (state, vec![turn]));
+        }
     }
 
     #[test]

@@ -9,18 +9,20 @@ use tenure_core::{
 
 use crate::{
     Database, Row, Sight, SqlStore,
-    change::{Patience, at, corrupt, refusal},
+    change::{at, corrupt, refusal},
+    contest::Contest,
+    reserve::Reservation,
 };
 
 impl<D: Database> SqlStore<D> {
     pub(crate) async fn ask_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
         check_together(asks)?;
-        let Some((first, _)) = asks.first() else { return Ok(Together::Apart) };
         let database = &*self.0;
-        let mut patience = Patience::new(database.response_timeout());
+        let mut contest = Contest::new(database.response_timeout());
         loop {
             let seen = try_join_all(asks.iter().map(|(name, _)| database.read(name))).await?;
-            let states = self.states(asks, &seen)?;
+            let read = self.states(asks, &seen)?;
+            let (states, lines): (Vec<_>, Vec<_>) = read.into_iter().unzip();
             let mut names: Vec<(NameState, &Ask)> =
                 states.iter().cloned().zip(asks.iter().map(|(_, ask)| ask)).collect();
             // The names were looked at one after the other; the earliest look counts for all.
@@ -31,11 +33,15 @@ impl<D: Database> SqlStore<D> {
             let (answer, wakes) = acquire_together(&mut names, client, &at(earliest, database))
                 .map_err(|refused| refusal(database, &refused))?;
             let mut rows: Vec<(LockName, Row)> = Vec::new();
-            for (((name, _), sight), ((after, _), before)) in
-                asks.iter().zip(&seen).zip(names.into_iter().zip(states))
+            let mut pause = None;
+            for ((((name, _), sight), line), ((after, _), before)) in
+                asks.iter().zip(&seen).zip(&lines).zip(names.into_iter().zip(states))
             {
                 if after != before {
-                    let row = sight.row.after(after).map_err(|_| corrupt(database, name))?;
+                    pause = pause.max(contest.leaves(line, sight.now));
+                    let others = contest.others(line, sight.now);
+                    let row =
+                        sight.row.after(after, &others).map_err(|_| corrupt(database, name))?;
                     rows.push((name.clone(), row));
                 }
             }
@@ -44,16 +50,23 @@ impl<D: Database> SqlStore<D> {
             if rows.is_empty() || !matches!(answer, Together::Granted(_)) && wakes.is_empty() {
                 return Ok(answer);
             }
-            if database.write_all(&rows, &wakes.into()).await? {
+            if pause.is_none() && database.write_all(&rows, &wakes.into()).await? {
                 return Ok(answer);
             }
-            patience.again(first).await?;
+            // One by one each of them gets its turn.
+            if !contest.again(pause).await {
+                return Ok(Together::Apart);
+            }
         }
     }
 
-    fn states(&self, asks: &[(LockName, Ask)], seen: &[Sight]) -> Result<Vec<NameState>, Fault> {
+    fn states(
+        &self,
+        asks: &[(LockName, Ask)],
+        seen: &[Sight],
+    ) -> Result<Vec<(NameState, Vec<Reservation>)>, Fault> {
         let states = asks.iter().zip(seen).map(|((name, _), sight)| {
-            sight.row.state(sight.floor).map_err(|_| corrupt(&*self.0, name))
+            sight.row.state_and_line(sight.floor).map_err(|_| corrupt(&*self.0, name))
         });
         states.collect()
     }

@@ -4,6 +4,7 @@
 
 mod child;
 mod conformance;
+mod contended;
 mod counter;
 mod crashes;
 mod dropping;

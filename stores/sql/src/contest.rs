@@ -1,0 +1,179 @@
+//! How a call goes on that others came before, until it has its turn.
+
+use std::time::Duration;
+
+use tenure_core::{Fault, FaultKind, LockName, proto::queue::NameState};
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    Database, Sight,
+    change::random_part,
+    reserve::{HORIZON, Reservation, moved_up},
+};
+
+/// So often a call is content to lose before it reserves the row.
+const CONTENT: u32 = 4;
+/// The longest pause between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The longest pause while the row is reserved for others.
+const LOOK: Duration = Duration::from_millis(100);
+/// For how long a call leaves the row to others, whatever the server's clock does meanwhile.
+const YIELDS: Duration = Duration::from_secs(3);
+/// A turn is so many times as long as a look and a write together took at the longest.
+const TIMES: u32 = 4;
+const SHORTEST: Duration = Duration::from_millis(20);
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// One call among others that want to write the same row.
+#[derive(Debug)]
+pub(crate) struct Contest {
+    until: Instant,
+    /// Until when it leaves the row to those for whom it is reserved.
+    yields_until: Instant,
+    /// How often it was in vain.
+    tries: u32,
+    /// How long a look and a write took at the longest.
+    took: Duration,
+    id: Option<[u8; 16]>,
+}
+
+impl Contest {
+    /// A call that may take so long.
+    pub(crate) fn new(limit: Duration) -> Self {
+        let now = Instant::now();
+        let (until, yields_until) = (now + limit, now + YIELDS);
+        Self { until, yields_until, tries: 0, took: Duration::ZERO, id: None }
+    }
+
+    /// The same, which leaves the row to others for so long at most.
+    pub(crate) fn yielding(limit: Duration, yields: Duration) -> Self {
+        let contest = Self::new(limit);
+        let yields_until = contest.yields_until.min(Instant::now() + yields);
+        Self { yields_until, ..contest }
+    }
+
+    fn is_own(&self, turn: &Reservation) -> bool {
+        self.id == Some(turn.id)
+    }
+
+    /// Whether the row is reserved for this very call, so that nothing of it must be left.
+    pub(crate) fn has_reserved(&self, line: &[Reservation]) -> bool {
+        line.iter().any(|turn| self.is_own(turn))
+    }
+
+    /// The others for whom it stays reserved.
+    pub(crate) fn others(&self, line: &[Reservation], now: i64) -> Vec<Reservation> {
+        moved_up(line, now, |turn| !self.is_own(turn))
+    }
+
+    /// How long to leave it to others that stand before this call, if it has to.
+    pub(crate) fn leaves(&self, line: &[Reservation], now: i64) -> Option<Duration> {
+        if Instant::now() >= self.yields_until {
+            return None;
+        }
+        let before = line
+            .iter()
+            .filter(|turn| turn.is_live(now))
+            .take_while(|turn| !self.is_own(turn))
+            .map(|turn| Duration::from_micros(turn.length.into()));
+        // They take a part of their turns if all goes well. Who comes later need not look that often.
+        let before: Duration = before.sum();
+        (!before.is_zero()).then(|| {
+            let pause = (before / (2 * TIMES)).mul_f64(0.5 + random_part());
+            pause.clamp(Duration::from_millis(1), LOOK)
+        })
+    }
+
+    /// Waits, and stands in line if that was so often enough.
+    pub(crate) async fn leave<D: Database>(
+        &mut self,
+        database: &D,
+        name: &LockName,
+        sight: &Sight,
+        line: &[Reservation],
+        pause: Duration,
+    ) -> Result<(), Fault> {
+        self.count(name)?;
+        // Where others stand in line it is of no use to come by now and then.
+        if self.tries > 1 && !self.stands(line, sight.now) {
+            self.reserve(database, name, line, sight.now).await;
+        } else {
+            sleep(pause).await;
+        }
+        Ok(())
+    }
+
+    /// What was decided could not be written, and that took so long.
+    pub(crate) async fn lost<D: Database>(
+        &mut self,
+        database: &D,
+        name: &LockName,
+        sight: &Sight,
+        line: &[Reservation],
+        took: Duration,
+    ) -> Result<(), Fault> {
+        self.count(name)?;
+        self.took = self.took.max(took);
+        if self.tries >= CONTENT && !self.stands(line, sight.now) {
+            self.reserve(database, name, line, sight.now).await;
+            return Ok(());
+        }
+        self.pause().await;
+        Ok(())
+    }
+
+    /// The same, for several rows, of which none is reserved. Whether to try again.
+    pub(crate) async fn again(&mut self, pause: Option<Duration>) -> bool {
+        self.tries += 1;
+        if self.tries >= 2 * CONTENT || Instant::now() >= self.until {
+            return false;
+        }
+        match pause {
+            Some(pause) => sleep(pause).await,
+            None => self.pause().await,
+        }
+        true
+    }
+
+    fn count(&mut self, name: &LockName) -> Result<(), Fault> {
+        self.tries += 1;
+        if Instant::now() >= self.until {
+            let what = format!("others changed {:?} each time it was looked at", name.as_str());
+            return Err(Fault::new(FaultKind::Unreachable, what, "try again"));
+        }
+        Ok(())
+    }
+
+    fn stands(&self, line: &[Reservation], now: i64) -> bool {
+        line.iter().any(|turn| self.is_own(turn) && turn.is_live(now))
+    }
+
+    /// Ever longer, and never twice the same for two who met.
+    async fn pause(&self) {
+        if self.tries > 1 {
+            let longest = PAUSE.min(Duration::from_millis(1) * self.tries);
+            sleep(longest.mul_f64(random_part())).await;
+        }
+    }
+
+    /// What becomes of it shows by the next look: it decides nothing, so a failure is no harm.
+    async fn reserve<D: Database>(
+        &mut self,
+        database: &D,
+        name: &LockName,
+        line: &[Reservation],
+        now: i64,
+    ) {
+        let mut id = [0; 16];
+        if getrandom::fill(&mut id).is_err() {
+            return;
+        }
+        let length = (self.took * TIMES).clamp(SHORTEST, LONGEST.min(HORIZON));
+        let turn = Reservation::behind(line, id, now, length);
+        let mut empty = Vec::new();
+        NameState::default().write_to(&mut empty);
+        // Also where no answer comes: it may be there.
+        self.id = Some(id);
+        let _ = database.append(name, &empty, &turn.bytes()).await;
+    }
+}

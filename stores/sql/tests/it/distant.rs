@@ -1,0 +1,261 @@
+//! A database in memory. Each client has a way to it of its own, as long as it is told.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tenure_core::{
+    Fault, FaultKind, Incarnation, LockName, Owner, Token,
+    proto::queue::{Client, Limits},
+    store::{Capabilities, Finding, HintBoard, LeaseScope, Reasons, Renewal},
+};
+use tenure_sql::{Attempt, Database, Extended, Grant, Idle, Row, Sight, SqlStore, Tells};
+use tokio::time::{Instant, sleep};
+
+/// What all clients share.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Mutex<BTreeMap<LockName, Row>>,
+    began: Instant,
+    /// Whether rows of names that begin with `locked` are, for ever.
+    locks: AtomicBool,
+}
+
+impl Table {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            rows: Mutex::default(),
+            began: Instant::now(),
+            locks: AtomicBool::new(false),
+        })
+    }
+
+    /// A client whose statements take so long each way.
+    pub(crate) fn client(self: &Arc<Self>, number: u8, way: Duration) -> SqlStore<Distant> {
+        let board = HintBoard::new();
+        let distant = Distant { table: self.clone(), number, way, board, capabilities: can() };
+        SqlStore::new(distant).unwrap()
+    }
+
+    /// Somebody locks some of the rows.
+    pub(crate) fn lock_rows(&self) {
+        self.locks.store(true, Relaxed);
+    }
+
+    fn now(&self) -> i64 {
+        1_700_000_000_000_000 + i64::try_from(self.began.elapsed().as_micros()).unwrap()
+    }
+}
+
+/// One client of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Distant {
+    table: Arc<Table>,
+    number: u8,
+    way: Duration,
+    board: HintBoard,
+    capabilities: Capabilities,
+}
+
+fn can() -> Capabilities {
+    Capabilities {
+        shared: true,
+        permits: true,
+        fifo: true,
+        handoff: true,
+        implicit_handoff: false,
+        pass_bits: true,
+        lease: LeaseScope::Hold,
+        longest_lease: Duration::MAX,
+        longest_keep: Duration::MAX,
+        late_calls: true,
+        notices_death: false,
+        raise: true,
+        together: true,
+        detach: true,
+        kinds_meet: true,
+        incarnation: true,
+        tells_evictions: false,
+        tells_release_requests: false,
+        place_ttl: LIMITS.place_ttl,
+        place_back: true,
+        claim_window: LIMITS.claim_window,
+        max_waiters: LIMITS.max_waiters,
+        max_holders: LIMITS.max_holders,
+        reasons: Reasons::NONE,
+    }
+}
+
+const LIMITS: Limits = Limits {
+    claim_window: Duration::from_millis(500),
+    place_ttl: Duration::from_secs(10),
+    look: Duration::from_secs(1),
+    max_waiters: 1_000,
+    max_holders: 1_000,
+    kinds_meet: true,
+};
+
+impl Distant {
+    /// Carries out what the server does of a statement, between the way there and the way back.
+    async fn sent<T>(&self, statement: impl FnOnce(&mut BTreeMap<LockName, Row>, i64) -> T) -> T {
+        sleep(self.way).await;
+        let done = statement(&mut self.table.rows.lock().unwrap(), self.table.now());
+        sleep(self.way).await;
+        done
+    }
+}
+
+/// What no test here needs.
+fn unused<T>() -> Result<T, Fault> {
+    Err(Fault::new(FaultKind::Unsupported, "not in this test", "ask for something else"))
+}
+
+#[async_trait]
+impl Database for Distant {
+    type Options = Self;
+
+    fn options(_: &str) -> Result<Self, Fault> {
+        unused()
+    }
+
+    fn with_options(options: Self) -> Result<Self, Fault> {
+        Ok(options)
+    }
+
+    async fn first_look(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn kind(&self) -> &'static str {
+        "distant"
+    }
+
+    fn location(&self) -> &'static str {
+        "distant://"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn limits(&self) -> &Limits {
+        &LIMITS
+    }
+
+    fn response_timeout(&self) -> Duration {
+        Duration::from_secs(5)
+    }
+
+    fn client(&self) -> Client {
+        Client([self.number; 16])
+    }
+
+    fn board(&self) -> &HintBoard {
+        &self.board
+    }
+
+    fn listen(&self) {}
+
+    fn for_engine(&self) -> Arc<Self> {
+        Arc::new(self.clone())
+    }
+
+    /// Nothing is simple here, so that all is read and written back.
+    async fn grant(&self, name: &LockName, _: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
+        self.read(name).await.map(Attempt::Seen)
+    }
+
+    async fn release(&self, name: &LockName, _: &Owner) -> Result<Attempt<()>, Fault> {
+        self.read(name).await.map(Attempt::Seen)
+    }
+
+    async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
+        let extend = |rows: &mut BTreeMap<LockName, Row>, now| {
+            let extended = holds.iter().map(|hold| {
+                let row = rows.get_mut(&hold.name)?;
+                let sole = row.sole.as_mut().filter(|sole| sole.owner == *hold.owner.as_bytes())?;
+                row.version += 1;
+                sole.expires = now + i64::try_from(hold.ttl.as_micros()).ok()?;
+                Some(Extended { left: sole.expires - now, others_waiting: row.waiting > 0 })
+            });
+            extended.collect()
+        };
+        Ok(self.sent(extend).await)
+    }
+
+    async fn read(&self, name: &LockName) -> Result<Sight, Fault> {
+        let name = name.clone();
+        let read = move |rows: &mut BTreeMap<LockName, Row>, now| Sight {
+            now,
+            floor: 0,
+            row: rows.get(&name).cloned().unwrap_or_default(),
+        };
+        Ok(self.sent(read).await)
+    }
+
+    async fn write(&self, name: &LockName, row: &Row, _: &Tells) -> Result<bool, Fault> {
+        let write = |rows: &mut BTreeMap<LockName, Row>, _| {
+            let before = rows.get(name).map_or(0, |row| row.version);
+            let is_same = before == row.version - 1;
+            if is_same {
+                rows.insert(name.clone(), row.clone());
+            }
+            is_same
+        };
+        if self.table.locks.load(Relaxed) && name.as_str().starts_with("locked") {
+            std::future::pending::<()>().await;
+        }
+        Ok(self.sent(write).await)
+    }
+
+    async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault> {
+        let append = |rows: &mut BTreeMap<LockName, Row>, _| {
+            if let Some(row) = rows.get_mut(name) {
+                row.version += 1;
+                row.others.get_or_insert_with(|| empty.to_vec()).extend(more);
+            }
+        };
+        self.sent(append).await;
+        Ok(())
+    }
+
+    async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault> {
+        let _ = (rows, tells);
+        Ok(false)
+    }
+
+    async fn list(
+        &self,
+        _: &str,
+        _: Option<&LockName>,
+        _: usize,
+    ) -> Result<Vec<(LockName, Sight)>, Fault> {
+        unused()
+    }
+
+    async fn idle(&self, _: Duration, _: usize) -> Result<Vec<Idle>, Fault> {
+        unused()
+    }
+
+    async fn raise_floor(&self, _: i64) -> Result<(), Fault> {
+        unused()
+    }
+
+    async fn remove(&self, _: &LockName, _: i64) -> Result<(), Fault> {
+        unused()
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        unused()
+    }
+
+    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+        unused()
+    }
+}
