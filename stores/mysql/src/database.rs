@@ -1,7 +1,6 @@
 //! The statements as the store asks for them.
 
 use std::{
-    collections::{BTreeMap, HashMap},
     fmt,
     sync::{
         Arc, OnceLock,
@@ -14,7 +13,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use mysql_async::Value;
 use tenure_core::{
-    Clock, Fault, FaultKind, Incarnation, LockName, Owner, SystemClock, Token,
+    Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
     store::{Capabilities, Finding, HintBoard, Renewal},
 };
@@ -27,7 +26,8 @@ use crate::{
     connect::Maker,
     error::Failure,
     lane::Lane,
-    rows::{columns, hex, name, odd, sight, value},
+    renewal::extend,
+    rows::{columns, hex, micros, name, odd, sight, value},
     session::Session,
     statements::Statements,
     watch::Eyes,
@@ -169,10 +169,6 @@ impl Mysql {
             self.common.board.wake(&wake.owner);
         }
     }
-}
-
-fn micros(length: Duration) -> i64 {
-    i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
 }
 
 async fn see(session: &mut Session, statements: &Statements, name: &str) -> Result<Sight, Failure> {
@@ -339,38 +335,11 @@ impl Database for Mysql {
         let mut order: Vec<usize> = (0..holds.len()).collect();
         // Whoever locks several rows does it in the same order.
         order.sort_by_key(|index| holds.get(*index).map(|hold| &hold.name));
-        let sorted: Vec<_> = order.iter().filter_map(|index| holds.get(*index)).collect();
-        let ttls: Vec<_> = sorted.iter().map(|hold| micros(hold.ttl)).collect();
-        let json = json(&sorted);
+        let sorted: Vec<_> = order.iter().filter_map(|index| holds.get(*index).cloned()).collect();
         let statements = self.common.statements.clone();
-        let mut by_ttl: BTreeMap<i64, Vec<&Renewal>> = BTreeMap::new();
-        for hold in &sorted {
-            by_ttl.entry(micros(hold.ttl)).or_default().push(hold);
-        }
-        let extend: Vec<_> =
-            by_ttl.iter().map(|(ttl, holds)| statements.extend(holds, *ttl)).collect();
         let lane = if self.is_engine { &self.common.renewals } else { &self.common.callers };
         let extended = self.call_by(lane, true, move |session| {
-            Box::pin(async move {
-                let sent = SystemClock.now();
-                for statement in &extend {
-                    session.write(statement, Vec::new()).await?;
-                }
-                let rows = session.rows(&statements.extended, vec![json.into()]).await?;
-                let mut extended = HashMap::new();
-                for row in &rows {
-                    let place = value::<i64>(row, 0)? - 1;
-                    let place = usize::try_from(place).map_err(|_| odd())?;
-                    let ttl = ttls.get(place).ok_or_else(odd)?;
-                    let found = Extended { left: value(row, 1)?, others_waiting: value(row, 2)? };
-                    // One that ends earlier was not extended, or the clock went ahead meanwhile.
-                    let passed = micros(SystemClock.now().since(sent));
-                    if found.left.saturating_add(passed) >= *ttl {
-                        extended.insert(place, found);
-                    }
-                }
-                Ok(extended)
-            })
+            Box::pin(async move { extend(session, &statements, &sorted).await })
         });
         let extended = extended.await.map_err(Failure::fault)?;
         let mut answers = vec![None; holds.len()];
@@ -493,16 +462,4 @@ impl Database for Mysql {
 
 fn token(number: u64) -> Result<Token, Fault> {
     Token::from_raw(number).ok_or_else(odd)
-}
-
-/// What a statement is told of all of them. Digits need no escaping.
-fn json(holds: &[&Renewal]) -> String {
-    let holds: Vec<_> = holds
-        .iter()
-        .map(|hold| {
-            let (name, owner) = (hex(hold.name.as_str().as_bytes()), hex(hold.owner.as_bytes()));
-            format!("[\"{name}\",\"{owner}\",{}]", micros(hold.ttl))
-        })
-        .collect();
-    format!("[{}]", holds.join(","))
 }

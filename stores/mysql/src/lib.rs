@@ -18,6 +18,7 @@ mod health;
 mod incarnation;
 mod lane;
 mod options;
+mod renewal;
 mod rows;
 mod schema;
 mod session;

@@ -1,5 +1,7 @@
 //! From rows of the server to ours, and back.
 
+use std::time::Duration;
+
 use mysql_async::{Row, Value, prelude::FromValue};
 use tenure_core::{Fault, FaultKind, LockName};
 use tenure_sql::{Sight, Sole};
@@ -68,6 +70,11 @@ pub(crate) fn columns(row: &tenure_sql::Row) -> Vec<Value> {
         row.waiting.into(),
         row.others.as_deref().map(hex).into(),
     ]
+}
+
+/// A length of time as the tables have it.
+pub(crate) fn micros(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -55,6 +55,12 @@ impl Session {
         found.map_err(|error| self.failed(error))
     }
 
+    /// The same of a text as it stands, which is not kept for a second time.
+    pub(crate) async fn found(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
+        let found = self.conn.query(text).await;
+        found.map_err(|error| self.failed(error))
+    }
+
     /// Carries out a statement that writes. One that another transaction was in the way of is tried again, unless
     /// it is a part of ours.
     pub(crate) async fn write(

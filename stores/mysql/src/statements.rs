@@ -123,6 +123,17 @@ impl Statements {
         }
     }
 
+    /// Which of these rows nobody has locked. It waits for none, and locks none for longer than it takes.
+    pub(crate) fn unlocked(&self, holds: &[Renewal]) -> String {
+        let names: Vec<_> =
+            holds.iter().map(|hold| format!("x'{}'", hex(hold.name.as_str().as_bytes()))).collect();
+        format!(
+            "select name from {} force index (primary) where name in ({}) for update skip locked",
+            self.locks,
+            names.join(", ")
+        )
+    }
+
     /// Extends the leases of all of these by the same ttl, in microseconds.
     ///
     /// With the names and owners as literals, since a join would be carried out by a table in a file, which is slow,

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A transaction of somebody else that has locked a row.
-async fn locked(tables: &str, row: &str) -> Conn {
+pub(crate) async fn locked(tables: &str, row: &str) -> Conn {
     let mut conn = outside(server()).await;
     run(&mut conn, "begin").await;
     let lock = format!("select 1 from {tables}_locks where name = '{row}' for update");

@@ -4,6 +4,7 @@
 
 mod clocks;
 mod conformance;
+mod contended;
 mod crossed;
 mod fenced;
 mod health;

@@ -1,0 +1,61 @@
+//! The leases of many holds are extended.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use tenure_core::{Clock, SystemClock, store::Renewal};
+use tenure_sql::Extended;
+
+use crate::{
+    error::Failure,
+    rows::{hex, micros, name, odd, value},
+    session::Session,
+    statements::Statements,
+};
+
+/// Extends the leases of those that can be, and says which these are by their places. A row that somebody has locked
+/// holds up none of the others.
+pub(crate) async fn extend(
+    session: &mut Session,
+    statements: &Statements,
+    holds: &[Renewal],
+) -> Result<HashMap<usize, Extended>, Failure> {
+    let found = session.found(&statements.unlocked(holds)).await?;
+    let unlocked: Result<HashSet<_>, _> = found.iter().map(name).collect();
+    let unlocked = unlocked?;
+    let mut by_ttl: BTreeMap<i64, Vec<&Renewal>> = BTreeMap::new();
+    for hold in holds.iter().filter(|hold| unlocked.contains(&hold.name)) {
+        by_ttl.entry(micros(hold.ttl)).or_default().push(hold);
+    }
+    let mut extended = HashMap::new();
+    if by_ttl.is_empty() {
+        return Ok(extended);
+    }
+    let sent = SystemClock.now();
+    for (ttl, holds) in &by_ttl {
+        session.write(&statements.extend(holds, *ttl), Vec::new()).await?;
+    }
+    for row in &session.rows(&statements.extended, vec![json(holds).into()]).await? {
+        let place = value::<i64>(row, 0)? - 1;
+        let place = usize::try_from(place).map_err(|_| odd())?;
+        let hold = holds.get(place).ok_or_else(odd)?;
+        let found = Extended { left: value(row, 1)?, others_waiting: value(row, 2)? };
+        // One that ends earlier was not extended, or the clock went ahead meanwhile.
+        let passed = micros(SystemClock.now().since(sent));
+        if found.left.saturating_add(passed) >= micros(hold.ttl) {
+            extended.insert(place, found);
+        }
+    }
+    Ok(extended)
+}
+
+/// What a statement is told of all of them. Digits need no escaping.
+fn json(holds: &[Renewal]) -> String {
+    let holds: Vec<_> = holds
+        .iter()
+        .map(|hold| {
+            let (name, owner) = (hex(hold.name.as_str().as_bytes()), hex(hold.owner.as_bytes()));
+            format!("[\"{name}\",\"{owner}\",{}]", micros(hold.ttl))
+        })
+        .collect();
+    format!("[{}]", holds.join(","))
+}
