@@ -16,6 +16,7 @@ use crate::{
     PostgresOptions,
     ends::Ends,
     error::{self, Failure},
+    options::SPELLING,
     schema::{FORMAT, schema},
     statements::COUNT,
     tls::{Polled, Tls},
@@ -75,23 +76,16 @@ fn statement_limit(options: &PostgresOptions) -> u128 {
     options.sql.response_timeout.as_millis() * 2 + u128::from(mark)
 }
 
-pub(crate) fn config(options: &PostgresOptions) -> Config {
+/// How a session with this one of the servers is asked for.
+pub(crate) fn config(options: &PostgresOptions, (host, port): &(String, u16)) -> Config {
     let sql = &options.sql;
     let mut config = Config::new();
-    for (host, port) in &sql.servers {
-        config.host(host).port(*port);
-    }
+    config.host(host).port(*port);
     config.user(sql.user.as_deref().unwrap_or_default()).dbname(&sql.database);
     if let Some(password) = &sql.password {
         config.password(&password.0);
     }
-    // A host that is silent leaves time for the others.
-    let hosts = u32::try_from(sql.servers.len()).unwrap_or(u32::MAX).max(1);
-    config.application_name("tenure").connect_timeout(if hosts == 1 {
-        sql.connect_timeout
-    } else {
-        sql.connect_timeout / (hosts + 1)
-    });
+    config.application_name("tenure");
     config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(3));
     config.keepalives_retries(3).tcp_user_timeout(sql.response_timeout * 2);
     if sql.servers.len() > 1 {
@@ -100,34 +94,54 @@ pub(crate) fn config(options: &PostgresOptions) -> Config {
     config
 }
 
-/// Makes a connection, and gives back what has to be polled for it.
+/// Makes a connection with the first server that takes writes, and gives back what has to be polled for it.
 pub(crate) async fn connect(
     options: &PostgresOptions,
     tls: &Tls,
 ) -> Result<(Connection, Polled), Fault> {
-    let limit = options.sql.connect_timeout;
-    // A server that hangs takes the connection, and says nothing.
-    let connected = tokio::time::timeout(limit, opened(options, tls)).await;
-    connected.unwrap_or_else(|_| {
-        let what = format!("no connection to {} was made in time", options.location());
-        let cure = "see that the server runs and can be reached";
-        Err(Fault::new(FaultKind::Unreachable, what, cure))
-    })
+    let sql = &options.sql;
+    // A host that is silent leaves time for the others. The driver has no time limit for what comes after a host
+    // has taken the connection, as one does that is frozen.
+    let hosts = u32::try_from(sql.servers.len()).unwrap_or(u32::MAX);
+    let share = if hosts > 1 { hosts.saturating_add(1) } else { 1 };
+    let mut last = None;
+    for server in &sql.servers {
+        let location =
+            if hosts > 1 { format!("{}:{}", server.0, server.1) } else { options.location() };
+        let opening = opened(options, tls, server, &location);
+        match tokio::time::timeout(sql.connect_timeout / share, opening).await {
+            Ok(Ok(made)) => return Ok(made),
+            // A wrong password is wrong everywhere; but who is out of reach says nothing of the others.
+            Ok(Err(fault)) => last = Some(fault),
+            Err(_) => {
+                let what = format!("no connection to {location} was made in time");
+                let cure = "see that the server runs and can be reached";
+                last = Some(Fault::new(FaultKind::Unreachable, what, cure));
+            }
+        }
+    }
+    Err(last.unwrap_or_else(|| SPELLING.wrong("it names no host")))
 }
 
-async fn opened(options: &PostgresOptions, tls: &Tls) -> Result<(Connection, Polled), Fault> {
-    let bare = config(options);
+async fn opened(
+    options: &PostgresOptions,
+    tls: &Tls,
+    server: &(String, u16),
+    location: &str,
+) -> Result<(Connection, Polled), Fault> {
+    let refused = |error| error::of_connecting(&error, location);
+    let bare = config(options, server);
     let mut told = bare.clone();
     let limit = statement_limit(options);
     told.options(settings(options, limit));
     let (client, polled, is_direct) = match tls.connect(&told).await {
         Ok((client, polled)) => (client, polled, true),
         // A pooler that lets through no settings, not even none.
-        Err(refused) if is_unsupported(&refused) => {
-            let (client, polled) = made(tls.connect(&bare).await, options)?;
+        Err(error) if is_unsupported(&error) => {
+            let (client, polled) = tls.connect(&bare).await.map_err(refused)?;
             (client, polled, false)
         }
-        Err(error) => return Err(error::of_connecting(&error, &options.location())),
+        Err(error) => return Err(refused(error)),
     };
     let is_direct = AtomicBool::new(is_direct);
     Ok((
@@ -142,13 +156,6 @@ async fn opened(options: &PostgresOptions, tls: &Tls) -> Result<(Connection, Pol
         },
         polled,
     ))
-}
-
-fn made<T>(
-    connected: Result<T, tokio_postgres::Error>,
-    options: &PostgresOptions,
-) -> Result<T, Fault> {
-    connected.map_err(|error| error::of_connecting(&error, &options.location()))
 }
 
 fn is_unsupported(error: &tokio_postgres::Error) -> bool {

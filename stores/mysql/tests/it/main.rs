@@ -8,6 +8,7 @@ mod contended;
 mod crossed;
 mod fenced;
 mod health;
+mod hosts;
 mod kinds;
 mod late;
 mod names;

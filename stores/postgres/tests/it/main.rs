@@ -9,6 +9,7 @@ mod counter;
 mod crashes;
 mod dropping;
 mod fenced;
+mod hosts;
 mod kinds;
 mod next;
 mod places;
