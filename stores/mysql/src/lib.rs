@@ -13,6 +13,7 @@ mod common;
 mod connect;
 mod database;
 mod error;
+mod fence;
 mod from_outside;
 mod health;
 mod incarnation;
@@ -28,6 +29,7 @@ mod turnstile;
 mod watch;
 
 pub use database::Mysql;
+pub use fence::{Fence, FenceError};
 pub use from_outside::names_in_use;
 pub use options::MysqlOptions;
 pub use schema::schema;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tenure_core::{Fault, FaultKind, LockName, Token};
+use tenure_sql::fence::{no_table, not_reached, stale};
 use tokio_postgres::{Client, Transaction};
 
 use crate::{error::text, options::check_schema};
@@ -60,12 +61,8 @@ pub enum FenceError {
 impl fmt::Display for FenceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stale { name, token } => write!(
-                f,
-                "a later holder of lock {:?} was here before token {token}; roll back, and begin anew under a new lock",
-                name.as_str()
-            ),
-            Self::Database(error) => write!(f, "the fence was not reached: {}", text(error)),
+            Self::Stale { name, token } => f.write_str(&stale(name, *token)),
+            Self::Database(error) => f.write_str(&not_reached(&text(error))),
         }
     }
 }
@@ -85,10 +82,8 @@ impl Fence {
     /// A fault if these cannot be the names of a schema and of a table.
     pub fn new(schema: &str, table: &str) -> Result<Self, Fault> {
         check_schema(schema)?;
-        check_schema(table).map_err(|fault| {
-            let what = format!("{table:?} cannot be the table of a fence");
-            Fault::new(FaultKind::Misconfigured, what, fault.cure())
-        })?;
+        check_schema(table)
+            .map_err(|fault| Fault::new(FaultKind::Misconfigured, no_table(table), fault.cure()))?;
         Ok(Self { table: format!("{schema}.{table}") })
     }
 

@@ -8,6 +8,7 @@ mod change;
 mod contended;
 mod contest;
 mod database;
+pub mod fence;
 mod home;
 mod listing;
 mod options;

@@ -1,14 +1,13 @@
-//! A holder that freezes at any step of its transaction, and the next one meanwhile: the fence of docs/fencing.md
-//! in the words of these servers.
+//! A holder that freezes at any step of its transaction, and the next one meanwhile.
 
 use std::time::Duration;
 
-use mysql_async::{Conn, prelude::Queryable};
+use mysql_async::{Error, TxOpts, prelude::Queryable};
 use tenure_core::{
-    Owner, Store, Token,
+    LockName, Owner, Store, Token,
     proto::queue::{Answer, Intent},
 };
-use tenure_mysql::MysqlStore;
+use tenure_mysql::{Fence, FenceError, MysqlStore};
 use tokio::{
     sync::Mutex,
     time::{Instant, sleep, timeout},
@@ -23,6 +22,8 @@ use crate::{
 struct Shop {
     store: MysqlStore,
     table: String,
+    fence: Fence,
+    lock: LockName,
 }
 
 /// What comes next.
@@ -41,9 +42,9 @@ impl Shop {
         let mut conn = outside(server()).await;
         run(&mut conn, &format!("create table {table} (left_over int) engine = InnoDB")).await;
         run(&mut conn, &format!("insert into {table} values (100)")).await;
-        let fence = "(name varbinary(512) primary key, token bigint not null) engine = InnoDB";
-        run(&mut conn, &format!("create table {table}_fence {fence}")).await;
-        Self { store: store(&fresh_url()), table: table.to_owned() }
+        let fence = Fence::new(&format!("{table}_fence")).unwrap();
+        run(&mut conn, &fence.table()).await;
+        Self { store: store(&fresh_url()), table: table.to_owned(), fence, lock: name("stock") }
     }
 
     /// The next one to have the lock, once whoever has it has lost it.
@@ -51,7 +52,7 @@ impl Shop {
         let ask = ask(owner, Intent::Try, Duration::from_millis(100));
         let begun = Instant::now();
         loop {
-            let answer = self.store.acquire(&name("stock"), &ask).await.unwrap();
+            let answer = self.store.acquire(&self.lock, &ask).await.unwrap();
             if let Answer::Granted { token, .. } = answer {
                 return token;
             }
@@ -60,49 +61,44 @@ impl Shop {
         }
     }
 
-    /// By itself. A later claim stays.
-    async fn claim(&self, conn: &mut Conn, token: Token) {
-        let claim = format!(
-            "insert into {}_fence (name, token) values ('stock', {token}) \
-             on duplicate key update token = greatest(token, values(token))",
-            self.table
-        );
-        run(conn, &claim).await;
+    async fn read(&self, by: &mut impl Queryable) -> i64 {
+        by.query_first(format!("select left_over from {}", self.table)).await.unwrap().unwrap()
     }
 
-    /// The last statement before the commit.
-    async fn is_ours(&self, conn: &mut Conn, token: Token) -> bool {
-        let look = format!(
-            "select 1 from {}_fence where name = 'stock' and token = {token} for update",
-            self.table
-        );
-        conn.query_first::<i64, _>(look).await.unwrap().is_some()
-    }
-
-    async fn read(&self, conn: &mut Conn) -> i64 {
-        let read = format!("select left_over from {}", self.table);
-        conn.query_first(read).await.unwrap().unwrap()
+    async fn write(&self, by: &mut impl Queryable, left: i64) {
+        let write = format!("update {} set left_over = {left}", self.table);
+        by.query_drop(write).await.unwrap();
     }
 
     /// Claims, reads, writes one less and looks whether it may, with a pause at each step. Whether it was committed.
     async fn sell(&self, token: Token, pause: impl AsyncFn(Step)) -> bool {
         let mut conn = outside(server()).await;
         pause(Step::Claim).await;
-        self.claim(&mut conn, token).await;
+        if stale(self.fence.claim(&mut conn, &self.lock, token).await) {
+            return false;
+        }
         pause(Step::Begin).await;
-        run(&mut conn, "begin").await;
+        let mut transaction = conn.start_transaction(TxOpts::default()).await.unwrap();
         pause(Step::Read).await;
-        let left = self.read(&mut conn).await;
+        let left = self.read(&mut transaction).await;
         pause(Step::Write).await;
-        run(&mut conn, &format!("update {} set left_over = {}", self.table, left - 1)).await;
+        self.write(&mut transaction, left - 1).await;
         pause(Step::Check).await;
-        if !self.is_ours(&mut conn, token).await {
-            run(&mut conn, "rollback").await;
+        if stale(self.fence.check(&mut transaction, &self.lock, token).await) {
+            transaction.rollback().await.unwrap();
             return false;
         }
         pause(Step::Commit).await;
-        run(&mut conn, "commit").await;
+        transaction.commit().await.unwrap();
         true
+    }
+}
+
+fn stale(outcome: Result<(), FenceError>) -> bool {
+    match outcome {
+        Ok(()) => false,
+        Err(FenceError::Stale { .. }) => true,
+        Err(error) => panic!("{error}"),
     }
 }
 
@@ -144,4 +140,78 @@ async fn a_holder_frozen_at_any_step_commits_nothing_stale_on_these_servers_too(
         let left = shop.read(&mut outside(server()).await).await;
         assert_eq!(left, 100 - sold, "{step:?}: none is sold twice");
     }
+}
+
+#[tokio::test]
+async fn a_fence_that_is_looked_at_first_lets_a_stale_write_in() {
+    let shop = Shop::open("looked_first").await;
+    let (late, mut conn) = (shop.lock(owner(1)).await, outside(server()).await);
+    shop.fence.claim(&mut conn, &shop.lock, late).await.unwrap();
+    let mut transaction = conn.start_transaction(TxOpts::default()).await.unwrap();
+    let look = format!("select 1 from looked_first_fence where token = {late}");
+    assert_eq!(transaction.query_first(look).await.unwrap(), Some(1));
+    let left = shop.read(&mut transaction).await;
+    // It is frozen here, and the next one sells.
+    let token = shop.lock(owner(2)).await;
+    assert!(shop.sell(token, async |_| ()).await);
+    shop.write(&mut transaction, left - 1).await;
+    transaction.commit().await.unwrap();
+    assert_eq!(shop.read(&mut conn).await, 99, "two were sold, and one is gone");
+}
+
+#[tokio::test]
+async fn a_fence_that_is_raised_first_keeps_the_next_holder_out_for_as_long_as_the_late_one_is_frozen()
+ {
+    let shop = Shop::open("raised_first").await;
+    let (late, mut conn) = (shop.lock(owner(1)).await, outside(server()).await);
+    shop.fence.claim(&mut conn, &shop.lock, late).await.unwrap();
+    let mut transaction = conn.start_transaction(TxOpts::default()).await.unwrap();
+    let raise = format!(
+        "update raised_first_fence set token = greatest(token, {late}) where token <= {late}"
+    );
+    transaction.query_drop(raise).await.unwrap();
+    // It is frozen here: the next one has the lock, and cannot begin.
+    let (token, mut next) = (shop.lock(owner(2)).await, outside(server()).await);
+    run(&mut next, "set innodb_lock_wait_timeout = 1").await;
+    let kept_out = shop.fence.claim(&mut next, &shop.lock, token).await;
+    let Err(FenceError::Database(Error::Server(said))) = kept_out else { panic!("{kept_out:?}") };
+    assert_eq!(said.code, 1205, "{said}");
+    // And what the late one does then is accepted.
+    shop.write(&mut transaction, 42).await;
+    transaction.commit().await.unwrap();
+    assert_eq!(shop.read(&mut conn).await, 42);
+}
+
+#[tokio::test]
+async fn a_claim_counts_in_a_session_that_commits_nothing_by_itself() {
+    let shop = Shop::open("by_hand").await;
+    let (first, second) = (shop.lock(owner(1)).await, shop.lock(owner(2)).await);
+    let (mut one, mut two) = (outside(server()).await, outside(server()).await);
+    for conn in [&mut one, &mut two] {
+        run(conn, "set autocommit = 0").await;
+        // What it has seen is forgotten by the claim.
+        assert_eq!(shop.read(conn).await, 100);
+    }
+    shop.fence.claim(&mut one, &shop.lock, first).await.unwrap();
+    shop.write(&mut one, 99).await;
+    run(&mut one, "commit").await;
+    shop.fence.claim(&mut two, &shop.lock, second).await.unwrap();
+    assert_eq!(shop.read(&mut two).await, 99);
+    let late = shop.fence.claim(&mut one, &shop.lock, first).await;
+    let late = late.unwrap_err().to_string();
+    let words =
+        format!("a later holder of lock \"stock\" was here before token {first}; roll back");
+    assert!(late.starts_with(&words), "{late}");
+}
+
+#[tokio::test]
+async fn a_fence_tells_names_apart_by_their_bytes() {
+    let shop = Shop::open("bytes").await;
+    let (token, mut conn) = (shop.lock(owner(1)).await, outside(server()).await);
+    let later = shop.lock(owner(2)).await;
+    shop.fence.claim(&mut conn, &name("Stock"), later).await.unwrap();
+    shop.fence.claim(&mut conn, &shop.lock, token).await.unwrap();
+    assert!(
+        Fence::new("of shop").unwrap_err().to_string().contains("\"of shop\" cannot be the table")
+    );
 }
