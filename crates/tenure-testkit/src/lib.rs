@@ -46,6 +46,7 @@ pub mod check;
 pub mod child;
 mod clock;
 pub mod conformance;
+pub mod counting;
 pub mod fault;
 pub mod kinds;
 mod random;

@@ -8,12 +8,18 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Guard, Token};
-use tenure_testkit::server::MariadbServer;
+use tenure_core::{Guard, Store, Token};
+use tenure_testkit::{
+    counting::{self, Size},
+    server::MariadbServer,
+};
 use tokio::task::JoinSet;
 
-use crate::support::{hold, owner, process, store, take};
-use tenure_core::Store;
+use crate::{
+    child::Process,
+    ledger,
+    support::{hold, owner, process, store, take},
+};
 
 const CRASHES: u32 = 4;
 
@@ -104,4 +110,21 @@ async fn a_restart_shows_where_the_server_may_have_forgotten_commits() {
     let one = store(&kept.url()).incarnation().await.unwrap();
     let others = store(&format!("{}?tables=others", kept.url())).incarnation().await.unwrap();
     assert_ne!(one, others, "made anew, they have forgotten everything");
+}
+
+#[test]
+fn a_server_that_crashes_amid_commits_loses_no_increment_and_accepts_no_stale_one() {
+    let size = Size::wanted();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let mut server = MariadbServer::start_with(&["--max-connections=700"]);
+    let url = server.url();
+    runtime.block_on(ledger::create(&url));
+    let of_child = format!("{url}?connections=1&response_timeout=2s");
+    let start = |process: u64| {
+        Process::start(&["count", &of_child, &process.to_string(), &size.rounds.to_string()])
+    };
+    let crash = |_| server.restart();
+    let tally = counting::run(size, start, crash, || runtime.block_on(ledger::counted(&url)));
+    assert!(tally.refused > 0 && tally.kept > 0, "nobody was late or in doubt: {tally}");
+    runtime.block_on(ledger::has_counted(&url, size.all()));
 }

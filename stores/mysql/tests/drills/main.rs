@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panics")]
 
+mod child;
 mod crashed;
 mod dropping;
 mod killed;
+mod ledger;
 #[allow(dead_code, reason = "shared")]
 #[path = "../it/places.rs"]
 mod places;

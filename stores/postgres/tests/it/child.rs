@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 pub(crate) use tenure_testkit::child::Process;
-use tenure_testkit::child::{order, role, say};
+use tenure_testkit::{
+    child::{order, role, say},
+    counting,
+};
 
 use crate::{
-    counter,
+    ledger::Table,
     support::{hold, tenure},
 };
 
@@ -18,10 +21,9 @@ fn plays_its_role() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     match words.as_slice() {
         ["hold", url, ttl] => runtime.block_on(hold_on(url, ttl.parse().unwrap())),
-        ["count", url, rounds] => {
-            let url = (*url).to_owned();
-            runtime.block_on(counter::count(&tenure(&url), "count", &url, rounds.parse().unwrap()));
-            say("done");
+        ["count", url, process, rounds] => {
+            let (process, rounds) = (process.parse().unwrap(), rounds.parse().unwrap());
+            say(runtime.block_on(counting::count::<Table>(&tenure(url), url, process, rounds)));
         }
         other => panic!("no such role: {other:?}"),
     }

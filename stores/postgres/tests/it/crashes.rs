@@ -1,49 +1,41 @@
 //! Servers that crash, and servers that hang.
 
-use std::{env, time::Duration};
+use std::time::Duration;
 
 use tenure_core::{AcquireError, LostReason};
-use tenure_testkit::server::PostgresServer;
+use tenure_testkit::{
+    counting::{self, Size},
+    server::PostgresServer,
+};
 
 use crate::{
     child::Process,
-    counter,
-    support::{hold, lost, session, tenure, until},
+    ledger,
+    support::{hold, lost, tenure, until},
 };
 
-/// Processes, and how often each counts: the long form where there is time for it.
-fn size() -> (u64, u64) {
-    if env::var_os("TENURE_SOAK_SECONDS").is_some() { (64, 50) } else { (16, 8) }
-}
-
-#[tokio::test]
-async fn a_server_that_crashes_in_the_middle_of_commits_loses_no_increment() {
-    let (processes, rounds) = size();
+#[test]
+fn a_server_that_crashes_in_the_middle_of_commits_loses_no_increment_and_accepts_no_stale_one() {
+    let size = Size::wanted();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let mut server = PostgresServer::with(&["max_connections=700", "shared_buffers=16MB"]);
     let url = server.url();
-    counter::create(&url).await;
-    let role = ["count", &format!("{url}?connections=1&response_timeout=2s"), &rounds.to_string()];
-    let mut children: Vec<_> = (0..processes).map(|_| Process::start(&role)).collect();
-    let all = processes * rounds;
-    for (part, is_killed) in [(1, true), (2, false), (3, true)] {
-        let looking = session(&url).await.unwrap();
-        let most = all * part / 4;
-        until("they count", async || counter::counted(&looking).await >= Some(most)).await;
-        if is_killed {
-            server.kill();
-        } else {
+    runtime.block_on(ledger::create(&url));
+    let of_child = format!("{url}?connections=1&response_timeout=2s");
+    let start = |process: u64| {
+        Process::start(&["count", &of_child, &process.to_string(), &size.rounds.to_string()])
+    };
+    let crash = |number| {
+        if number == 2 {
             server.end();
+        } else {
+            server.kill();
         }
         server.restart();
-    }
-    let children = tokio::task::spawn_blocking(move || {
-        for child in &mut children {
-            assert_eq!(child.says().as_deref(), Some("done"));
-            assert!(child.ends_well());
-        }
-    });
-    children.await.unwrap();
-    counter::has_counted(&url, all).await;
+    };
+    let tally = counting::run(size, start, crash, || runtime.block_on(ledger::counted(&url)));
+    assert!(tally.refused > 0 && tally.kept > 0, "nobody was late or in doubt: {tally}");
+    runtime.block_on(ledger::has_counted(&url, size.all()));
 }
 
 #[tokio::test]

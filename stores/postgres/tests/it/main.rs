@@ -11,6 +11,7 @@ mod dropping;
 mod fenced;
 mod hosts;
 mod kinds;
+mod ledger;
 mod next;
 mod places;
 mod pooler;
