@@ -1,17 +1,14 @@
-//! A MariaDB server on a free port of this machine.
+//! A MariaDB or MySQL server on a free port of this machine.
 
-use std::{
-    env, fs,
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{path::Path, process::Command};
 
-use super::{logged::Logged, postgres::run, redis::free_port};
+use super::{logged::Logged, mysqld::Mysqld, redis::free_port};
 
-/// A `mariadbd` of its own for one test. Dropping it ends the process and removes its folder.
+/// A `mariadbd` of its own for one test, or the MySQL server that `$TENURE_MYSQL_SERVER` names. Dropping it ends the
+/// process and removes its folder.
 #[derive(Debug)]
 pub struct MariadbServer {
+    make: Mysqld,
     folder: tempfile::TempDir,
     port: u16,
     options: Vec<String>,
@@ -35,29 +32,19 @@ impl MariadbServer {
     #[must_use]
     #[allow(clippy::panic, reason = "a test without its server fails")]
     pub fn start_with(options: &[&str]) -> Self {
-        match Self::try_start(options) {
+        let make = Mysqld::chosen();
+        let cure = make.cure();
+        match Self::try_start(make, options) {
             Ok(server) => server,
-            Err(error) => panic!(
-                "MariaDB does not start; install it with: apt-get install mariadb-server\n{error}"
-            ),
+            Err(error) => panic!("{cure}\n{error}"),
         }
     }
 
-    fn try_start(options: &[&str]) -> Result<Self, String> {
+    fn try_start(make: Mysqld, options: &[&str]) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let data = folder.path().join("data");
-        let install = program("mariadb-install-db").ok_or("there is no mariadb-install-db")?;
-        run(Command::new(install)
-            .env("TMPDIR", folder.path())
-            .arg("--no-defaults")
-            .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
-            .arg(format!("--datadir={}", data.display()))
-            .args(user()))?;
-        let first = folder.path().join("first.sql");
-        fs::write(&first, "CREATE DATABASE IF NOT EXISTS tenure;\n")
-            .map_err(|error| error.to_string())?;
+        make.install(folder.path())?;
         let options = options.iter().map(|option| (*option).to_owned()).collect();
-        let mut server = Self { folder, port: 0, options, process: None };
+        let mut server = Self { make, folder, port: 0, options, process: None };
         let mut last = String::new();
         // Somebody else may take a port between its choice and its use.
         for _ in 0..5 {
@@ -72,9 +59,7 @@ impl MariadbServer {
 
     fn run(&mut self) -> Result<(), String> {
         let folder = self.folder.path();
-        let mut command = Command::new(program("mariadbd").ok_or("there is no mariadbd")?);
-        // A server that starts removes the temporary tables that it finds, also those of another.
-        command.env("TMPDIR", folder).arg("--no-defaults").args(user());
+        let mut command = self.make.command(folder)?;
         command.args(["--bind-address=127.0.0.1", "--skip-name-resolve"]);
         command.arg(format!("--port={}", self.port));
         command.arg(format!("--datadir={}", folder.join("data").display()));
@@ -101,7 +86,7 @@ impl MariadbServer {
     pub fn restart(&mut self) {
         self.kill();
         let started = self.run();
-        assert!(started.is_ok(), "MariaDB does not start again: {started:?}");
+        assert!(started.is_ok(), "it does not start again: {started:?}");
     }
 
     /// Stops it where it stands, with all of its connections, until [`go_on`](Self::go_on).
@@ -118,6 +103,12 @@ impl MariadbServer {
         if let Some(process) = &self.process {
             let _ = Command::new("kill").args([signal, &process.id().to_string()]).status();
         }
+    }
+
+    /// Whether it is MySQL, and not MariaDB.
+    #[must_use]
+    pub fn is_mysql(&self) -> bool {
+        matches!(self.make, Mysqld::Mysql(_))
     }
 
     /// A URL of its database.
@@ -138,16 +129,4 @@ impl Drop for MariadbServer {
         // Its data is thrown away, so it need not be left in order.
         self.kill();
     }
-}
-
-/// Else it would become another user where root starts it, to whom the folder is closed.
-fn user() -> &'static [&'static str] {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
-    if is_root { &["--user=root"] } else { &[] }
-}
-
-fn program(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let places = env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/libexec".into()]);
-    places.map(|place| place.join(name)).find(|program| program.is_file())
 }

@@ -6,6 +6,7 @@ mod cluster;
 mod kept;
 mod logged;
 mod mariadb;
+mod mysqld;
 mod partition;
 mod pgbouncer;
 mod postgres;
