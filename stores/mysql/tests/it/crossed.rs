@@ -66,7 +66,8 @@ async fn a_deadlock_leaves_all_names_granted_or_none() {
             &mut conn,
             &format!(
                 "insert into {tables}_locks (name, version, last_time, waiting) \
-             select concat('filler-', seq), 1, 1, 0 from seq_1_to_200"
+                 with recursive filler as (select 1 as n union all select n + 1 from filler where n < 200) \
+                 select concat('filler-', n), 1, 1, 0 from filler"
             ),
         )
         .await;

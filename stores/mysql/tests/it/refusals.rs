@@ -12,7 +12,7 @@ use tenure_core::proto::queue::Intent;
 
 async fn user(server: &MariadbServer, grants: &[&str]) -> String {
     let mut conn = outside(server).await;
-    run(&mut conn, "create or replace user locks identified by 's3ntinel'").await;
+    run(&mut conn, "create user locks identified by 's3ntinel'").await;
     for grant in grants {
         run(&mut conn, &format!("grant {grant} to locks")).await;
     }
@@ -74,9 +74,9 @@ async fn tables_of_another_make_are_refused() {
     let server = MariadbServer::start();
     let mut conn = outside(&server).await;
     MysqlStore::open(&server.url()).await.unwrap();
-    run(&mut conn, "alter table tenure_locks engine = Aria").await;
+    run(&mut conn, "alter table tenure_locks engine = MyISAM").await;
     let fault = MysqlStore::open(&server.url()).await.unwrap_err();
-    assert!(fault.what().contains("kept by Aria"), "{fault}");
+    assert!(fault.what().contains("kept by MyISAM"), "{fault}");
     run(&mut conn, "alter table tenure_locks engine = InnoDB").await;
     run(&mut conn, "update tenure_meta set format = 2").await;
     let fault = MysqlStore::open(&server.url()).await.unwrap_err();
