@@ -119,6 +119,9 @@ impl Maker {
         );
         if server.is_mariadb {
             settings += &format!(", max_statement_time = {seconds}");
+        } else {
+            // With too little to plan with, MySQL would look at all rows, and wait for each that somebody locked.
+            settings += ", range_optimizer_max_mem_size = 0";
         }
         session.say(&settings).await?;
         session.say("set session transaction isolation level read committed").await?;

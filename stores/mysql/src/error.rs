@@ -3,6 +3,10 @@
 use mysql_async::{DriverError, Error};
 use tenure_core::{Fault, FaultKind};
 
+/// What to do about a user whom the driver or the server has no way to recognize.
+const OTHER_PLUGIN: &str =
+    "give this user another plugin: caching_sha2_password, or mysql_native_password on MariaDB";
+
 /// What became of a statement that failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -66,11 +70,12 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     };
     match said.code {
         // A deadlock, a conflict between the nodes of a cluster, a lock that was waited for too long, a row that
-        // changed while it was looked at.
-        1213 | 1205 | 1020 => Failure::Crossed,
+        // changed while it was looked at, a conflict that a group of servers undid as it was committed.
+        1213 | 1205 | 1020 | 3101 => Failure::Crossed,
         1062 => Failure::Duplicate,
-        // What is ended while it waits for a replica may have been committed.
-        1053 | 1180 | 1317 | 1927 | 1969 | 3024 | 3169 | 4031 => {
+        // What is ended while it waits for a replica may have been committed, and so may what fails as it is
+        // committed: a log that cannot be written, a part of the server that had a word in it.
+        1026 | 1053 | 1180 | 1317 | 1927 | 1969 | 3024 | 3100 | 3169 | 4031 => {
             fault(unclear, "try again once the server is there")
         }
         1290 | 1792 | 1836 => Failure::Fault(because(Fault::new(
@@ -102,7 +107,18 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
 pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
     let what = format!("no connection to {server} was made");
     let (kind, cure) = match error {
-        Error::Server(said) if matches!(said.code, 1044 | 1045 | 1130 | 1698 | 3118) => {
+        Error::Server(said) if said.code == 3159 => {
+            (FaultKind::Misconfigured, "this server wants TLS: write tls=yes in the URL")
+        }
+        Error::Server(said) if matches!(said.code, 1820 | 1862) => {
+            (FaultKind::Misconfigured, "give this user a new password, and put it into the URL")
+        }
+        // Some say this of users who may come over TLS alone.
+        Error::Server(said) if said.code == 1045 => (
+            FaultKind::Misconfigured,
+            "see to the user and the password in the URL, and to tls=yes where the server wants TLS",
+        ),
+        Error::Server(said) if matches!(said.code, 1044 | 1130 | 1698 | 3118) => {
             (FaultKind::Misconfigured, "see to the user and the password in the URL")
         }
         Error::Server(said) if said.code == 1049 => {
@@ -112,10 +128,11 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
             FaultKind::Unreachable,
             "allow more connections, or use fewer: connections= in the URL",
         ),
-        Error::Driver(DriverError::UnknownAuthPlugin { .. }) => (
-            FaultKind::Misconfigured,
-            "give this user another plugin: mysql_native_password, or caching_sha2_password",
-        ),
+        Error::Driver(DriverError::UnknownAuthPlugin { .. }) => {
+            (FaultKind::Misconfigured, OTHER_PLUGIN)
+        }
+        // A plugin that the server no longer has.
+        Error::Server(said) if said.code == 1524 => (FaultKind::Misconfigured, OTHER_PLUGIN),
         _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
     };
     Fault::new(kind, what, cure).because(text(error))

@@ -13,6 +13,8 @@ mod kinds;
 mod late;
 mod names;
 mod places;
+mod plans;
 mod refusals;
+mod said;
 mod support;
 mod sweep;

@@ -69,6 +69,22 @@ async fn what_is_wrong_is_said_without_the_password() {
     }
 }
 
+/// Passwords whose time is over, and servers that nobody may reach in clear.
+#[tokio::test(flavor = "multi_thread")]
+async fn why_a_server_lets_nobody_in_is_said() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    let url = user(&server, &["all on tenure.*"]).await;
+    run(&mut conn, "alter user locks password expire").await;
+    let expired = MysqlStore::open(&url).await.unwrap_err();
+    assert_eq!(expired.kind(), FaultKind::Misconfigured, "{expired}");
+    assert!(expired.to_string().contains("new password"), "{expired}");
+    run(&mut conn, "set global require_secure_transport = on").await;
+    let in_clear = MysqlStore::open(&url).await.unwrap_err();
+    assert_eq!(in_clear.kind(), FaultKind::Misconfigured, "{in_clear}");
+    assert!(in_clear.to_string().contains("tls=yes"), "{in_clear}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_of_another_make_are_refused() {
     let server = MariadbServer::start();

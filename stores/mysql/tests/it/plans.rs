@@ -1,0 +1,43 @@
+//! How many rows a server looks at.
+
+use mysql_async::prelude::Queryable;
+use tenure_core::{Store, store::Renewal};
+use tenure_testkit::server::MariadbServer;
+
+use crate::support::{LONG, name, outside, owner, run, store, take};
+
+/// As there are in the table.
+const ROWS: u64 = 10_000;
+
+/// A server that plans with little memory would look at all rows, unless it is told otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_looks_at_the_rows_of_its_names_alone() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    if server.is_mysql() {
+        run(&mut conn, "set global range_optimizer_max_mem_size = 100").await;
+    }
+    let store = store(&server.url());
+    let texts: Vec<_> = (1..=20).map(|number| format!("lock-{number}")).collect();
+    for text in &texts {
+        take(&store, text, owner(1)).await;
+    }
+    let others = "insert into tenure_locks (name, version, last_time, waiting) \
+                  with recursive few as (select 1 as n union all select n + 1 from few where n < 100) \
+                  select concat('other-', one.n, '-', two.n), 1, 1, 0 from few as one, few as two";
+    run(&mut conn, others).await;
+    let looked_at = "show global status like 'Handler_read%next'";
+    let mut looked_at = async || -> u64 {
+        let rows: Vec<(String, u64)> = conn.query(looked_at).await.unwrap();
+        rows.into_iter().map(|(_, count)| count).sum()
+    };
+    let before = looked_at().await;
+    let hold = |text: &String| Renewal { name: name(text), owner: owner(1), ttl: LONG };
+    let holds: Vec<_> = texts.iter().map(hold).collect();
+    for renewed in store.renew(&holds).await {
+        let renewed = format!("{renewed:?}");
+        assert!(renewed.contains("Renewed"), "{renewed}");
+    }
+    let looked = looked_at().await - before;
+    assert!(looked < ROWS / 2, "{looked} rows were looked at");
+}
