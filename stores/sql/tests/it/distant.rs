@@ -168,11 +168,11 @@ impl Database for Distant {
 
     /// Nothing is simple here, so that all is read and written back.
     async fn grant(&self, name: &LockName, _: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
-        self.read(name).await.map(Attempt::Seen)
+        self.read(name).await.map(|sight| Attempt::Undone(Some(sight)))
     }
 
-    async fn release(&self, name: &LockName, _: &Owner) -> Result<Attempt<()>, Fault> {
-        self.read(name).await.map(Attempt::Seen)
+    async fn release(&self, name: &LockName, _: &Owner, _: bool) -> Result<Attempt<()>, Fault> {
+        self.read(name).await.map(|sight| Attempt::Undone(Some(sight)))
     }
 
     async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
