@@ -45,6 +45,7 @@
 //! | `redis` | no | `redis:` and `unix:` URLs: one Redis or Valkey server |
 //! | `quorum` | no | `quorum:` URLs: a majority of several independent stores |
 //! | `mysql` | no | `mysql:` and `mariadb:` URLs: a MySQL or MariaDB database |
+//! | `mysql-tls` | no | the same over TLS |
 //! | `postgres` | no | `postgres:` URLs: a PostgreSQL database |
 //! | `postgres-tls` | no | the same over TLS |
 //! | `zookeeper` | no | `zookeeper:` URLs: a ZooKeeper ensemble, shared with Curator |

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use mysql_async::{Conn, Opts, OptsBuilder, Row, prelude::Queryable};
+use mysql_async::{Conn, Opts, Row, prelude::Queryable};
 use tenure_core::{Fault, FaultKind};
 use tenure_sql::Home;
 
@@ -15,6 +15,7 @@ use crate::{
     rows::value,
     schema::{FORMAT, statements},
     session::Session,
+    tls::Tls,
 };
 
 /// How connections are made.
@@ -22,6 +23,7 @@ use crate::{
 pub(crate) struct Maker {
     pub(crate) options: Arc<MysqlOptions>,
     pub(crate) home: Arc<Home>,
+    pub(crate) tls: Tls,
     /// Whether somebody was told already that a crash of the server forgets locks.
     pub(crate) warned: Arc<AtomicBool>,
     /// Whether each connection looks for the tables.
@@ -92,7 +94,8 @@ impl Maker {
     fn driver_options(&self, host: &str, port: u16) -> Opts {
         let sql = &self.options.sql;
         let password = sql.password.as_ref().map(|password| password.0.clone());
-        OptsBuilder::default()
+        self.tls
+            .begin()
             .ip_or_hostname(host)
             .tcp_port(port)
             .user(sql.user.clone())

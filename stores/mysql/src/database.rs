@@ -30,6 +30,7 @@ use crate::{
     rows::{columns, hex, micros, name, odd, sight, value},
     session::Session,
     statements::Statements,
+    tls::Tls,
     watch::Eyes,
 };
 
@@ -51,10 +52,11 @@ impl fmt::Debug for Mysql {
 
 impl Mysql {
     fn new(options: MysqlOptions, looks: bool) -> Result<Self, Fault> {
+        let tls = Tls::of(&options)?;
         let home = Arc::new(Home::start("tenure-mysql")?);
         let options = Arc::new(options);
         let warned = Arc::new(AtomicBool::new(false));
-        let maker = Maker { options: options.clone(), home: home.clone(), warned, looks };
+        let maker = Maker { options: options.clone(), home: home.clone(), tls, warned, looks };
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the system gives no random numbers";

@@ -131,6 +131,13 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
         Error::Driver(DriverError::UnknownAuthPlugin { .. }) => {
             (FaultKind::Misconfigured, OTHER_PLUGIN)
         }
+        Error::Driver(DriverError::NoClientSslFlagFromServer) => {
+            (FaultKind::Misconfigured, "turn TLS on at the server, or leave tls=yes out of the URL")
+        }
+        Error::Io(_) if text(error).contains("certificate") => (
+            FaultKind::Misconfigured,
+            "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
+        ),
         // A plugin that the server no longer has.
         Error::Server(said) if said.code == 1524 => (FaultKind::Misconfigured, OTHER_PLUGIN),
         _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
@@ -143,6 +150,9 @@ pub(crate) fn text(error: &Error) -> String {
     match error {
         Error::Server(said) => format!("{} ({})", said.message, said.code),
         Error::Io(mysql_async::IoError::Io(error)) => error.to_string(),
+        Error::Driver(DriverError::NoClientSslFlagFromServer) => {
+            "the server speaks no TLS".to_owned()
+        }
         other => other.to_string(),
     }
 }

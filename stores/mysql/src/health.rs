@@ -52,8 +52,9 @@ impl Mysql {
 
     fn connection(&self) -> String {
         let options = &self.common.options;
+        let tls = if options.sql.tls { "over TLS" } else { "not encrypted" };
         format!(
-            "{} as {}, not encrypted; at most {} connections for calls, one for renewals, one for looks and two for \
+            "{} as {}, {tls}; at most {} connections for calls, one for renewals, one for looks and two for \
              what tenure does by itself",
             self.common.location,
             options.sql.user.as_deref().unwrap_or_default(),

@@ -25,6 +25,7 @@ mod schema;
 mod session;
 mod statements;
 mod store;
+mod tls;
 mod turnstile;
 mod watch;
 

@@ -46,6 +46,7 @@ impl MysqlOptions {
     /// |---|---|
     /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
     /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
+    /// | `tls=yes`, `ca=` | over TLS, the server's certificate checked; the authorities to trust, in PEM, instead of the system's |
     /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals have one more, looks for those who wait another, and tenure's own thread two |
     /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`; 5 s unless said otherwise |
     /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
@@ -64,11 +65,6 @@ impl MysqlOptions {
         let sql = SqlOptions::of(&mut parts, false)?;
         if sql.user.is_none() {
             return Err(SPELLING.wrong("it names no user"));
-        }
-        if sql.tls {
-            let what = "this build has no TLS for MySQL";
-            let cure = "leave tls=yes out of the URL, and reach the server by a way that nobody else can read";
-            return Err(Fault::new(FaultKind::Unsupported, what, cure));
         }
         check_tables(&tables)?;
         Ok(Self { sql, tables, creates })

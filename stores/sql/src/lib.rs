@@ -18,6 +18,8 @@ mod row;
 mod store;
 mod sweep;
 mod tells;
+#[cfg(feature = "tls")]
+mod tls;
 mod together;
 mod trial;
 mod url;
@@ -30,4 +32,6 @@ pub use row::{Corrupt, Next, Row, Sole};
 pub use store::{CONNECTION, SqlStore};
 pub use sweep::{Swept, keep_swept};
 pub use tells::Tells;
+#[cfg(feature = "tls")]
+pub use tls::authorities;
 pub use url::{Parts, Password, Spelling, without_password};

@@ -18,3 +18,5 @@ mod refusals;
 mod said;
 mod support;
 mod sweep;
+#[cfg(feature = "tls")]
+mod tls;

@@ -1,17 +1,15 @@
 //! TLS by rustls: the server's certificate is always checked.
 
 use std::{
-    fs, io,
+    io,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
-use rustls::{
-    ClientConfig, RootCertStore,
-    pki_types::{CertificateDer, ServerName, pem::PemObject},
-};
+use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
 use tenure_core::{Fault, FaultKind};
+use tenure_sql::authorities;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::{
     Socket,
@@ -32,29 +30,7 @@ pub(crate) struct Stream(client::TlsStream<Socket>);
 impl Connector {
     pub(crate) fn new(ca: Option<&str>) -> Result<Self, Fault> {
         let mut roots = RootCertStore::empty();
-        match ca {
-            Some(file) => {
-                let wrong = |error: String| {
-                    let what = format!("the authorities in {file} cannot be read: {error}");
-                    let cure = "name a file with certificates in PEM: ca= in the URL";
-                    Fault::new(FaultKind::Misconfigured, what, cure)
-                };
-                let pem = fs::read(file).map_err(|error| wrong(error.to_string()))?;
-                for certificate in CertificateDer::pem_slice_iter(&pem) {
-                    let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-                    roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
-                }
-                if roots.is_empty() {
-                    return Err(wrong("there is none".to_owned()));
-                }
-            }
-            None => {
-                for certificate in rustls_native_certs::load_native_certs().certs {
-                    // Systems have some that nobody can read.
-                    let _ = roots.add(certificate);
-                }
-            }
-        }
+        roots.add_parsable_certificates(authorities(ca)?);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

@@ -1,0 +1,74 @@
+//! Whom connections over TLS trust.
+
+use std::fs;
+
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+use tenure_core::{Fault, FaultKind};
+
+/// The authorities in this file in PEM and no others, or those of the system.
+///
+/// # Errors
+/// A fault if the file cannot be read, or if there is none that can be trusted.
+pub fn authorities(ca: Option<&str>) -> Result<Vec<CertificateDer<'static>>, Fault> {
+    match ca {
+        Some(file) => of_file(file),
+        None => of_system(),
+    }
+}
+
+fn of_file(file: &str) -> Result<Vec<CertificateDer<'static>>, Fault> {
+    let wrong = |error: String| {
+        let what = format!("the authorities in {file} cannot be read: {error}");
+        let cure = "name a file with certificates in PEM: ca= in the URL";
+        Fault::new(FaultKind::Misconfigured, what, cure)
+    };
+    let pem = fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let found = found.map_err(|error| wrong(error.to_string()))?;
+    for authority in &found {
+        // One that is no authority is named here, and not by whoever connects.
+        let added = RootCertStore::empty().add(authority.clone());
+        added.map_err(|error| wrong(error.to_string()))?;
+    }
+    if found.is_empty() {
+        return Err(wrong("there is none".to_owned()));
+    }
+    Ok(found)
+}
+
+fn of_system() -> Result<Vec<CertificateDer<'static>>, Fault> {
+    let mut found = rustls_native_certs::load_native_certs().certs;
+    // Systems have some that nobody can read.
+    found.retain(|authority| RootCertStore::empty().add(authority.clone()).is_ok());
+    if found.is_empty() {
+        let what = "this system trusts no authority, so no certificate can be checked";
+        let cure = "install its certificates (ca-certificates), or name a file: ca= in the URL";
+        return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_authorities_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        let path = file.to_str().unwrap();
+        let none = authorities(Some(path)).unwrap_err();
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        for (text, says) in [("", "there is none"), ("no PEM", "there is none"), (broken, "")] {
+            fs::write(&file, text).unwrap();
+            let fault = authorities(Some(path)).unwrap_err();
+            assert_eq!(fault.kind(), FaultKind::Misconfigured);
+            assert!(fault.what().contains(path) && fault.what().contains(says), "{fault}");
+        }
+        assert!(none.what().contains(path), "{none}");
+    }
+}
