@@ -47,7 +47,9 @@ pub(crate) fn ends_session(error: &Error) -> bool {
             // Unknown there: a prepared statement, or whatever is asked of a node that is not in its cluster.
             1243 | 1047
             // It goes, or this session does.
-            | 1053 | 1927 | 3169 | 4031
+            | 1053 | 1598 | 1927 | 3169 | 4031
+            // A group that lost its majority may have left this server behind.
+            | 3100
             // Another server may take writes.
             | 1290 | 1792 | 1836
         ),
@@ -73,9 +75,10 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         // changed while it was looked at, a conflict that a group of servers undid as it was committed.
         1213 | 1205 | 1020 | 3101 => Failure::Crossed,
         1062 => Failure::Duplicate,
-        // What is ended while it waits for a replica may have been committed, and so may what fails as it is
-        // committed: a log that cannot be written, a part of the server that had a word in it.
-        1026 | 1053 | 1180 | 1317 | 1927 | 1969 | 3024 | 3100 | 3169 | 4031 => {
+        // What is ended while it waits for a replica may have been committed. So may a commit that failed: its log may
+        // have been written (1026, 1180), the server stops and finds it there when it starts again (1598), or the
+        // others of its group have it (3100).
+        1026 | 1053 | 1180 | 1317 | 1598 | 1927 | 1969 | 3024 | 3100 | 3169 | 4031 => {
             fault(unclear, "try again once the server is there")
         }
         1290 | 1792 | 1836 => Failure::Fault(because(Fault::new(
@@ -154,5 +157,31 @@ pub(crate) fn text(error: &Error) -> String {
             "the server speaks no TLS".to_owned()
         }
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mysql_async::ServerError;
+
+    use super::*;
+
+    fn said(code: u16) -> Error {
+        ServerError { code, message: "no".to_owned(), state: "HY000".to_owned() }.into()
+    }
+
+    #[test]
+    fn a_commit_that_failed_is_in_doubt_unless_it_was_undone_for_sure() {
+        for code in [1053, 1180, 1598, 3100] {
+            for (writes, kind) in [(true, FaultKind::InDoubt), (false, FaultKind::Unreachable)] {
+                let fault = of_statement(said(code), writes).fault();
+                assert_eq!(fault.kind(), kind, "{code}");
+            }
+        }
+        for code in [1020, 1205, 1213, 3101] {
+            assert!(matches!(of_statement(said(code), true), Failure::Crossed), "{code}");
+            assert!(!ends_session(&said(code)), "{code}");
+        }
+        assert!(ends_session(&said(1598)) && ends_session(&said(3100)));
     }
 }
