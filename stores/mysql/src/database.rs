@@ -31,7 +31,7 @@ use crate::{
     session::Session,
     statements::Statements,
     tls::Tls,
-    watch::Eyes,
+    watch::{Eyes, waits},
 };
 
 /// How many connections tenure's own thread has, beside the one for renewals.
@@ -164,7 +164,9 @@ impl Mysql {
 
     /// Those of this process need not look. What others do to a name that somebody waits for shows by a look.
     fn tell(&self, rows: &[(LockName, Row)], tells: &Tells) {
-        for (name, _) in rows.iter().filter(|(_, row)| row.others.is_some()) {
+        let client = self.common.client;
+        let others = |row: &Row| row.others.as_ref().is_some_and(|others| waits(others, client));
+        for (name, _) in rows.iter().filter(|(_, row)| others(row)) {
             self.common.watch.add(name);
         }
         for wake in tells.wakes.iter().filter(|wake| wake.client == self.common.client) {

@@ -112,9 +112,11 @@ impl Statements {
                 "delete from {locks} where name = ? and version = ? \
                  and last_time <= (select floor from {meta})"
             ),
+            // In the place of a ttl stands the version that was seen.
             watch: format!(
-                "select l.name, l.version, l.others \
-                 from {holds} straight_join {locks} l {by_name} on l.name = unhex(a.name)"
+                "select l.name, l.version, {NOW}, l.others \
+                 from {holds} straight_join {locks} l {by_name} on l.name = unhex(a.name) \
+                 where l.version <> a.ttl"
             ),
             rows: format!(
                 "select (select count(*) from {locks}), \

@@ -10,12 +10,12 @@ use std::{
 };
 
 use tenure_core::{
-    Fault, LockName, Owner,
+    Fault, LockName, Owner, Timestamp,
     proto::queue::{Client, Presence},
     store::HintBoard,
 };
 use tenure_sql::state_of;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     error::Failure,
@@ -30,6 +30,10 @@ const LOOKS: Duration = Duration::from_millis(50);
 const LIMIT: Duration = Duration::from_secs(2);
 /// How long it waits after a look that failed.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How many names one statement looks at, at most.
+const MOST: usize = 200;
+/// For how much longer than its place is kept a waiter is watched for.
+const SURELY_OVER: Duration = Duration::from_secs(1);
 
 /// The names that are looked at.
 #[derive(Debug, Default)]
@@ -46,6 +50,8 @@ struct Watched {
     asked: u64,
     /// The version that waiters were told of.
     told: i64,
+    /// When the last place of this process ends, unless its row changes before. Nothing until it was seen.
+    ends: Option<Instant>,
 }
 
 impl Watch {
@@ -86,31 +92,29 @@ impl Watch {
 
     fn heard(&self, board: &HintBoard, before: &BTreeMap<LockName, Watched>, rows: &[Seen]) {
         let seen: BTreeMap<_, _> = rows.iter().map(|seen| (&seen.name, seen)).collect();
+        let now = Instant::now();
         let mut names = self.names();
         for (name, earlier) in before {
-            let waits = seen.get(name).filter(|seen| seen.is_waited_for);
-            let Some(now) = names.get_mut(name) else { continue };
-            match waits {
-                Some(seen) if seen.version != now.told => {
-                    now.told = seen.version;
-                    seen.offered.iter().for_each(|owner| board.wake(owner));
-                }
-                Some(_) => {}
-                // Whoever began to wait meanwhile was not in the row yet.
-                None if now.asked == earlier.asked => {
-                    names.remove(name);
-                }
-                None => {}
+            let Some(watched) = names.get_mut(name) else { continue };
+            if let Some(seen) = seen.get(name) {
+                watched.told = seen.version;
+                watched.ends = seen.left.map(|left| now + left + SURELY_OVER);
+                seen.offered.iter().for_each(|owner| board.wake(owner));
+            }
+            // Whoever began to wait meanwhile was not in the row yet.
+            if watched.ends.is_none_or(|ends| ends <= now) && watched.asked == earlier.asked {
+                names.remove(name);
             }
         }
     }
 }
 
-/// What a row says to this process.
+/// What a row that changed says to this process.
 struct Seen {
     name: LockName,
     version: i64,
-    is_waited_for: bool,
+    /// How long its last place is kept, if it has any.
+    left: Option<Duration>,
     offered: Vec<Owner>,
 }
 
@@ -125,30 +129,43 @@ pub(crate) struct Eyes {
 impl Eyes {
     async fn look(&self, names: &BTreeMap<LockName, Watched>) -> Result<Vec<Seen>, Failure> {
         let (client, statements) = (self.client, self.statements.clone());
-        let names: Vec<_> =
-            names.keys().map(|name| format!("[\"{}\"]", hex(name.as_str().as_bytes()))).collect();
-        let json = format!("[{}]", names.join(","));
+        let one = |(name, watched): (&LockName, &Watched)| {
+            format!("[\"{}\",\"\",{}]", hex(name.as_str().as_bytes()), watched.told)
+        };
+        let all: Vec<_> = names.iter().map(one).collect();
+        let parts: Vec<_> = all.chunks(MOST).map(|part| format!("[{}]", part.join(","))).collect();
         let look = self.lane.call(false, LIMIT, move |session| {
             Box::pin(async move {
-                let rows = session.rows(&statements.watch, vec![json.into()]).await?;
-                let seen: Result<_, Fault> = rows.iter().map(|row| seen(row, client)).collect();
-                Ok(seen?)
+                let mut all = Vec::new();
+                for part in parts {
+                    for row in &session.rows(&statements.watch, vec![part.into()]).await? {
+                        all.push(seen(row, client)?);
+                    }
+                }
+                Ok(all)
             })
         });
         look.await
     }
 }
 
+/// Whether anybody of this process waits for a row with these bytes.
+pub(crate) fn waits(others: &[u8], client: Client) -> bool {
+    state_of(others).is_some_and(|state| state.waiters.iter().any(|one| one.client == client))
+}
+
 fn seen(row: &mysql_async::Row, client: Client) -> Result<Seen, Fault> {
-    let others: Option<Vec<u8>> = value(row, 2)?;
+    let others: Option<Vec<u8>> = value(row, 3)?;
+    let now = u64::try_from(value::<i64>(row, 2)?).unwrap_or_default();
     let state = others.and_then(|bytes| state_of(&bytes)).unwrap_or_default();
     let waiters: Vec<_> = state.waiters.iter().filter(|waiter| waiter.client == client).collect();
     let is_offered = |presence| matches!(presence, Presence::Offered(_));
     let offered = waiters.iter().filter(|waiter| is_offered(waiter.presence));
+    let kept = waiters.iter().map(|waiter| waiter.keep_until).max();
     Ok(Seen {
         name: name(row)?,
         version: value(row, 1)?,
-        is_waited_for: !waiters.is_empty(),
+        left: kept.map(|until| until.since(Timestamp::from_nanos(now.saturating_mul(1_000)))),
         offered: offered.map(|waiter| waiter.owner).collect(),
     })
 }

@@ -20,3 +20,4 @@ mod support;
 mod sweep;
 #[cfg(feature = "tls")]
 mod tls;
+mod watching;
