@@ -6,7 +6,7 @@ use tenure_core::{Fault, store::Finding};
 use tenure_sql::{CONNECTION, Database};
 use tokio_postgres::Row;
 
-use crate::{database::Postgres, schema};
+use crate::{database::Postgres, query, schema};
 
 impl Postgres {
     pub(crate) async fn look_at_health(&self) -> Result<Vec<Finding>, Fault> {
@@ -15,9 +15,11 @@ impl Postgres {
             let finding = Finding::failed(CONNECTION, &fault);
             return Ok(vec![finding.touches("S9")]);
         }
-        let used = self.lane().get().await?;
-        let is_direct = used.connection.is_direct.load(Ordering::Relaxed);
-        drop(used);
+        // It is there by now, unless it broke meanwhile.
+        let is_direct = match tokio::time::timeout(self.limit(), self.lane().get()).await {
+            Ok(used) => used?.connection.is_direct.load(Ordering::Relaxed),
+            Err(_) => return Err(query::late("the database was not reached", false)),
+        };
         let mut findings = vec![Finding::good(CONNECTION, self.connection(is_direct))];
         findings.push(self.pooler(is_direct));
         match self.row(&common.statements.server, &[], false).await {

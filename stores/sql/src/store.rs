@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, Incarnation, LockName, Owner, Store, Token, Wakeups,
+    Evictions, Fault, FaultKind, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{
@@ -14,6 +14,7 @@ use tenure_core::{
     },
     store::{Capabilities, Finding, Listing, Renewal, Weight},
 };
+use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Attempt, Claimed, Database, Grant, Tells,
@@ -24,6 +25,8 @@ use crate::{
 
 /// What the first finding of a look is about.
 pub const CONNECTION: &str = "connection";
+/// How long a look at a database may take in all, or three times as long as one call if that is longer.
+const LOOK: Duration = Duration::from_secs(15);
 
 /// Locks in the rows of a database. Clones are the same client.
 pub struct SqlStore<D>(pub(crate) Arc<D>, pub(crate) Arc<Contended>);
@@ -211,13 +214,23 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
-        let mut findings = self.0.health().await?;
+        // Each question has a limit of its own; a server that falls silent would use them all up.
+        let limit = LOOK.max(self.0.response_timeout() * 3);
+        let until = Instant::now() + limit;
+        let silent = || {
+            let what = format!("{} did not answer all questions within {limit:?}", self.location());
+            Fault::new(FaultKind::Unreachable, what, "see that it can be reached, and look again")
+        };
+        let Ok(looked) = timeout_at(until, self.0.health()).await else {
+            return Ok(vec![Finding::failed(CONNECTION, &silent()).touches("S9")]);
+        };
+        let mut findings = looked?;
         // Behind a way that is closed there is nothing to try.
         if findings
             .iter()
             .all(|finding| finding.what != CONNECTION || finding.weight == Weight::Good)
         {
-            match self.try_out().await {
+            match timeout_at(until, self.try_out()).await.unwrap_or_else(|_| Err(silent())) {
                 Ok(more) => findings.extend(more),
                 Err(fault) => findings.push(Finding::failed("full cycle", &fault).touches("S9")),
             }

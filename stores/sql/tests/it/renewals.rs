@@ -29,7 +29,7 @@ async fn one_that_cannot_be_written_leaves_the_others_their_answers() {
         store.acquire(&name, &ask).await.unwrap();
         holds.push(Renewal { name, owner: ask.owner, ttl });
     }
-    table.lock_rows();
+    table.lock_rows(true);
     let answers = timeout(ttl / 4, store.renew(&holds)).await.expect("core waits for no longer");
     for (hold, answer) in holds.iter().zip(answers) {
         if hold.name.as_str().starts_with("locked") {
