@@ -12,7 +12,7 @@ use tenure_sql::Home;
 use crate::{
     MysqlOptions,
     error::{self, Failure},
-    rows::value,
+    rows::{odd, value},
     schema::{FORMAT, statements},
     session::Session,
     tls::Tls,
@@ -143,9 +143,7 @@ impl Maker {
     async fn check_tables(&self, session: &mut Session) -> Result<(), Fault> {
         let tables = &self.options.tables;
         let look = format!(
-            "select format, (select count(*) from {tables}_locks where false), \
-             (select engine from information_schema.tables where table_schema = database() \
-             and table_name = '{tables}_locks') from {tables}_meta"
+            "select format, (select count(*) from {tables}_locks where false) from {tables}_meta"
         );
         let mut found = session.rows(&look, Vec::new()).await;
         let is_missing = match &found {
@@ -170,14 +168,50 @@ impl Maker {
             let cure = "use a version of tenure that knows it, or other tables: tables= in the URL";
             return Err(Fault::new(FaultKind::Misconfigured, what, cure));
         }
-        match value::<Option<String>>(row, 2)? {
-            Some(engine) if !engine.eq_ignore_ascii_case("InnoDB") => {
-                let what = format!("the table {tables}_locks is kept by {engine}");
+        self.check_make(session).await
+    }
+
+    /// Whether each name has one row at most, names are compared by their bytes, and what is committed is kept. Tables
+    /// made by hand, or restored without their indexes, may lack that.
+    async fn check_make(&self, session: &mut Session) -> Result<(), Fault> {
+        let tables = &self.options.tables;
+        let of = |table: &str| {
+            format!("where table_schema = database() and table_name = '{tables}_{table}'")
+        };
+        let (locks, meta) = (of("locks"), of("meta"));
+        let make = format!(
+            "select (select engine from information_schema.tables {locks}), \
+             (select engine from information_schema.tables {meta}), \
+             (select group_concat(lower(column_name), coalesce(sub_part, '')) \
+             from information_schema.statistics {locks} and index_name = 'PRIMARY'), \
+             (select lower(data_type) from information_schema.columns {locks} and column_name = 'name')"
+        );
+        let found = session.rows(&make, Vec::new()).await.map_err(Failure::fault)?;
+        let row = found.first().ok_or_else(odd)?;
+        let text = |index| -> Result<String, Fault> {
+            Ok(value::<Option<String>>(row, index)?.unwrap_or_default())
+        };
+        for (table, engine) in [("locks", text(0)?), ("meta", text(1)?)] {
+            if !engine.eq_ignore_ascii_case("InnoDB") {
+                let what = format!("the table {tables}_{table} is kept by {engine}");
                 let cure = "alter table … engine = InnoDB: no other keeps what it committed";
-                Err(Fault::new(FaultKind::Misconfigured, what, cure))
+                return Err(Fault::new(FaultKind::Misconfigured, what, cure));
             }
-            _ => Ok(()),
         }
+        let (key, kind) = (text(2)?, text(3)?);
+        let (what, cure) = if key != "name" {
+            let what =
+                "has another primary key than name, so a name can have two rows, and two holders";
+            (what, "alter table … add primary key (name)")
+        } else if kind != "varbinary" {
+            let what = "does not compare names by their bytes, so two names can be one lock";
+            (what, "make the column name varbinary(512)")
+        } else {
+            return Ok(());
+        };
+        let cure =
+            format!("{cure}, as `tenure schema mysql` has it, or name other tables: tables=");
+        Err(Fault::new(FaultKind::Misconfigured, format!("the table {tables}_locks {what}"), cure))
     }
 
     /// However many begin at once: what is there stays as it is.
@@ -205,7 +239,7 @@ async fn server(session: &mut Session) -> Result<Server, Failure> {
     let look = "select version(), @@innodb_flush_log_at_trx_commit, @@read_only";
     let found: Result<Option<Row>, _> = session.conn.query_first(look).await;
     let found = found.map_err(|error| error::of_statement(error, false))?;
-    let Some(row) = found else { return Err(crate::rows::odd().into()) };
+    let Some(row) = found else { return Err(odd().into()) };
     let version: String = value(&row, 0)?;
     let is_mariadb = version.to_ascii_lowercase().contains("mariadb");
     let is_read_only = value::<i64>(&row, 2)? != 0;

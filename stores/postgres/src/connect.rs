@@ -220,13 +220,49 @@ impl Connection {
         }
         let [found, _] = found.map_err(Failure::fault)?;
         if found == FORMAT.to_string() {
-            return Ok(());
+            return self.check_make(schema).await;
         }
         let what = format!(
             "the tables in the schema {schema} have format {found}, and this version knows {FORMAT}"
         );
         let cure = "use a version of tenure that knows it, or another schema";
         Err(Fault::new(FaultKind::Misconfigured, what, cure))
+    }
+
+    /// Whether each name has one row at most, names are compared by their bytes, and a crash leaves them there. Tables
+    /// made by hand, or restored without their indexes, may lack that.
+    async fn check_make(&self, schema: &str) -> Result<(), Fault> {
+        let make = format!(
+            "select c.relpersistence::text, exists (select 1 from pg_catalog.pg_index i \
+             where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate \
+             and i.indnkeyatts = 1 and i.indkey[0] = a.attnum and i.indpred is null)::text, \
+             pg_catalog.format_type(a.atttypid, null), coalesce(l.collisdeterministic, true)::text \
+             from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid \
+             left join pg_catalog.pg_collation l on l.oid = a.attcollation \
+             where c.oid = '{schema}.locks'::pg_catalog.regclass and a.attname = 'name'"
+        );
+        let [kept, is_unique, kind, by_bytes] = self.look(&make).await.map_err(Failure::fault)?;
+        let is_text = ["text", "character varying"].contains(&kind.as_str());
+        let (what, cure) = if is_unique != "true" {
+            (
+                "has no primary key on name, so a name can have two rows, and two holders",
+                "add the primary key",
+            )
+        } else if !is_text || by_bytes != "true" {
+            (
+                "does not compare names by their bytes, so two names can be one lock",
+                "make the column name of type text collate \"C\"",
+            )
+        } else if kept != "p" {
+            (
+                "is emptied by a crash of the server, which forgets who holds a lock",
+                "alter table … set logged",
+            )
+        } else {
+            return Ok(());
+        };
+        let cure = format!("{cure}, as `tenure schema postgres` has it, or name another schema");
+        Err(Fault::new(FaultKind::Misconfigured, format!("the table {schema}.locks {what}"), cure))
     }
 
     /// One at a time, however many begin at once.

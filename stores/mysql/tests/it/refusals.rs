@@ -96,6 +96,46 @@ async fn tables_of_another_make_are_refused() {
     let fault = MysqlStore::open(&server.url()).await.unwrap_err();
     assert!(fault.what().contains("kept by MyISAM"), "{fault}");
     run(&mut conn, "alter table tenure_locks engine = InnoDB").await;
+    run(&mut conn, "alter table tenure_meta engine = MyISAM").await;
+    let fault = MysqlStore::open(&server.url()).await.unwrap_err();
+    assert!(fault.what().contains("tenure_meta is kept by MyISAM"), "{fault}");
+    run(&mut conn, "alter table tenure_meta engine = InnoDB").await;
+    let names = "convert to character set utf8mb4 collate utf8mb4_general_ci";
+    for (change, back, says) in [
+        ("drop primary key", "add primary key (name)", "primary key"),
+        (
+            "drop primary key, add key (name)",
+            "drop key name, add primary key (name)",
+            "primary key",
+        ),
+        (
+            "drop primary key, add primary key (name(9))",
+            "drop primary key, add primary key (name)",
+            "primary key",
+        ),
+        (
+            "drop primary key, add primary key (name, version)",
+            "drop primary key, add primary key (name)",
+            "primary key",
+        ),
+        (
+            &format!("modify name varchar(512) not null, {names}"),
+            "modify name varbinary(512) not null",
+            "by their bytes",
+        ),
+        (
+            "modify name binary(99) not null",
+            "modify name varbinary(512) not null",
+            "by their bytes",
+        ),
+    ] {
+        run(&mut conn, &format!("alter table tenure_locks {change}")).await;
+        let fault = MysqlStore::open(&server.url()).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert!(fault.what().contains(says) && fault.what().contains("tenure_locks"), "{fault}");
+        run(&mut conn, &format!("alter table tenure_locks {back}")).await;
+        MysqlStore::open(&server.url()).await.unwrap();
+    }
     run(&mut conn, "update tenure_meta set format = 2").await;
     let fault = MysqlStore::open(&server.url()).await.unwrap_err();
     assert!(fault.what().contains("format 2"), "{fault}");

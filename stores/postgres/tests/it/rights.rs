@@ -87,6 +87,47 @@ async fn tables_of_a_later_format_are_left_alone() {
 }
 
 #[tokio::test]
+async fn tables_that_would_let_in_two_holders_are_refused() {
+    let insensitive = "create collation {db} (provider = icu, locale = 'und-u-ks-level2', deterministic = false);";
+    let cases = [
+        ("alter table tenure.locks drop constraint locks_pkey", "primary key"),
+        (
+            "alter table tenure.locks drop constraint locks_pkey; \
+          create unique index on tenure.locks (name) where waiting = 0",
+            "primary key",
+        ),
+        (
+            "alter table tenure.locks drop constraint locks_pkey; \
+          create unique index on tenure.locks (name, version)",
+            "primary key",
+        ),
+        ("alter table tenure.locks set unlogged", "crash"),
+        ("alter table tenure.locks alter column name type char(100)", "by their bytes"),
+        (
+            &*format!(
+                "{insensitive} alter table tenure.locks alter column name type text collate {{db}}"
+            ),
+            "by their bytes",
+        ),
+    ];
+    for (change, says) in cases {
+        let url = fresh_database().await;
+        drop(PostgresStore::open(&url).await.unwrap());
+        let dropped = "drop view tenure.holders;";
+        sql(&url, &format!("{dropped} {}", change.replace("{db}", "public.blind"))).await;
+        let fault = PostgresStore::open(&url).await.unwrap_err();
+        is_misconfigured(&fault, &["tenure.locks", says, "tenure schema postgres"]);
+    }
+    // Another unique index does as well.
+    let url = fresh_database().await;
+    drop(PostgresStore::open(&url).await.unwrap());
+    let other = "alter table tenure.locks drop constraint locks_pkey; \
+                 create unique index on tenure.locks (name) include (version)";
+    sql(&url, other).await;
+    drop(PostgresStore::open(&url).await.unwrap());
+}
+
+#[tokio::test]
 async fn a_row_of_nonsense_is_corrupt_and_the_others_are_as_before() {
     let url = fresh_database().await;
     let store = store(&url);
