@@ -4,9 +4,8 @@ use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
 use tenure_core::{
     proto::queue::{Client, Limits},
-    store::{Capabilities, HintBoard},
+    store::{Capabilities, HintBoard, Home},
 };
-use tenure_sql::Home;
 use tokio::task::JoinHandle;
 
 use crate::{MysqlOptions, lane::Lane, statements::Statements, watch::Watch};

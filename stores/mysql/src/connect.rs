@@ -6,8 +6,7 @@ use std::sync::{
 };
 
 use mysql_async::{Conn, Opts, Row, prelude::Queryable};
-use tenure_core::{Fault, FaultKind};
-use tenure_sql::Home;
+use tenure_core::{Fault, FaultKind, store::Home};
 
 use crate::{
     MysqlOptions,

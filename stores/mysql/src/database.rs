@@ -15,9 +15,9 @@ use mysql_async::Value;
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Finding, HintBoard, Renewal},
+    store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
-use tenure_sql::{Attempt, Database, Extended, Grant, Home, Idle, Row, Sight, Tells, keep_swept};
+use tenure_sql::{Attempt, Database, Extended, Grant, Idle, Row, Sight, Tells, keep_swept};
 
 use crate::{
     MysqlOptions,
@@ -53,7 +53,7 @@ impl fmt::Debug for Mysql {
 impl Mysql {
     fn new(options: MysqlOptions, looks: bool) -> Result<Self, Fault> {
         let tls = Tls::of(&options)?;
-        let home = Arc::new(Home::start("tenure-mysql")?);
+        let home = Arc::new(Home::start("tenure-mysql", Duration::ZERO)?);
         let options = Arc::new(options);
         let warned = Arc::new(AtomicBool::new(false));
         let maker = Maker { options: options.clone(), home: home.clone(), tls, warned, looks };

@@ -4,12 +4,11 @@ use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
 use tenure_core::{
     proto::queue::{Client, Limits},
-    store::{Capabilities, HintBoard},
+    store::{Capabilities, HintBoard, Owned},
 };
 
 use crate::{
     PostgresOptions,
-    ends::Ends,
     lane::{Lane, Maker},
     statements::Statements,
 };
@@ -33,6 +32,6 @@ pub(crate) struct Common {
     /// Whether that was opened.
     pub(crate) is_warm: AtomicBool,
     pub(crate) lanes: Vec<Lane>,
-    pub(crate) listening: OnceLock<Ends>,
-    pub(crate) sweeping: OnceLock<Ends>,
+    pub(crate) listening: OnceLock<Owned>,
+    pub(crate) sweeping: OnceLock<Owned>,
 }

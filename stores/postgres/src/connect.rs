@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, store::Owned};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio_postgres::{
     Client, Config, SimpleQueryMessage, config::TargetSessionAttrs, error::SqlState,
@@ -14,7 +14,6 @@ use tokio_postgres::{
 
 use crate::{
     PostgresOptions,
-    ends::Ends,
     error::{self, Failure},
     options::SPELLING,
     schema::{FORMAT, schema},
@@ -32,7 +31,7 @@ pub(crate) struct Connection {
     /// The time limit of its statements, in milliseconds.
     limit: u128,
     /// What keeps it alive. Who gives up a session that hangs leaves nothing of it.
-    pub(crate) kept: Option<Ends>,
+    pub(crate) kept: Option<Owned>,
     turn: Mutex<()>,
     is_spoiled: AtomicBool,
 }

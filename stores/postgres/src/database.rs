@@ -13,10 +13,10 @@ use async_trait::async_trait;
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Finding, HintBoard, Renewal},
+    store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
-    Attempt, Claimed, Database, Extended, Grant, Home, Idle, Next, Sight, Sole, Tells, keep_swept,
+    Attempt, Claimed, Database, Extended, Grant, Idle, Next, Sight, Sole, Tells, keep_swept,
 };
 use tokio_postgres::{Row, types::FromSql};
 
@@ -24,7 +24,6 @@ use crate::{
     PostgresOptions,
     capabilities::capabilities,
     common::Common,
-    ends::Ends,
     error::Failure,
     lane::{Lane, Maker},
     listener::{self, Listener},
@@ -49,7 +48,7 @@ impl fmt::Debug for Postgres {
 impl Postgres {
     fn new(options: PostgresOptions) -> Result<Self, Fault> {
         let tls = Tls::of(&options)?;
-        let home = Arc::new(Home::start("tenure-postgres")?);
+        let home = Arc::new(Home::start("tenure-postgres", Duration::ZERO)?);
         let options = Arc::new(options);
         let maker = Maker { options: options.clone(), tls, home };
         let mut client = [0; 16];
@@ -79,7 +78,7 @@ impl Postgres {
         let sweeps = Arc::downgrade(&common);
         let sweeper =
             keep_swept(move || Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true })));
-        let _ = common.sweeping.set(Ends(common.maker.home.spawn(sweeper)));
+        let _ = common.sweeping.set(common.maker.home.spawn_owned(sweeper));
         Ok(Self { common, is_engine: false })
     }
 
@@ -286,7 +285,7 @@ impl Database for Postgres {
                     channel: listener::channel(common.client),
                     store: Arc::downgrade(common),
                 };
-                Ends(common.maker.home.spawn(listener.listen()))
+                common.maker.home.spawn_owned(listener.listen())
             });
         }
     }

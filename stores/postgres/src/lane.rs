@@ -5,14 +5,12 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use tenure_core::{Clock, Fault, SystemClock, Timestamp};
-use tenure_sql::Home;
+use tenure_core::{Clock, Fault, SystemClock, Timestamp, store::Home};
 use tokio::sync::Mutex;
 
 use crate::{
     PostgresOptions,
     connect::{Connection, connect},
-    ends::Ends,
     tls::Tls,
 };
 
@@ -32,14 +30,13 @@ impl Maker {
     pub(crate) async fn make(&self) -> Result<Connection, Fault> {
         let (options, tls, home) = (self.options.clone(), self.tls.clone(), self.home.clone());
         let keeper = home.clone();
-        let mut made = Ends(home.spawn(async move {
+        let made = home.spawn_owned(async move {
             let (mut connection, polled) = connect(&options, &tls).await?;
-            connection.kept = Some(Ends(keeper.spawn(polled)));
+            connection.kept = Some(keeper.spawn_owned(polled));
             connection.check(&options).await?;
             Ok(connection)
-        }));
-        // It does not panic.
-        (&mut made.0).await.unwrap_or_else(|_| Err(ended()))
+        });
+        made.outcome().await.unwrap_or_else(|| Err(ended()))
     }
 }
 

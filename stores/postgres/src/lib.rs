@@ -11,7 +11,6 @@ mod capabilities;
 mod common;
 mod connect;
 mod database;
-mod ends;
 mod error;
 mod fence;
 mod from_outside;

@@ -9,7 +9,6 @@ mod contended;
 mod contest;
 mod database;
 pub mod fence;
-mod home;
 mod listing;
 mod options;
 mod renewal;
@@ -25,7 +24,6 @@ mod trial;
 mod url;
 
 pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Sight};
-pub use home::Home;
 pub use options::SqlOptions;
 pub use reserve::state_of;
 pub use row::{Corrupt, Next, Row, Sole};

@@ -16,7 +16,6 @@ mod entries;
 mod error;
 mod from_outside;
 mod health;
-mod home;
 mod inspect;
 mod known;
 mod layout;

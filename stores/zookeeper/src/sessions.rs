@@ -6,17 +6,19 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Clock, Fault, HintBoard, SystemClock};
+use tenure_core::{Clock, Fault, HintBoard, SystemClock, store::Home};
 use tokio::time::timeout;
 use zookeeper_client::{Client, Connector, Error, SessionState};
 
 use crate::{
     ZookeeperOptions, error,
-    home::Home,
     options::{Certificates, Method},
     session::Session,
     validity,
 };
+
+/// How long sessions that nobody uses any more have to say so to the ensemble, which frees their nodes then.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// All holds of a process belong to one session at a time.
 pub(crate) struct Sessions {
@@ -40,7 +42,7 @@ impl Sessions {
         Ok(Self {
             options,
             place,
-            home: Home::start()?,
+            home: Home::start("tenure-zookeeper", GOODBYE)?,
             board: HintBoard::new(),
             present: Mutex::default(),
             beginning: tokio::sync::Mutex::default(),

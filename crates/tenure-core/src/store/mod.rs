@@ -70,6 +70,7 @@ mod evictions;
 mod fault;
 mod finding;
 mod hints;
+mod home;
 mod memory;
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
@@ -79,6 +80,7 @@ pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};
 pub use finding::{Finding, Weight};
 pub use hints::{HintBoard, Wakeups};
+pub use home::{Home, Owned};
 pub use memory::{MemoryStore, Saved};
 pub use tenure_proto::Owner;
 use tenure_proto::{
