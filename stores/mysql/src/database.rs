@@ -166,8 +166,9 @@ impl Mysql {
     fn tell(&self, rows: &[(LockName, Row)], tells: &Tells) {
         let client = self.common.client;
         let others = |row: &Row| row.others.as_ref().is_some_and(|others| waits(others, client));
-        for (name, _) in rows.iter().filter(|(_, row)| others(row)) {
-            self.common.watch.add(name);
+        for (name, row) in rows.iter().filter(|(_, row)| others(row)) {
+            let is_next = row.next.is_some_and(|next| next.client == client.0);
+            self.common.watch.add(name, is_next);
         }
         for wake in tells.wakes.iter().filter(|wake| wake.client == self.common.client) {
             self.common.board.wake(&wake.owner);
@@ -310,12 +311,13 @@ impl Database for Mysql {
         &self,
         name: &LockName,
         owner: &Owner,
-        _to_next: bool,
+        to_next: bool,
     ) -> Result<Attempt<()>, Fault> {
         let statements = self.common.statements.clone();
         let (name, owner) = (name.as_str().to_owned(), *owner);
         // What tenure takes back by itself is mostly not there, and is asked for again and again: a look is cheaper.
-        let looks_first = self.is_engine;
+        // And so is it where others wait, most likely.
+        let looks_first = self.is_engine || to_next;
         self.call(move |session| {
             Box::pin(async move {
                 if looks_first {

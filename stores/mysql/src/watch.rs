@@ -24,8 +24,10 @@ use crate::{
     statements::Statements,
 };
 
-/// How often it looks, about.
-const LOOKS: Duration = Duration::from_millis(50);
+/// How often it looks at most, and at least, about.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+/// Whoever is next waits longer than it has to by about one such part of what it has waited.
+const PART: u32 = 8;
 /// How long one look may take.
 const LIMIT: Duration = Duration::from_secs(2);
 /// How long it waits after a look that failed.
@@ -50,15 +52,27 @@ struct Watched {
     asked: u64,
     /// The version that waiters were told of.
     told: i64,
+    /// Since when somebody of this process is next, if anybody is.
+    next_since: Option<Instant>,
     /// When the last place of this process ends, unless its row changes before. Nothing until it was seen.
     ends: Option<Instant>,
 }
 
 impl Watch {
-    /// Looks at this name from now on, until nobody of this process waits for it.
-    pub(crate) fn add(&self, name: &LockName) {
-        self.names().entry(name.clone()).or_default().asked += 1;
-        self.changed.notify_one();
+    /// Looks at this name from now on, until nobody of this process waits for it. With `is_next` soon, as the name may
+    /// be free soon.
+    pub(crate) fn add(&self, name: &LockName, is_next: bool) {
+        let mut names = self.names();
+        let before = names.len();
+        let watched = names.entry(name.clone()).or_default();
+        watched.asked += 1;
+        let is_new = is_next && watched.next_since.is_none();
+        if is_new {
+            watched.next_since = Some(Instant::now());
+        }
+        if is_new || before == 0 {
+            self.changed.notify_one();
+        }
     }
 
     pub(crate) fn works(&self) -> bool {
@@ -85,9 +99,23 @@ impl Watch {
             }
             let part =
                 getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX));
-            let pause = if works { LOOKS } else { PAUSE };
-            tokio::time::sleep(pause.mul_f64(0.75 + part / 2.0)).await;
+            if works {
+                tokio::time::sleep(LOOKS.0).await;
+                let rest = self.pause(Instant::now()).mul_f64(0.75 + part / 2.0);
+                // Whoever has become next meanwhile does not wait for the others.
+                let _ = tokio::time::timeout(rest.saturating_sub(LOOKS.0), self.changed.notified())
+                    .await;
+            } else {
+                tokio::time::sleep(PAUSE.mul_f64(0.75 + part / 2.0)).await;
+            }
         }
+    }
+
+    /// How long it is until the next look.
+    fn pause(&self, now: Instant) -> Duration {
+        let names = self.names();
+        let since = names.values().filter_map(|watched| watched.next_since).max();
+        pause(since.map(|since| now - since))
     }
 
     fn heard(&self, board: &HintBoard, before: &BTreeMap<LockName, Watched>, rows: &[Seen]) {
@@ -99,6 +127,8 @@ impl Watch {
             if let Some(seen) = seen.get(name) {
                 watched.told = seen.version;
                 watched.ends = seen.left.map(|left| now + left + SURELY_OVER);
+                watched.next_since =
+                    if seen.is_next { watched.next_since.or(Some(now)) } else { None };
                 seen.offered.iter().for_each(|owner| board.wake(owner));
             }
             // Whoever began to wait meanwhile was not in the row yet.
@@ -109,12 +139,20 @@ impl Watch {
     }
 }
 
+/// How long it is until the next look where the last one to become next has waited so long: a part of that, so that
+/// short holds are noticed soon and long ones cost little.
+fn pause(waited: Option<Duration>) -> Duration {
+    waited.map_or(LOOKS.1, |waited| (waited / PART).clamp(LOOKS.0, LOOKS.1))
+}
+
 /// What a row that changed says to this process.
 struct Seen {
     name: LockName,
     version: i64,
     /// How long its last place is kept, if it has any.
     left: Option<Duration>,
+    /// Whether it is this process's turn, or will be.
+    is_next: bool,
     offered: Vec<Owner>,
 }
 
@@ -161,11 +199,41 @@ fn seen(row: &mysql_async::Row, client: Client) -> Result<Seen, Fault> {
     let waiters: Vec<_> = state.waiters.iter().filter(|waiter| waiter.client == client).collect();
     let is_offered = |presence| matches!(presence, Presence::Offered(_));
     let offered = waiters.iter().filter(|waiter| is_offered(waiter.presence));
+    let mut there = state.waiters.iter().filter(|waiter| waiter.presence != Presence::Absent);
+    let is_next = there.next().is_some_and(|waiter| waiter.client == client);
     let kept = waiters.iter().map(|waiter| waiter.keep_until).max();
     Ok(Seen {
         name: name(row)?,
         version: value(row, 1)?,
         left: kept.map(|until| until.since(Timestamp::from_nanos(now.saturating_mul(1_000)))),
+        is_next,
         offered: offered.map(|waiter| waiter.owner).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_next_looks_the_less_often_the_longer_it_has_waited() {
+        let millis = Duration::from_millis;
+        assert_eq!(pause(None), LOOKS.1);
+        assert_eq!(pause(Some(Duration::ZERO)), LOOKS.0);
+        assert_eq!(pause(Some(millis(80))), millis(10));
+        assert_eq!(pause(Some(millis(10_000))), LOOKS.1);
+    }
+
+    #[test]
+    fn the_last_one_to_become_next_says_how_often() {
+        let watch = Watch::default();
+        let (one, other) = (LockName::new("one").unwrap(), LockName::new("other").unwrap());
+        watch.add(&one, false);
+        assert_eq!(watch.pause(Instant::now()), LOOKS.1);
+        watch.add(&one, true);
+        let later = Instant::now() + Duration::from_millis(800);
+        assert_eq!(watch.pause(later), LOOKS.1);
+        watch.add(&other, true);
+        assert_eq!(watch.pause(Instant::now()), LOOKS.0);
+    }
 }
