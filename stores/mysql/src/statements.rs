@@ -34,8 +34,9 @@ pub(crate) const NOW: &str =
     "timestampdiff(microsecond, timestamp'1970-01-01 00:00:00', utc_timestamp(6))";
 /// Times from here on fit no token.
 const LIMIT: &str = "9007199254740992";
-/// How long the floor has to cover a row before that is taken away, in microseconds: longer than any call takes.
-const COVERED: &str = "120000000";
+/// How long the floor has to cover a row before that is taken away, in microseconds: longer than the server goes on with
+/// any statement, which is two minutes and a second at most.
+const COVERED: &str = "140000000";
 const COLUMNS: &str = "l.version, l.last_time, l.owner, l.client, l.kind, l.token, l.since, l.expires, l.label, \
                        l.waiting, l.others";
 const INTO: &str =

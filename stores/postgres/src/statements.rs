@@ -42,8 +42,9 @@ pub(crate) const COUNT: usize = 17;
 const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
 /// Times from here on fit no token.
 const LIMIT: &str = "9007199254740992";
-/// How long the floor has to cover a row before that is taken away, in microseconds: longer than any call takes.
-const COVERED: &str = "120000000";
+/// How long the floor has to cover a row before that is taken away, in microseconds: longer than the server goes on with
+/// any statement, which is two minutes and a second at most.
+const COVERED: &str = "140000000";
 const COLUMNS: &str = "l.version, l.last_time, l.owner, l.client, l.kind, l.token, l.since, l.expires, l.label, \
                        l.waiting, l.others, l.next_owner, l.next_client, l.next_is_last, l.next_until";
 /// The columns of what a caller decided.

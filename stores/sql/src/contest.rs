@@ -164,8 +164,8 @@ impl Contest {
         line: &[Reservation],
         now: i64,
     ) {
-        let mut id = [0; 16];
-        if getrandom::fill(&mut id).is_err() {
+        let mut id = self.id.unwrap_or_default();
+        if self.id.is_none() && getrandom::fill(&mut id).is_err() {
             return;
         }
         let length = (self.took * TIMES).clamp(SHORTEST, LONGEST.min(HORIZON));
