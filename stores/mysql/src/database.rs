@@ -147,10 +147,11 @@ impl Mysql {
     /// Makes the connection for renewals ahead of the first, which may have little time.
     fn expect_renewals(&self) {
         if !self.common.warmed.swap(true, Ordering::Relaxed) {
-            let (lane, limit) = (self.common.renewals.clone(), self.limit());
+            let (common, limit) = (self.common.clone(), self.limit());
             self.common.home.spawn(async move {
                 // What fails now is tried again when it is needed.
-                let _ = lane.call(false, limit, |_| Box::pin(async { Ok(()) })).await;
+                let made = common.renewals.call(false, limit, |_| Box::pin(async { Ok(()) })).await;
+                common.warmed.store(made.is_ok(), Ordering::Relaxed);
             });
         }
     }
@@ -219,7 +220,9 @@ impl Database for Mysql {
 
     async fn first_look(&self) -> Result<(), Fault> {
         // Every connection that is made looks for them.
-        self.call(|_| Box::pin(async { Ok(()) })).await
+        self.call(|_| Box::pin(async { Ok(()) })).await?;
+        self.expect_renewals();
+        Ok(())
     }
 
     fn kind(&self) -> &'static str {

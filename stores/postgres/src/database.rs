@@ -98,7 +98,8 @@ impl Postgres {
             let common = self.common.clone();
             self.common.maker.home.spawn(async move {
                 // Whoever renews tries again, and is told.
-                let _ = common.renewals.get().await;
+                let is_open = common.renewals.get().await.is_ok();
+                common.is_warm.store(is_open, Ordering::Relaxed);
             });
         }
     }
@@ -239,7 +240,9 @@ impl Database for Postgres {
     async fn first_look(&self) -> Result<(), Fault> {
         // Every connection that is made looks for them.
         let opened = tokio::time::timeout(self.limit(), self.lane().get()).await;
-        opened.unwrap_or_else(|_| Err(query::late("the database was not reached", false))).map(drop)
+        opened.unwrap_or_else(|_| Err(query::late("the database was not reached", false)))?;
+        self.warm();
+        Ok(())
     }
 
     fn kind(&self) -> &'static str {

@@ -4,7 +4,7 @@ use tenure_core::{All, LostReason};
 
 use super::{
     Kind,
-    scene::{NAME, PATIENCE, SHORT, Scene, name},
+    scene::{NAME, PATIENCE, RENEWED, Scene, name},
 };
 
 /// Names that sort before and behind the one that every case uses.
@@ -60,7 +60,7 @@ pub async fn orders_that_cross_do_not_block_each_other(scene: Scene) {
 /// S3: the whole is lost as soon as one part is.
 pub async fn one_lost_part_loses_the_whole(scene: Scene) {
     let [one, other] = scene.processes().await;
-    let parts = BOTH.map(|part| one.mutex(part).ttl(SHORT));
+    let parts = BOTH.map(|part| one.mutex(part).ttl(RENEWED));
     let all = All::of(parts).lock().await.unwrap();
     other.store().evict(&name()).await.unwrap();
     let lost = tokio::time::timeout(PATIENCE, all.lost()).await.unwrap();

@@ -4,7 +4,7 @@ use tenure_core::LostReason;
 
 use super::{
     Kind,
-    scene::{NAME, PATIENCE, SHORT, Scene, keeps_order, name, queue},
+    scene::{NAME, PATIENCE, RENEWED, SHORT, Scene, keeps_order, name, queue},
 };
 
 /// The kind, which every store has.
@@ -59,7 +59,7 @@ pub async fn a_dead_leader_is_succeeded(scene: Scene) {
 /// S3: who leads no more learns of it, and can campaign again.
 pub async fn a_leader_that_was_deposed_is_told(scene: Scene) {
     let [one, other] = scene.processes().await;
-    let leadership = one.election(NAME).ttl(SHORT).campaign().await.unwrap();
+    let leadership = one.election(NAME).ttl(RENEWED).campaign().await.unwrap();
     let term = leadership.term();
     other.store().evict(&name()).await.unwrap();
     let lost = tokio::time::timeout(PATIENCE, leadership.lost()).await.unwrap();

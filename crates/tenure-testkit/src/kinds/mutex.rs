@@ -12,7 +12,7 @@ use tenure_core::LostReason;
 
 use super::{
     Kind,
-    scene::{NAME, PATIENCE, SHORT, Scene, keeps_order, name, queue, until},
+    scene::{NAME, PATIENCE, RENEWED, SHORT, Scene, keeps_order, name, queue, until},
 };
 
 /// The kind, which every store has.
@@ -62,7 +62,7 @@ pub async fn a_lease_that_ends_frees_it(scene: Scene) {
 /// S3: who loses it learns of it.
 pub async fn an_evicted_holder_is_told(scene: Scene) {
     let [one, other] = scene.processes().await;
-    let guard = one.mutex(NAME).ttl(SHORT).lock().await.unwrap();
+    let guard = one.mutex(NAME).ttl(RENEWED).lock().await.unwrap();
     other.store().evict(&name()).await.unwrap();
     let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
     assert_eq!(lost.reason, LostReason::Taken);

@@ -4,7 +4,7 @@ use tenure_core::{AcquireError, LostReason, Scope, scope};
 
 use super::{
     Kind,
-    scene::{NAME, PATIENCE, SHORT, Scene, name},
+    scene::{NAME, PATIENCE, RENEWED, Scene, name},
 };
 
 /// The kind, which every store has: reentry asks nothing of it.
@@ -51,7 +51,7 @@ pub async fn another_scope_stays_out(scene: Scene) {
 pub async fn a_lost_hold_is_not_entered(scene: Scene) {
     let [one, other] = scene.processes().await;
     let scope = Scope::new();
-    let reentrant = one.mutex(NAME).ttl(SHORT).reentrant().within(&scope);
+    let reentrant = one.mutex(NAME).ttl(RENEWED).reentrant().within(&scope);
     let old = reentrant.lock().await.unwrap();
     other.store().evict(&name()).await.unwrap();
     let lost = tokio::time::timeout(PATIENCE, old.lost()).await.unwrap();

@@ -7,7 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use tenure_core::Store;
-use tenure_mysql::{MysqlOptions, MysqlStore};
+use tenure_mysql::MysqlStore;
 use tenure_testkit::{conformance::Adapter, server::MariadbServer};
 
 /// Tables that nobody else has.
@@ -41,6 +41,7 @@ pub(crate) fn fresh_url() -> String {
 #[async_trait]
 impl Adapter for Place {
     async fn open(&self) -> Arc<dyn Store> {
-        Arc::new(MysqlStore::new(MysqlOptions::from_url(&self.url).unwrap()).unwrap())
+        // As programs do: a short lease has no time for a first connection and its tables.
+        Arc::new(MysqlStore::open(&self.url).await.unwrap())
     }
 }
