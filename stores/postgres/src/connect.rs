@@ -16,6 +16,7 @@ use crate::{
     PostgresOptions,
     error::{self, Failure},
     options::SPELLING,
+    plans::Plans,
     schema::{FORMAT, schema},
     statements::COUNT,
     tls::{Polled, Tls},
@@ -28,6 +29,7 @@ pub(crate) struct Connection {
     /// Whether the session is ours alone, and keeps what is prepared.
     pub(crate) is_direct: AtomicBool,
     pub(crate) prepared: [OnceCell<tokio_postgres::Statement>; COUNT],
+    pub(crate) plans: Plans,
     /// The time limit of its statements, in milliseconds.
     limit: u128,
     /// What keeps it alive. Who gives up a session that hangs leaves nothing of it.
@@ -148,6 +150,7 @@ async fn opened(
             client,
             is_direct,
             prepared: [const { OnceCell::const_new() }; COUNT],
+            plans: Plans::new(),
             limit,
             kept: None,
             turn: Mutex::new(()),

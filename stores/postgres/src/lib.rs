@@ -19,6 +19,7 @@ mod incarnation;
 mod lane;
 mod listener;
 mod options;
+mod plans;
 mod query;
 mod schema;
 mod statements;

@@ -2,6 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use futures_util::future::join;
 use tenure_core::{Fault, FaultKind};
 use tokio::time::Instant;
 use tokio_postgres::{
@@ -13,6 +14,7 @@ use crate::{
     connect::Connection,
     error::{self, Failure},
     lane::Lane,
+    plans::FORGET,
     statements::Statement,
 };
 
@@ -103,7 +105,16 @@ impl Connection {
             .await
             .map_err(|error| error::of_statement(error, false));
         let done = match prepared {
-            Ok(prepared) => self.client.query(prepared, parameters).await.map_err(failed),
+            Ok(prepared) => {
+                let asked = self.client.query(prepared, parameters);
+                if self.plans.are_old() {
+                    // It goes ahead, and nobody waits for it. Where it fails they are kept a little longer.
+                    let (_, done) = join(self.client.batch_execute(FORGET), asked).await;
+                    done.map_err(failed)
+                } else {
+                    asked.await.map_err(failed)
+                }
+            }
             Err(failure) => Err(failure),
         };
         if matches!(done, Err(Failure::Unprepared)) {

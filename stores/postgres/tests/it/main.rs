@@ -14,6 +14,7 @@ mod kinds;
 mod ledger;
 mod next;
 mod places;
+mod plans;
 mod pooler;
 mod processes;
 mod replicas;
