@@ -13,7 +13,7 @@ const BATCH: u32 = 100;
 
 pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Figure, Failure> {
     let mut figure = Figure {
-        title: "acquire and release, uncontended",
+        title: "acquire and release, uncontended".into(),
         unit: "µs per pair",
         note: "Through the public API. Contestants take turns, 100 pairs each time.",
         goal: Some("under 5 µs for tenure"),

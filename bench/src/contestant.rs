@@ -35,7 +35,7 @@ pub(crate) const URL: &str = "server.url";
 pub(crate) fn open(who: &str, dir: &Path) -> Result<Box<dyn Contestant>, Failure> {
     Ok(match who {
         "tenure" => Box::new(Ours::open(dir)?),
-        "postgres" | "redis" | "zookeeper" => {
+        "mysql" | "postgres" | "redis" | "zookeeper" => {
             Box::new(Ours::on(&std::fs::read_to_string(dir.join(URL))?)?)
         }
         "flock" => Box::new(FileLock { path: dir.join("flock"), held: None }),

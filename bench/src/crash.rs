@@ -14,7 +14,7 @@ const TTL: Duration = Duration::from_secs(600);
 
 pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Figure, Failure> {
     let mut figure = Figure {
-        title: "kill -9 of a holder",
+        title: "kill -9 of a holder".into(),
         unit: "ms from the kill to the waiter's grant",
         note: "Embedded store, a ttl of ten minutes.",
         goal: Some("under 200 ms"),

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Figure, Failure> {
     let mut figure = Figure {
-        title: "hand-off between two processes",
+        title: "hand-off between two processes".into(),
         unit: "µs from a release to the other's grant",
         note: "Two processes take turns; the one always waits when the other releases.",
         goal: Some("under 100 µs for tenure"),

@@ -18,7 +18,7 @@ const SLICE: Duration = Duration::from_millis(250);
 
 pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Figure, Failure> {
     let mut figure = Figure {
-        title: "256 tasks of one process on one name",
+        title: "256 tasks of one process on one name".into(),
         unit: "acquisitions per second, more is better",
         note: "Embedded store, empty holds. Both ways take turns, a quarter of a second each time.",
         goal: None,

@@ -75,7 +75,7 @@ pub(crate) fn measure(
         }
     }
     let mut figure = Figure {
-        title,
+        title: title.into(),
         unit: "µs per pair",
         note: "One task, each kind with a name of its own. They take turns, 100 pairs each time.",
         goal,

@@ -37,7 +37,7 @@ async fn by_hand(tenure: &Tenure, work: u64) -> Result<u64, AnyError> {
 
 pub(crate) fn measure(rounds: usize) -> Result<Figure, Failure> {
     let mut figure = Figure {
-        title: "calling a #[locked] function",
+        title: "calling a #[locked] function".into(),
         unit: "ns per call",
         note: "In memory, so that no call of a store is counted. All take turns, 1,000 calls each \
                time.",

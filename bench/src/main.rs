@@ -15,6 +15,7 @@ mod kinds;
 mod locked;
 mod maven;
 mod memory;
+mod mysql;
 mod orphan;
 mod part;
 mod peers;
@@ -26,6 +27,7 @@ mod redis_quorum;
 mod redis_server;
 mod reentry;
 mod report;
+mod sql;
 mod turns;
 mod zookeeper;
 
@@ -40,7 +42,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 /// Prints figures of tenure beside its peers.
 #[derive(Debug, Parser)]
-#[command(group(ArgGroup::new("grouped").args(["zookeeper", "postgres"])))]
+#[command(group(ArgGroup::new("grouped").args(["zookeeper", "postgres", "mysql"])))]
 struct Arguments {
     /// Prints JSON.
     #[arg(long)]
@@ -57,10 +59,13 @@ struct Arguments {
     /// Measures the lock on PostgreSQL instead, beside ShedLock where a JDK and Maven are installed.
     #[arg(long, conflicts_with = "redis")]
     postgres: bool,
-    /// How often the contestants on ZooKeeper or PostgreSQL take turns [default: 30].
+    /// Measures the lock on MariaDB instead, beside ShedLock where a JDK and Maven are installed.
+    #[arg(long, conflicts_with = "redis")]
+    mysql: bool,
+    /// How often the contestants on ZooKeeper or a database take turns [default: 30].
     #[arg(long, requires = "grouped", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
-    /// Only these figures of ZooKeeper or PostgreSQL: pairs, handoff, crowd, holds.
+    /// Only these figures of ZooKeeper or a database: pairs, handoff, crowd, holds.
     #[arg(long, requires = "grouped", value_delimiter = ',', value_name = "FIGURES")]
     only: Vec<group::Group>,
     /// Where the locks' files are made; a temporary directory if nothing is said.
@@ -97,9 +102,13 @@ fn main() -> Result<(), Failure> {
         Some(parent) => tempfile::tempdir_in(parent)?,
         None => tempfile::tempdir()?,
     };
-    if arguments.zookeeper || arguments.postgres {
+    let grouped = [
+        (arguments.zookeeper, zookeeper::measure as fn(_, _, _, &_) -> _),
+        (arguments.postgres, sql::measure::<postgres::Server>),
+        (arguments.mysql, sql::measure::<mysql::Server>),
+    ];
+    if let Some((_, take)) = grouped.into_iter().find(|(is_wanted, _)| *is_wanted) {
         let rounds = arguments.rounds.unwrap_or(if arguments.quick { 2 } else { 30 });
-        let take = if arguments.postgres { postgres::measure } else { zookeeper::measure };
         let report = take(dir.path(), rounds.into(), arguments.quick, &arguments.only)?;
         return report.print(arguments.json);
     }

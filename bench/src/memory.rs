@@ -16,7 +16,7 @@ const PAGE: f64 = 4096.0;
 
 pub(crate) fn measure(dir: &Path) -> Result<Figure, Failure> {
     let mut figure = Figure {
-        title: "memory per guard",
+        title: "memory per guard".into(),
         unit: "bytes of resident memory",
         note: "10,000 guards on as many names, in a process of their own.",
         goal: None,

@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use crate::{
-    Failure, contestant, crash, handoff, memory, postgres, redis_handoff, redis_holds, turns,
-    zookeeper,
+    Failure, contestant,
+    contestant::Contestant,
+    crash, handoff, memory, mysql, postgres, redis_handoff, redis_holds,
+    sql::{self, Server},
+    turns, zookeeper,
 };
 
 /// Plays a part, in a child.
@@ -16,8 +19,10 @@ pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
             let dir = Path::new(dir);
             let mut lock = match *who {
                 "zookeeper by hand" => zookeeper::Bare::contestant(dir)?,
-                "postgres by hand" => postgres::Row::contestant(dir)?,
-                "advisory" => postgres::Advisory::contestant(dir)?,
+                "postgres by hand" => by_hand::<postgres::Server>(dir)?,
+                "advisory" => own::<postgres::Server>(dir)?,
+                "mysql by hand" => by_hand::<mysql::Server>(dir)?,
+                "GET_LOCK" => own::<mysql::Server>(dir)?,
                 _ => contestant::open(who, dir)?,
             };
             turns::take(&mut *lock, turns.parse()?)
@@ -28,4 +33,14 @@ pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
         ["memory", url, _] => memory::hold_many(url),
         _ => Err("no such part".into()),
     }
+}
+
+/// A row of that database.
+fn by_hand<S: Server>(dir: &Path) -> Result<Box<dyn Contestant>, Failure> {
+    sql::contestant::<S::Row>(dir)
+}
+
+/// A lock that the server itself has.
+fn own<S: Server>(dir: &Path) -> Result<Box<dyn Contestant>, Failure> {
+    sql::contestant::<S::Own>(dir)
 }

@@ -74,7 +74,7 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Vec<Figure>, Failure>
     for (tasks, title, cpu_title, goal) in titles {
         let values = values(&runtime, &contestants, &server, tasks, rounds)?;
         let mut time = Figure {
-            title,
+            title: title.into(),
             unit: "µs per pair, all tasks together",
             note: "Each task has a name of its own; those by hand go over one connection of \
                    redis-rs. With one task, waking another core can cost more than all the rest: \
@@ -83,7 +83,7 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Vec<Figure>, Failure>
             rows: Vec::new(),
         };
         let mut cpu = Figure {
-            title: cpu_title,
+            title: cpu_title.into(),
             unit: "µs of CPU per pair",
             note: "What bounds the figure above: one task waits for both and for being woken, many \
                    tasks for the busier one.",

@@ -18,7 +18,7 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Vec<Figure>, Failure>
     let server = Server::start(dir)?;
     std::fs::write(dir.join(URL), server.url())?;
     let mut two = Figure {
-        title: "Redis: hand-off between two processes",
+        title: "Redis: hand-off between two processes".into(),
         unit: "µs from a release to the other's grant",
         note: "Two processes take turns, as in the figure for files; the message is PUBLISH in one \
                process, received in another.",
@@ -35,7 +35,7 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Vec<Figure>, Failure>
     for (waiters, title, calls_title) in titles {
         let run = crowd(&server, waiters, rounds.max(2) * 4)?;
         let mut figure = Figure {
-            title,
+            title: title.into(),
             unit: "µs from a release to the next grant",
             note: "Fair waiters of two clients, holding the lock for a moment each.",
             goal: Some("at most 2.5 times the message"),
@@ -45,7 +45,7 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Vec<Figure>, Failure>
         figure.row("tenure, Redis", run.latencies);
         figures.push(figure);
         let mut calls = Figure {
-            title: calls_title,
+            title: calls_title.into(),
             unit: "calls, µs, or grants",
             note: "Clients send scripts and nothing else; the server's time in them bounds how \
                    short a hand-off can get. Grants show how even the order is.",

@@ -52,7 +52,7 @@ pub(crate) fn measure(dir: &Path, seconds: u64) -> Result<Vec<Figure>, Failure> 
 
 fn figure(title: &'static str, unit: &'static str) -> Figure {
     let note = "Guards on as many names in a process of their own, with the usual ttl of 30 s.";
-    Figure { title, unit, note, goal: None, rows: Vec::new() }
+    Figure { title: title.into(), unit, note, goal: None, rows: Vec::new() }
 }
 
 /// A child: holds many locks, and says what each takes and what CPU it uses.

@@ -31,7 +31,7 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Figure, Failure> {
         }
     }
     let mut figure = Figure {
-        title: "Redis: acquire and release on a quorum of three, 1 task",
+        title: "Redis: acquire and release on a quorum of three, 1 task".into(),
         unit: "µs",
         note: "Four servers and the client share this machine: an acquire of the quorum is nine \
                scripts in two round trips, of one server one script.",

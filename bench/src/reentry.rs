@@ -11,7 +11,7 @@ const BATCH: u32 = 10_000;
 
 pub(crate) fn measure(rounds: usize) -> Result<Figure, Failure> {
     let mut figure = Figure {
-        title: "entering a reentrant lock again",
+        title: "entering a reentrant lock again".into(),
         unit: "ns per lock and drop",
         note: "In memory, so that no call is counted. Both ways take turns, 10,000 pairs each time.",
         goal: Some("under 100 ns at depth 1"),

@@ -1,6 +1,9 @@
 //! Figures, and how they are printed.
 
-use std::io::{Write, stdout};
+use std::{
+    borrow::Cow,
+    io::{Write, stdout},
+};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -11,7 +14,7 @@ use crate::Failure;
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
     /// What was measured.
-    pub(crate) title: &'static str,
+    pub(crate) title: Cow<'static, str>,
     /// What the values are.
     pub(crate) unit: &'static str,
     /// How it was measured.

@@ -1,15 +1,12 @@
 //! The statements that a lock in a table consists of, by hand over the same driver, and nothing else: no line of
 //! waiters, no renewal, no look at how old the answer is.
 
-use std::path::Path;
-
-use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Statement};
 
 use super::session::{self, Heard};
 use crate::{
     Failure,
-    contestant::{Contestant, runtime},
+    sql::{Bare, Lock},
 };
 
 /// The columns of tenure's table.
@@ -73,10 +70,21 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(super) async fn open(url: &str, name: &str) -> Result<Self, Failure> {
+    /// Whether the row was free, and is now this session's.
+    async fn take(&self) -> Result<bool, Failure> {
+        let owner = &self.owner[..];
+        let granted = self.client.query(&self.grant, &[&self.name, &owner, &owner, &LABEL]).await?;
+        Ok(!granted.is_empty())
+    }
+}
+
+impl Lock for Row {
+    async fn open(url: &str, name: &str) -> Result<Self, Failure> {
         let (client, heard) = session::open(url).await?;
         let table = format!("begin; select pg_advisory_xact_lock(0); {TABLE}; commit");
         client.batch_execute(&table).await?;
+        // From now on it hears who lets go.
+        client.batch_execute(&format!("listen bare_{name}")).await?;
         let process = client.query_one("select pg_backend_pid()", &[]).await?.try_get(0)?;
         let mut owner = [1; 16];
         owner[..4].copy_from_slice(&i32::to_be_bytes(process));
@@ -96,50 +104,7 @@ impl Row {
         })
     }
 
-    /// From now on it hears who lets go.
-    pub(super) async fn listen(&self) -> Result<(), Failure> {
-        Ok(self.client.batch_execute(&format!("listen bare_{}", self.name)).await?)
-    }
-
-    /// Whether the row was free, and is now this session's.
-    async fn take(&self) -> Result<bool, Failure> {
-        let owner = &self.owner[..];
-        let granted = self.client.query(&self.grant, &[&self.name, &owner, &owner, &LABEL]).await?;
-        Ok(!granted.is_empty())
-    }
-
-    pub(super) async fn pair(&self) -> Result<(), Failure> {
-        let owner = &self.owner[..];
-        if !self.take().await? {
-            return Err("somebody else has the row".into());
-        }
-        match self.client.execute(&self.release, &[&self.name, &owner]).await? {
-            1 => Ok(()),
-            _ => Err("the row was not held".into()),
-        }
-    }
-
-    /// What comes and goes beside others stands in bytes of the row: it is read, and written if it is still the same.
-    pub(super) async fn change_twice(&self) -> Result<(), Failure> {
-        for _ in 0..2 {
-            let row = self.client.query_one(&self.read, &[&self.name]).await?;
-            let (version, time): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-            let others = &OTHERS[..];
-            let after = [
-                &self.name as &(dyn tokio_postgres::types::ToSql + Sync),
-                &version,
-                &time,
-                &others,
-            ];
-            if self.client.execute(&self.write, &after).await? != 1 {
-                return Err("somebody else wrote the row".into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits for the row and takes it. It has to listen.
-    pub(super) async fn acquire(&mut self) -> Result<(), Failure> {
+    async fn acquire(&mut self) -> Result<(), Failure> {
         loop {
             // What was heard before the row is looked at, says nothing new.
             while self.heard.try_recv().is_ok() {}
@@ -155,8 +120,8 @@ impl Row {
         }
     }
 
-    /// Lets go of it and tells whoever listens, in one statement.
-    pub(super) async fn release(&self) -> Result<(), Failure> {
+    /// In one statement.
+    async fn release(&mut self) -> Result<(), Failure> {
         let owner = &self.owner[..];
         match self.client.query(&self.release_and_tell, &[&self.name, &owner]).await?.len() {
             1 => Ok(()),
@@ -164,26 +129,34 @@ impl Row {
         }
     }
 
-    /// In a child: the row of two processes.
-    pub(crate) fn contestant(dir: &Path) -> Result<Box<dyn Contestant>, Failure> {
-        let runtime = runtime()?;
-        let row = runtime.block_on(Self::open(&session::url_in(dir)?, "handoff"))?;
-        runtime.block_on(row.listen())?;
-        Ok(Box::new(Turns { runtime, row }))
+    async fn pair(&mut self) -> Result<(), Failure> {
+        let owner = &self.owner[..];
+        if !self.take().await? {
+            return Err("somebody else has the row".into());
+        }
+        match self.client.execute(&self.release, &[&self.name, &owner]).await? {
+            1 => Ok(()),
+            _ => Err("the row was not held".into()),
+        }
     }
 }
 
-struct Turns {
-    runtime: Runtime,
-    row: Row,
-}
-
-impl Contestant for Turns {
-    fn acquire(&mut self) -> Result<(), Failure> {
-        self.runtime.block_on(self.row.acquire())
-    }
-
-    fn release(&mut self) -> Result<(), Failure> {
-        self.runtime.block_on(self.row.release())
+impl Bare for Row {
+    async fn change_twice(&mut self) -> Result<(), Failure> {
+        for _ in 0..2 {
+            let row = self.client.query_one(&self.read, &[&self.name]).await?;
+            let (version, time): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+            let others = &OTHERS[..];
+            let after = [
+                &self.name as &(dyn tokio_postgres::types::ToSql + Sync),
+                &version,
+                &time,
+                &others,
+            ];
+            if self.client.execute(&self.write, &after).await? != 1 {
+                return Err("somebody else wrote the row".into());
+            }
+        }
+        Ok(())
     }
 }

@@ -18,8 +18,14 @@ use nix::{
 use tokio::runtime::Runtime;
 use tokio_postgres::Client;
 
-use super::session;
-use crate::{Failure, contestant::runtime, cpu, orphan::Watch};
+use super::{WORDS, advisory::Advisory, row::Row, session};
+use crate::{
+    Failure,
+    contestant::runtime,
+    cpu,
+    orphan::Watch,
+    sql::{self, Words},
+};
 
 /// Who it runs as where this runs as root, which it refuses.
 const USER: &str = "postgres";
@@ -37,7 +43,7 @@ const SETTINGS: [(&str, &str); 5] = [
 ];
 
 /// A server that ends with this value.
-pub(super) struct Server {
+pub(crate) struct Server {
     // Ended before the process, which is waited for in `drop`.
     watch: Option<Watch>,
     process: Child,
@@ -48,9 +54,12 @@ pub(super) struct Server {
     admin: Option<Client>,
 }
 
-impl Server {
-    /// Starts one with its data in or beside `dir`.
-    pub(super) fn start(dir: &Path) -> Result<Self, Failure> {
+impl sql::Server for Server {
+    const WORDS: Words = WORDS;
+    type Row = Row;
+    type Own = Advisory;
+
+    fn start(dir: &Path) -> Result<Self, Failure> {
         let programs = programs().ok_or_else(|| format!("there is no initdb; {CURE}"))?;
         let is_root = Uid::effective().is_root();
         // A folder that only root may enter is closed to the user that it runs as.
@@ -89,6 +98,42 @@ impl Server {
         Ok(server)
     }
 
+    fn url(&self) -> String {
+        self.url_of("tenure")
+    }
+
+    fn jdbc(&self) -> [String; 3] {
+        let url = format!("jdbc:postgresql://127.0.0.1:{}/tenure", self.port);
+        [url, USER.to_owned(), "TIMESTAMP".to_owned()]
+    }
+
+    fn settings(&self) -> Result<String, Failure> {
+        let version: String = self.asked("select current_setting('server_version')")?;
+        let version = version.split(' ').next().unwrap_or_default().to_owned();
+        let settings = SETTINGS.map(|(name, value)| format!("{name}={value}")).join(", ");
+        Ok(format!("one PostgreSQL {version}, {settings}"))
+    }
+
+    fn statements(&self) -> Result<f64, Failure> {
+        let counted: i64 = self.asked(
+            "select coalesce(sum(calls), 0)::bigint from pg_stat_statements s
+             join pg_database d on d.oid = s.dbid where d.datname = 'tenure'",
+        )?;
+        Ok(counted as f64)
+    }
+
+    fn sessions(&self) -> Result<f64, Failure> {
+        let sessions: i64 =
+            self.asked("select count(*) from pg_stat_activity where datname = 'tenure'")?;
+        Ok(sessions as f64)
+    }
+
+    fn cpu(&self) -> f64 {
+        cpu::of_all(self.process.id())
+    }
+}
+
+impl Server {
     /// Connects, and makes the database.
     fn connect(&mut self, data: &Path) -> Result<(), Failure> {
         let url = self.url_of("postgres");
@@ -109,55 +154,6 @@ impl Server {
 
     fn url_of(&self, database: &str) -> String {
         format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
-    }
-
-    /// Its URL for tenure and for others.
-    pub(super) fn url(&self) -> String {
-        self.url_of("tenure")
-    }
-
-    /// The same for JDBC, and the user.
-    pub(super) fn jdbc(&self) -> [String; 2] {
-        [format!("jdbc:postgresql://127.0.0.1:{}/tenure", self.port), USER.to_owned()]
-    }
-
-    /// Its version, and how it was set up.
-    pub(super) fn settings(&self) -> Result<String, Failure> {
-        let version: String = self.asked("select current_setting('server_version')")?;
-        let version = version.split(' ').next().unwrap_or_default().to_owned();
-        let settings = SETTINGS.map(|(name, value)| format!("{name}={value}")).join(", ");
-        Ok(format!("one PostgreSQL {version}, {settings}"))
-    }
-
-    /// How many statements it has run for others.
-    pub(super) fn statements(&self) -> Result<f64, Failure> {
-        let counted: i64 = self.asked(
-            "select coalesce(sum(calls), 0)::bigint from pg_stat_statements s
-             join pg_database d on d.oid = s.dbid where d.datname = 'tenure'",
-        )?;
-        Ok(counted as f64)
-    }
-
-    /// The same while `during` ran.
-    pub(super) fn statements_during<T>(
-        &self,
-        during: impl FnOnce() -> Result<T, Failure>,
-    ) -> Result<(T, f64), Failure> {
-        let before = self.statements()?;
-        let done = during()?;
-        Ok((done, self.statements()? - before))
-    }
-
-    /// How many sessions others have.
-    pub(super) fn sessions(&self) -> Result<f64, Failure> {
-        let sessions: i64 =
-            self.asked("select count(*) from pg_stat_activity where datname = 'tenure'")?;
-        Ok(sessions as f64)
-    }
-
-    /// Microseconds of CPU that it has used for sessions that are still there, where the system tells.
-    pub(super) fn cpu(&self) -> f64 {
-        cpu::of_all(self.process.id())
     }
 
     fn asked<T>(&self, question: &str) -> Result<T, Failure>

@@ -1,11 +1,11 @@
 //! One session with the server, over the driver that the store has.
 
-use std::{future::poll_fn, path::Path};
+use std::future::poll_fn;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_postgres::{AsyncMessage, Client, NoTls, Notification};
 
-use crate::{Failure, contestant::URL};
+use crate::Failure;
 
 /// Messages from other sessions.
 pub(super) type Heard = UnboundedReceiver<Notification>;
@@ -23,9 +23,4 @@ pub(super) async fn open(url: &str) -> Result<(Client, Heard), Failure> {
         }
     });
     Ok((client, heard))
-}
-
-/// In a child: where the server is.
-pub(super) fn url_in(dir: &Path) -> Result<String, Failure> {
-    Ok(std::fs::read_to_string(dir.join(URL))?)
 }

@@ -42,7 +42,10 @@ pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
         let start = || curator.start(scene.server, "mutex", "crowd", 1);
         all.push(("16, Curator", 16, Crowd::Curator([start()?, start()?])));
     }
-    let figure = |title, unit, note, goal| Figure { title, unit, note, goal, rows: Vec::new() };
+    let figure = |title: &'static str, unit, note, goal| {
+        let title = title.into();
+        Figure { title, unit, note, goal, rows: Vec::new() }
+    };
     let mut rates = figure(
         "ZooKeeper: hand-offs with many waiters",
         "hand-offs a second, more is better",

@@ -47,7 +47,7 @@ pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
         }
     }
     let mut figure = Figure {
-        title: "ZooKeeper: hand-off between two processes",
+        title: "ZooKeeper: hand-off between two processes".into(),
         unit: "µs from a release to the other's grant",
         note: "Two processes take turns; the one always waits when the other releases. By hand the one deletes, \
                and the other hears of it by a watch, lists, and has it.",

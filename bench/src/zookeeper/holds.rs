@@ -49,5 +49,5 @@ pub(super) fn measure(&Scene { dir, quick, .. }: &Scene<'_>) -> Result<Vec<Figur
 
 fn figure(title: &'static str, unit: &'static str) -> Figure {
     let note = "Guards on as many names in a process of their own, with the usual ttl and a session of 10 s.";
-    Figure { title, unit, note, goal: None, rows: Vec::new() }
+    Figure { title: title.into(), unit, note, goal: None, rows: Vec::new() }
 }

@@ -123,7 +123,10 @@ fn taken(
             values.requests.push(received / count);
         }
     }
-    let figure = |title, unit, note, goal| Figure { title, unit, note, goal, rows: Vec::new() };
+    let figure = |title: &'static str, unit, note, goal| {
+        let title = title.into();
+        Figure { title, unit, note, goal, rows: Vec::new() }
+    };
     let [time, cpu, requests] = titles;
     let mut time = figure(
         time,

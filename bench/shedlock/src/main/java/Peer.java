@@ -13,10 +13,10 @@ import net.javacrumbs.shedlock.provider.jdbc.JdbcLockProvider;
 
 /** ShedLock on a table: acquires and releases so often as each line on stdin says. */
 public final class Peer {
-    /** As its documentation gives it. */
+    /** As its documentation gives it. The type of times is another one on each database. */
     private static final String TABLE =
-            "CREATE TABLE shedlock(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP NOT NULL,"
-                    + " locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL,"
+            "CREATE TABLE shedlock(name VARCHAR(64) NOT NULL, lock_until %1$s NOT NULL,"
+                    + " locked_at %1$s NOT NULL, locked_by VARCHAR(255) NOT NULL,"
                     + " PRIMARY KEY (name))";
 
     private Peer() {}
@@ -29,7 +29,7 @@ public final class Peer {
         try (HikariDataSource source = new HikariDataSource(config)) {
             try (Connection connection = source.getConnection();
                     Statement statement = connection.createStatement()) {
-                statement.execute(TABLE);
+                statement.execute(String.format(TABLE, args[2]));
             }
             LockProvider locks = new JdbcLockProvider(source);
             System.out.println("ready");

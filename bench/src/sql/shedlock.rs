@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::Command};
 
-use super::server::Server;
+use super::Server;
 use crate::{Failure, child::Player, maven};
 
 const VERSION: &str = "6.9.2";
@@ -28,7 +28,7 @@ impl Program {
         )
     }
 
-    pub(super) fn start(&self, server: &Server) -> Result<Jvm, Failure> {
+    pub(super) fn start(&self, server: &impl Server) -> Result<Jvm, Failure> {
         let folder = self.folder.display();
         let mut java = Command::new("java");
         java.arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");

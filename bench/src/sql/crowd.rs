@@ -1,4 +1,4 @@
-//! Many waiters on one name, on PostgreSQL: what a hand-off asks of the server, and how many there are.
+//! Many waiters on one name, on a database: what a hand-off asks of the server, and how many there are.
 
 use std::{
     sync::{
@@ -12,7 +12,7 @@ use std::{
 use tenure::Tenure;
 use tokio::{runtime::Runtime, sync::Mutex, task::JoinSet};
 
-use super::{Scene, advisory::Advisory, row::Row};
+use super::{Lock, Scene, Server};
 use crate::{Failure, contestant::runtime, report::Figure};
 
 /// Hand-offs in one round.
@@ -22,39 +22,41 @@ const BATCH: usize = 400;
 const HOLD: Duration = Duration::from_millis(5);
 
 /// Who waits on one name.
-enum Crowd {
+enum Crowd<S: Server> {
     /// A session for each.
-    Rows(Vec<Arc<Mutex<Row>>>),
+    Rows(Vec<Arc<Mutex<S::Row>>>),
     /// A session for each.
-    Advisory(Vec<Arc<Advisory>>),
+    Own(Vec<Arc<Mutex<S::Own>>>),
     /// Two clients, each with half of the waiters, and whether these are fair.
     Tenure([Tenure; 2], bool),
 }
 
 /// One row of the figures.
-struct Contest {
-    name: &'static str,
+struct Contest<S: Server> {
+    name: String,
     waiters: usize,
     hold: Duration,
-    crowd: Crowd,
+    crowd: Crowd<S>,
 }
 
-pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
+pub(super) fn measure<S: Server>(scene: &Scene<'_, S>) -> Result<Vec<Figure>, Failure> {
     let runtime = runtime()?;
     let all = crowds(scene, &runtime)?;
-    let figure = |title, unit, note, goal| Figure { title, unit, note, goal, rows: Vec::new() };
+    let figure = |title, unit, note, goal| {
+        let title = format!("{}: {title}", S::WORDS.database).into();
+        Figure { title, unit, note, goal, rows: Vec::new() }
+    };
     let mut rates = figure(
-        "PostgreSQL: hand-offs with many waiters",
+        "hand-offs with many waiters",
         "hand-offs a second, more is better",
         "So many waiters on one name, empty holds unless something else is said: whoever lets go waits again. Those of \
-         tenure are in two clients, and fair: each stands in line at the server. Those by hand and of advisory locks \
-         have a session each.",
+         tenure are in two clients, and fair: each stands in line at the server. All others have a session each.",
         None,
     );
     let mut statements = figure(
-        "PostgreSQL: statements of a hand-off with many waiters",
+        "statements of a hand-off with many waiters",
         "statements per hand-off",
-        "What the server ran. By hand everybody who waits tries to take the row whenever somebody lets go.",
+        S::WORDS.crowd,
         Some("as many for 64 waiters as for 2"),
     );
     let mut values: Vec<_> = all.iter().map(|_| (Vec::new(), Vec::new())).collect();
@@ -76,47 +78,60 @@ pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
         }
     }
     for (Contest { name, .. }, (rate, ran)) in all.into_iter().zip(values) {
-        rates.row(name, rate);
+        rates.row(name.as_str(), rate);
         statements.row(name, ran);
     }
     Ok(vec![rates, statements])
 }
 
-fn crowds(scene: &Scene<'_>, runtime: &Runtime) -> Result<Vec<Contest>, Failure> {
+/// A session for each of so many.
+fn sessions<L: Lock>(
+    runtime: &Runtime,
+    url: &str,
+    name: &str,
+    waiters: usize,
+) -> Result<Vec<Arc<Mutex<L>>>, Failure> {
+    let open = |_| Ok(Arc::new(Mutex::new(runtime.block_on(L::open(url, name))?)));
+    (0..waiters).map(open).collect()
+}
+
+fn crowds<S: Server>(scene: &Scene<'_, S>, runtime: &Runtime) -> Result<Vec<Contest<S>>, Failure> {
     let url = scene.server.url();
-    let tenure = |is_fair| -> Result<Crowd, Failure> {
+    let tenure = |is_fair| -> Result<Crowd<S>, Failure> {
         let open = || runtime.block_on(Tenure::open(&*url));
         Ok(Crowd::Tenure([open()?, open()?], is_fair))
     };
-    let rows = |name| -> Result<Crowd, Failure> {
-        let mut rows = Vec::new();
-        for _ in 0..16 {
-            let row = runtime.block_on(Row::open(&url, name))?;
-            runtime.block_on(row.listen())?;
-            rows.push(Arc::new(Mutex::new(row)));
-        }
-        Ok(Crowd::Rows(rows))
-    };
-    let advisory = |waiters: usize, number| -> Result<Crowd, Failure> {
-        let open = |_| runtime.block_on(Advisory::open(&url, number)).map(Arc::new);
-        Ok(Crowd::Advisory((0..waiters).map(open).collect::<Result<_, _>>()?))
-    };
+    let rows = |name| Ok::<_, Failure>(Crowd::Rows(sessions(runtime, &url, name, 16)?));
+    let own = |name, waiters| Ok::<_, Failure>(Crowd::Own(sessions(runtime, &url, name, waiters)?));
     let mut all = Vec::new();
-    let mut add = |name, waiters, hold, crowd| all.push(Contest { name, waiters, hold, crowd });
-    add("2, tenure, held 5 ms", 2, HOLD, tenure(true)?);
-    add("16, tenure, held 5 ms", 16, HOLD, tenure(true)?);
-    add("64, tenure, held 5 ms", 64, HOLD, tenure(true)?);
-    add("16, by hand, held 5 ms", 16, HOLD, rows("crowd")?);
-    add("16, tenure", 16, Duration::ZERO, tenure(true)?);
-    add("64, tenure", 64, Duration::ZERO, tenure(true)?);
-    add("64, tenure, not fair", 64, Duration::ZERO, tenure(false)?);
-    add("16, by hand", 16, Duration::ZERO, rows("empty")?);
-    add("16, advisory lock", 16, Duration::ZERO, advisory(16, 16)?);
-    add("64, advisory lock", 64, Duration::ZERO, advisory(64, 64)?);
+    let mut add = |waiters, who: &str, hold, crowd| {
+        all.push(Contest { name: format!("{waiters}, {who}"), waiters, hold, crowd });
+    };
+    add(2, "tenure, held 5 ms", HOLD, tenure(true)?);
+    add(16, "tenure, held 5 ms", HOLD, tenure(true)?);
+    add(64, "tenure, held 5 ms", HOLD, tenure(true)?);
+    add(16, "by hand, held 5 ms", HOLD, rows("crowd")?);
+    add(16, "tenure", Duration::ZERO, tenure(true)?);
+    add(64, "tenure", Duration::ZERO, tenure(true)?);
+    add(64, "tenure, not fair", Duration::ZERO, tenure(false)?);
+    add(16, "by hand", Duration::ZERO, rows("empty")?);
+    add(16, S::WORDS.own, Duration::ZERO, own("16", 16)?);
+    add(64, S::WORDS.own, Duration::ZERO, own("64", 64)?);
     Ok(all)
 }
 
-impl Contest {
+/// Takes turns with the others until it is enough.
+async fn turn<L: Lock>(lock: Arc<Mutex<L>>, turns: Arc<Turns>) -> Result<(), Failure> {
+    let mut lock = lock.lock().await;
+    while turns.go_on() {
+        lock.acquire().await?;
+        turns.hold().await;
+        lock.release().await?;
+    }
+    Ok(())
+}
+
+impl<S: Server> Contest<S> {
     /// Has all of them take turns until `measured` says that it is enough.
     fn play<T>(
         &self,
@@ -129,29 +144,10 @@ impl Contest {
             let turns = turns.clone();
             match &self.crowd {
                 Crowd::Rows(rows) => {
-                    let row = rows[waiter].clone();
-                    let task = async move {
-                        let mut row = row.lock().await;
-                        while turns.go_on() {
-                            row.acquire().await?;
-                            turns.hold().await;
-                            row.release().await?;
-                        }
-                        Ok::<(), Failure>(())
-                    };
-                    tasks.spawn_on(task, runtime.handle());
+                    tasks.spawn_on(turn(rows[waiter].clone(), turns), runtime.handle());
                 }
-                Crowd::Advisory(sessions) => {
-                    let lock = sessions[waiter].clone();
-                    let task = async move {
-                        while turns.go_on() {
-                            lock.acquire().await?;
-                            turns.hold().await;
-                            lock.release().await?;
-                        }
-                        Ok(())
-                    };
-                    tasks.spawn_on(task, runtime.handle());
+                Crowd::Own(locks) => {
+                    tasks.spawn_on(turn(locks[waiter].clone(), turns), runtime.handle());
                 }
                 Crowd::Tenure(clients, is_fair) => {
                     let name = self.name.replace([',', ' '], "-");

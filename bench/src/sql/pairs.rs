@@ -1,11 +1,11 @@
-//! Acquire and release on PostgreSQL, with nobody else there.
+//! Acquire and release on a database, with nobody else there.
 
 use std::time::Instant;
 
 use tenure::Tenure;
 use tokio::runtime::Runtime;
 
-use super::{Scene, advisory::Advisory, row::Row, shedlock::Jvm};
+use super::{Bare, Lock as _, Scene, Server, shedlock::Jvm};
 use crate::{Failure, contestant::runtime, cpu, kinds::Lock, report::Figure};
 
 /// Pairs that one value is the mean of.
@@ -15,15 +15,15 @@ const BATCH: usize = 50;
 const WARM: usize = 3_000;
 
 /// Who takes part.
-enum Who {
-    Row(Row),
-    Changes(Row),
+enum Who<S: Server> {
+    Row(S::Row),
+    Changes(S::Row),
     Tenure(Lock),
-    Advisory(Advisory),
+    Own(S::Own),
     ShedLock(Jvm),
 }
 
-impl Who {
+impl<S: Server> Who<S> {
     /// How long so many pairs took, in microseconds.
     fn pairs(&mut self, runtime: &Runtime, count: usize) -> Result<f64, Failure> {
         if let Self::ShedLock(jvm) = self {
@@ -36,7 +36,7 @@ impl Who {
                     Self::Row(row) => row.pair().await?,
                     Self::Changes(row) => row.change_twice().await?,
                     Self::Tenure(lock) => lock.pair().await?,
-                    Self::Advisory(lock) => lock.pair().await?,
+                    Self::Own(lock) => lock.pair().await?,
                     Self::ShedLock(_) => {}
                 }
             }
@@ -54,60 +54,51 @@ struct Values {
     statements: Vec<f64>,
 }
 
-pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
+pub(super) fn measure<S: Server>(scene: &Scene<'_, S>) -> Result<Vec<Figure>, Failure> {
     let runtime = runtime()?;
     let url = scene.server.url();
     let tenure = runtime.block_on(Tenure::open(&*url))?;
     let mut alone = vec![
-        ("by hand", Who::Row(runtime.block_on(Row::open(&url, "alone"))?)),
+        ("by hand", Who::<S>::Row(runtime.block_on(S::Row::open(&url, "alone"))?)),
         ("tenure, mutex", Who::Tenure(Lock::Mutex(tenure.mutex("mutex")))),
         ("tenure, write", Who::Tenure(Lock::Writer(tenure.rwlock("write")))),
-        ("advisory lock", Who::Advisory(runtime.block_on(Advisory::open(&url, 0))?)),
+        (S::WORDS.own, Who::Own(runtime.block_on(S::Own::open(&url, "alone"))?)),
     ];
     if let Some(shedlock) = scene.shedlock {
         alone.push(("ShedLock", Who::ShedLock(shedlock.start(scene.server)?)));
     }
-    let beside = runtime.block_on(Row::open(&url, "beside"))?;
+    let mut beside = runtime.block_on(S::Row::open(&url, "beside"))?;
     // There is a row to be changed.
     runtime.block_on(beside.pair())?;
     let beside = vec![
-        ("by hand", Who::Changes(beside)),
+        ("by hand", Who::<S>::Changes(beside)),
         ("tenure, read", Who::Tenure(Lock::Reader(tenure.rwlock("read")))),
         ("tenure, permit", Who::Tenure(Lock::Permit(tenure.semaphore("permit", 3)))),
     ];
-    let mut figures = taken(scene, &runtime, alone, ALONE)?;
+    let mut figures = taken(scene, &runtime, alone, (ALONE, S::WORDS.pair))?;
     figures.extend(taken(scene, &runtime, beside, BESIDE)?);
     Ok(figures)
 }
 
-/// What the figures of one group are called: time, CPU, statements; and what by hand is.
-type Titles = ([&'static str; 3], &'static str);
+/// What the figures of one group are called: time, CPU, statements.
+type Titles = [&'static str; 3];
 
-const ALONE: Titles = (
-    [
-        "PostgreSQL: acquire and release, uncontended",
-        "PostgreSQL: CPU of a pair",
-        "PostgreSQL: statements of a pair",
-    ],
-    "One task, each contestant with sessions of its own. They take turns, 50 pairs each time. By hand is one \
-     insert … on conflict do update … where, and one update, prepared, over the same driver on a table of the same \
-     columns. An advisory lock writes nothing, and is gone with its session.",
-);
+const ALONE: Titles = ["acquire and release, uncontended", "CPU of a pair", "statements of a pair"];
 
-const BESIDE: Titles = (
+const BESIDE: (Titles, &str) = (
     [
-        "PostgreSQL: a hold that others may share, uncontended",
-        "PostgreSQL: CPU of a shared hold",
-        "PostgreSQL: statements of a shared hold",
+        "a hold that others may share, uncontended",
+        "CPU of a shared hold",
+        "statements of a shared hold",
     ],
     "The same. By hand the row is read, and written if it is still the same; and once more to let go.",
 );
 
-fn taken(
-    scene: &Scene<'_>,
+fn taken<S: Server>(
+    scene: &Scene<'_, S>,
     runtime: &Runtime,
-    mut all: Vec<(&'static str, Who)>,
-    (titles, note): Titles,
+    mut all: Vec<(&'static str, Who<S>)>,
+    (titles, note): (Titles, &'static str),
 ) -> Result<Vec<Figure>, Failure> {
     let warm = if scene.quick { BATCH } else { WARM };
     for (_, who) in &mut all {
@@ -127,7 +118,10 @@ fn taken(
             values.statements.push((scene.server.statements()? - before) / count);
         }
     }
-    let figure = |title, unit, note, goal| Figure { title, unit, note, goal, rows: Vec::new() };
+    let figure = |title, unit, note, goal| {
+        let title = format!("{}: {title}", S::WORDS.database).into();
+        Figure { title, unit, note, goal, rows: Vec::new() }
+    };
     let [time, cpu, statements] = titles;
     let mut time = figure(time, "µs per pair", note, Some("tenure at most 1.15 times by hand"));
     let mut cpu = figure(cpu, "µs of CPU per pair", "What the client and the server used.", None);

@@ -1,17 +1,16 @@
-//! From one process's release to another's grant, on PostgreSQL.
+//! From one process's release to another's grant, on a database.
 
-use super::Scene;
+use super::{Scene, Server};
 use crate::{Failure, contestant::URL, report::Figure, turns};
 
 /// Turns of both processes in one round.
 const TURNS: f64 = 2.0 * turns::TURNS as f64;
 
-pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
+pub(super) fn measure<S: Server>(scene: &Scene<'_, S>) -> Result<Vec<Figure>, Failure> {
     std::fs::write(scene.dir.join(URL), scene.server.url())?;
     let mut all = Vec::new();
-    for (name, who) in
-        [("by hand", "postgres by hand"), ("tenure", "postgres"), ("advisory lock", "advisory")]
-    {
+    let [tenure, by_hand, own] = S::WORDS.parts;
+    for (name, who) in [("by hand", by_hand), ("tenure", tenure), (S::WORDS.own, own)] {
         let start = || turns::start(who, scene.dir);
         all.push((name, [start()?, start()?], Vec::new(), Vec::new()));
     }
@@ -25,16 +24,18 @@ pub(super) fn measure(scene: &Scene<'_>) -> Result<Vec<Figure>, Failure> {
             }
         }
     }
-    let figure = |title, unit, note, goal| Figure { title, unit, note, goal, rows: Vec::new() };
+    let figure = |title, unit, note, goal| {
+        let title = format!("{}: {title}", S::WORDS.database).into();
+        Figure { title, unit, note, goal, rows: Vec::new() }
+    };
     let mut times = figure(
-        "PostgreSQL: hand-off between two processes",
+        "hand-off between two processes",
         "µs from a release to the other's grant",
-        "Two processes take turns; the one always waits when the other releases. By hand one update lets go of the \
-         row and tells who listens, and the other takes the row by one insert … on conflict do update … where.",
-        Some("tenure at most 1.15 times by hand"),
+        S::WORDS.handoff,
+        S::WORDS.goal,
     );
     let mut ran = figure(
-        "PostgreSQL: statements of a hand-off between two processes",
+        "statements of a hand-off between two processes",
         "statements per hand-off",
         "What the server ran for anybody: to wait, to let go, and to take.",
         None,
