@@ -3,14 +3,20 @@
 //! No lock can keep a paused program from waking up late. The resource can: it remembers the
 //! greatest fencing token that it has seen, and refuses a smaller one.
 //!
-//! Run it with `cargo run -p tenure-examples --bin fenced_write`.
+//! Run it with `cargo run -p tenure-examples --bin fenced_write`. With the URL of a PostgreSQL or MariaDB database behind
+//! `--`, locks and account are there, and the transaction itself refuses a late holder by a fence.
 
 #![allow(clippy::print_stdout, reason = "an example shows what happens")]
 
-use std::{error::Error, sync::Arc, time::Duration};
+#[path = "bank/mod.rs"]
+mod bank;
+
+use std::{sync::Arc, time::Duration};
 
 use rusqlite::{Connection, params};
 use tenure::{Tenure, Token, clock::ManualClock, store::MemoryStore};
+
+use crate::bank::{Bank, Outcome};
 
 const SCHEMA: &str = "
     CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, token INTEGER NOT NULL);
@@ -29,7 +35,14 @@ fn set_balance(bank: &Connection, balance: i64, token: Token) -> rusqlite::Resul
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Outcome<()> {
+    match bank::url() {
+        Some(url) => in_a_database(&url).await,
+        None => without_a_server().await,
+    }
+}
+
+async fn without_a_server() -> Outcome<()> {
     let bank = Connection::open_in_memory()?;
     bank.execute_batch(SCHEMA)?;
 
@@ -66,4 +79,43 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(balance, 70);
     println!("the balance is {balance}");
     Ok(())
+}
+
+async fn in_a_database(url: &str) -> Outcome<()> {
+    let (slow, quick) = (Tenure::open(url).await?, Tenure::open(url).await?);
+    let (mut slow_bank, mut quick_bank) = (Bank::open(url).await?, Bank::open(url).await?);
+    slow_bank.found(&[42], 100).await?;
+    let lock = "account:42";
+
+    // It is lost after a while, as if its program were paused and renewed it no more.
+    let paused = slow.mutex(lock).max_hold(Duration::from_millis(300)).lock().await?;
+    println!("the slow program holds the lock with token {}", paused.token());
+    slow_bank.claim(lock, paused.token()).await?;
+    let mut late = slow_bank.begin().await?;
+    let read = late.balance(42).await?;
+    println!("... reads {read}, and is paused for a minute");
+
+    let guard = quick.mutex(lock).lock().await?;
+    println!("the quick program holds the lock with token {}", guard.token());
+    quick_bank.claim(lock, guard.token()).await?;
+    let mut transaction = quick_bank.begin().await?;
+    let balance = transaction.balance(42).await?;
+    transaction.set_balance(42, balance - 30).await?;
+    transaction.check(lock, guard.token()).await?;
+    transaction.commit().await?;
+    println!("its transaction was committed");
+    guard.release().await?;
+
+    // The slow program wakes up in the middle of its transaction, past its last look at the guard.
+    late.set_balance(42, read - 100).await?;
+    match late.check(lock, paused.token()).await {
+        Ok(()) => return Err("a late write got in".into()),
+        Err(refused) => println!("the slow program's late transaction was refused: {refused}"),
+    }
+    late.roll_back().await?;
+
+    let balance = quick_bank.begin().await?.balance(42).await?;
+    assert_eq!(balance, 70);
+    println!("the balance is {balance}");
+    quick_bank.close().await
 }

@@ -1,0 +1,36 @@
+//! What the examples do on real databases.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::Command;
+
+use tenure_testkit::server::{MariadbServer, PostgresServer};
+
+/// What it prints; it has to end well.
+fn printed(program: &str, run: impl FnOnce(&mut Command) -> &mut Command) -> String {
+    let done = run(&mut Command::new(program)).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{program}: {said}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+fn keep_their_promises_on(url: &str) {
+    let fenced = printed(env!("CARGO_BIN_EXE_fenced_write"), |program| program.arg(url));
+    let refused =
+        "late transaction was refused: a later holder of lock \"account:42\" was here before";
+    assert!(fenced.contains(refused) && fenced.contains("the balance is 70"), "{fenced}");
+    // The other way to name a database.
+    let transfer = env!("CARGO_BIN_EXE_transfer");
+    let transferred = printed(transfer, |program| program.env("TENURE_EXAMPLE_URL", url));
+    assert!(transferred.contains("the balances are 1000 and 1000"), "{transferred}");
+}
+
+#[test]
+fn fenced_examples_keep_their_promises_on_postgresql() {
+    keep_their_promises_on(&PostgresServer::start().url());
+}
+
+#[test]
+fn fenced_examples_keep_their_promises_on_mariadb() {
+    keep_their_promises_on(&MariadbServer::start().url());
+}
