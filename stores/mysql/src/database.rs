@@ -295,13 +295,13 @@ impl Database for Mysql {
                 }
                 let sight = see(session, &statements, &name).await?;
                 if sight.row.version > 0 {
-                    return Ok(Attempt::Undone(Some(sight)));
+                    return Ok(Attempt::Undone(Some(Box::new(sight))));
                 }
                 match session.write(&statements.grant_first, with(0)).await {
                     Ok(written) if written.rows > 0 => Ok(Attempt::Done(token(written.number)?)),
-                    Ok(_) => Ok(Attempt::Undone(Some(sight))),
+                    Ok(_) => Ok(Attempt::Undone(Some(Box::new(sight)))),
                     Err(Failure::Duplicate) => {
-                        Ok(Attempt::Undone(Some(see(session, &statements, &name).await?)))
+                        Ok(Attempt::Undone(Some(Box::new(see(session, &statements, &name).await?))))
                     }
                     Err(failure) => Err(failure),
                 }
@@ -327,14 +327,14 @@ impl Database for Mysql {
                     let sight = see(session, &statements, &name).await?;
                     let sole = sight.row.sole.as_ref();
                     if sole.is_none_or(|sole| sole.owner != *owner.as_bytes()) {
-                        return Ok(Attempt::Undone(Some(sight)));
+                        return Ok(Attempt::Undone(Some(Box::new(sight))));
                     }
                 }
                 let values = vec![name.as_str().into(), hex(owner.as_bytes()).into()];
                 if session.write(&statements.release, values).await?.rows > 0 {
                     return Ok(Attempt::Done(()));
                 }
-                Ok(Attempt::Undone(Some(see(session, &statements, &name).await?)))
+                Ok(Attempt::Undone(Some(Box::new(see(session, &statements, &name).await?))))
             })
         })
         .await

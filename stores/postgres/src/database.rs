@@ -15,18 +15,18 @@ use tenure_core::{
     proto::queue::{Client, Limits},
     store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
-use tenure_sql::{
-    Attempt, Claimed, Database, Extended, Grant, Idle, Next, Sight, Sole, Tells, keep_swept,
-};
-use tokio_postgres::{Row, types::FromSql};
+use tenure_sql::{Attempt, Claimed, Database, Extended, Grant, Idle, Sight, Tells, keep_swept};
+use tokio_postgres::Row;
 
 use crate::{
     PostgresOptions,
     capabilities::capabilities,
+    columns::Columns,
     common::Common,
     error::Failure,
     lane::{Lane, Maker},
-    listener::{self, Listener},
+    listener::Listener,
+    messages::{channel, told},
     query::{self, Parameters},
     statements::{Statement, Statements},
     tls::Tls,
@@ -142,87 +142,10 @@ impl Postgres {
             Err(failure) => Err(failure.fault()),
         }
     }
-
-    pub(crate) fn get<'a, T: FromSql<'a>>(&self, row: &'a Row, index: usize) -> Result<T, Fault> {
-        row.try_get(index).map_err(|error| self.odd().because(error))
-    }
-
-    fn odd(&self) -> Fault {
-        let what = format!("the answer of {} makes no sense", self.common.location);
-        Fault::new(FaultKind::InDoubt, what, "see that its tables are those of tenure")
-    }
-
-    /// What stands behind the first `skip` columns.
-    fn sight(&self, row: &Row, skip: usize) -> Result<Sight, Fault> {
-        let version: Option<i64> = self.get(row, skip + 2)?;
-        let now = self.get(row, skip)?;
-        let floor = self.get::<Option<i64>>(row, skip + 1)?.ok_or_else(|| self.odd())?;
-        let Some(version) = version else { return Ok(Sight { now, floor, ..Sight::default() }) };
-        let bytes = |index| -> Result<[u8; 16], Fault> {
-            self.get::<&[u8]>(row, index)?.try_into().map_err(|_| self.odd())
-        };
-        let owner: Option<&[u8]> = self.get(row, skip + 4)?;
-        let sole = match owner {
-            None => None,
-            Some(_) => Some(Sole {
-                owner: bytes(skip + 4)?,
-                client: bytes(skip + 5)?,
-                kind: self.get(row, skip + 6)?,
-                token: self.get(row, skip + 7)?,
-                since: self.get(row, skip + 8)?,
-                expires: self.get(row, skip + 9)?,
-                label: self.get::<Option<String>>(row, skip + 10)?.unwrap_or_default(),
-            }),
-        };
-        let next = match self.get::<Option<&[u8]>>(row, skip + 13)? {
-            None => None,
-            Some(_) => Some(Next {
-                owner: bytes(skip + 13)?,
-                client: bytes(skip + 14)?,
-                is_last: self.get(row, skip + 15)?,
-                until: self.get(row, skip + 16)?,
-            }),
-        };
-        let row = tenure_sql::Row {
-            version,
-            last_time: self.get(row, skip + 3)?,
-            sole,
-            waiting: self.get(row, skip + 11)?,
-            others: self.get(row, skip + 12)?,
-            next,
-        };
-        Ok(Sight { now, floor, row })
-    }
-
-    fn token(&self, row: &Row) -> Result<Token, Fault> {
-        let token = u64::try_from(self.get::<i64>(row, 0)?).ok().and_then(Token::from_raw);
-        token.ok_or_else(|| self.odd())
-    }
-
-    fn name(&self, row: &Row) -> Result<LockName, Fault> {
-        LockName::new(self.get::<&str>(row, 0)?).map_err(|_| self.odd())
-    }
 }
 
 fn micros(length: Duration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
-}
-
-/// Whom to tell, and what.
-fn told(tells: &Tells, name: Option<&LockName>) -> (Vec<String>, Vec<String>) {
-    let mut channels = Vec::new();
-    let mut payloads = Vec::new();
-    for wake in &tells.wakes {
-        channels.push(listener::channel(wake.client));
-        payloads.push(listener::wake(&wake.owner));
-    }
-    for client in &tells.evicted {
-        if let Some(name) = name {
-            channels.push(listener::channel(*client));
-            payloads.push(listener::eviction(name));
-        }
-    }
-    (channels, payloads)
 }
 
 #[async_trait]
@@ -285,7 +208,7 @@ impl Database for Postgres {
                 let listener = Listener {
                     maker: common.maker.clone(),
                     board: common.board.clone(),
-                    channel: listener::channel(common.client),
+                    channel: channel(common.client),
                     store: Arc::downgrade(common),
                 };
                 common.maker.home.spawn_owned(listener.listen())
@@ -331,7 +254,7 @@ impl Database for Postgres {
             let sight = self.read(name).await?;
             let sole = sight.row.sole.as_ref();
             if sole.is_none_or(|sole| sole.owner != *owner.as_bytes()) {
-                return Ok(Attempt::Undone(Some(sight)));
+                return Ok(Attempt::Undone(Some(Box::new(sight))));
             }
         }
         let (statements, owner) = (&self.common.statements, &owner.as_bytes()[..]);
@@ -479,43 +402,5 @@ impl Database for Postgres {
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         self.look_at_health().await
-    }
-}
-
-/// The columns of who has a name alone, and of who is next.
-#[derive(Default)]
-struct Columns<'a> {
-    owner: Option<&'a [u8]>,
-    client: Option<&'a [u8]>,
-    kind: Option<i16>,
-    token: Option<i64>,
-    since: Option<i64>,
-    expires: Option<i64>,
-    label: Option<&'a str>,
-    next_owner: Option<&'a [u8]>,
-    next_client: Option<&'a [u8]>,
-    next_is_last: Option<bool>,
-    next_until: Option<i64>,
-}
-
-impl<'a> Columns<'a> {
-    fn of(row: &'a tenure_sql::Row) -> Self {
-        let mut columns = Self::default();
-        if let Some(sole) = &row.sole {
-            columns.owner = Some(&sole.owner);
-            columns.client = Some(&sole.client);
-            columns.kind = Some(sole.kind);
-            columns.token = Some(sole.token);
-            columns.since = Some(sole.since);
-            columns.expires = Some(sole.expires);
-            columns.label = Some(&sole.label);
-        }
-        if let Some(next) = &row.next {
-            columns.next_owner = Some(&next.owner);
-            columns.next_client = Some(&next.client);
-            columns.next_is_last = Some(next.is_last);
-            columns.next_until = next.until;
-        }
-        columns
     }
 }

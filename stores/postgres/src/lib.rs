@@ -8,6 +8,7 @@
 //! renews a thousand. Waiters are woken by `NOTIFY`. Fencing tokens come from the server's clock and never go back.
 
 mod capabilities;
+mod columns;
 mod common;
 mod connect;
 mod database;
@@ -18,9 +19,11 @@ mod health;
 mod incarnation;
 mod lane;
 mod listener;
+mod messages;
 mod options;
 mod plans;
 mod query;
+mod rows;
 mod schema;
 mod statements;
 mod store;

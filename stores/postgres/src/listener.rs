@@ -7,11 +7,18 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{Fault, FaultKind, LockName, Owner, proto::queue::Client, store::HintBoard};
+use tenure_core::{Fault, FaultKind, store::HintBoard};
 use tokio::sync::mpsc;
 use tokio_postgres::AsyncMessage;
 
-use crate::{common::Common, connect::connect, error, lane::Maker, query::Parameters};
+use crate::{
+    common::Common,
+    connect::connect,
+    error,
+    lane::Maker,
+    messages::{self, HELLO, Message},
+    query::Parameters,
+};
 
 /// How often it is looked whether messages still come, and how long one may take.
 const LOOKS: Duration = Duration::from_secs(20);
@@ -20,28 +27,6 @@ const LIMIT: Duration = Duration::from_secs(2);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 /// The pause where messages do not come although the connection is there: a pooler gives it to others.
 const DEAF: Duration = Duration::from_secs(60);
-
-/// Before the digits of a process.
-pub(crate) const CHANNEL: &str = "tenure_";
-pub(crate) const WAKE: &str = "w:";
-const EVICTION: &str = "e:";
-const HELLO: &str = "hello";
-
-/// Where a process hears.
-pub(crate) fn channel(client: Client) -> String {
-    let hex: String = client.0.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{CHANNEL}{hex}")
-}
-
-/// What a waiter is told.
-pub(crate) fn wake(owner: &Owner) -> String {
-    format!("{WAKE}{}", owner.to_hex())
-}
-
-/// What a holder is told.
-pub(crate) fn eviction(name: &LockName) -> String {
-    format!("{EVICTION}{}", name.as_str())
-}
 
 /// Why it is over.
 enum Over {
@@ -157,23 +142,12 @@ fn broken() -> Over {
 }
 
 fn heard(payload: &str, board: &HintBoard, told: &mpsc::Sender<()>) {
-    if let Some(owner) = payload.strip_prefix(WAKE).and_then(owner) {
-        board.wake(&owner);
-    } else if let Some(Ok(name)) = payload.strip_prefix(EVICTION).map(LockName::new) {
-        board.evicted(&name);
-    } else {
-        // Once is enough.
-        let _ = told.try_send(());
+    match messages::read(payload) {
+        Message::Wake(owner) => board.wake(&owner),
+        Message::Eviction(name) => board.evicted(&name),
+        Message::Hello => {
+            // Once is enough.
+            let _ = told.try_send(());
+        }
     }
-}
-
-fn owner(hex: &str) -> Option<Owner> {
-    let mut bytes = [0; 16];
-    if hex.len() != 32 || !hex.is_ascii() {
-        return None;
-    }
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(hex.get(2 * index..2 * index + 2)?, 16).ok()?;
-    }
-    Some(Owner::from_bytes(bytes))
 }

@@ -2,7 +2,7 @@
 
 use tokio_postgres::types::Type;
 
-use crate::listener::{CHANNEL, WAKE};
+use crate::messages::{CHANNEL, WAKE};
 
 /// One statement.
 #[derive(Debug)]

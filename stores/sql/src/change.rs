@@ -15,7 +15,7 @@ pub(crate) type Outcome<T> = Result<(T, Tells), QueueError>;
 pub(crate) async fn change<D: Database, T: Send>(
     database: &D,
     name: &LockName,
-    first: Option<Sight>,
+    first: Option<Box<Sight>>,
     decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
 ) -> Result<T, Fault> {
     let contest = Contest::new(database.response_timeout());
@@ -27,14 +27,14 @@ pub(crate) async fn change_in<D: Database, T: Send>(
     mut contest: Contest,
     database: &D,
     name: &LockName,
-    first: Option<Sight>,
+    first: Option<Box<Sight>>,
     decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
 ) -> Result<T, Fault> {
     let mut seen = first;
     loop {
         let began = Instant::now();
         let sight = match seen.take() {
-            Some(sight) => sight,
+            Some(sight) => *sight,
             None => database.read(name).await?,
         };
         let Decided { state, is_same, line, answer, tells } =
@@ -111,9 +111,4 @@ pub(crate) fn refusal<D: Database>(database: &D, refused: &QueueError) -> Fault 
         QueueError::Clock(_) => (FaultKind::Misconfigured, "set the clock of the server"),
     };
     Fault::new(kind, format!("{refused} ({})", database.location()), cure)
-}
-
-/// From zero to one.
-pub(crate) fn random_part() -> f64 {
-    getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX))
 }

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     Database, Sight,
-    change::random_part,
+    random::random_part,
     reserve::{HORIZON, Reservation, moved_up},
 };
 

@@ -28,7 +28,7 @@ pub enum Attempt<T> {
     /// It is done.
     Done(T),
     /// Nothing was done, since it is not that simple. The name as it was seen, if it was.
-    Undone(Option<Sight>),
+    Undone(Option<Box<Sight>>),
 }
 
 /// A name that is to be granted to one alone.

@@ -11,6 +11,7 @@ mod database;
 pub mod fence;
 mod listing;
 mod options;
+mod random;
 mod renewal;
 mod reserve;
 mod row;

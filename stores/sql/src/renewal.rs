@@ -65,9 +65,13 @@ impl<D: Database> SqlStore<D> {
             let sight = self.0.read(&hold.name).await?;
             if !has_alone(&sight, hold) {
                 let contest = Contest::yielding(self.0.response_timeout(), hold.ttl / 8);
-                return change_in(contest, &*self.0, &hold.name, Some(sight), |state, at| {
-                    Ok((state.renew(&hold.owner, hold.ttl, at), Tells::default()))
-                })
+                return change_in(
+                    contest,
+                    &*self.0,
+                    &hold.name,
+                    Some(Box::new(sight)),
+                    |state, at| Ok((state.renew(&hold.owner, hold.ttl, at), Tells::default())),
+                )
                 .await;
             }
             // Somebody had it locked, which is over soon where that was one of us.

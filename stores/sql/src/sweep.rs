@@ -4,10 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::Fault;
 
-use crate::{
-    Database, SqlStore,
-    change::{at, random_part},
-};
+use crate::{Database, SqlStore, change::at, random::random_part};
 
 /// How many rows are looked at at once.
 const PAGE: usize = 200;

@@ -170,11 +170,11 @@ impl Database for Distant {
 
     /// Nothing is simple here, so that all is read and written back.
     async fn grant(&self, name: &LockName, _: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
-        self.read(name).await.map(|sight| Attempt::Undone(Some(sight)))
+        self.read(name).await.map(|sight| Attempt::Undone(Some(Box::new(sight))))
     }
 
     async fn release(&self, name: &LockName, _: &Owner, _: bool) -> Result<Attempt<()>, Fault> {
-        self.read(name).await.map(|sight| Attempt::Undone(Some(sight)))
+        self.read(name).await.map(|sight| Attempt::Undone(Some(Box::new(sight))))
     }
 
     async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
