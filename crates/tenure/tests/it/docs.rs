@@ -21,6 +21,7 @@ const TESTS: [&str; 14] = [
     "../../stores/quorum/tests",
     "../../stores/mysql/tests",
     "../../stores/postgres/tests",
+    "../../stores/sql/tests",
     "../../stores/zookeeper/tests",
     // Pages name functions of the kinds in the same way.
     "../tenure-core/src",
