@@ -11,15 +11,20 @@ use crate::{
     reserve::{HORIZON, Reservation, moved_up},
 };
 
-/// So often a call is content to lose before it reserves the row.
-const CONTENT: u32 = 4;
+/// So often, and for this part of the time that it has, a call is content to lose, or to leave the row to others,
+/// before it reserves it. Among those who are as near as it is, each gets through sooner: a line, where one after the
+/// other looks and writes, is slower for all of them, and would never end if those who stand in it joined it again.
+const CONTENT: (u32, u32) = (4, 4);
+/// The longest that this is, however much time it has.
+const LONG: Duration = Duration::from_secs(2);
 /// The longest pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The longest pause while the row is reserved for others.
 const LOOK: Duration = Duration::from_millis(100);
 /// For how long a call leaves the row to others, whatever the server's clock does meanwhile.
 const YIELDS: Duration = Duration::from_secs(3);
-/// A turn is so many times as long as a look and a write together took at the longest.
+/// A turn is so many times as long as a look and a write together took at the shortest: what comes on top where many
+/// are in each other's way is less while they leave the row alone.
 const TIMES: u32 = 4;
 const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1);
@@ -27,13 +32,14 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// One call among others that want to write the same row.
 #[derive(Debug)]
 pub(crate) struct Contest {
+    began: Instant,
     until: Instant,
     /// Until when it leaves the row to those for whom it is reserved.
     yields_until: Instant,
     /// How often it was in vain.
     tries: u32,
-    /// How long a look and a write took at the longest.
-    took: Duration,
+    /// How long a look and a write took at the shortest.
+    took: Option<Duration>,
     id: Option<[u8; 16]>,
 }
 
@@ -42,7 +48,7 @@ impl Contest {
     pub(crate) fn new(limit: Duration) -> Self {
         let now = Instant::now();
         let (until, yields_until) = (now + limit, now + YIELDS);
-        Self { until, yields_until, tries: 0, took: Duration::ZERO, id: None }
+        Self { began: now, until, yields_until, tries: 0, took: None, id: None }
     }
 
     /// The same, which leaves the row to others for so long at most.
@@ -94,8 +100,7 @@ impl Contest {
         pause: Duration,
     ) -> Result<(), Fault> {
         self.count(name)?;
-        // Where others stand in line it is of no use to come by now and then.
-        if self.tries > 1 && !self.stands(line, sight.now) {
+        if self.has_lost_enough() && !self.stands(line, sight.now) {
             self.reserve(database, name, line, sight.now).await;
         } else {
             sleep(pause).await;
@@ -113,8 +118,11 @@ impl Contest {
         took: Duration,
     ) -> Result<(), Fault> {
         self.count(name)?;
-        self.took = self.took.max(took);
-        if self.tries >= CONTENT && !self.stands(line, sight.now) {
+        // Of the first try the look was made before.
+        if self.tries > 1 {
+            self.took = Some(self.took.map_or(took, |shortest| shortest.min(took)));
+        }
+        if self.has_lost_enough() && !self.stands(line, sight.now) {
             self.reserve(database, name, line, sight.now).await;
             return Ok(());
         }
@@ -125,7 +133,7 @@ impl Contest {
     /// The same, for several rows, of which none is reserved. Whether to try again.
     pub(crate) async fn again(&mut self, pause: Option<Duration>) -> bool {
         self.tries += 1;
-        if self.tries >= 2 * CONTENT || Instant::now() >= self.until {
+        if self.tries >= 2 * CONTENT.0 || Instant::now() >= self.until {
             return false;
         }
         match pause {
@@ -142,6 +150,11 @@ impl Contest {
             return Err(Fault::new(FaultKind::Unreachable, what, "try again"));
         }
         Ok(())
+    }
+
+    fn has_lost_enough(&self) -> bool {
+        let (times, part) = CONTENT;
+        self.tries >= times && self.began.elapsed() >= LONG.min((self.until - self.began) / part)
     }
 
     fn stands(&self, line: &[Reservation], now: i64) -> bool {
@@ -168,7 +181,7 @@ impl Contest {
         if self.id.is_none() && getrandom::fill(&mut id).is_err() {
             return;
         }
-        let length = (self.took * TIMES).clamp(SHORTEST, LONGEST.min(HORIZON));
+        let length = (self.took.unwrap_or_default() * TIMES).clamp(SHORTEST, LONGEST.min(HORIZON));
         let turn = Reservation::behind(line, id, now, length);
         let mut empty = Vec::new();
         NameState::default().write_to(&mut empty);

@@ -64,7 +64,8 @@ impl<D: Database> SqlStore<D> {
         loop {
             let sight = self.0.read(&hold.name).await?;
             if !has_alone(&sight, hold) {
-                let contest = Contest::yielding(self.0.response_timeout(), hold.ttl / 8);
+                let limit = self.0.response_timeout().min(hold.ttl / 5);
+                let contest = Contest::yielding(limit, hold.ttl / 8);
                 return change_in(
                     contest,
                     &*self.0,

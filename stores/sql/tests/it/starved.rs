@@ -102,10 +102,10 @@ async fn all_of_64_get_their_turn_however_far_each_of_them_is() {
 async fn one_that_dies_before_its_turn_holds_up_the_others_for_a_moment() {
     let (table, over) = (Table::new(), Arc::new(AtomicBool::new(false)));
     let near = crowd(&table, 8, &over);
-    for _ in 0..10 {
+    for round in 0..10 {
         let far = table.client(99, FAR);
         let dies = tokio::spawn(async move { cycle(&far, 99).await });
-        sleep(Duration::from_millis(650)).await;
+        sleep(Duration::from_millis(1_300 + 50 * round)).await;
         dies.abort();
         let began = Instant::now();
         cycle(&table.client(50, NEAR), 50).await;
