@@ -2,7 +2,7 @@
 
 use tenure_core::{
     Fault, FaultKind, LockName,
-    proto::queue::{Moment, NameState, QueueError},
+    proto::queue::{Moment, NameState, Presence, QueueError},
 };
 use tokio::time::Instant;
 
@@ -37,15 +37,17 @@ pub(crate) async fn change_in<D: Database, T: Send>(
             Some(sight) => *sight,
             None => database.read(name).await?,
         };
-        let Decided { state, is_same, line, answer, tells } =
+        let looked = began.elapsed();
+        let Decided { state, is_same, is_urgent, line, answer, tells } =
             decided(database, name, &sight, &decide)?;
         if is_same && !contest.has_reserved(&line) {
             return Ok(answer);
         }
         if let Some(pause) = contest.leaves(&line, sight.now)
             && !is_same
+            && !is_urgent
         {
-            contest.leave(database, name, &sight, &line, pause).await?;
+            contest.leave(database, name, &sight, &line, (looked, pause)).await?;
             continue;
         }
         let others = contest.others(&line, sight.now);
@@ -63,6 +65,9 @@ struct Decided<T> {
     state: NameState,
     /// Whether nothing is to be written. What time alone has changed, it changes for the next one, too.
     is_same: bool,
+    /// Whether a hold begins or ends while somebody waits for that: an offer does not last for ever, and nobody else
+    /// comes in before.
+    is_urgent: bool,
     line: Vec<Reservation>,
     answer: T,
     tells: Tells,
@@ -81,7 +86,11 @@ fn decided<D: Database, T>(
     let (answer, tells) = decide(&mut state, &at).map_err(|refused| refusal(database, &refused))?;
     before.expire(&at);
     let is_same = state == before && tells.is_empty();
-    Ok(Decided { state, is_same, line, answer, tells })
+    let holds =
+        |state: &NameState| state.holders.iter().map(|holder| holder.owner).collect::<Vec<_>>();
+    let is_waited_for = before.waiters.iter().any(|waiter| waiter.presence != Presence::Absent);
+    let is_urgent = is_waited_for && holds(&before) != holds(&state);
+    Ok(Decided { state, is_same, is_urgent, line, answer, tells })
 }
 
 /// What a decision is told of the world. No database notices the death of a process.

@@ -28,6 +28,11 @@ const YIELDS: Duration = Duration::from_secs(3);
 const TIMES: u32 = 4;
 const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1);
+/// How often a call reserves the row: once more where its first turn was over before it was there. A reservation waits
+/// for whoever writes, and one write after the other of those who only want to write would be all that is written.
+const RESERVES: u32 = 2;
+/// Nobody joins a line that is longer.
+const LINE: usize = 8;
 
 /// One call among others that want to write the same row.
 #[derive(Debug)]
@@ -40,6 +45,10 @@ pub(crate) struct Contest {
     tries: u32,
     /// How long a look and a write took at the shortest.
     took: Option<Duration>,
+    /// How long its own reservation took to be there.
+    reserving: Duration,
+    /// How often it has reserved the row.
+    reserved: u32,
     id: Option<[u8; 16]>,
 }
 
@@ -48,7 +57,16 @@ impl Contest {
     pub(crate) fn new(limit: Duration) -> Self {
         let now = Instant::now();
         let (until, yields_until) = (now + limit, now + YIELDS);
-        Self { began: now, until, yields_until, tries: 0, took: None, id: None }
+        Self {
+            began: now,
+            until,
+            yields_until,
+            tries: 0,
+            took: None,
+            reserving: Duration::ZERO,
+            reserved: 0,
+            id: None,
+        }
     }
 
     /// The same, which leaves the row to others for so long at most.
@@ -97,10 +115,14 @@ impl Contest {
         name: &LockName,
         sight: &Sight,
         line: &[Reservation],
-        pause: Duration,
+        (looked, pause): (Duration, Duration),
     ) -> Result<(), Fault> {
         self.count(name)?;
-        if self.has_lost_enough() && !self.stands(line, sight.now) {
+        // Of the first try the look was made before.
+        if self.tries > 1 {
+            self.took_as_little_as(looked * 2);
+        }
+        if self.may_reserve(line, sight.now) {
             self.reserve(database, name, line, sight.now).await;
         } else {
             sleep(pause).await;
@@ -118,11 +140,10 @@ impl Contest {
         took: Duration,
     ) -> Result<(), Fault> {
         self.count(name)?;
-        // Of the first try the look was made before.
         if self.tries > 1 {
-            self.took = Some(self.took.map_or(took, |shortest| shortest.min(took)));
+            self.took_as_little_as(took);
         }
-        if self.has_lost_enough() && !self.stands(line, sight.now) {
+        if self.may_reserve(line, sight.now) {
             self.reserve(database, name, line, sight.now).await;
             return Ok(());
         }
@@ -152,9 +173,15 @@ impl Contest {
         Ok(())
     }
 
-    fn has_lost_enough(&self) -> bool {
+    fn took_as_little_as(&mut self, took: Duration) {
+        self.took = Some(self.took.map_or(took, |shortest| shortest.min(took)));
+    }
+
+    fn may_reserve(&self, line: &[Reservation], now: i64) -> bool {
         let (times, part) = CONTENT;
-        self.tries >= times && self.began.elapsed() >= LONG.min((self.until - self.began) / part)
+        let content = LONG.min((self.until - self.began) / part);
+        let has_lost_enough = self.tries >= times && self.began.elapsed() >= content;
+        has_lost_enough && self.reserved < RESERVES && line.len() < LINE && !self.stands(line, now)
     }
 
     fn stands(&self, line: &[Reservation], now: i64) -> bool {
@@ -181,12 +208,17 @@ impl Contest {
         if self.id.is_none() && getrandom::fill(&mut id).is_err() {
             return;
         }
-        let length = (self.took.unwrap_or_default() * TIMES).clamp(SHORTEST, LONGEST.min(HORIZON));
+        // A try that was lost says nothing of how long a write takes to be on the disk.
+        let took = self.took.unwrap_or_default().max(self.reserving);
+        let length = (took * TIMES).clamp(SHORTEST, LONGEST.min(HORIZON));
         let turn = Reservation::behind(line, id, now, length);
         let mut empty = Vec::new();
         NameState::default().write_to(&mut empty);
         // Also where no answer comes: it may be there.
         self.id = Some(id);
+        self.reserved += 1;
+        let began = Instant::now();
         let _ = database.append(name, &empty, &turn.bytes()).await;
+        self.reserving = began.elapsed();
     }
 }

@@ -147,19 +147,22 @@ fn is_there(waiter: &&Waiter) -> bool {
 impl Next {
     /// Nobody where more than one could come in, or where it is not as simple.
     fn of(state: &NameState, is_held: bool, line: &[Reservation]) -> Option<Self> {
-        let mut there = state.waiters.iter().filter(is_there);
-        let first = there.next()?;
-        let until = match first.presence {
-            Presence::Present if is_held => None,
-            Presence::Offered(until) if !is_held => Some(micros(until)),
-            Presence::Present | Presence::Offered(_) | Presence::Absent => return None,
+        let is_offered = |waiter: &&Waiter| matches!(waiter.presence, Presence::Offered(_));
+        let mut offered = state.waiters.iter().filter(is_offered);
+        let (next, until) = match (offered.next(), is_held) {
+            (None, true) => (state.waiters.iter().find(is_there)?, None),
+            // Whoever came back to a place before it has to wait.
+            (Some(next), false) => match next.presence {
+                Presence::Offered(until) => (next, Some(micros(until))),
+                Presence::Present | Presence::Absent => return None,
+            },
+            (None, false) | (Some(_), true) => return None,
         };
-        let is_alone = first.mode == Mode::Exclusive
-            && state.holders.is_empty()
-            && there.all(|waiter| waiter.presence == Presence::Present);
+        let is_alone =
+            next.mode == Mode::Exclusive && state.holders.is_empty() && offered.next().is_none();
         is_alone.then(|| Self {
-            owner: *first.owner.as_bytes(),
-            client: first.client.0,
+            owner: *next.owner.as_bytes(),
+            client: next.client.0,
             is_last: state.waiters.len() == 1 && line.is_empty(),
             until,
         })
@@ -272,6 +275,8 @@ mod tests {
         assert_eq!(next(row_of(held(), vec![here(), second.clone()])), Some((3, false, None)));
         let called = waits(3, Mode::Exclusive, offered);
         assert_eq!(next(row_of(free(), vec![called.clone()])), Some((3, true, Some(12))));
+        let back = waits(5, Mode::Exclusive, Presence::Present);
+        assert_eq!(next(row_of(free(), vec![back, called.clone()])), Some((3, false, Some(12))));
         // Not so simple: several may come in, or somebody has it still, or nobody is told yet.
         assert_eq!(next(row_of(held(), vec![second])), None);
         assert_eq!(next(row_of(held(), vec![called.clone()])), None);

@@ -18,8 +18,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Attempt, Claimed, Database, Grant, Tells,
-    change::{at, change, corrupt},
+    change::{at, change, change_in, corrupt},
     contended::Contended,
+    contest::Contest,
     row::number_of,
 };
 
@@ -73,6 +74,7 @@ impl<D: Database> SqlStore<D> {
         Ok(match (ask.mode, waited) {
             (Mode::Exclusive, true) => match self.0.claim(name, &grant).await? {
                 Attempt::Done(Claimed { token, others_waiting }) => {
+                    self.1.set(name, others_waiting);
                     Attempt::Done(Answer::Granted { token, left: ask.ttl, others_waiting })
                 }
                 Attempt::Undone(seen) => Attempt::Undone(seen),
@@ -130,7 +132,9 @@ impl<D: Database> Store for SqlStore<D> {
             Attempt::Undone(seen) => seen,
         };
         let client = self.0.client();
-        let answer = change(&*self.0, name, seen, |state, at| {
+        // Core waits for no longer: what it gave up would be in doubt.
+        let contest = Contest::new(self.0.response_timeout().min(ask.ttl));
+        let answer = change_in(contest, &*self.0, name, seen, |state, at| {
             let (answer, wakes) = state.acquire(ask, client, at)?;
             Ok((answer, wakes.into()))
         })
@@ -159,13 +163,16 @@ impl<D: Database> Store for SqlStore<D> {
                 Attempt::Done(()) => return Ok(Released::Released),
                 Attempt::Undone(sight) => seen = sight,
             }
-            self.1.set(name, true);
         }
-        change(&*self.0, name, seen, |state, at| {
+        let released = change(&*self.0, name, seen, |state, at| {
             let (released, wakes) = state.release(owner, keep, at);
             Ok((released, wakes.into()))
         })
-        .await
+        .await?;
+        if released == Released::Released {
+            self.1.set(name, true);
+        }
+        Ok(released)
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {

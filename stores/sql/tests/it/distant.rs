@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -27,15 +27,32 @@ pub(crate) struct Table {
     began: Instant,
     /// Whether rows of names that begin with `locked` are, for ever.
     locks: AtomicBool,
+    /// How long a commit takes, for which the row is locked.
+    commit: Duration,
+    committing: tokio::sync::Mutex<()>,
+    /// The most bytes that anything was in.
+    longest: AtomicUsize,
 }
 
 impl Table {
     pub(crate) fn new() -> Arc<Self> {
+        Self::with_commits_of(Duration::ZERO)
+    }
+
+    /// One whose disk, or replica, takes so long for each commit.
+    pub(crate) fn with_commits_of(commit: Duration) -> Arc<Self> {
         Arc::new(Self {
             rows: Mutex::default(),
             began: Instant::now(),
             locks: AtomicBool::new(false),
+            commit,
+            committing: tokio::sync::Mutex::default(),
+            longest: AtomicUsize::new(0),
         })
+    }
+
+    pub(crate) fn longest(&self) -> usize {
+        self.longest.load(Relaxed)
     }
 
     /// A client whose statements take so long each way.
@@ -108,6 +125,36 @@ impl Distant {
     async fn sent<T>(&self, statement: impl FnOnce(&mut BTreeMap<LockName, Row>, i64) -> T) -> T {
         sleep(self.way).await;
         let done = statement(&mut self.table.rows.lock().unwrap(), self.table.now());
+        sleep(self.way).await;
+        done
+    }
+
+    /// The same of one that writes, and has the row locked until it has committed. With `skips` nothing is done where
+    /// somebody else has, else it waits for that.
+    async fn committed(
+        &self,
+        skips: bool,
+        statement: impl FnOnce(&mut BTreeMap<LockName, Row>) -> bool,
+    ) -> bool {
+        let table = &self.table;
+        sleep(self.way).await;
+        let locked = if skips {
+            table.committing.try_lock().ok()
+        } else {
+            Some(table.committing.lock().await)
+        };
+        let mut done = false;
+        if locked.is_some() {
+            let mut after = table.rows.lock().unwrap().clone();
+            done = statement(&mut after);
+            if done {
+                sleep(table.commit).await;
+                let others = after.values().filter_map(|row| row.others.as_ref().map(Vec::len));
+                table.longest.fetch_max(others.max().unwrap_or_default(), Relaxed);
+                *table.rows.lock().unwrap() = after;
+            }
+        }
+        drop(locked);
         sleep(self.way).await;
         done
     }
@@ -202,7 +249,7 @@ impl Database for Distant {
     }
 
     async fn write(&self, name: &LockName, row: &Row, _: &Tells) -> Result<bool, Fault> {
-        let write = |rows: &mut BTreeMap<LockName, Row>, _| {
+        let write = |rows: &mut BTreeMap<LockName, Row>| {
             let before = rows.get(name).map_or(0, |row| row.version);
             let is_same = before == row.version - 1;
             if is_same {
@@ -213,17 +260,19 @@ impl Database for Distant {
         if self.table.locks.load(Relaxed) && name.as_str().starts_with("locked") {
             std::future::pending::<()>().await;
         }
-        Ok(self.sent(write).await)
+        Ok(self.committed(true, write).await)
     }
 
     async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault> {
-        let append = |rows: &mut BTreeMap<LockName, Row>, _| {
-            if let Some(row) = rows.get_mut(name) {
+        let append = |rows: &mut BTreeMap<LockName, Row>| {
+            let row = rows.get_mut(name);
+            row.is_some_and(|row| {
                 row.version += 1;
                 row.others.get_or_insert_with(|| empty.to_vec()).extend(more);
-            }
+                true
+            })
         };
-        self.sent(append).await;
+        self.committed(false, append).await;
         Ok(())
     }
 

@@ -97,6 +97,27 @@ async fn all_of_64_get_their_turn_however_far_each_of_them_is() {
     assert_eq!(done.load(Relaxed), 640);
 }
 
+/// A reservation waits for whoever writes, and what is written does not: of those who only want to write there must be
+/// few.
+#[tokio::test(start_paused = true)]
+async fn commits_that_take_long_are_not_spent_on_reservations() {
+    for (many, commit) in [(12, 30), (64, 10)] {
+        let table = Table::with_commits_of(Duration::from_millis(commit));
+        let mut all = JoinSet::new();
+        for number in 1..=many {
+            let store = table.client(number, NEAR);
+            all.spawn(async move {
+                for _ in 0..5 {
+                    cycle(&store, number).await;
+                }
+            });
+        }
+        all.join_all().await;
+        // Every holder is in there, and few who wait for their turn.
+        assert!(table.longest() < usize::from(many) * 150 + 2_000, "{}", table.longest());
+    }
+}
+
 /// Those who come after one that died with its turn ahead wait for the end of that, and no longer.
 #[tokio::test(start_paused = true)]
 async fn one_that_dies_before_its_turn_holds_up_the_others_for_a_moment() {
