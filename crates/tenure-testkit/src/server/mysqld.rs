@@ -66,8 +66,9 @@ impl Mysqld {
         // MariaDB removes the temporary tables that it finds as it starts, also those of another.
         command.env("TMPDIR", folder).arg("--no-defaults").args(user());
         if matches!(self, Self::Mysql(_)) {
-            // No second port, and no folder of the machine's.
-            command.args(["--mysqlx=0", "--secure-file-priv=NULL"]);
+            // No second port, no folder of the machine's, and no log for replicas unless a test asks for one: as
+            // MariaDB is.
+            command.args(["--mysqlx=0", "--secure-file-priv=NULL", "--skip-log-bin"]);
         }
         Ok(command)
     }
