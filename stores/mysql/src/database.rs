@@ -199,7 +199,8 @@ async fn put(
         values.extend([name.as_str().into(), before.into()]);
         &statements.update
     };
-    match session.write(statement, values).await {
+    // Who was in the way has written mostly, and whoever waits for somebody else's lock does so in vain.
+    match session.write_once(statement, values).await {
         Ok(written) => Ok(written.rows > 0),
         Err(Failure::Crossed | Failure::Duplicate) => Ok(false),
         Err(failure) => Err(failure),

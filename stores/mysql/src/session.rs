@@ -80,7 +80,8 @@ impl Session {
         }
     }
 
-    async fn write_once(
+    /// The same, once.
+    pub(crate) async fn write_once(
         &mut self,
         statement: &str,
         values: Vec<Value>,

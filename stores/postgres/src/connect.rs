@@ -227,7 +227,7 @@ impl Connection {
         let what = format!(
             "the tables in the schema {schema} have format {found}, and this version knows {FORMAT}"
         );
-        let cure = "use a version of tenure that knows it, or another schema";
+        let cure = "use one version of tenure everywhere, or name a schema for each: locks in two schemas do not exclude each other";
         Err(Fault::new(FaultKind::Misconfigured, what, cure))
     }
 
