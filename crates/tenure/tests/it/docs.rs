@@ -9,7 +9,7 @@ use std::{
 use crate::files::{here, sources};
 
 /// Where tests live, seen from this crate.
-const TESTS: [&str; 14] = [
+const TESTS: [&str; 15] = [
     "tests",
     "../tenure-proto/tests",
     "../tenure-core/tests",
