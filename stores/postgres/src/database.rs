@@ -135,8 +135,8 @@ impl Postgres {
     ) -> Result<bool, Fault> {
         match self.lane().run_once(statement, parameters, true, self.limit()).await {
             Ok(rows) => {
-                let row = rows.first().ok_or_else(|| self.odd())?;
-                Ok(self.get::<i64>(row, 0)? > 0)
+                let count = rows.first().map(|row| self.get::<i64>(row, 0)).transpose()?;
+                Ok(count.is_some_and(|count| count > 0))
             }
             Err(Failure::Crossed | Failure::Unprepared) => Ok(false),
             Err(failure) => Err(failure.fault()),
@@ -301,7 +301,11 @@ impl Database for Postgres {
         self.warm();
         let before = row.version - 1;
         let statements = &self.common.statements;
-        let statement = if before == 0 { &statements.insert } else { &statements.update };
+        let statement = match before {
+            0 => &statements.insert,
+            _ if tells.is_empty() => &statements.update,
+            _ => &statements.update_and_tell,
+        };
         let (channels, payloads) = told(tells, Some(name));
         let sole = Columns::of(row);
         let parameters: &Parameters<'_> = &[
@@ -324,7 +328,8 @@ impl Database for Postgres {
             &channels,
             &payloads,
         ];
-        self.written(statement, parameters).await
+        let taken = parameters.get(..statement.types.len()).unwrap_or(parameters);
+        self.written(statement, taken).await
     }
 
     async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault> {

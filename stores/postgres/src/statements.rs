@@ -23,6 +23,7 @@ pub(crate) struct Statements {
     pub(crate) extend: Statement,
     pub(crate) read: Statement,
     pub(crate) update: Statement,
+    pub(crate) update_and_tell: Statement,
     pub(crate) insert: Statement,
     pub(crate) append: Statement,
     pub(crate) write_all: Statement,
@@ -36,7 +37,7 @@ pub(crate) struct Statements {
 }
 
 /// How many there are.
-pub(crate) const COUNT: usize = 17;
+pub(crate) const COUNT: usize = 18;
 
 /// The server's time. Not `now()`, which is when the transaction began.
 const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
@@ -141,6 +142,15 @@ impl Statements {
             // after it over the same connection.
             update: statement(
                 format!(
+                    "update {locks} l set version = version + 1, ({DECIDED}) = \
+                     ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
+                     from (select name from {locks} where name = $1 and version = $2 for update skip locked) k \
+                     where l.name = k.name and l.version = $2 returning 1::bigint"
+                ),
+                WRITE.first_chunk::<16>().map_or(&[], |types| types),
+            ),
+            update_and_tell: statement(
+                format!(
                     "with k as materialized (select name from {locks} where name = $1 and version = $2 \
                      for update skip locked), \
                      w as (update {locks} l set version = version + 1, ({DECIDED}) = \
@@ -244,7 +254,7 @@ impl Statements {
 }
 
 /// The name, the version before, the row, and whom to tell what.
-const WRITE: [Type; 18] = [
+static WRITE: [Type; 18] = [
     Type::TEXT,
     Type::INT8,
     Type::INT8,

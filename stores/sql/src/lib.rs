@@ -5,7 +5,6 @@
 //! gives these statements its own words: it implements [`Database`], and [`SqlStore`] is the store then.
 
 mod change;
-mod contended;
 mod contest;
 mod database;
 pub mod fence;
@@ -23,6 +22,7 @@ mod tls;
 mod together;
 mod trial;
 mod url;
+mod uses;
 
 pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Sight};
 pub use options::SqlOptions;

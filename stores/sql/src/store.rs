@@ -19,9 +19,9 @@ use tokio::time::{Instant, timeout_at};
 use crate::{
     Attempt, Claimed, Database, Grant, Tells,
     change::{at, change, change_in, corrupt},
-    contended::Contended,
     contest::Contest,
     row::number_of,
+    uses::{Use, Uses},
 };
 
 /// What the first finding of a look is about.
@@ -30,7 +30,7 @@ pub const CONNECTION: &str = "connection";
 const LOOK: Duration = Duration::from_secs(15);
 
 /// Locks in the rows of a database. Clones are the same client.
-pub struct SqlStore<D>(pub(crate) Arc<D>, pub(crate) Arc<Contended>);
+pub struct SqlStore<D>(pub(crate) Arc<D>, pub(crate) Arc<Uses>);
 
 impl<D> Clone for SqlStore<D> {
     fn clone(&self) -> Self {
@@ -74,13 +74,13 @@ impl<D: Database> SqlStore<D> {
         Ok(match (ask.mode, waited) {
             (Mode::Exclusive, true) => match self.0.claim(name, &grant).await? {
                 Attempt::Done(Claimed { token, others_waiting }) => {
-                    self.1.set(name, others_waiting);
+                    self.1.set_contended(name, others_waiting);
                     Attempt::Done(Answer::Granted { token, left: ask.ttl, others_waiting })
                 }
                 Attempt::Undone(seen) => Attempt::Undone(seen),
             },
             // Most likely it is not free.
-            (Mode::Exclusive, false) if self.1.is(name) => Attempt::Undone(None),
+            (Mode::Exclusive, false) if self.1.of(name) != Use::Alone => Attempt::Undone(None),
             (Mode::Exclusive, false) => match self.0.grant(name, &grant).await? {
                 Attempt::Done(token) => {
                     Attempt::Done(Answer::Granted { token, left: ask.ttl, others_waiting: false })
@@ -139,7 +139,12 @@ impl<D: Database> Store for SqlStore<D> {
             Ok((answer, wakes.into()))
         })
         .await?;
-        self.1.set(name, !matches!(answer, Answer::Granted { others_waiting: false, .. }));
+        if ask.mode == Mode::Exclusive {
+            let is_quiet = matches!(answer, Answer::Granted { others_waiting: false, .. });
+            self.1.set_contended(name, !is_quiet);
+        } else {
+            self.1.set(name, Use::Shared);
+        }
         Ok(answer)
     }
 
@@ -158,8 +163,9 @@ impl<D: Database> Store for SqlStore<D> {
         keep: Duration,
     ) -> Result<Released, Fault> {
         let mut seen = None;
-        if keep.is_zero() {
-            match self.0.release(name, owner, self.1.is(name)).await? {
+        let used = self.1.of(name);
+        if keep.is_zero() && used != Use::Shared {
+            match self.0.release(name, owner, used == Use::Contended).await? {
                 Attempt::Done(()) => return Ok(Released::Released),
                 Attempt::Undone(sight) => seen = sight,
             }
@@ -169,8 +175,8 @@ impl<D: Database> Store for SqlStore<D> {
             Ok((released, wakes.into()))
         })
         .await?;
-        if released == Released::Released {
-            self.1.set(name, true);
+        if released == Released::Released && used == Use::Alone {
+            self.1.set(name, Use::Contended);
         }
         Ok(released)
     }
