@@ -166,10 +166,10 @@ impl Mysql {
     /// Those of this process need not look. What others do to a name that somebody waits for shows by a look.
     fn tell(&self, rows: &[(LockName, Row)], tells: &Tells) {
         let client = self.common.client;
-        let others = |row: &Row| row.others.as_ref().is_some_and(|others| waits(others, client));
-        for (name, row) in rows.iter().filter(|(_, row)| others(row)) {
-            let is_next = row.next.is_some_and(|next| next.client == client.0);
-            self.common.watch.add(name, is_next);
+        for (name, row) in rows {
+            if let Some(is_next) = row.others.as_ref().and_then(|others| waits(others, client)) {
+                self.common.watch.add(name, is_next);
+            }
         }
         for wake in tells.wakes.iter().filter(|wake| wake.client == self.common.client) {
             self.common.board.wake(&wake.owner);

@@ -30,7 +30,7 @@ impl Mysql {
         let mut findings = vec![Finding::good(CONNECTION, self.connection())];
         findings.push(Finding::good(
             "messages",
-            "there are none: while somebody waits, each process looks twenty times a second",
+            "there are none: while somebody waits, each process looks at least twenty times a second",
         ));
         match self.server().await {
             Ok(server) => findings.extend(server.findings()),

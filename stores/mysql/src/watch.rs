@@ -11,7 +11,7 @@ use std::{
 
 use tenure_core::{
     Fault, LockName, Owner, Timestamp,
-    proto::queue::{Client, Presence},
+    proto::queue::{Client, NameState, Presence},
     store::HintBoard,
 };
 use tenure_sql::state_of;
@@ -187,9 +187,17 @@ impl Eyes {
     }
 }
 
-/// Whether anybody of this process waits for a row with these bytes.
-pub(crate) fn waits(others: &[u8], client: Client) -> bool {
-    state_of(others).is_some_and(|state| state.waiters.iter().any(|one| one.client == client))
+/// Whether somebody of this process waits for a row with these bytes, and soon has its turn.
+pub(crate) fn waits(others: &[u8], client: Client) -> Option<bool> {
+    let state = state_of(others)?;
+    let waits = state.waiters.iter().any(|one| one.client == client);
+    waits.then(|| is_next(&state, client))
+}
+
+/// Whether this process is next or the one behind: whoever is next may have taken the name by now.
+fn is_next(state: &NameState, client: Client) -> bool {
+    let there = state.waiters.iter().filter(|waiter| waiter.presence != Presence::Absent);
+    there.take(2).any(|waiter| waiter.client == client)
 }
 
 fn seen(row: &mysql_async::Row, client: Client) -> Result<Seen, Fault> {
@@ -199,14 +207,12 @@ fn seen(row: &mysql_async::Row, client: Client) -> Result<Seen, Fault> {
     let waiters: Vec<_> = state.waiters.iter().filter(|waiter| waiter.client == client).collect();
     let is_offered = |presence| matches!(presence, Presence::Offered(_));
     let offered = waiters.iter().filter(|waiter| is_offered(waiter.presence));
-    let mut there = state.waiters.iter().filter(|waiter| waiter.presence != Presence::Absent);
-    let is_next = there.next().is_some_and(|waiter| waiter.client == client);
     let kept = waiters.iter().map(|waiter| waiter.keep_until).max();
     Ok(Seen {
         name: name(row)?,
         version: value(row, 1)?,
         left: kept.map(|until| until.since(Timestamp::from_nanos(now.saturating_mul(1_000)))),
-        is_next,
+        is_next: is_next(&state, client),
         offered: offered.map(|waiter| waiter.owner).collect(),
     })
 }
