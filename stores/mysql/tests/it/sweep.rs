@@ -29,7 +29,7 @@ async fn tokens_rise_over_rows_that_were_taken_away() {
     assert_eq!((first.covered, first.removed), (1, 0), "not before the floor has covered it");
     let again = store.sweep(Duration::from_millis(10)).await.unwrap();
     assert_eq!(again.removed, 0, "not before the floor has covered it for a while");
-    run(&mut conn, &format!("update {tables}_meta set raised = raised - 130000000")).await;
+    run(&mut conn, &format!("update {tables}_meta set raised = raised - 600000000")).await;
     let last = store.sweep(Duration::from_millis(10)).await.unwrap();
     assert_eq!(last.removed, 1);
     assert_eq!(conn.query_first::<u32, _>(&rows).await.unwrap(), Some(1));
