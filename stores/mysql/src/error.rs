@@ -89,7 +89,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         1146 => Failure::NoTables(because(Fault::new(
             FaultKind::Misconfigured,
             "the tables of tenure are not there",
-            "make them as `tenure schema mysql` says, or name others in the URL: tables=",
+            "make them as `tenure schema mysql` says (with --schema for other names), or name others in the URL: tables=",
         ))),
         1044 | 1045 | 1142 | 1143 | 1227 | 1370 => fault(
             FaultKind::Misconfigured,

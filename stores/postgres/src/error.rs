@@ -81,7 +81,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             Fault::new(
                 FaultKind::Misconfigured,
                 NO_TABLES,
-                "make them as `tenure schema postgres` says, or name another schema in the URL",
+                "make them as `tenure schema postgres` says (with --schema for another one), or name another schema in the URL",
             )
             .because(text(&error)),
         ),
@@ -110,6 +110,10 @@ pub(crate) fn of_connecting(error: &Error, location: &str) -> Fault {
         {
             (FaultKind::Misconfigured, "see to the user and the password in the URL")
         }
+        None if text(error).contains("password missing") => (
+            FaultKind::Misconfigured,
+            "the server wants a password: name it in the URL, or another way in for this user at the server",
+        ),
         Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
             (FaultKind::Misconfigured, "make that database, or name another one in the URL")
         }
