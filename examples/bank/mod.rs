@@ -44,18 +44,25 @@ impl Bank {
         Ok(Self::Mysql(Conn::from_url(&url).await?, tenure_mysql::Fence::new(FENCE)?))
     }
 
-    /// Makes its tables anew, with so much on each of these accounts.
+    /// Makes its tables, with so much on each of these accounts. What is there already may be somebody else's, and is
+    /// left alone.
     pub(crate) async fn found(&mut self, accounts: &[i64], balance: i64) -> Outcome<()> {
-        self.close().await?;
-        self.run(&self.fence()).await?;
-        self.run(ACCOUNTS).await?;
+        let fence = self.fence().replacen("if not exists ", "", 1);
+        for table in [ACCOUNTS, fence.as_str()] {
+            self.run(table).await.map_err(|error| {
+                format!(
+                    "the tables example_account and {FENCE} are made for this example, and cannot be: {error}; name a \
+                     database without them, or drop them if an earlier run of it left them"
+                )
+            })?;
+        }
         for id in accounts {
             self.run(&format!("INSERT INTO example_account VALUES ({id}, {balance})")).await?;
         }
         Ok(())
     }
 
-    /// Takes its tables away.
+    /// Takes away the tables that were [found](Self::found).
     pub(crate) async fn close(&mut self) -> Outcome<()> {
         self.run("DROP TABLE IF EXISTS example_account").await?;
         self.run(&format!("DROP TABLE IF EXISTS {FENCE}")).await

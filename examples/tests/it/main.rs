@@ -34,3 +34,17 @@ fn fenced_examples_keep_their_promises_on_postgresql() {
 fn fenced_examples_keep_their_promises_on_mariadb() {
     keep_their_promises_on(&MariadbServer::start().url());
 }
+
+#[tokio::test]
+async fn a_table_of_the_same_name_is_left_alone() {
+    let server = PostgresServer::start();
+    let (client, connection) =
+        tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute("create table example_fence as select 7 as mine").await.unwrap();
+    let done = Command::new(env!("CARGO_BIN_EXE_transfer")).arg(server.url()).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(!done.status.success() && said.contains("name a database without them"), "{said}");
+    let kept = client.query_one("select mine from example_fence", &[]).await.unwrap();
+    assert_eq!(kept.get::<_, i32>(0), 7);
+}

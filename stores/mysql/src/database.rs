@@ -17,11 +17,12 @@ use tenure_core::{
     proto::queue::{Client, Limits},
     store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
-use tenure_sql::{Attempt, Database, Extended, Grant, Idle, Row, Sight, Tells, keep_swept};
+use tenure_sql::{
+    Attempt, Database, Extended, Grant, Idle, Row, Sight, Tells, capabilities, keep_swept,
+};
 
 use crate::{
     MysqlOptions,
-    capabilities::capabilities,
     common::Common,
     connect::Maker,
     error::Failure,
@@ -65,7 +66,7 @@ impl Mysql {
         })?;
         let common = Common {
             location: options.location(),
-            capabilities: capabilities(&options),
+            capabilities: capabilities(&options.sql.limits),
             statements: Arc::new(Statements::new(&options.tables)),
             client: Client(client),
             board: HintBoard::new(),

@@ -14,7 +14,7 @@ use tenure_core::{
     proto::queue::{Client, NameState, Presence},
     store::HintBoard,
 };
-use tenure_sql::state_of;
+use tenure_sql::{random_part, state_of};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
@@ -97,16 +97,14 @@ impl Watch {
             if let Ok(rows) = looked {
                 self.heard(&eyes.board, &before, &rows);
             }
-            let part =
-                getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX));
             if works {
                 tokio::time::sleep(LOOKS.0).await;
-                let rest = self.pause(Instant::now()).mul_f64(0.75 + part / 2.0);
+                let rest = self.pause(Instant::now()).mul_f64(0.75 + random_part() / 2.0);
                 // Whoever has become next meanwhile does not wait for the others.
                 let _ = tokio::time::timeout(rest.saturating_sub(LOOKS.0), self.changed.notified())
                     .await;
             } else {
-                tokio::time::sleep(PAUSE.mul_f64(0.75 + part / 2.0)).await;
+                tokio::time::sleep(PAUSE.mul_f64(0.75 + random_part() / 2.0)).await;
             }
         }
     }
@@ -219,6 +217,8 @@ fn seen(row: &mysql_async::Row, client: Client) -> Result<Seen, Fault> {
 
 #[cfg(test)]
 mod tests {
+    use tenure_core::proto::queue::{Kind, Mode, Place, Waiter};
+
     use super::*;
 
     #[test]
@@ -228,6 +228,26 @@ mod tests {
         assert_eq!(pause(Some(Duration::ZERO)), LOOKS.0);
         assert_eq!(pause(Some(millis(80))), millis(10));
         assert_eq!(pause(Some(millis(10_000))), LOOKS.1);
+    }
+
+    #[test]
+    fn the_first_two_who_are_there_have_their_turn_soon() {
+        let waits = |client: u8, presence| Waiter {
+            owner: Owner::from_bytes([client; 16]),
+            client: Client([client; 16]),
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            place: Place(client.into()),
+            keep_until: Timestamp::from_nanos(1),
+            presence,
+            since: 0,
+            label: String::new(),
+        };
+        let present = [2, 3, 4].map(|client| waits(client, Presence::Present));
+        let waiters = [vec![waits(1, Presence::Absent)], present.to_vec()].concat();
+        let state = NameState { waiters, ..NameState::default() };
+        let next: Vec<_> = (1..=5).map(|client| is_next(&state, Client([client; 16]))).collect();
+        assert_eq!(next, [false, true, true, false, false]);
     }
 
     #[test]

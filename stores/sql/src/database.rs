@@ -77,8 +77,8 @@ pub struct Idle {
 
 /// A database with the table of the locks.
 ///
-/// Each call is one statement, or one transaction where that is said. None may take longer than the database's own
-/// limit, and each says of its failure whether it may have had an effect. What was refused since another
+/// Each call is a statement or a few, or one transaction where that is said. No statement may take longer than the
+/// database's own limit, and each says of its failure whether it may have had an effect. What was refused since another
 /// transaction was in the way had none, and counts as not done.
 #[async_trait]
 pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {

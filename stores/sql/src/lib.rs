@@ -4,6 +4,7 @@
 //! the rules that all stores share, and written back on the condition that nobody wrote meanwhile. A database
 //! gives these statements its own words: it implements [`Database`], and [`SqlStore`] is the store then.
 
+mod capabilities;
 mod change;
 mod contest;
 mod database;
@@ -24,8 +25,10 @@ mod trial;
 mod url;
 mod uses;
 
+pub use capabilities::capabilities;
 pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Sight};
 pub use options::SqlOptions;
+pub use random::random_part;
 pub use reserve::state_of;
 pub use row::{Corrupt, Next, Row, Sole};
 pub use store::{CONNECTION, SqlStore};

@@ -1,6 +1,7 @@
 //! Numbers that differ from process to process.
 
 /// From zero to one.
-pub(crate) fn random_part() -> f64 {
+#[must_use]
+pub fn random_part() -> f64 {
     getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX))
 }

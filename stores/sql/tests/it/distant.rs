@@ -13,10 +13,10 @@ use async_trait::async_trait;
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Finding, HintBoard, LeaseScope, Reasons, Renewal},
+    store::{Capabilities, Finding, HintBoard, Renewal},
 };
 use tenure_sql::{
-    Attempt, CONNECTION, Database, Extended, Grant, Idle, Row, Sight, SqlStore, Tells,
+    Attempt, CONNECTION, Database, Extended, Grant, Idle, Row, Sight, SqlStore, Tells, capabilities,
 };
 use tokio::time::{Instant, sleep};
 
@@ -58,7 +58,13 @@ impl Table {
     /// A client whose statements take so long each way.
     pub(crate) fn client(self: &Arc<Self>, number: u8, way: Duration) -> SqlStore<Distant> {
         let board = HintBoard::new();
-        let distant = Distant { table: self.clone(), number, way, board, capabilities: can() };
+        let distant = Distant {
+            table: self.clone(),
+            number,
+            way,
+            board,
+            capabilities: capabilities(&LIMITS),
+        };
         SqlStore::new(distant).unwrap()
     }
 
@@ -80,35 +86,6 @@ pub(crate) struct Distant {
     way: Duration,
     board: HintBoard,
     capabilities: Capabilities,
-}
-
-fn can() -> Capabilities {
-    Capabilities {
-        shared: true,
-        permits: true,
-        fifo: true,
-        handoff: true,
-        implicit_handoff: false,
-        pass_bits: true,
-        lease: LeaseScope::Hold,
-        longest_lease: Duration::MAX,
-        longest_keep: Duration::MAX,
-        late_calls: true,
-        notices_death: false,
-        raise: true,
-        together: true,
-        detach: true,
-        kinds_meet: true,
-        incarnation: true,
-        tells_evictions: false,
-        tells_release_requests: false,
-        place_ttl: LIMITS.place_ttl,
-        place_back: true,
-        claim_window: LIMITS.claim_window,
-        max_waiters: LIMITS.max_waiters,
-        max_holders: LIMITS.max_holders,
-        reasons: Reasons::NONE,
-    }
 }
 
 const LIMITS: Limits = Limits {

@@ -1,13 +1,15 @@
-//! What the store says that it can do.
+//! What the stores on databases say that they can do.
 
 use std::time::Duration;
 
-use tenure_core::store::{Capabilities, LeaseScope, Reasons};
+use tenure_core::{
+    proto::queue::Limits,
+    store::{Capabilities, LeaseScope, Reasons},
+};
 
-use crate::MysqlOptions;
-
-pub(crate) fn capabilities(options: &MysqlOptions) -> Capabilities {
-    let limits = &options.sql.limits;
+/// What all of them can within these limits, with no messages.
+#[must_use]
+pub fn capabilities(limits: &Limits) -> Capabilities {
     Capabilities {
         shared: true,
         permits: true,
