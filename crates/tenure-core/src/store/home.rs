@@ -1,11 +1,21 @@
 //! Where a store's connections live: a thread of its own, since they outlast the runtimes of their users.
 
-use std::{future::Future, io, sync::mpsc, thread, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    io,
+    pin::Pin,
+    sync::mpsc,
+    task::{Context, Poll},
+    thread,
+    time::Duration,
+};
 
 use tokio::{
     runtime::{Builder, Handle},
     sync::oneshot,
     task::JoinHandle,
+    time::{Instant, timeout_at},
 };
 
 use super::{Fault, FaultKind};
@@ -72,12 +82,91 @@ impl Home {
         self.handle.spawn(task)
     }
 
-    /// The same for one that ends with who waits for it.
+    /// Carries out a task where its caller is, and here, until this time, once the caller leaves it.
+    ///
+    /// What it does with this thread's connections costs no switch between threads on the way there. Its timers are
+    /// this thread's.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tenure_core::store::Home;
+    /// use tokio::{sync::oneshot, time::Instant};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let home = Home::start("my-store", Duration::ZERO)?;
+    /// let until = Instant::now() + Duration::from_secs(5);
+    /// assert_eq!(home.carry_on(until, async { 7 }).await, 7);
+    ///
+    /// let (tells, told) = oneshot::channel();
+    /// drop(home.carry_on(until, async { tells.send(7) }));
+    /// assert_eq!(told.await?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn carry_on<T: Send + 'static>(
+        &self,
+        until: Instant,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> CarriedOn<T> {
+        CarriedOn { handle: self.handle.clone(), until, task: Some(Box::pin(task)) }
+    }
+
+    /// Like [`spawn`](Self::spawn), for a task that ends with who waits for it.
     pub fn spawn_owned<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
     ) -> Owned<T> {
         Owned(self.spawn(task))
+    }
+}
+
+/// A task that its caller carries out, and the store's thread once the caller leaves it.
+///
+/// # Cancel safety
+/// Dropping it leaves the task to the store's thread.
+pub struct CarriedOn<T: Send + 'static> {
+    handle: Handle,
+    until: Instant,
+    task: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
+}
+
+impl<T: Send + 'static> CarriedOn<T> {
+    /// Ends the task where it is.
+    pub fn give_up(mut self) {
+        self.task = None;
+    }
+}
+
+impl<T: Send + 'static> Future for CarriedOn<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Self { handle, task, .. } = &mut *self;
+        let Some(running) = task else { return Poll::Pending };
+        let _here = handle.enter();
+        let done = running.as_mut().poll(context);
+        if done.is_ready() {
+            *task = None;
+        }
+        done
+    }
+}
+
+impl<T: Send + 'static> Drop for CarriedOn<T> {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            let until = self.until;
+            self.handle.spawn(async move {
+                let _ = timeout_at(until, task).await;
+            });
+        }
+    }
+}
+
+impl<T: Send + 'static> fmt::Debug for CarriedOn<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CarriedOn").field("until", &self.until).finish_non_exhaustive()
     }
 }
 

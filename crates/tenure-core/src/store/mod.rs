@@ -80,7 +80,7 @@ pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};
 pub use finding::{Finding, Weight};
 pub use hints::{HintBoard, Wakeups};
-pub use home::{Home, Owned};
+pub use home::{CarriedOn, Home, Owned};
 pub use memory::{MemoryStore, Saved};
 pub use tenure_proto::Owner;
 use tenure_proto::{
