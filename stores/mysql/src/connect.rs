@@ -7,6 +7,7 @@ use std::sync::{
 
 use mysql_async::{Conn, Opts, Row, prelude::Queryable};
 use tenure_core::{Fault, FaultKind, store::Home};
+use tenure_sql::none_of;
 
 use crate::{
     MysqlOptions,
@@ -41,15 +42,14 @@ impl Maker {
     /// A new session, with the first server that takes writes. On the store's own thread.
     pub(crate) async fn make(&self) -> Result<Session, Fault> {
         let servers = &self.options.sql.servers;
-        let mut last = None;
+        let mut faults = Vec::new();
         for (host, port) in servers {
             match self.make_with(host, *port, servers.len() > 1).await {
                 Ok(session) => return Ok(session),
-                // A wrong password is wrong everywhere; but who is out of reach says nothing of the others.
-                Err(fault) => last = Some(fault),
+                Err(fault) => faults.push(fault),
             }
         }
-        Err(last.unwrap_or_else(|| crate::options::SPELLING.wrong("it names no host")))
+        Err(none_of(faults).unwrap_or_else(|| crate::options::SPELLING.wrong("it names no host")))
     }
 
     async fn make_with(

@@ -28,7 +28,7 @@ use crate::{
     error::Failure,
     lane::Lane,
     renewal::extend,
-    rows::{columns, hex, micros, name, odd, sight, value},
+    rows::{columns, hex, micros, name, no_row, odd, sight, value},
     session::Session,
     statements::Statements,
     tls::Tls,
@@ -179,8 +179,11 @@ impl Mysql {
 }
 
 async fn see(session: &mut Session, statements: &Statements, name: &str) -> Result<Sight, Failure> {
-    let rows = session.rows(&statements.read, vec![name.into()]).await?;
-    Ok(sight(rows.first().ok_or_else(odd)?, 0)?)
+    if let [row] = &*session.rows(&statements.read, vec![name.into()]).await? {
+        return Ok(sight(row, 0)?);
+    }
+    let rows = session.rows(&statements.no_row, Vec::new()).await?;
+    Ok(no_row(rows.first().ok_or_else(odd)?)?)
 }
 
 /// Writes a row on the condition that it is as it was seen. Whether it was.

@@ -11,9 +11,13 @@ use crate::{connect::is_kept, database::Mysql, rows::value, schema};
 const VARIABLES: &str = "show global variables where variable_name in ('version', \
     'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'read_only', 'super_read_only', \
     'innodb_read_only', 'wsrep_on', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled', \
-    'rpl_semi_sync_master_wait_point', 'rpl_semi_sync_source_wait_point')";
+    'rpl_semi_sync_master_wait_point', 'rpl_semi_sync_source_wait_point', 'idle_transaction_timeout', \
+    'idle_write_transaction_timeout', 'wait_timeout', 'group_replication_group_name', \
+    'group_replication_single_primary_mode')";
 const STATUS: &str = "show global status where variable_name in ('wsrep_cluster_size', \
     'rpl_semi_sync_master_clients', 'rpl_semi_sync_source_clients')";
+/// How long a transaction may do nothing before somebody should know, in seconds.
+const LONG: u64 = 60;
 /// Without the right to see those of others, none is seen.
 const REPLICAS: &str =
     "select count(*) from information_schema.processlist where command like 'Binlog Dump%'";
@@ -101,12 +105,20 @@ impl Server {
         let name = if is_mariadb { "" } else { "MySQL " };
         let mut findings = vec![Finding::good("version", format!("{name}{version}"))];
         findings.push(self.persistence(is_mariadb));
+        findings.push(self.transactions(is_mariadb));
+        let cure = "set their clocks by NTP, and name the same node first in all URLs";
+        if !self.text("group_replication_group_name").is_empty()
+            && !self.is_on("group_replication_single_primary_mode")
+        {
+            let found = "a group with several primaries: who writes to two of them at once is told so, and each has \
+                         its own clock";
+            findings.push(Finding::warning("cluster", found, "S1", cure));
+        }
         if self.is_on("wsrep_on") {
             let found = format!(
                 "a Galera cluster of {}: who writes to two nodes at once is told so, and each has its own clock",
                 self.text("wsrep_cluster_size")
             );
-            let cure = "set their clocks by NTP, and name the same node first in all URLs";
             findings.push(Finding::warning("cluster", found, "S1", cure));
         }
         if ["read_only", "super_read_only", "innodb_read_only"].iter().any(|name| self.is_on(name))
@@ -133,6 +145,28 @@ impl Server {
         let found =
             format!("it keeps what it committed; innodb_flush_log_at_trx_commit is {flush}");
         Finding::good("persistence", found)
+    }
+
+    /// How long a holder that freezes in a transaction keeps what it has locked there.
+    fn transactions(&self, is_mariadb: bool) -> Finding {
+        let settings: &[_] = if is_mariadb {
+            &["idle_transaction_timeout", "idle_write_transaction_timeout"]
+        } else {
+            &["wait_timeout"]
+        };
+        let seconds = |name: &&str| self.text(name).parse::<u64>().ok().filter(|&long| long > 0);
+        let shortest = settings.iter().filter_map(seconds).min();
+        let shown: Vec<_> =
+            settings.iter().map(|name| format!("{name} is {}", self.text(name))).collect();
+        let shown = shown.join(", ");
+        if shortest.is_some_and(|seconds| seconds <= LONG) {
+            return Finding::good("transactions", format!("one that does nothing ends: {shown}"));
+        }
+        let found =
+            format!("{shown}: a holder that freezes in a transaction keeps what it locked there");
+        let cure =
+            format!("set {} for those who work under locks", settings.first().unwrap_or(&""));
+        Finding::warning("transactions", found, "S2", cure)
     }
 
     fn replicas(&self, seen: i64) -> Finding {

@@ -17,12 +17,17 @@ pub(crate) fn odd() -> Fault {
     Fault::new(FaultKind::InDoubt, what, "see that its tables are those of tenure")
 }
 
+/// What is seen where there is no row.
+pub(crate) fn no_row(row: &Row) -> Result<Sight, Fault> {
+    let floor = value::<Option<i64>>(row, 1)?.ok_or_else(odd)?;
+    Ok(Sight { now: value(row, 0)?, floor, ..Sight::default() })
+}
+
 /// What stands behind the first `skip` columns.
 pub(crate) fn sight(row: &Row, skip: usize) -> Result<Sight, Fault> {
     let now = value(row, skip)?;
     let floor = value::<Option<i64>>(row, skip + 1)?.ok_or_else(odd)?;
-    let version: Option<i64> = value(row, skip + 2)?;
-    let Some(version) = version else { return Ok(Sight { now, floor, ..Sight::default() }) };
+    let version = value(row, skip + 2)?;
     let bytes = |index| -> Result<[u8; 16], Fault> {
         value::<Vec<u8>>(row, index)?.try_into().map_err(|_| odd())
     };

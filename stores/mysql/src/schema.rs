@@ -29,7 +29,7 @@ pub fn schema(tables: &str) -> Result<String, Fault> {
 {meta};
 {first};
 
--- For people.
+-- For people, who need no more than this to look: grant select on the view
 {view};
 
 -- A user of the locks needs no more than this (put its name for app):

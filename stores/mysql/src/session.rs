@@ -53,7 +53,13 @@ pub(crate) struct Written {
 
 impl Session {
     pub(crate) fn new(conn: Conn) -> Self {
-        Self { conn, is_mariadb: false, doubt: Doubt::default(), in_transaction: false, is_over: false }
+        Self {
+            conn,
+            is_mariadb: false,
+            doubt: Doubt::default(),
+            in_transaction: false,
+            is_over: false,
+        }
     }
 
     fn failed(&mut self, error: mysql_async::Error) -> Failure {

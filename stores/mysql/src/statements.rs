@@ -18,6 +18,7 @@ pub(crate) struct Statements {
     locks: String,
     pub(crate) extended: String,
     pub(crate) read: String,
+    pub(crate) no_row: String,
     pub(crate) update: String,
     pub(crate) insert: String,
     pub(crate) append: String,
@@ -76,9 +77,9 @@ impl Statements {
                  from {holds} straight_join {locks} l {by_name} on l.name = unhex(a.name) \
                  where l.owner = unhex(a.owner) and l.expires > {NOW}"
             ),
-            read: format!(
-                "select {world}, {COLUMNS} from (select 1 as one) as o left join {locks} l on l.name = ?"
-            ),
+            // The floor counts where there is no row alone.
+            read: format!("select {NOW}, 0, {COLUMNS} from {locks} l where l.name = ?"),
+            no_row: format!("select {world}"),
             update: format!(
                 "update {locks} set version = version + 1, last_time = ?, owner = unhex(?), client = unhex(?), \
                  kind = ?, token = ?, since = ?, expires = ?, label = ?, waiting = ?, others = unhex(?) \
@@ -121,7 +122,7 @@ impl Statements {
             ),
             rows: format!(
                 "select (select count(*) from {locks}), \
-                 (select count(*) from {locks} where others is not null or owner is not null)"
+                 (select count(*) from {locks} where others is not null or expires > {NOW})"
             ),
         }
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use tenure_core::{Fault, FaultKind, store::Owned};
+use tenure_sql::none_of;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio_postgres::{
     Client, Config, SimpleQueryMessage, config::TargetSessionAttrs, error::SqlState,
@@ -105,23 +106,22 @@ pub(crate) async fn connect(
     // has taken the connection, as one does that is frozen.
     let hosts = u32::try_from(sql.servers.len()).unwrap_or(u32::MAX);
     let share = if hosts > 1 { hosts.saturating_add(1) } else { 1 };
-    let mut last = None;
+    let mut faults = Vec::new();
     for server in &sql.servers {
         let location =
             if hosts > 1 { format!("{}:{}", server.0, server.1) } else { options.location() };
         let opening = opened(options, tls, server, &location);
         match tokio::time::timeout(sql.connect_timeout / share, opening).await {
             Ok(Ok(made)) => return Ok(made),
-            // A wrong password is wrong everywhere; but who is out of reach says nothing of the others.
-            Ok(Err(fault)) => last = Some(fault),
+            Ok(Err(fault)) => faults.push(fault),
             Err(_) => {
                 let what = format!("no connection to {location} was made in time");
                 let cure = "see that the server runs and can be reached";
-                last = Some(Fault::new(FaultKind::Unreachable, what, cure));
+                faults.push(Fault::new(FaultKind::Unreachable, what, cure));
             }
         }
     }
-    Err(last.unwrap_or_else(|| SPELLING.wrong("it names no host")))
+    Err(none_of(faults).unwrap_or_else(|| SPELLING.wrong("it names no host")))
 }
 
 async fn opened(

@@ -53,7 +53,7 @@ create table if not exists {schema}.meta (
 insert into {schema}.meta (one, format, floor, raised) values (true, {FORMAT}, 0, 0)
     on conflict do nothing;
 
--- For people.
+-- For people, who need no more than this to look: grant usage on the schema, and select on the view
 create or replace view {schema}.holders as
     select name, label, token, to_timestamp(since / 1e6) as since, to_timestamp(expires / 1e6) as expires,
         waiting, others is not null as and_others

@@ -240,7 +240,7 @@ impl Statements {
                      current_setting('synchronous_standby_names'), (select count(*) from pg_stat_replication), \
                      pg_is_in_recovery(), current_setting('idle_in_transaction_session_timeout'), \
                      pg_notification_queue_usage(), \
-                     (select count(*) from {locks} where others is not null or owner is not null), \
+                     (select count(*) from {locks} where others is not null or expires > {NOW}), \
                      (select count(*) from {locks})"
                 ),
                 &[],

@@ -16,7 +16,7 @@ use crate::{Row, Tells};
 pub struct Sight {
     /// The server's time, in microseconds since the Unix epoch: read after the call began.
     pub now: i64,
-    /// The time of the last token of any row that was taken away.
+    /// The time of the last token of any row that was taken away. It counts where there is no row alone.
     pub floor: i64,
     /// The row; of version zero if there is none.
     pub row: Row,

@@ -9,6 +9,7 @@ mod change;
 mod contest;
 mod database;
 pub mod fence;
+mod hosts;
 mod listing;
 mod options;
 mod random;
@@ -27,6 +28,7 @@ mod uses;
 
 pub use capabilities::capabilities;
 pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Sight};
+pub use hosts::none_of;
 pub use options::SqlOptions;
 pub use random::random_part;
 pub use reserve::state_of;

@@ -119,11 +119,14 @@ impl Spelling {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             if !COMMON.contains(&key) && !self.settings.contains(&key) {
                 // What is not encoded may make a piece of a password look like a setting.
-                return Err(self.wrong(&if url.contains('@') || url.contains("password=") {
-                    "it has a setting that is not known".to_owned()
+                let which = if url.contains('@') || url.contains("password=") {
+                    "what comes behind the question mark".to_owned()
                 } else {
-                    format!("{key:?} is no setting of it")
-                }));
+                    format!("{key:?}")
+                };
+                let known: Vec<_> = COMMON.iter().chain(self.settings).copied().collect();
+                let known = known.join(", ");
+                return Err(self.wrong(&format!("{which} is no setting of it; there are {known}")));
             }
             if settings.insert(key.to_owned(), self.decoded(value)?).is_some() {
                 return Err(self.wrong(&format!("{key} is there twice")));
@@ -152,6 +155,16 @@ impl Spelling {
     }
 
     fn decoded(&self, text: &str) -> Result<String, Fault> {
+        // It would be taken as it stands, and a password would be another one.
+        let is_whole = |digits: &str| {
+            digits
+                .as_bytes()
+                .first_chunk::<2>()
+                .is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
+        };
+        if !text.split('%').skip(1).all(is_whole) {
+            return Err(self.wrong("a % comes before two hexadecimal digits; one by itself is %25"));
+        }
         let decoded = percent_decode_str(text).decode_utf8();
         decoded.map(Into::into).map_err(|_| self.wrong("it has bytes that are no UTF-8"))
     }
@@ -261,6 +274,13 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_that_there_is_not_is_answered_by_those_that_there_are() {
+        let said = SPELLING.parts("some://a/b?tsl=yes").unwrap_err().to_string();
+        assert!(said.contains("\"tsl\" is no setting") && said.contains("tls, ca"), "{said}");
+        assert!(said.contains("own"), "{said}");
+    }
+
+    #[test]
     fn what_is_wrong_with_a_url_is_said_without_its_password() {
         for url in [
             "other://me:s3ntinel@a/b",
@@ -270,6 +290,8 @@ mod tests {
             "some://me:s3ntinel@a:x/b",
             "some://me:s3n?s3ntinel@a/b",
             "some://me:s3ntinel%ff@a/b",
+            "some://me:s3ntinel%zz@a/b",
+            "some://me:s3ntinel%4@a/b",
             "some://a/b?password=s3ntinel&s3ntinel",
             "some://a/b?own=1&own=2",
             "some://me:s3n:s3ntinel@a/b/c",

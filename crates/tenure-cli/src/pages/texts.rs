@@ -254,7 +254,10 @@ pub(super) fn of(command: &str) -> Page {
         },
         "schema" => Page {
             examples: &[
-                ("tenure schema postgres | psql -v ON_ERROR_STOP=1 shop", "make the tables as their owner"),
+                (
+                    "tenure schema postgres | psql -v ON_ERROR_STOP=1 shop",
+                    "make the tables as their owner",
+                ),
                 ("tenure schema postgres --schema locks", "the same in another schema"),
                 ("tenure schema mysql | mariadb shop", "the same on MariaDB"),
             ],

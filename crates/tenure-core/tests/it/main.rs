@@ -21,6 +21,7 @@ mod fork;
 mod handle;
 mod handover;
 mod hints;
+mod home;
 mod insist;
 mod latch;
 mod latch_wait;

@@ -23,6 +23,23 @@ async fn a_server_that_forgets_what_it_committed_is_found() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_keeps_what_a_frozen_holder_locked_is_found() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    let store = store(&server.url());
+    let found = async || {
+        let found = store.health().await.unwrap();
+        found.into_iter().find(|finding| finding.what == "transactions").unwrap()
+    };
+    assert_eq!(found().await.weight, Weight::Warning);
+    let name = if server.is_mysql() { "wait_timeout" } else { "idle_transaction_timeout" };
+    run(&mut conn, &format!("set global {name} = 10")).await;
+    let found = found().await;
+    assert_eq!(found.weight, Weight::Good);
+    assert!(found.found.contains(&format!("{name} is 10")), "{}", found.found);
+}
+
 /// Where the log says which statements were run, such a transaction cannot be written into it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_of_statements_is_named_as_the_reason() {

@@ -34,5 +34,7 @@ async fn hosts_that_are_all_silent_are_given_up_within_the_time_that_was_given()
     let fault = MysqlStore::open(&url).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
-    assert!(fault.what().contains(&other.to_string()), "it names the host: {fault}");
+    for host in [one, other] {
+        assert!(fault.what().contains(&host.to_string()), "it names the host: {fault}");
+    }
 }

@@ -8,7 +8,9 @@ use tenure_testkit::server::MariadbServer;
 
 use crate::{
     places::{fresh_url, server},
-    support::{LONG, ask, hold, label, name, outside, owner, process, run, store, take, until},
+    support::{
+        LONG, ask, hold, label, name, outside, owner, process, run, sessions, store, take, until,
+    },
 };
 
 /// Each call has an answer of its own name, also right after calls that nobody waited for to the end.
@@ -82,6 +84,36 @@ async fn what_waits_for_a_locked_row_is_in_doubt_and_holds_up_nobody() {
     run(&mut conn, "rollback").await;
     let released = async || store.release(&name("lock-1"), &owner(1), Duration::ZERO).await.is_ok();
     until("it is released", released).await;
+}
+
+/// A caller that leaves, with its runtime, costs neither the call nor the connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_its_caller_leaves_is_carried_on_to_its_end() {
+    let server = MariadbServer::start();
+    let store = store(&format!("{}?connections=1", server.url()));
+    take(&store, "lock", owner(1)).await;
+    let mut conn = outside(&server).await;
+    let before = sessions(&mut conn).await;
+    run(&mut conn, "begin").await;
+    let lock = "select 1 from tenure_locks where name = 'lock' for update";
+    let _: Vec<u8> = conn.query(lock).await.unwrap();
+    let mut caller = tokio::runtime::Builder::new_multi_thread();
+    let caller = caller.worker_threads(1).enable_time().build().unwrap();
+    let releases = store.clone();
+    let left = caller.spawn(async move {
+        let _ = releases.release(&name("lock"), &owner(1), Duration::ZERO).await;
+    });
+    let mut other = outside(&server).await;
+    let waits = "select count(*) from information_schema.innodb_trx where trx_state = 'LOCK WAIT'";
+    let waiting = async || other.query_first::<i64, _>(waits).await.unwrap() == Some(1);
+    until("it waits for the row", waiting).await;
+    caller.shutdown_background();
+    left.await.unwrap_err();
+    run(&mut conn, "rollback").await;
+    let is_free = async || store.inspect(&name("lock")).await.unwrap().holders.is_empty();
+    until("it is released", is_free).await;
+    let after = sessions(&mut conn).await;
+    assert!(before.iter().all(|session| after.contains(session)), "{before:?}, {after:?}");
 }
 
 /// All connections of callers wait for a row that somebody locked.
