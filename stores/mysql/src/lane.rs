@@ -30,8 +30,8 @@ const PING: Duration = Duration::from_secs(1);
 
 /// Some connections, of which each call has one for itself.
 ///
-/// A call is carried out where its caller is, and goes on by itself where the caller leaves: the answer is read to its
-/// end whatever becomes of who asked. What does not end in time, or in an order that is not understood, ends with its
+/// A call is carried out where its caller is, and goes on by itself where the caller leaves, or looks after something
+/// else: the answer is read to its end whatever becomes of who asked, and a connection is nobody's for long. What does not end in time, or in an order that is not understood, ends with its
 /// connection: no later call can take the answer for its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane(Arc<Inner>);
@@ -80,8 +80,8 @@ impl Lane {
         let doubt = lent.doubt.clone();
         let mut done = self.0.maker.home.carry_on(until, lent.carry_out(work));
         match timeout_at(until, &mut done).await {
-            Ok(done) => done,
-            Err(_) => {
+            Ok(Some(done)) => done,
+            Ok(None) | Err(_) => {
                 let fault = late("the database did not answer", doubt.is_any());
                 done.give_up();
                 Err(fault.into())

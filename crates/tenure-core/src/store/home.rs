@@ -1,12 +1,9 @@
 //! Where a store's connections live: a thread of its own, since they outlast the runtimes of their users.
 
 use std::{
-    fmt,
     future::Future,
     io,
-    pin::Pin,
-    sync::mpsc,
-    task::{Context, Poll},
+    sync::{Arc, OnceLock, mpsc},
     thread,
     time::Duration,
 };
@@ -15,10 +12,13 @@ use tokio::{
     runtime::{Builder, Handle},
     sync::oneshot,
     task::JoinHandle,
-    time::{Instant, timeout_at},
+    time::Instant,
 };
 
-use super::{Fault, FaultKind};
+use super::{
+    Fault, FaultKind,
+    carried_on::{Calls, CarriedOn},
+};
 
 /// A thread of a store's own, with a runtime.
 ///
@@ -39,6 +39,7 @@ use super::{Fault, FaultKind};
 #[derive(Debug)]
 pub struct Home {
     handle: Handle,
+    calls: OnceLock<Arc<Calls>>,
     _stop: oneshot::Sender<()>,
 }
 
@@ -71,7 +72,7 @@ impl Home {
             Fault::new(FaultKind::Unreachable, what, "see how many threads the system allows")
                 .because(error)
         })?;
-        Ok(Self { handle, _stop: stop })
+        Ok(Self { handle, calls: OnceLock::new(), _stop: stop })
     }
 
     /// Runs a task there, whatever becomes of who started it.
@@ -82,10 +83,11 @@ impl Home {
         self.handle.spawn(task)
     }
 
-    /// Carries out a task where its caller is, and here, until this time, once the caller leaves it.
+    /// Carries out a task where its caller is; and here, until this time, once the caller leaves it, or looks after
+    /// something else for more than a moment.
     ///
-    /// What it does with this thread's connections costs no switch between threads on the way there. Its timers are
-    /// this thread's.
+    /// Where connections of this thread are all that is waited for, that saves a switch between threads. What it
+    /// comes to is nothing if it was not done in time. Its timers are those of this thread.
     ///
     /// ```
     /// use std::time::Duration;
@@ -95,7 +97,7 @@ impl Home {
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
     /// let home = Home::start("my-store", Duration::ZERO)?;
     /// let until = Instant::now() + Duration::from_secs(5);
-    /// assert_eq!(home.carry_on(until, async { 7 }).await, 7);
+    /// assert_eq!(home.carry_on(until, async { 7 }).await, Some(7));
     ///
     /// let (tells, told) = oneshot::channel();
     /// drop(home.carry_on(until, async { tells.send(7) }));
@@ -109,7 +111,8 @@ impl Home {
         until: Instant,
         task: impl Future<Output = T> + Send + 'static,
     ) -> CarriedOn<T> {
-        CarriedOn { handle: self.handle.clone(), until, task: Some(Box::pin(task)) }
+        let calls = self.calls.get_or_init(|| Calls::watched(&self.handle));
+        calls.begin(&self.handle, until, Box::pin(task))
     }
 
     /// Like [`spawn`](Self::spawn), for a task that ends with who waits for it.
@@ -118,55 +121,6 @@ impl Home {
         task: impl Future<Output = T> + Send + 'static,
     ) -> Owned<T> {
         Owned(self.spawn(task))
-    }
-}
-
-/// A task that its caller carries out, and the store's thread once the caller leaves it.
-///
-/// # Cancel safety
-/// Dropping it leaves the task to the store's thread.
-pub struct CarriedOn<T: Send + 'static> {
-    handle: Handle,
-    until: Instant,
-    task: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
-}
-
-impl<T: Send + 'static> CarriedOn<T> {
-    /// Ends the task where it is.
-    pub fn give_up(mut self) {
-        self.task = None;
-    }
-}
-
-impl<T: Send + 'static> Future for CarriedOn<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let Self { handle, task, .. } = &mut *self;
-        let Some(running) = task else { return Poll::Pending };
-        let _here = handle.enter();
-        let done = running.as_mut().poll(context);
-        if done.is_ready() {
-            *task = None;
-        }
-        done
-    }
-}
-
-impl<T: Send + 'static> Drop for CarriedOn<T> {
-    fn drop(&mut self) {
-        if let Some(task) = self.task.take() {
-            let until = self.until;
-            self.handle.spawn(async move {
-                let _ = timeout_at(until, task).await;
-            });
-        }
-    }
-}
-
-impl<T: Send + 'static> fmt::Debug for CarriedOn<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CarriedOn").field("until", &self.until).finish_non_exhaustive()
     }
 }
 

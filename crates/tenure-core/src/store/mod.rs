@@ -66,6 +66,7 @@
 //!     clause 1 says. A *detached* hold belongs to no process: no process's end frees it, wherever the
 //!     store notices deaths, and it ends by its lease, a release or an eviction.
 
+mod carried_on;
 mod evictions;
 mod fault;
 mod finding;
@@ -76,11 +77,12 @@ mod memory;
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+pub use carried_on::CarriedOn;
 pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};
 pub use finding::{Finding, Weight};
 pub use hints::{HintBoard, Wakeups};
-pub use home::{CarriedOn, Home, Owned};
+pub use home::{Home, Owned};
 pub use memory::{MemoryStore, Saved};
 pub use tenure_proto::Owner;
 use tenure_proto::{

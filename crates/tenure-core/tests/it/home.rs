@@ -1,6 +1,12 @@
 //! What the thread of a store's own does for calls whose callers leave.
 
-use std::time::Duration;
+use std::{
+    future::Future as _,
+    pin::pin,
+    task::{Context, Waker},
+    thread,
+    time::Duration,
+};
 
 use tenure_core::store::Home;
 use tokio::{
@@ -42,7 +48,34 @@ fn who_waits_gets_what_it_comes_to() {
         sleep(Duration::from_millis(20)).await;
         7
     });
-    assert_eq!(caller().block_on(task), 7);
+    assert_eq!(caller().block_on(task), Some(7));
+}
+
+#[test]
+fn what_lasts_is_taken_over_and_who_waits_is_told() {
+    let home = Home::start("test", Duration::ZERO).unwrap();
+    let task = home.carry_on(soon(), async {
+        let here = thread::current().id();
+        while thread::current().id() == here {
+            sleep(Duration::from_millis(1)).await;
+        }
+        7
+    });
+    assert_eq!(caller().block_on(task), Some(7));
+}
+
+#[test]
+fn what_its_caller_looks_away_from_is_carried_on() {
+    let home = Home::start("test", Duration::ZERO).unwrap();
+    let (tells, told) = oneshot::channel();
+    let mut task = pin!(home.carry_on(soon(), async move {
+        sleep(Duration::from_millis(1)).await;
+        tells.send(7)
+    }));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(task.as_mut().poll(&mut context).is_pending());
+    assert_eq!(told.blocking_recv(), Ok(7));
+    assert_eq!(caller().block_on(task), Some(Ok(())));
 }
 
 #[test]

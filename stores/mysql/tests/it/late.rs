@@ -1,6 +1,6 @@
 //! An answer that comes too late is nobody's.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use mysql_async::prelude::Queryable;
 use tenure_core::{FaultKind, Store, proto::queue::Intent};
@@ -114,6 +114,19 @@ async fn a_call_that_its_caller_leaves_is_carried_on_to_its_end() {
     until("it is released", is_free).await;
     let after = sessions(&mut conn).await;
     assert!(before.iter().all(|session| after.contains(session)), "{before:?}, {after:?}");
+}
+
+/// A caller that has begun, and looks after something else since then, has a connection for a moment alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_that_looks_away_holds_up_nobody() {
+    let store = store(&format!("{}&connections=1", fresh_url()));
+    take(&store, "lock", owner(1)).await;
+    let (lock, first) = (name("lock"), owner(1));
+    let mut releases = pin!(store.release(&lock, &first, Duration::ZERO));
+    assert!(futures_util::poll!(&mut releases).is_pending());
+    let is_free = async || store.inspect(&lock).await.unwrap().holders.is_empty();
+    until("it is released", is_free).await;
+    releases.await.unwrap();
 }
 
 /// All connections of callers wait for a row that somebody locked.

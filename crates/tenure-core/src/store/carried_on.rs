@@ -1,0 +1,224 @@
+//! Calls that are carried out where their callers are, and by the store's own thread once a caller leaves.
+
+use std::{
+    fmt,
+    future::Future,
+    mem,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use tokio::{
+    runtime::Handle,
+    sync::{Notify, oneshot},
+    time::{Instant, sleep, timeout_at},
+};
+
+/// A call that lasts for longer goes on on the store's own thread, twice this at most: its caller may be busy with
+/// something else, and what it has of the store would be kept from all others.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A call that its caller carries out, and the store's own thread once the caller leaves it.
+///
+/// # Cancel safety
+/// Dropping it leaves the call to the store's thread.
+pub struct CarriedOn<T: Send + 'static> {
+    calls: Arc<Calls>,
+    number: u64,
+    shared: Arc<Shared<T>>,
+}
+
+/// What the caller and the store's thread have of a call.
+struct Shared<T> {
+    handle: Handle,
+    until: Instant,
+    stage: Mutex<Stage<T>>,
+}
+
+enum Stage<T> {
+    /// The caller carries it out, and is to be woken by this if it no longer does.
+    Here(Task<T>, Option<Waker>),
+    /// The store's thread does.
+    There(oneshot::Receiver<T>),
+    Over,
+}
+
+impl<T: Send + 'static> CarriedOn<T> {
+    /// Ends the call where it is. What the store's thread has begun to carry on ends at its time.
+    pub fn give_up(self) {
+        *self.shared.stage() = Stage::Over;
+    }
+}
+
+impl<T: Send + 'static> Future for CarriedOn<T> {
+    type Output = Option<T>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut stage = self.shared.stage();
+        // What panics is over.
+        match mem::replace(&mut *stage, Stage::Over) {
+            Stage::Here(mut task, waker) => {
+                let _here = self.shared.handle.enter();
+                if let Poll::Ready(done) = task.as_mut().poll(context) {
+                    return Poll::Ready(Some(done));
+                }
+                let waker = waker.filter(|waker| waker.will_wake(context.waker()));
+                let waker = waker.unwrap_or_else(|| context.waker().clone());
+                *stage = Stage::Here(task, Some(waker));
+                Poll::Pending
+            }
+            Stage::There(mut told) => {
+                let done = Pin::new(&mut told).poll(context);
+                if done.is_pending() {
+                    *stage = Stage::There(told);
+                }
+                done.map(Result::ok)
+            }
+            Stage::Over => Poll::Ready(None),
+        }
+    }
+}
+
+impl<T: Send + 'static> Drop for CarriedOn<T> {
+    fn drop(&mut self) {
+        self.calls.end(self.number);
+        let stage = mem::replace(&mut *self.shared.stage(), Stage::Over);
+        if let Stage::Here(task, _) = stage {
+            self.shared.carry_on(task);
+        }
+    }
+}
+
+impl<T: Send + 'static> fmt::Debug for CarriedOn<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CarriedOn").field("until", &self.shared.until).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send + 'static> Shared<T> {
+    fn stage(&self) -> MutexGuard<'_, Stage<T>> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// On the store's thread.
+    fn carry_on(&self, task: Task<T>) -> oneshot::Receiver<T> {
+        let (tells, told) = oneshot::channel();
+        let until = self.until;
+        self.handle.spawn(async move {
+            if let Ok(done) = timeout_at(until, task).await {
+                let _ = tells.send(done);
+            }
+        });
+        told
+    }
+}
+
+/// Any call, whatever it comes to.
+trait Call: Send + Sync {
+    /// Takes it from its caller, unless that one is at it right now. Whether it did, and whom to wake.
+    fn take_over(&self, callers: &mut Vec<Waker>) -> bool;
+}
+
+impl<T: Send + 'static> Call for Shared<T> {
+    fn take_over(&self, callers: &mut Vec<Waker>) -> bool {
+        let Ok(mut stage) = self.stage.try_lock() else { return false };
+        if let Stage::Here(task, waker) = mem::replace(&mut *stage, Stage::Over) {
+            *stage = Stage::There(self.carry_on(task));
+            // From now on the caller waits for something else.
+            callers.extend(waker);
+        }
+        true
+    }
+}
+
+/// All calls that are carried out by their callers.
+#[derive(Default)]
+pub(super) struct Calls {
+    state: Mutex<State>,
+    begun: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    under_way: Vec<UnderWay>,
+    next_number: u64,
+    /// Whether somebody looks after them, and whether there was any since the last look.
+    is_watched: bool,
+    was_used: bool,
+}
+
+struct UnderWay {
+    number: u64,
+    was_seen: bool,
+    call: Arc<dyn Call>,
+}
+
+impl Calls {
+    /// Looked after by a task of the store's thread.
+    pub(super) fn watched(handle: &Handle) -> Arc<Self> {
+        let calls = Arc::new(Self::default());
+        handle.spawn(calls.clone().watch());
+        calls
+    }
+
+    pub(super) fn begin<T: Send + 'static>(
+        self: &Arc<Self>,
+        handle: &Handle,
+        until: Instant,
+        task: Task<T>,
+    ) -> CarriedOn<T> {
+        let stage = Mutex::new(Stage::Here(task, None));
+        let shared = Arc::new(Shared { handle: handle.clone(), until, stage });
+        let mut state = self.state();
+        let number = state.next_number;
+        state.next_number += 1;
+        state.was_used = true;
+        state.under_way.push(UnderWay { number, was_seen: false, call: shared.clone() });
+        if !mem::replace(&mut state.is_watched, true) {
+            self.begun.notify_one();
+        }
+        drop(state);
+        CarriedOn { calls: self.clone(), number, shared }
+    }
+
+    fn end(&self, number: u64) {
+        self.state().under_way.retain(|one| one.number != number);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn watch(self: Arc<Self>) {
+        loop {
+            self.begun.notified().await;
+            while self.look() {
+                sleep(PATIENCE).await;
+            }
+        }
+    }
+
+    /// Takes over each call that was seen before. Whether there is anything to look after.
+    fn look(&self) -> bool {
+        let mut callers = Vec::new();
+        let mut state = self.state();
+        let is_watched = mem::take(&mut state.was_used) || !state.under_way.is_empty();
+        state.is_watched = is_watched;
+        state.under_way.retain_mut(|one| {
+            !(mem::replace(&mut one.was_seen, true) && one.call.take_over(&mut callers))
+        });
+        drop(state);
+        callers.into_iter().for_each(Waker::wake);
+        is_watched
+    }
+}
+
+impl fmt::Debug for Calls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Calls").finish_non_exhaustive()
+    }
+}
