@@ -1,7 +1,10 @@
 //! Connections that are made when they are needed, each for one call at a time.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::Poll,
     time::Duration,
 };
 
@@ -16,7 +19,7 @@ use tokio::{
 use crate::{
     connect::Maker,
     error::Failure,
-    session::{Doubt, Session},
+    session::Session,
     turnstile::{Pass, Turnstile},
 };
 
@@ -59,7 +62,7 @@ impl Lane {
     /// Carries out `work` with a session that nobody else has, in this time at most.
     ///
     /// # Cancel safety
-    /// What was begun is carried on.
+    /// What was begun is carried on. Nothing is begun for a caller that has gone.
     pub(crate) async fn call<T, W>(
         &self,
         hurries: bool,
@@ -70,39 +73,61 @@ impl Lane {
         T: Send + 'static,
         W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send + 'static,
     {
-        let until = Instant::now() + limit;
-        let pass = timeout_at(until, self.0.turnstile.enter(hurries)).await;
-        let pass = pass.map_err(|_| late("all connections were busy", false))?;
-        let lent = match self.0.fresh() {
-            Some(session) => Lent::new(self.0.clone(), session, pass),
-            None => self.taken(until, pass).await?,
-        };
-        let doubt = lent.doubt.clone();
-        let mut done = self.0.maker.home.carry_on(until, lent.carry_out(work));
-        match timeout_at(until, &mut done).await {
-            Ok(Some(done)) => done,
-            Ok(None) | Err(_) => {
-                let fault = late("the database did not answer", doubt.is_any());
-                done.give_up();
-                Err(fault.into())
-            }
+        let home = &self.0.maker.home;
+        if home.is_forked() {
+            return Err(forked().into());
         }
-    }
-
-    /// A session that is asked for whether it is still there, or made. On the store's own thread, to which it belongs.
-    async fn taken(&self, until: Instant, pass: Option<Pass>) -> Result<Lent, Failure> {
-        let (told, hears) = oneshot::channel();
-        let inner = self.0.clone();
-        self.0.maker.home.spawn(async move {
-            let taken = timeout_at(until, inner.take()).await;
-            let taken = taken.unwrap_or_else(|_| Err(late("the database was not reached", false)));
-            // Of a caller that has gone it goes to the next one.
-            let _ = told.send(taken.map(|session| Lent::new(inner, session, pass)));
-        });
-        Ok(hears.await.unwrap_or_else(|_| Err(ended()))?)
+        let until = Instant::now() + limit;
+        let asks = Arc::new(());
+        let asked = Arc::downgrade(&asks);
+        let done = home.carry_on(self.0.clone().carry_out(asked, hurries, until, work));
+        // What waits for its turn is to see that the caller has gone when it is left behind: this goes first.
+        let _asks = asks;
+        done.await.unwrap_or_else(|| Err(ended().into()))
     }
 }
+
 impl Inner {
+    /// All times are looked at by who carries it out, who alone knows what was sent.
+    async fn carry_out<T, W>(
+        self: Arc<Self>,
+        asked: Weak<()>,
+        hurries: bool,
+        until: Instant,
+        work: W,
+    ) -> Result<T, Failure>
+    where
+        W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send,
+    {
+        let entering = while_asked(&asked, self.turnstile.enter(hurries));
+        let pass = timeout_at(until, entering).await;
+        let pass = pass.map_err(|_| late("all connections were busy", false))?.flatten();
+        let lent = match self.fresh() {
+            Some(session) => Lent::new(self, session, pass),
+            None => {
+                let taking = while_asked(&asked, self.taken(until, pass));
+                taking.await.ok_or_else(abandoned)??
+            }
+        };
+        if asked.strong_count() == 0 {
+            return Err(abandoned().into());
+        }
+        lent.carry_out(until, work).await
+    }
+
+    /// A session that is asked for whether it is still there, or made. Whoever waits for it may leave.
+    async fn taken(self: Arc<Self>, until: Instant, pass: Option<Pass>) -> Result<Lent, Fault> {
+        let (told, hears) = oneshot::channel();
+        let home = self.maker.home.clone();
+        home.spawn(async move {
+            let taken = timeout_at(until, self.take()).await;
+            let taken = taken.unwrap_or_else(|_| Err(late("the database was not reached", false)));
+            // Of a caller that has gone it goes to the next one.
+            let _ = told.send(taken.map(|session| Lent::new(self, session, pass)));
+        });
+        hears.await.unwrap_or_else(|_| Err(ended()))
+    }
+
     fn put(&self, session: Session) {
         self.state().idle.push((session, SystemClock.now()));
     }
@@ -157,24 +182,24 @@ impl Inner {
 struct Lent {
     lane: Arc<Inner>,
     session: Option<Session>,
-    doubt: Doubt,
     is_busy: bool,
     _pass: Option<Pass>,
 }
 
 impl Lent {
     fn new(lane: Arc<Inner>, session: Session, pass: Option<Pass>) -> Self {
-        let doubt = session.doubt.clone();
-        Self { lane, session: Some(session), doubt, is_busy: false, _pass: pass }
+        Self { lane, session: Some(session), is_busy: false, _pass: pass }
     }
 
-    async fn carry_out<T, W>(mut self, work: W) -> Result<T, Failure>
+    async fn carry_out<T, W>(mut self, until: Instant, work: W) -> Result<T, Failure>
     where
         W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send,
     {
         let Some(session) = &mut self.session else { return Err(ended().into()) };
         self.is_busy = true;
-        let done = work(session).await;
+        let Ok(done) = timeout_at(until, work(session)).await else {
+            return Err(late("the database did not answer", session.in_doubt).into());
+        };
         self.is_busy = false;
         done
     }
@@ -191,6 +216,25 @@ impl Drop for Lent {
     }
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.maker.home.is_forked() {
+            // A goodbye would be the parent's.
+            std::mem::take(&mut self.state().idle).into_iter().for_each(std::mem::forget);
+        }
+    }
+}
+
+/// What a future comes to; nothing if it is not done when nobody asks for it any more.
+async fn while_asked<T>(asked: &Weak<()>, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Pending if asked.strong_count() == 0 => Poll::Ready(None),
+        done => done.map(Some),
+    })
+    .await
+}
+
 pub(crate) fn late(what: &str, in_doubt: bool) -> Fault {
     let kind = if in_doubt { FaultKind::InDoubt } else { FaultKind::Unreachable };
     Fault::new(kind, format!("{what} in time"), "see that it can be reached, and try again")
@@ -199,4 +243,14 @@ pub(crate) fn late(what: &str, in_doubt: bool) -> Fault {
 fn ended() -> Fault {
     let what = "the thread of the store has ended";
     Fault::new(FaultKind::InDoubt, what, "open the store anew")
+}
+
+/// Nobody hears of it.
+fn abandoned() -> Fault {
+    Fault::new(FaultKind::Unreachable, "the caller gave up before it began", "try again")
+}
+
+fn forked() -> Fault {
+    let what = "this process was forked from the one that opened the store";
+    Fault::new(FaultKind::Misconfigured, what, "open the store again after a fork")
 }

@@ -32,7 +32,13 @@ pub(crate) async fn extend(
     }
     let sent = SystemClock.now();
     for (ttl, holds) in &by_ttl {
-        session.write(&statements.extend(holds, *ttl), Vec::new()).await?;
+        match session.write(&statements.extend(holds, *ttl), Vec::new()).await {
+            // These stay as they are, and the look below says so.
+            Ok(_) | Err(Failure::Crossed) => {}
+            Err(failure) => return Err(failure),
+        }
+        // Whatever comes between this and the answer, leases may be longer by now.
+        session.in_doubt = true;
     }
     for row in &session.rows(&statements.extended, vec![json(holds).into()]).await? {
         let place = value::<i64>(row, 0)? - 1;
@@ -45,6 +51,7 @@ pub(crate) async fn extend(
             extended.insert(place, found);
         }
     }
+    session.in_doubt = false;
     Ok(extended)
 }
 

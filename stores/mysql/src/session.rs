@@ -1,12 +1,6 @@
 //! A session with the server, which one call has for itself.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
 use mysql_async::{Conn, Params, Row, Value, prelude::Queryable};
 
@@ -21,25 +15,11 @@ pub(crate) struct Session {
     pub(crate) conn: Conn,
     pub(crate) is_mariadb: bool,
     /// Whether what was sent and not answered yet may have had an effect.
-    pub(crate) doubt: Doubt,
+    pub(crate) in_doubt: bool,
     /// Whether a transaction is under way.
     pub(crate) in_transaction: bool,
     /// Whether nothing more should be asked of it.
     pub(crate) is_over: bool,
-}
-
-/// Whether something may have had an effect of which nobody knows: also for who has no more of a session than this.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Doubt(Arc<AtomicBool>);
-
-impl Doubt {
-    pub(crate) fn is_any(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn set(&self, is_any: bool) {
-        self.0.store(is_any, Ordering::Relaxed);
-    }
 }
 
 /// What a statement that writes came to.
@@ -53,18 +33,12 @@ pub(crate) struct Written {
 
 impl Session {
     pub(crate) fn new(conn: Conn) -> Self {
-        Self {
-            conn,
-            is_mariadb: false,
-            doubt: Doubt::default(),
-            in_transaction: false,
-            is_over: false,
-        }
+        Self { conn, is_mariadb: false, in_doubt: false, in_transaction: false, is_over: false }
     }
 
     fn failed(&mut self, error: mysql_async::Error) -> Failure {
         self.is_over |= error::ends_session(&error);
-        error::of_statement(error, self.doubt.0.swap(false, Ordering::Relaxed))
+        error::of_statement(error, std::mem::take(&mut self.in_doubt))
     }
 
     /// What a statement finds that changes nothing.
@@ -115,10 +89,10 @@ impl Session {
         let prepared = self.conn.prep(statement).await;
         let prepared = prepared.map_err(|error| self.failed(error))?;
         // What is not committed had no effect.
-        self.doubt.set(!self.in_transaction);
+        self.in_doubt = !self.in_transaction;
         let done = self.conn.exec_drop(&prepared, positional(values)).await;
         done.map_err(|error| self.failed(error))?;
-        self.doubt.set(false);
+        self.in_doubt = false;
         let number = self.conn.last_insert_id().unwrap_or_default();
         Ok(Written { rows: self.conn.affected_rows(), number })
     }
@@ -132,9 +106,9 @@ impl Session {
 
     /// Ends it with an effect.
     pub(crate) async fn commit(&mut self) -> Result<(), Failure> {
-        self.doubt.set(true);
+        self.in_doubt = true;
         self.say("commit").await?;
-        self.doubt.set(false);
+        self.in_doubt = false;
         self.in_transaction = false;
         Ok(())
     }
@@ -154,14 +128,16 @@ impl Session {
 
     /// Whether another call may have it.
     pub(crate) fn is_clean(&self) -> bool {
-        !self.is_over && !self.doubt.is_any() && !self.in_transaction
+        !self.is_over && !self.in_doubt && !self.in_transaction
     }
 
     /// Ends the connection at once, whatever the server is doing for it: an answer to come is nobody's any more.
     pub(crate) async fn close(self) {
+        let Self { conn, is_over, in_doubt, in_transaction, .. } = self;
         // A session in order is told goodbye. Polled once, and marked as closed by that, the connection closes.
-        let patience = if self.is_clean() { Duration::from_millis(100) } else { Duration::ZERO };
-        let _ = tokio::time::timeout(patience, self.conn.disconnect()).await;
+        let is_hung = is_over || in_doubt || in_transaction;
+        let patience = if is_hung { Duration::ZERO } else { Duration::from_millis(100) };
+        let _ = tokio::time::timeout(patience, conn.disconnect()).await;
     }
 }
 

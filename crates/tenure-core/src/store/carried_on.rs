@@ -5,6 +5,7 @@ use std::{
     future::Future,
     mem,
     pin::Pin,
+    process,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
     time::Duration,
@@ -13,7 +14,7 @@ use std::{
 use tokio::{
     runtime::Handle,
     sync::{Notify, oneshot},
-    time::{Instant, sleep, timeout_at},
+    time::sleep,
 };
 
 /// A call that lasts for longer goes on on the store's own thread, twice this at most: its caller may be busy with
@@ -23,6 +24,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A call that its caller carries out, and the store's own thread once the caller leaves it.
+///
+/// What it comes to is nothing if it panicked, that thread ended, or this is a forked child, whose parent has the
+/// connections: then nobody knows what became of it.
 ///
 /// # Cancel safety
 /// Dropping it leaves the call to the store's thread.
@@ -35,7 +39,7 @@ pub struct CarriedOn<T: Send + 'static> {
 /// What the caller and the store's thread have of a call.
 struct Shared<T> {
     handle: Handle,
-    until: Instant,
+    process: u32,
     stage: Mutex<Stage<T>>,
 }
 
@@ -47,17 +51,13 @@ enum Stage<T> {
     Over,
 }
 
-impl<T: Send + 'static> CarriedOn<T> {
-    /// Ends the call where it is. What the store's thread has begun to carry on ends at its time.
-    pub fn give_up(self) {
-        *self.shared.stage() = Stage::Over;
-    }
-}
-
 impl<T: Send + 'static> Future for CarriedOn<T> {
     type Output = Option<T>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        if self.shared.is_forked() {
+            return Poll::Ready(None);
+        }
         let mut stage = self.shared.stage();
         // What panics is over.
         match mem::replace(&mut *stage, Stage::Over) {
@@ -85,6 +85,11 @@ impl<T: Send + 'static> Future for CarriedOn<T> {
 
 impl<T: Send + 'static> Drop for CarriedOn<T> {
     fn drop(&mut self) {
+        if self.shared.is_forked() {
+            // The parent carries it out. What it ends with here may be shared with that one.
+            mem::forget(self.shared.clone());
+            return;
+        }
         self.calls.end(self.number);
         let stage = mem::replace(&mut *self.shared.stage(), Stage::Over);
         if let Stage::Here(task, _) = stage {
@@ -95,7 +100,7 @@ impl<T: Send + 'static> Drop for CarriedOn<T> {
 
 impl<T: Send + 'static> fmt::Debug for CarriedOn<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CarriedOn").field("until", &self.shared.until).finish_non_exhaustive()
+        f.debug_struct("CarriedOn").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
@@ -104,14 +109,16 @@ impl<T: Send + 'static> Shared<T> {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn is_forked(&self) -> bool {
+        process::id() != self.process
+    }
+
     /// On the store's thread.
     fn carry_on(&self, task: Task<T>) -> oneshot::Receiver<T> {
         let (tells, told) = oneshot::channel();
-        let until = self.until;
         self.handle.spawn(async move {
-            if let Ok(done) = timeout_at(until, task).await {
-                let _ = tells.send(done);
-            }
+            // Who asked may have left.
+            let _ = tells.send(task.await);
         });
         told
     }
@@ -126,10 +133,13 @@ trait Call: Send + Sync {
 impl<T: Send + 'static> Call for Shared<T> {
     fn take_over(&self, callers: &mut Vec<Waker>) -> bool {
         let Ok(mut stage) = self.stage.try_lock() else { return false };
-        if let Stage::Here(task, waker) = mem::replace(&mut *stage, Stage::Over) {
-            *stage = Stage::There(self.carry_on(task));
-            // From now on the caller waits for something else.
-            callers.extend(waker);
+        match mem::replace(&mut *stage, Stage::Over) {
+            Stage::Here(task, waker) => {
+                *stage = Stage::There(self.carry_on(task));
+                // From now on the caller waits for something else.
+                callers.extend(waker);
+            }
+            other => *stage = other,
         }
         true
     }
@@ -168,11 +178,10 @@ impl Calls {
     pub(super) fn begin<T: Send + 'static>(
         self: &Arc<Self>,
         handle: &Handle,
-        until: Instant,
         task: Task<T>,
     ) -> CarriedOn<T> {
         let stage = Mutex::new(Stage::Here(task, None));
-        let shared = Arc::new(Shared { handle: handle.clone(), until, stage });
+        let shared = Arc::new(Shared { handle: handle.clone(), process: process::id(), stage });
         let mut state = self.state();
         let number = state.next_number;
         state.next_number += 1;
@@ -212,7 +221,10 @@ impl Calls {
             !(mem::replace(&mut one.was_seen, true) && one.call.take_over(&mut callers))
         });
         drop(state);
-        callers.into_iter().for_each(Waker::wake);
+        for caller in callers {
+            // One that panics does so alone.
+            tokio::spawn(async move { caller.wake() });
+        }
         is_watched
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     future::Future,
-    io,
+    io, process,
     sync::{Arc, OnceLock, mpsc},
     thread,
     time::Duration,
@@ -12,7 +12,6 @@ use tokio::{
     runtime::{Builder, Handle},
     sync::oneshot,
     task::JoinHandle,
-    time::Instant,
 };
 
 use super::{
@@ -39,6 +38,7 @@ use super::{
 #[derive(Debug)]
 pub struct Home {
     handle: Handle,
+    process: u32,
     calls: OnceLock<Arc<Calls>>,
     _stop: oneshot::Sender<()>,
 }
@@ -72,7 +72,14 @@ impl Home {
             Fault::new(FaultKind::Unreachable, what, "see how many threads the system allows")
                 .because(error)
         })?;
-        Ok(Self { handle, calls: OnceLock::new(), _stop: stop })
+        Ok(Self { handle, process: process::id(), calls: OnceLock::new(), _stop: stop })
+    }
+
+    /// Whether this is a forked child of the process that started the thread: it has no such thread, and its
+    /// connections are its parent's.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        process::id() != self.process
     }
 
     /// Runs a task there, whatever becomes of who started it.
@@ -83,24 +90,23 @@ impl Home {
         self.handle.spawn(task)
     }
 
-    /// Carries out a task where its caller is; and here, until this time, once the caller leaves it, or looks after
-    /// something else for more than a moment.
+    /// Carries out a task where its caller is; and here, to its end, once the caller leaves it, or looks after
+    /// something else for more than a moment. It has to end by itself.
     ///
-    /// Where connections of this thread are all that is waited for, that saves a switch between threads. What it
-    /// comes to is nothing if it was not done in time. Its timers are those of this thread.
+    /// Where connections of this thread are all that is waited for, that saves a switch between threads. Its timers
+    /// are those of this thread.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tenure_core::store::Home;
-    /// use tokio::{sync::oneshot, time::Instant};
+    /// use tokio::sync::oneshot;
     ///
-    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
     /// let home = Home::start("my-store", Duration::ZERO)?;
-    /// let until = Instant::now() + Duration::from_secs(5);
-    /// assert_eq!(home.carry_on(until, async { 7 }).await, Some(7));
+    /// assert_eq!(home.carry_on(async { 7 }).await, Some(7));
     ///
     /// let (tells, told) = oneshot::channel();
-    /// drop(home.carry_on(until, async { tells.send(7) }));
+    /// drop(home.carry_on(async { tells.send(7) }));
     /// assert_eq!(told.await?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # })?;
@@ -108,11 +114,10 @@ impl Home {
     /// ```
     pub fn carry_on<T: Send + 'static>(
         &self,
-        until: Instant,
         task: impl Future<Output = T> + Send + 'static,
     ) -> CarriedOn<T> {
         let calls = self.calls.get_or_init(|| Calls::watched(&self.handle));
-        calls.begin(&self.handle, until, Box::pin(task))
+        calls.begin(&self.handle, Box::pin(task))
     }
 
     /// Like [`spawn`](Self::spawn), for a task that ends with who waits for it.

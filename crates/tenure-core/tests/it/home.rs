@@ -1,9 +1,11 @@
 //! What the thread of a store's own does for calls whose callers leave.
 
 use std::{
-    future::Future as _,
+    future::{Future as _, poll_fn},
+    mem::replace,
     pin::pin,
-    task::{Context, Waker},
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
     thread,
     time::Duration,
 };
@@ -12,7 +14,7 @@ use tenure_core::store::Home;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::oneshot,
-    time::{Instant, sleep},
+    time::sleep,
 };
 
 /// Of a caller: it has no timers of its own.
@@ -20,15 +22,17 @@ fn caller() -> Runtime {
     Builder::new_current_thread().build().unwrap()
 }
 
-fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(60)
+/// Is done when it is looked at for the second time. It wakes nobody.
+async fn not_at_once() {
+    let mut was_seen = false;
+    poll_fn(|_| if replace(&mut was_seen, true) { Poll::Ready(()) } else { Poll::Pending }).await;
 }
 
 #[test]
 fn what_is_begun_outlives_the_runtime_in_which_it_was_begun() {
     let home = Home::start("test", Duration::ZERO).unwrap();
     let ((begins, mut begun), (tells, told)) = (oneshot::channel(), oneshot::channel());
-    let task = home.carry_on(soon(), async move {
+    let task = home.carry_on(async move {
         let _ = begins.send(());
         sleep(Duration::from_millis(20)).await;
         let _ = tells.send(7);
@@ -44,7 +48,7 @@ fn what_is_begun_outlives_the_runtime_in_which_it_was_begun() {
 #[test]
 fn who_waits_gets_what_it_comes_to() {
     let home = Home::start("test", Duration::ZERO).unwrap();
-    let task = home.carry_on(soon(), async {
+    let task = home.carry_on(async {
         sleep(Duration::from_millis(20)).await;
         7
     });
@@ -54,7 +58,7 @@ fn who_waits_gets_what_it_comes_to() {
 #[test]
 fn what_lasts_is_taken_over_and_who_waits_is_told() {
     let home = Home::start("test", Duration::ZERO).unwrap();
-    let task = home.carry_on(soon(), async {
+    let task = home.carry_on(async {
         let here = thread::current().id();
         while thread::current().id() == here {
             sleep(Duration::from_millis(1)).await;
@@ -68,7 +72,7 @@ fn what_lasts_is_taken_over_and_who_waits_is_told() {
 fn what_its_caller_looks_away_from_is_carried_on() {
     let home = Home::start("test", Duration::ZERO).unwrap();
     let (tells, told) = oneshot::channel();
-    let mut task = pin!(home.carry_on(soon(), async move {
+    let mut task = pin!(home.carry_on(async move {
         sleep(Duration::from_millis(1)).await;
         tells.send(7)
     }));
@@ -79,21 +83,36 @@ fn what_its_caller_looks_away_from_is_carried_on() {
 }
 
 #[test]
-fn what_is_given_up_is_not_carried_on() {
+fn a_waker_that_panics_keeps_no_other_from_being_taken_over() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a bad waker");
+        }
+    }
     let home = Home::start("test", Duration::ZERO).unwrap();
-    let (tells, told) = oneshot::channel();
-    home.carry_on(soon(), async move { tells.send(7) }).give_up();
-    assert!(told.blocking_recv().is_err());
+    let bad = Waker::from(Arc::new(Panics));
+    for waker in [&bad, Waker::noop()] {
+        let (tells, told) = oneshot::channel();
+        let mut task = pin!(home.carry_on(async move {
+            not_at_once().await;
+            tells.send(())
+        }));
+        assert!(task.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
+        assert_eq!(told.blocking_recv(), Ok(()));
+    }
 }
 
 #[test]
-fn what_nobody_waits_for_ends_in_time() {
+fn what_panics_comes_to_nothing() {
     let home = Home::start("test", Duration::ZERO).unwrap();
     let (tells, told) = oneshot::channel::<()>();
-    let until = Instant::now() + Duration::from_millis(20);
-    drop(home.carry_on(until, async move {
-        std::future::pending::<()>().await;
-        let _ = tells.send(());
+    let mut task = pin!(home.carry_on(async move {
+        not_at_once().await;
+        drop(tells);
+        panic!("on purpose");
     }));
-    assert!(told.blocking_recv().is_err());
+    assert!(task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    told.blocking_recv().unwrap_err();
+    assert_eq!(caller().block_on(task), None::<()>);
 }

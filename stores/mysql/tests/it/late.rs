@@ -1,16 +1,15 @@
 //! An answer that comes too late is nobody's.
 
-use std::{pin::pin, time::Duration};
+use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use tenure_core::{FaultKind, Store, proto::queue::Intent};
 use tenure_testkit::server::MariadbServer;
+use tokio::time::Instant;
 
 use crate::{
     places::{fresh_url, server},
-    support::{
-        LONG, ask, hold, label, name, outside, owner, process, run, sessions, store, take, until,
-    },
+    support::{LONG, ask, hold, label, name, outside, owner, process, run, store, take, until},
 };
 
 /// Each call has an answer of its own name, also right after calls that nobody waited for to the end.
@@ -86,47 +85,47 @@ async fn what_waits_for_a_locked_row_is_in_doubt_and_holds_up_nobody() {
     until("it is released", released).await;
 }
 
-/// A caller that leaves, with its runtime, costs neither the call nor the connection.
+/// The server goes on about when the calls give up: what is said to have had no effect has none, then or later.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_its_caller_leaves_is_carried_on_to_its_end() {
+async fn what_certainly_had_no_effect_has_none_later() {
+    const CALLS: u8 = 16;
     let server = MariadbServer::start();
-    let store = store(&format!("{}?connections=1", server.url()));
-    take(&store, "lock", owner(1)).await;
-    let mut conn = outside(&server).await;
-    let before = sessions(&mut conn).await;
-    run(&mut conn, "begin").await;
-    let lock = "select 1 from tenure_locks where name = 'lock' for update";
-    let _: Vec<u8> = conn.query(lock).await.unwrap();
-    let mut caller = tokio::runtime::Builder::new_multi_thread();
-    let caller = caller.worker_threads(1).enable_time().build().unwrap();
-    let releases = store.clone();
-    let left = caller.spawn(async move {
-        let _ = releases.release(&name("lock"), &owner(1), Duration::ZERO).await;
-    });
-    let mut other = outside(&server).await;
-    let waits = "select count(*) from information_schema.innodb_trx where trx_state = 'LOCK WAIT'";
-    let waiting = async || other.query_first::<i64, _>(waits).await.unwrap() == Some(1);
-    until("it waits for the row", waiting).await;
-    caller.shutdown_background();
-    left.await.unwrap_err();
-    run(&mut conn, "rollback").await;
-    let is_free = async || store.inspect(&name("lock")).await.unwrap().holders.is_empty();
-    until("it is released", is_free).await;
-    let after = sessions(&mut conn).await;
-    assert!(before.iter().all(|session| after.contains(session)), "{before:?}, {after:?}");
-}
-
-/// A caller that has begun, and looks after something else since then, has a connection for a moment alone.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_caller_that_looks_away_holds_up_nobody() {
-    let store = store(&format!("{}&connections=1", fresh_url()));
-    take(&store, "lock", owner(1)).await;
-    let (lock, first) = (name("lock"), owner(1));
-    let mut releases = pin!(store.release(&lock, &first, Duration::ZERO));
-    assert!(futures_util::poll!(&mut releases).is_pending());
-    let is_free = async || store.inspect(&lock).await.unwrap().holders.is_empty();
-    until("it is released", is_free).await;
-    releases.await.unwrap();
+    let patient = store(&server.url());
+    let lock = |number: u8| name(&format!("lock-{number}"));
+    for number in 1..=CALLS {
+        take(&patient, lock(number).as_str(), owner(number)).await;
+        patient.release(&lock(number), &owner(number), Duration::ZERO).await.unwrap();
+    }
+    for round in 0..4 {
+        let hasty = store(&format!("{}?response_timeout=400ms&connections={CALLS}", server.url()));
+        // Connections that have prepared no more than a look.
+        let looks = (1..=CALLS).map(|number| {
+            let hasty = &hasty;
+            async move { hasty.inspect(&lock(number)).await.is_ok() }
+        });
+        futures_util::future::join_all(looks).await;
+        server.freeze();
+        let limit = Instant::now() + Duration::from_millis(400);
+        let calls = (1..=CALLS).map(|number| {
+            let (hasty, owner) = (hasty.clone(), owner(100 + number));
+            tokio::spawn(async move {
+                hasty.acquire(&lock(number), &ask(owner, Intent::Try, LONG)).await
+            })
+        });
+        let calls: Vec<_> = calls.collect();
+        tokio::time::sleep_until(limit - Duration::from_millis(6 - round)).await;
+        server.go_on();
+        let said = futures_util::future::join_all(calls).await;
+        let all = async || patient.inspect(&lock(1)).await.is_ok();
+        until("the server is there", all).await;
+        for (number, said) in (1..=CALLS).zip(said) {
+            if matches!(said.unwrap(), Err(fault) if fault.kind() == FaultKind::Unreachable) {
+                let seen = patient.inspect(&lock(number)).await.unwrap();
+                assert!(seen.holders.is_empty(), "lock-{number} in round {round}: {seen:?}");
+            }
+            patient.evict(&lock(number)).await.unwrap();
+        }
+    }
 }
 
 /// All connections of callers wait for a row that somebody locked.

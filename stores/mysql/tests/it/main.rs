@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panics")]
 
+mod callers;
 mod clocks;
 mod conformance;
 mod contended;
