@@ -74,7 +74,8 @@ impl<D: Database> SqlStore<D> {
         Ok(match (ask.mode, waited) {
             (Mode::Exclusive, true) => match self.0.claim(name, &grant).await? {
                 Attempt::Done(Claimed { token, others_waiting }) => {
-                    self.1.set_contended(name, others_waiting);
+                    // Who takes turns with one other sees nobody behind it yet.
+                    self.1.set(name, Use::Contended);
                     Attempt::Done(Answer::Granted { token, left: ask.ttl, others_waiting })
                 }
                 Attempt::Undone(seen) => Attempt::Undone(seen),

@@ -7,6 +7,7 @@ use tenure_core::{
     proto::queue::{Answer, Ask, Intent, Place, Released},
 };
 use tenure_postgres::PostgresStore;
+use tenure_testkit::server::PostgresServer;
 
 use crate::support::{fresh_database, name, sql, store, tries, until};
 
@@ -48,6 +49,34 @@ async fn next(url: &str) -> String {
 
 async fn others(url: &str) -> String {
     sql(url, "select md5(others) from tenure.locks").await.remove(0)
+}
+
+/// Two that take turns see nobody else wait when they get the name, and yet the other one will.
+#[tokio::test]
+async fn a_turn_of_two_takes_two_statements_to_wait_one_to_let_go_and_one_to_claim() {
+    let server = PostgresServer::with(&["shared_preload_libraries=pg_stat_statements"]);
+    let url = server.url();
+    sql(&url, "create extension pg_stat_statements").await;
+    let (one, other) = (store(&url), store(&url));
+    let (mut holder, mut waiter) = ((&one, tries(1)), (&other, 2));
+    granted(holder.0, &holder.1).await;
+    let mut turn = async |count: u32| {
+        for _ in 0..count {
+            let next = queued(waiter.0, waiter.1).await;
+            let_go(holder.0, &holder.1).await;
+            granted(waiter.0, &next).await;
+            (holder, waiter) = ((waiter.0, next), (holder.0, 3 - waiter.1));
+        }
+    };
+    let ran = async || {
+        let ran =
+            "select sum(calls) from pg_stat_statements where query like '%.locks%' and calls > 0";
+        sql(&url, ran).await.remove(0).parse::<u32>().unwrap()
+    };
+    turn(3).await;
+    let before = ran().await;
+    turn(10).await;
+    assert_eq!(ran().await - before, 40);
 }
 
 #[tokio::test]
