@@ -34,8 +34,9 @@ const PING: Duration = Duration::from_secs(1);
 /// Some connections, of which each call has one for itself.
 ///
 /// A call is carried out where its caller is, and goes on by itself where the caller leaves, or looks after something
-/// else: the answer is read to its end whatever becomes of who asked, and a connection is nobody's for long. What does not end in time, or in an order that is not understood, ends with its
-/// connection: no later call can take the answer for its own.
+/// else: the answer is read to its end whatever becomes of who asked, and a connection is nobody's for long. What does
+/// not end in time, or in an order that is not understood, ends with its connection: no later call can take the answer
+/// for its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane(Arc<Inner>);
 
@@ -77,10 +78,9 @@ impl Lane {
         if home.is_forked() {
             return Err(forked().into());
         }
-        let until = Instant::now() + limit;
         let asks = Arc::new(());
         let asked = Arc::downgrade(&asks);
-        let done = home.carry_on(self.0.clone().carry_out(asked, hurries, until, work));
+        let done = home.carry_on(self.0.clone().carry_out(asked, hurries, limit, work));
         // What waits for its turn is to see that the caller has gone when it is left behind: this goes first.
         let _asks = asks;
         done.await.unwrap_or_else(|| Err(ended().into()))
@@ -93,15 +93,18 @@ impl Inner {
         self: Arc<Self>,
         asked: Weak<()>,
         hurries: bool,
-        until: Instant,
+        limit: Duration,
         work: W,
     ) -> Result<T, Failure>
     where
         W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send,
     {
+        // By the clock of the store's own runtime: that of the caller may stand still in a test.
+        let until = Instant::now() + limit;
         let entering = while_asked(&asked, self.turnstile.enter(hurries));
         let pass = timeout_at(until, entering).await;
-        let pass = pass.map_err(|_| late("all connections were busy", false))?.flatten();
+        let pass = pass.map_err(|_| late("all connections were busy", false))?;
+        let pass = pass.ok_or_else(abandoned)?;
         let lent = match self.fresh() {
             Some(session) => Lent::new(self, session, pass),
             None => {
