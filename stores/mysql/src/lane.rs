@@ -140,8 +140,7 @@ impl Inner {
     }
 
     /// Ends a session from which no good is to be expected.
-    fn end(&self, mut session: Session) {
-        session.is_over = true;
+    fn end(&self, session: Session) {
         self.maker.home.spawn(session.close());
     }
 
@@ -159,11 +158,11 @@ impl Inner {
     /// The one that was used last, if it is still there, or a new one.
     async fn take(&self) -> Result<Session, Fault> {
         loop {
-            let next = self.state().idle.pop();
-            let Some((mut session, since)) = next else { break };
-            if SystemClock.now().since(since) < FRESH {
+            if let Some(session) = self.fresh() {
                 return Ok(session);
             }
+            let next = self.state().idle.pop();
+            let Some((mut session, _)) = next else { break };
             let there = tokio::time::timeout(PING, session.conn.ping()).await;
             if matches!(there, Ok(Ok(()))) {
                 return Ok(session);
@@ -244,8 +243,8 @@ pub(crate) fn late(what: &str, in_doubt: bool) -> Fault {
 }
 
 fn ended() -> Fault {
-    let what = "the thread of the store has ended";
-    Fault::new(FaultKind::InDoubt, what, "open the store anew")
+    let what = "the call ended early: it panicked, or the thread of the store has ended";
+    Fault::new(FaultKind::InDoubt, what, "look for a panic in the log, and open the store anew")
 }
 
 /// Nobody hears of it.

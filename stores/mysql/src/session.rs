@@ -133,11 +133,8 @@ impl Session {
 
     /// Ends the connection at once, whatever the server is doing for it: an answer to come is nobody's any more.
     pub(crate) async fn close(self) {
-        let Self { conn, is_over, in_doubt, in_transaction, .. } = self;
-        // A session in order is told goodbye. Polled once, and marked as closed by that, the connection closes.
-        let is_hung = is_over || in_doubt || in_transaction;
-        let patience = if is_hung { Duration::ZERO } else { Duration::from_millis(100) };
-        let _ = tokio::time::timeout(patience, conn.disconnect()).await;
+        // Polled once, and marked as closed by that, it closes.
+        let _ = tokio::time::timeout(Duration::ZERO, self.conn.disconnect()).await;
     }
 }
 
