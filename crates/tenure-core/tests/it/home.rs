@@ -13,13 +13,19 @@ use std::{
 use tenure_core::store::Home;
 use tokio::{
     runtime::{Builder, Runtime},
-    sync::oneshot,
-    time::sleep,
+    sync::oneshot::{self, error::RecvError},
+    time::{sleep, timeout},
 };
 
 /// Of a caller: it has no timers of its own.
 fn caller() -> Runtime {
     Builder::new_current_thread().build().unwrap()
+}
+
+/// What is told in time.
+fn heard<T>(told: oneshot::Receiver<T>) -> Result<T, RecvError> {
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async { timeout(Duration::from_secs(20), told).await }).unwrap()
 }
 
 /// Is done when it is looked at for the second time. It wakes nobody.
@@ -42,7 +48,7 @@ fn what_is_begun_outlives_the_runtime_in_which_it_was_begun() {
     runtime.block_on(async { (&mut begun).await.unwrap() });
     drop(runtime);
     drop(waits);
-    assert_eq!(told.blocking_recv(), Ok(7));
+    assert_eq!(heard(told), Ok(7));
 }
 
 #[test]
@@ -78,7 +84,7 @@ fn what_its_caller_looks_away_from_is_carried_on() {
     }));
     let mut context = Context::from_waker(Waker::noop());
     assert!(task.as_mut().poll(&mut context).is_pending());
-    assert_eq!(told.blocking_recv(), Ok(7));
+    assert_eq!(heard(told), Ok(7));
     assert_eq!(caller().block_on(task), Some(Ok(())));
 }
 
@@ -99,7 +105,7 @@ fn a_waker_that_panics_keeps_no_other_from_being_taken_over() {
             tells.send(())
         }));
         assert!(task.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
-        assert_eq!(told.blocking_recv(), Ok(()));
+        assert_eq!(heard(told), Ok(()));
     }
 }
 
@@ -113,6 +119,6 @@ fn what_panics_comes_to_nothing() {
         panic!("on purpose");
     }));
     assert!(task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    told.blocking_recv().unwrap_err();
+    heard(told).unwrap_err();
     assert_eq!(caller().block_on(task), None::<()>);
 }
