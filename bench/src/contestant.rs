@@ -25,6 +25,30 @@ pub(crate) trait Contestant {
     fn release(&mut self) -> Result<(), Failure>;
 }
 
+/// tenure as callers without `async` have it.
+pub(crate) struct OursBlocking {
+    mutex: tenure::blocking::Mutex,
+    held: Option<tenure::blocking::Guard>,
+}
+
+impl OursBlocking {
+    pub(crate) fn open(dir: &Path) -> Result<Self, Failure> {
+        let tenure = tenure::blocking::Tenure::open(&url(dir))?;
+        Ok(Self { mutex: tenure.mutex("bench"), held: None })
+    }
+}
+
+impl Contestant for OursBlocking {
+    fn acquire(&mut self) -> Result<(), Failure> {
+        self.held = Some(self.mutex.lock()?);
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), Failure> {
+        Ok(self.held.take().ok_or("nothing is held")?.release()?)
+    }
+}
+
 /// Who takes part, tenure first.
 pub(crate) const ALL: [&str; 3] = ["tenure", "flock", "SQLite"];
 
@@ -86,7 +110,11 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 
 /// The embedded store in `dir`.
 pub(crate) async fn open_tenure(dir: &Path) -> Result<Tenure, Failure> {
-    Ok(Tenure::open(format!("file:{}", dir.join("tenure").display())).await?)
+    Ok(Tenure::open(url(dir)).await?)
+}
+
+fn url(dir: &Path) -> String {
+    format!("file:{}", dir.join("tenure").display())
 }
 
 /// A file under flock(2), opened each time.

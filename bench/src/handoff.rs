@@ -2,10 +2,12 @@
 
 use std::{path::Path, thread::sleep, time::Duration};
 
+use tenure::Mutex;
+
 use crate::{
     Failure,
     child::{Player, await_order, now, say},
-    contestant,
+    contestant::{self, Contestant, OursBlocking},
     report::Figure,
 };
 
@@ -22,12 +24,13 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Figure, Failure> {
         goal: Some("under 100 µs for tenure"),
         rows: Vec::new(),
     };
-    for who in contestant::ALL {
-        let how = match who {
-            "flock" => "flock, blocking",
-            "SQLite" => "SQLite, WAL, a look each ms",
-            _ => "tenure, embedded",
-        };
+    let all = [
+        ("tenure", "tenure, tasks of tokio"),
+        ("blocking", "tenure, blocking"),
+        ("flock", "flock, blocking"),
+        ("SQLite", "SQLite, WAL, a look each ms"),
+    ];
+    for (who, how) in all {
         figure.row(how, handoffs(who, rounds, dir)?);
     }
     Ok(figure)
@@ -59,23 +62,59 @@ pub(crate) fn handoffs(who: &str, rounds: usize, dir: &Path) -> Result<Vec<f64>,
 
 /// A child: takes the lock `rounds` times and says when it was granted and let go of.
 pub(crate) fn take_turns(who: &str, rounds: usize, dir: &Path) -> Result<(), Failure> {
-    let mut lock = contestant::open(who, dir)?;
+    let holds = match who {
+        "tenure" => {
+            let runtime = contestant::runtime()?;
+            let mutex = runtime.block_on(contestant::open_tenure(dir))?.mutex("bench");
+            say("ready")?;
+            await_order()?;
+            // As a service does it: in a task.
+            let turns = runtime.spawn(async move { of_a_task(&mutex, rounds).await });
+            runtime.block_on(turns)??
+        }
+        "blocking" => of_a_thread(&mut OursBlocking::open(dir)?, rounds)?,
+        _ => of_a_thread(&mut *contestant::open(who, dir)?, rounds)?,
+    };
+    for (granted, released) in holds {
+        say(format_args!("{granted} {released}"))?;
+    }
+    Ok(())
+}
+
+/// When it was granted and let go of, each time.
+type Holds = Vec<(u64, u64)>;
+
+fn of_a_thread(lock: &mut dyn Contestant, rounds: usize) -> Result<Holds, Failure> {
     say("ready")?;
     await_order()?;
     let mut holds = Vec::new();
     for round in 0..rounds {
-        // Spread over a millisecond, so that a release meets a poll at any point of its pause.
-        let spread = Duration::from_micros(10 * (round as u64 * 37 % 100));
         lock.acquire()?;
         let granted = now()?;
-        sleep(HOLD + spread);
+        sleep(hold(round));
         let released = now()?;
         lock.release()?;
         holds.push((granted, released));
         sleep(PAUSE);
     }
-    for (granted, released) in holds {
-        say(format_args!("{granted} {released}"))?;
+    Ok(holds)
+}
+
+async fn of_a_task(mutex: &Mutex, rounds: usize) -> Result<Holds, Failure> {
+    let mut holds = Vec::new();
+    for round in 0..rounds {
+        let guard = mutex.lock().await?;
+        let granted = now()?;
+        tokio::time::sleep(hold(round)).await;
+        let released = now()?;
+        guard.release().await?;
+        holds.push((granted, released));
+        tokio::time::sleep(PAUSE).await;
     }
-    Ok(())
+    Ok(holds)
+}
+
+/// Spread over a millisecond, so that a release meets a poll at any point of its pause.
+fn hold(round: usize) -> Duration {
+    HOLD + Duration::from_micros(10 * (round as u64 * 37 % 100))
 }

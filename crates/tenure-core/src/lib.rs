@@ -36,7 +36,7 @@ pub use kinds::{
 };
 pub use names::{LockName, NameError};
 pub use options::{Busy, Defaults};
-pub use runtime::within_runtime;
+pub use runtime::{in_background, within_runtime};
 pub use store::{
     Eviction, Evictions, Fault, FaultKind, HintBoard, MemoryStore, Saved, Store, Wakeups,
 };

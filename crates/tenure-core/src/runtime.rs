@@ -9,7 +9,10 @@ use std::{
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-use tokio::runtime::{Builder, Handle};
+use tokio::{
+    runtime::{Builder, Handle},
+    task::JoinHandle,
+};
 
 static OWN: OnceLock<Own> = OnceLock::new();
 /// A forked child has the one above, and neither its thread nor a right to the sockets of its parent.
@@ -21,10 +24,24 @@ struct Own {
     process: u32,
 }
 
-/// Runs `engine` on tenure's own thread until it ends.
-pub(crate) fn spawn(engine: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
-    own()?.spawn(engine);
-    Ok(())
+/// Does `work` on tenure's own thread, one for the whole process, which has timers and I/O and outlasts all
+/// runtimes of callers. For what a store does in the background and that never blocks.
+///
+/// # Errors
+/// The system allows no more threads or files.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// assert_eq!(tenure_core::in_background(async { 7 })?.await?, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn in_background<W>(work: W) -> io::Result<JoinHandle<W::Output>>
+where
+    W: Future<Output: Send> + Send + 'static,
+{
+    Ok(own()?.spawn(work))
 }
 
 /// Does `work` on the executor of the caller, whichever that is.
@@ -33,7 +50,7 @@ pub(crate) fn spawn(engine: impl Future<Output = ()> + Send + 'static) -> io::Re
 /// runtime, or in that of tenure's own thread if the caller has none. Each call to a store that a lock
 /// makes is done in this way; only who calls a store directly needs it.
 ///
-/// A runtime of the caller has to have timers, and for stores on servers I/O: `enable_all`. It has to be
+/// A runtime of the caller has to have timers and I/O: `enable_all`. It has to be
 /// driven, too: a thread that is inside a runtime and blocks in another executor waits for ever, as nobody
 /// keeps its time. Callers that block use `tenure::blocking`.
 ///

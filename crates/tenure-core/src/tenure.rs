@@ -285,7 +285,7 @@ impl TenureBuilder {
             engine.await;
             drop(running);
         };
-        if let Err(error) = runtime::spawn(engine) {
+        if let Err(error) = runtime::in_background(engine) {
             tracing::error!(%error, "tenure's own thread cannot be started; nothing is acquired");
             tenure.acquirer.context.slots.close();
         }

@@ -28,8 +28,10 @@ pub(crate) const BOOTS: &str = "boots";
 pub(crate) const FLOOR: &str = "floor";
 pub(crate) const MEMBERS: &str = "members";
 pub(crate) const LOCKS: &str = "locks";
-/// The ending of a member's socket.
+/// The ending of the socket where a member hears of evictions, and of turns while nobody waits at the other one.
 pub(crate) const SOCKET: &str = ".sock";
+/// The ending of the socket where its waiters hear of their turns. It is made once somebody waits.
+pub(crate) const WAKE_SOCKET: &str = ".wake";
 /// The ending of the file of one name.
 const STATE: &str = "lk";
 /// What a file system puts into its topmost directory by itself.
@@ -55,6 +57,11 @@ pub(crate) struct Layout {
 pub(crate) struct StatePlace {
     pub(crate) shelf: String,
     pub(crate) file: String,
+}
+
+/// Whose socket this is the name of, if it may be one's.
+pub(crate) fn stem_of_socket(name: &str) -> Option<&str> {
+    name.strip_suffix(SOCKET).or_else(|| name.strip_suffix(WAKE_SOCKET))
 }
 
 impl Root {

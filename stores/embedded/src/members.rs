@@ -28,7 +28,7 @@ use crate::{
     age::{is_old, touch},
     dir::{Dir, Entry, stem_of_unfinished, unfinished},
     error,
-    layout::{Layout, SOCKET, is_hash},
+    layout::{Layout, SOCKET, WAKE_SOCKET, is_hash, stem_of_socket},
     removal,
     short_path::ShortPath,
     stake::Stake,
@@ -191,7 +191,7 @@ impl Members {
         let mut living = 0;
         let mut left = limit;
         for name in self.dir.names()? {
-            let member = name.strip_suffix(SOCKET).unwrap_or(&name);
+            let member = stem_of_socket(&name).unwrap_or(&name);
             let is_socket = member.len() < name.len();
             if is_hash(&name) {
                 let alive = name == self.own_name
@@ -200,10 +200,10 @@ impl Members {
                 if alive || left == 0 || !self.is_over(&name, now) {
                     continue;
                 }
-                self.remove(&format!("{name}{SOCKET}"));
+                self.remove_sockets(&name);
             } else if left == 0
                 || !is_member_file(&name)
-                || is_socket && !self.is_deaf(member)
+                || is_socket && !self.is_deaf(member, &name)
                 || !is_socket && !is_old(&self.dir, &name)
             {
                 continue;
@@ -226,15 +226,14 @@ impl Members {
         }
     }
 
-    /// Whether the socket of a member that has no file belongs to nobody.
-    fn is_deaf(&self, member: &str) -> bool {
-        let name = format!("{member}{SOCKET}");
+    /// Whether a socket of a member that has no file belongs to nobody.
+    fn is_deaf(&self, member: &str, socket: &str) -> bool {
         if !matches!(life(&self.dir, member), Ok(Life::Unknown))
-            || !matches!(self.dir.entry(&name), Ok(Some(Entry::Socket)))
+            || !matches!(self.dir.entry(socket), Ok(Some(Entry::Socket)))
         {
             return false;
         }
-        let path = ShortPath::of(&self.dir).join(&name);
+        let path = ShortPath::of(&self.dir).join(socket);
         let heard = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
         heard.is_err_and(|why| why.kind() == io::ErrorKind::ConnectionRefused)
     }
@@ -242,7 +241,7 @@ impl Members {
     /// Removes what has this name, if it is what a member has there. Empty directories are what a
     /// member leaves that was killed while it made its socket.
     fn remove(&self, name: &str) {
-        let is_socket = name.ends_with(SOCKET);
+        let is_socket = stem_of_socket(name).is_some();
         let _ = match self.dir.entry(name) {
             Ok(Some(Entry::Socket)) if is_socket => self.dir.remove(name),
             Ok(Some(Entry::File)) if !is_socket => self.dir.remove(name),
@@ -252,6 +251,12 @@ impl Members {
             }
             _ => Ok(()),
         };
+    }
+
+    fn remove_sockets(&self, member: &str) {
+        for ending in [SOCKET, WAKE_SOCKET] {
+            self.remove(&format!("{member}{ending}"));
+        }
     }
 
     fn file(&self) -> MutexGuard<'_, Option<File>> {
@@ -264,7 +269,7 @@ impl Drop for Members {
         if !self.are_ours() {
             return;
         }
-        self.remove(&format!("{}{SOCKET}", self.own_name));
+        self.remove_sockets(&self.own_name);
         if self.stakes.load(Ordering::Relaxed) > 0 {
             // The file stays, unlocked: who holds nothing any more can be seen by it.
             return;
@@ -292,7 +297,7 @@ pub(crate) fn name_of(client: Client) -> String {
 
 /// Whether this may be the name of something of a member.
 pub(crate) fn is_member_file(name: &str) -> bool {
-    let stem = name.strip_suffix(SOCKET).or_else(|| stem_of_unfinished(name));
+    let stem = stem_of_socket(name).or_else(|| stem_of_unfinished(name));
     // Earlier versions called what is not complete by the id alone.
     is_hash(stem.or_else(|| name.strip_suffix(".tmp")).unwrap_or(name))
 }

@@ -6,7 +6,7 @@ use nix::sys::stat::fstat;
 use crate::{
     age::is_old,
     dir::{Dir, Entry, stem_of_unfinished},
-    layout::SOCKET,
+    layout::stem_of_socket,
 };
 
 /// Removes from a directory of the store what was never completed and is old, of things with a name that
@@ -35,7 +35,7 @@ pub(crate) fn one_unfinished(dir: &Dir, name: &str) {
         return clear(dir, |there| there == name);
     };
     if let (Some(workshop), Some(stem)) = (below(dir, name), stem_of_unfinished(name)) {
-        clear(&workshop, |there| there == stem || there.strip_suffix(SOCKET) == Some(stem));
+        clear(&workshop, |there| there == stem || stem_of_socket(there) == Some(stem));
     }
     let _ = dir.remove_dir(name);
 }

@@ -1,18 +1,13 @@
-//! Hints between processes: a datagram with the owner whose turn has come, or with the name whose
-//! holders an operator evicted.
+//! Hints between processes, by datagrams: each store has a socket where it hears of evictions, and once it
+//! waits for something another one where it hears of its turns.
 //!
 //! They are hints (promise S6). One that is lost, or that finds a full queue, costs a waiter until
 //! it looks by itself, and a holder until it renews.
 
 use std::{
     io,
-    net::Shutdown,
     os::unix::net::UnixDatagram,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
+    sync::{Arc, OnceLock},
 };
 
 use tenure_core::{
@@ -24,15 +19,13 @@ use tenure_core::{
 };
 
 use crate::{
+    hint,
+    layout::{SOCKET, WAKE_SOCKET},
+    listening::Listening,
     members::{Members, name_of},
     short_path::ShortPath,
     socket,
 };
-
-/// What stands in an owner's place where a name follows it.
-const NOBODY: [u8; 16] = [0; 16];
-/// The longest hint, and a byte more, by which longer ones are known.
-const LONGEST: usize = NOBODY.len() + LockName::MAX_BYTES + 1;
 
 /// Sends and receives hints for one store.
 #[derive(Debug)]
@@ -42,41 +35,54 @@ pub(crate) struct Watch {
     members: Arc<Members>,
     dir: ShortPath,
     sender: io::Result<UnixDatagram>,
-    receiver: io::Result<Arc<Receiver>>,
+    /// Where holders are told, and waiters by whoever finds no other socket of theirs.
+    receiver: io::Result<Arc<Listening>>,
     started: OnceLock<bool>,
+    waiting: Arc<Waiting>,
 }
 
+/// Where waiters are told, once there are some.
 #[derive(Debug)]
-struct Receiver {
-    socket: UnixDatagram,
-    stopping: AtomicBool,
+struct Waiting {
+    members: Arc<Members>,
+    board: HintBoard,
+    receiver: OnceLock<Option<Arc<Listening>>>,
 }
 
 impl Watch {
     /// Opens the store's socket. Without one its waiters look by themselves.
     pub(crate) fn open(members: Arc<Members>) -> Self {
-        let own = members.own();
+        let (own, board) = (members.own(), HintBoard::new());
         let sender = UnixDatagram::unbound()
             .and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
-        let receiver = socket::bind(members.dir(), &name_of(own), members.layout().access())
-            .map(|socket| Arc::new(Receiver { socket, stopping: AtomicBool::new(false) }));
+        let receiver = bind(&members, SOCKET, &board);
         if let Err(error) = &receiver {
             tracing::debug!(%error, "no socket for hints: waiters look by themselves");
         }
-        let (board, dir) = (HintBoard::new(), ShortPath::of(members.dir()));
-        Self { board, own, members, dir, sender, receiver, started: OnceLock::new() }
+        let waiting = Arc::new(Waiting {
+            members: members.clone(),
+            board: board.clone(),
+            receiver: OnceLock::new(),
+        });
+        let begins = Arc::downgrade(&waiting);
+        board.on_wait(move || {
+            if let Some(waiting) = begins.upgrade() {
+                waiting.begins();
+            }
+        });
+        let dir = ShortPath::of(members.dir());
+        Self { board, own, members, dir, sender, receiver, started: OnceLock::new(), waiting }
     }
 
-    /// Registers a waiter. The first one starts the thread that listens.
+    /// Registers a waiter.
     pub(crate) fn listen(&self, name: &LockName, owner: &Owner) -> Wakeups {
-        self.started.get_or_init(|| self.start());
+        self.start();
         self.board.listen(name, owner)
     }
 
-    /// Registers the holders of this process, which starts the thread too: one that never waits is to
-    /// hear of its eviction.
+    /// Registers the holders of this process: one that never waits is to hear of its eviction.
     pub(crate) fn evictions(&self) -> Evictions {
-        self.started.get_or_init(|| self.start());
+        self.start();
         self.board.evictions()
     }
 
@@ -86,8 +92,13 @@ impl Watch {
             self.board.wake(&wake.owner);
             return;
         }
-        // Nobody there, or too many hints underway: the waiter looks by itself.
-        let _ = self.send(wake.client, wake.owner.as_bytes());
+        let (to, hint) = (name_of(wake.client), wake.owner.as_bytes());
+        // It has no such socket before it waits, nor if it is of an earlier version.
+        let told = self.send(&to, WAKE_SOCKET, hint);
+        if told.is_err_and(|error| is_nobody(&error)) {
+            // Nobody there, or too many hints underway: the waiter looks by itself.
+            let _ = self.send(&to, SOCKET, hint);
+        }
     }
 
     /// Tells a process, this one or another, that it does not hold `name` any more.
@@ -97,13 +108,19 @@ impl Watch {
             return;
         }
         // As above; it learns by its next renewal.
-        let _ = self.send(client, &[&NOBODY, name.as_str().as_bytes()].concat());
+        let _ = self.send(&name_of(client), SOCKET, &hint::of_eviction(name));
     }
 
-    fn send(&self, to: Client, hint: &[u8]) -> io::Result<()> {
+    fn send(&self, to: &str, ending: &str, hint: &[u8]) -> io::Result<()> {
         let Ok(sender) = &self.sender else { return Ok(()) };
         let access = self.members.layout().access();
-        socket::send(sender, (self.members.dir(), &self.dir), &name_of(to), access, hint)
+        socket::send(
+            sender,
+            (self.members.dir(), &self.dir),
+            &format!("{to}{ending}"),
+            access,
+            hint,
+        )
     }
 
     /// Why there are no hints, if there are none.
@@ -115,110 +132,45 @@ impl Watch {
         }
     }
 
-    fn start(&self) -> bool {
-        let Ok(receiver) = &self.receiver else { return false };
-        let (receiver, board) = (receiver.clone(), self.board.clone());
-        thread::Builder::new()
-            .name("tenure-hints".to_owned())
-            .spawn(move || receiver.run(&board))
-            .is_ok()
+    fn start(&self) {
+        self.started.get_or_init(|| {
+            self.receiver.as_ref().is_ok_and(|receiver| receiver.on_own_thread().is_ok())
+        });
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let Ok(receiver) = &self.receiver else { return };
-        // The child of a fork has the parent's very socket.
+        // The child of a fork has the parent's very sockets.
         if !self.members.are_ours() {
             return;
         }
-        receiver.stopping.store(true, Ordering::Release);
-        // Either of the two ends the thread's wait.
-        let _ = self.send(self.own, &[]);
-        let _ = receiver.socket.shutdown(Shutdown::Both);
+        self.receiver.iter().for_each(|receiver| receiver.end());
+        self.waiting.receiver.get().iter().copied().flatten().for_each(|receiver| receiver.end());
     }
 }
 
-impl Receiver {
-    fn run(&self, board: &HintBoard) {
-        let mut message = [0; LONGEST];
-        loop {
-            let received = self.socket.recv(&mut message);
-            if self.stopping.load(Ordering::Acquire) {
-                return;
-            }
-            match received {
-                Ok(length) => hear(board, message.get(..length).unwrap_or_default()),
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                    tracing::warn!(%error, "hints have stopped: waiters look by themselves");
-                    return;
-                }
-                Err(_) => {}
-            }
+impl Waiting {
+    /// Somebody is about to wait: it is to be woken where it waits.
+    fn begins(&self) {
+        let bound = || bind(&self.members, WAKE_SOCKET, &self.board);
+        let receiver = self.receiver.get_or_init(|| {
+            // What is told at the other socket wakes it too, a little later.
+            bound().inspect_err(|error| tracing::debug!(%error, "no socket for waiters")).ok()
+        });
+        if let Some(receiver) = receiver {
+            receiver.here();
         }
     }
 }
 
-fn hear(board: &HintBoard, message: &[u8]) {
-    let Some((owner, name)) = message.split_first_chunk::<16>() else { return };
-    if name.is_empty() {
-        board.wake(&Owner::from_bytes(*owner));
-    } else if *owner == NOBODY
-        && let Ok(name) = std::str::from_utf8(name)
-        && let Ok(name) = LockName::new(name)
-    {
-        board.evicted(&name);
-    }
+fn bind(members: &Members, ending: &str, board: &HintBoard) -> io::Result<Arc<Listening>> {
+    let name = format!("{}{ending}", name_of(members.own()));
+    let socket = socket::bind(members.dir(), &name, members.layout().access())?;
+    Listening::new(socket, board)
 }
 
-#[cfg(test)]
-mod tests {
-    use std::{
-        future::Future,
-        pin::pin,
-        task::{Context, Poll, Waker},
-    };
-
-    use tenure_core::Eviction;
-
-    use super::*;
-
-    fn heard(evictions: &mut Evictions) -> Option<LockName> {
-        match evictions.poll_next(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Eviction::Of(name)) => Some(name),
-            _ => None,
-        }
-    }
-
-    fn woken(wakeups: &mut Wakeups) -> bool {
-        pin!(wakeups.next()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
-    }
-
-    #[test]
-    fn only_what_is_an_owner_or_a_name_is_heard() {
-        let board = HintBoard::new();
-        let mut evictions = board.evictions();
-        let named = |owner: [u8; 16], name: &[u8]| [&owner, name].concat();
-        for message in [
-            vec![],
-            vec![0; 15],
-            named([1; 16], b"a"),
-            named(NOBODY, b"\xff"),
-            named(NOBODY, b"line\nbreak"),
-            named(NOBODY, &[b'a'; LockName::MAX_BYTES + 1]),
-        ] {
-            hear(&board, &message);
-            assert_eq!(heard(&mut evictions), None, "{message:?}");
-        }
-        let longest = "a".repeat(LockName::MAX_BYTES);
-        hear(&board, &named(NOBODY, longest.as_bytes()));
-        assert_eq!(heard(&mut evictions).unwrap().as_str(), longest);
-
-        let name = LockName::new("a").unwrap();
-        let mut wakeups = board.listen(&name, &Owner::from_bytes([7; 16]));
-        hear(&board, &[7; 17]);
-        assert!(!woken(&mut wakeups));
-        hear(&board, &[7; 16]);
-        assert!(woken(&mut wakeups));
-    }
+/// Whether there is no socket, or nobody who would hear.
+fn is_nobody(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

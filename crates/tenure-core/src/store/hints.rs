@@ -3,7 +3,9 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use tenure_proto::Owner;
@@ -21,7 +23,11 @@ use crate::LockName;
 pub struct HintBoard {
     waiters: Arc<Mutex<BTreeMap<Owner, Entry>>>,
     holders: Listeners,
+    on_wait: Arc<OnceLock<OnWait>>,
 }
+
+/// What is done where somebody waits.
+type OnWait = Box<dyn Fn() + Send + Sync>;
 
 struct Entry {
     name: LockName,
@@ -42,6 +48,30 @@ impl HintBoard {
         let entry = Entry { name: name.clone(), notify: notify.clone() };
         self.lock().insert(*owner, entry);
         Wakeups { board: self.clone(), owner: *owner, notify }
+    }
+
+    /// Has `on_wait` called each time that a waiter is about to wait, in its task: a store can listen in the
+    /// very runtime that the waiter is woken in. It must be quick. Only the first one counts.
+    ///
+    /// ```
+    /// use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
+    /// use tenure_core::{HintBoard, LockName, Owner};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let (board, waits) = (HintBoard::new(), Arc::new(AtomicU32::new(0)));
+    /// let counted = waits.clone();
+    /// board.on_wait(move || drop(counted.fetch_add(1, Ordering::Relaxed)));
+    /// let owner = Owner::from_bytes([1; 16]);
+    /// let mut wakeups = board.listen(&LockName::new("a")?, &owner);
+    /// board.wake(&owner);
+    /// wakeups.next().await;
+    /// assert_eq!(waits.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_wait(&self, on_wait: impl Fn() + Send + Sync + 'static) {
+        let _ = self.on_wait.set(Box::new(on_wait));
     }
 
     /// Wakes one waiter, if it is there.
@@ -115,7 +145,15 @@ impl Wakeups {
     /// # Cancel safety
     /// Cancel-safe: no wake-up is lost.
     pub async fn next(&mut self) {
-        self.notify.notified().await;
+        let mut notified = pin!(self.notify.notified());
+        poll_fn(|context| {
+            // At each poll, as it may be polled in another runtime than before.
+            if let Some(on_wait) = self.board.on_wait.get() {
+                on_wait();
+            }
+            notified.as_mut().poll(context)
+        })
+        .await;
     }
 }
 

@@ -37,7 +37,10 @@ fn plays_its_role() {
             ["wait", dir, lock] => wait(dir, lock).await,
             ["count", dir, lock, file, rounds] => count(dir, lock, file, rounds).await,
             ["stay inside", file] => stay_inside(file),
-            ["listen and drop", dir] => listen_and_drop(dir).await,
+            ["listen and drop", dir] => crate::hints::listen_and_drop(dir).await,
+            ["wait without tenure's thread", dir] => {
+                crate::hints::wait_without_the_thread(dir).await;
+            }
             ["use many names", dir] => use_many_names(dir).await,
             ["say the default"] => say(tenure_embedded::default_dir().unwrap().display()),
             ["fill the disk", dir] => fill_the_disk(dir).await,
@@ -109,23 +112,6 @@ fn stay_inside(file: &str) {
     file.lock().unwrap();
     say("inside");
     wait_to_go_on();
-}
-
-async fn listen_and_drop(dir: &str) {
-    let store = EmbeddedStore::open(dir).unwrap();
-    let wakeups = tenure_core::Store::wakeups(&store, &name("a"), &owner());
-    // A thread gives itself its name.
-    crate::support::until("one listens", async || listening() == 1).await;
-    say("one listens");
-    drop((wakeups, store));
-    crate::support::until("the thread ends", async || listening() == 0).await;
-    say("none listens");
-}
-
-fn listening() -> usize {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
-    names.filter(|name| name.as_ref().is_ok_and(|name| name.trim() == "tenure-hints")).count()
 }
 
 async fn use_many_names(dir: &str) {

@@ -31,7 +31,7 @@ fn all(dir: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     found.into_iter().map(|(content, path)| (path, content)).collect()
 }
 
-fn walk(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn walk(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
     let below = |entry: fs::DirEntry| {
         let path = entry.path();

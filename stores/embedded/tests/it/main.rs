@@ -15,6 +15,7 @@ mod errors;
 mod file_systems;
 mod foreign;
 mod forks;
+mod hints;
 mod housekeeping;
 mod kinds;
 mod members;

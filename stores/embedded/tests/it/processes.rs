@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{FaultKind, Store, proto::queue::Answer};
-use tenure_embedded::EmbeddedStore;
+use tenure_core::{FaultKind, Store};
 
 use crate::{
     child::Process,
@@ -133,31 +132,6 @@ async fn a_copy_of_its_liveness_keeps_a_client_alive() {
     assert!(!is_free(&two, &name("a")).await);
     drop(copy);
     until("it is free", async || is_free(&two, &name("a")).await).await;
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn the_thread_that_listens_ends_with_its_store() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut process = Process::start(&["listen and drop", dir.path().to_str().unwrap()]);
-    assert_eq!(process.says().unwrap(), "one listens");
-    assert_eq!(process.says().unwrap(), "none listens");
-}
-
-#[tokio::test]
-async fn a_hint_crosses_a_long_path() {
-    let dir = tempfile::tempdir().unwrap();
-    // Longer than the address of a socket can be.
-    let deep = dir.path().join("d".repeat(150)).join("e".repeat(150));
-    let (one, two) = (EmbeddedStore::open(&deep).unwrap(), EmbeddedStore::open(&deep).unwrap());
-    let (mine, _) = take(&one, &name("a")).await;
-    let waiter = owner();
-    let mut wakeups = two.wakeups(&name("a"), &waiter);
-    let waits = crate::support::waiting(waiter);
-    assert!(matches!(two.acquire(&name("a"), &waits).await, Ok(Answer::Busy { .. })));
-    give_back(&one, &name("a"), &mine).await;
-    let hinted = tokio::time::timeout(Duration::from_secs(5), wakeups.next()).await;
-    hinted.expect("a hint comes");
 }
 
 #[test]
