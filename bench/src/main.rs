@@ -8,6 +8,7 @@ mod child;
 mod contestant;
 mod cpu;
 mod crash;
+mod crowd;
 mod group;
 mod handoff;
 mod handover;
@@ -125,6 +126,8 @@ fn measure(dir: &Path, shorter: usize) -> Result<Report, Failure> {
     let title = "each kind of lock, embedded: acquire and release, uncontended";
     report.add(kinds::measure(&url, title, None, 200 / shorter)?);
     report.add(handoff::measure(dir, 500 / shorter)?);
+    let length = std::time::Duration::from_millis(5000 / shorter as u64);
+    crowd::measure(dir, length)?.into_iter().for_each(|figure| report.add(figure));
     report.add(handover::measure(dir, 20 / shorter)?);
     report.add(crash::measure(dir, 20 / shorter)?);
     report.add(reentry::measure(200 / shorter)?);

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{
     Failure, contestant,
     contestant::Contestant,
-    crash, handoff, memory, mysql, postgres, redis_handoff, redis_holds,
+    crash, crowd, handoff, memory, mysql, postgres, redis_handoff, redis_holds,
     sql::{self, Server},
     turns, zookeeper,
 };
@@ -27,6 +27,7 @@ pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
             };
             turns::take(&mut *lock, turns.parse()?)
         }
+        ["crowd", who, millis, dir] => crowd::take(who, millis.parse()?, Path::new(dir)),
         ["receive", url, _] => redis_handoff::receive(url),
         ["hold", dir] => crash::hold(Path::new(dir)),
         ["holds", url, count, _] => redis_holds::hold(url, count.parse()?),

@@ -54,6 +54,7 @@ mod patience;
 mod place;
 mod removal;
 mod renewal;
+mod sender;
 mod short_path;
 mod slots;
 mod socket;

@@ -5,6 +5,7 @@
 //! names of the dead at once. Where there is no file nobody knows, and the lease decides.
 
 use std::{
+    collections::HashMap,
     fs::{File, TryLockError},
     io,
     os::{
@@ -48,6 +49,9 @@ pub(crate) enum Life {
     Unknown,
 }
 
+/// How many files of others are kept open at most: with more, all are looked for anew.
+const MOST_SEEN: usize = 128;
+
 /// This store's own membership, and what it sees of the others'.
 #[derive(Debug)]
 pub(crate) struct Members {
@@ -65,6 +69,8 @@ pub(crate) struct Members {
     until: AtomicU64,
     /// When the file was last made to look new.
     freshened: AtomicU64,
+    /// The files of others that lived when they were looked at.
+    seen: Mutex<HashMap<Client, File>>,
 }
 
 impl Members {
@@ -93,6 +99,7 @@ impl Members {
             stakes: AtomicU64::new(0),
             until: AtomicU64::new(0),
             freshened: AtomicU64::new(now.as_nanos()),
+            seen: Mutex::default(),
         })
     }
 
@@ -116,7 +123,37 @@ impl Members {
 
     /// Whether the process that `client` belongs to lives. In doubt it does: its lease still ends.
     pub(crate) fn alive(&self, client: Client) -> bool {
-        client == self.own || !matches!(life(&self.dir, &name_of(client)), Ok(Life::Dead))
+        client == self.own || self.is_seen_alive(client) || self.look(client) != Life::Dead
+    }
+
+    /// Whether the file that was seen last is locked. If it is not, it may be another one by now.
+    fn is_seen_alive(&self, client: Client) -> bool {
+        let mut seen = self.seen();
+        let alive = seen.get(&client).is_some_and(is_locked);
+        if !alive {
+            seen.remove(&client);
+        }
+        alive
+    }
+
+    fn look(&self, client: Client) -> Life {
+        let Ok(Some(file)) = self.dir.look_at(&name_of(client)) else { return Life::Unknown };
+        match life_by(&file) {
+            Ok(Life::Living) => {
+                let mut seen = self.seen();
+                if seen.len() >= MOST_SEEN {
+                    seen.clear();
+                }
+                seen.insert(client, file);
+                Life::Living
+            }
+            Ok(life) => life,
+            Err(_) => Life::Unknown,
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, HashMap<Client, File>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sees that others can still see this store.
@@ -304,13 +341,20 @@ pub(crate) fn is_member_file(name: &str) -> bool {
 
 /// Whether a living process keeps the file of this name locked.
 pub(crate) fn life(members: &Dir, name: &str) -> io::Result<Life> {
-    let Some(file) = members.look_at(name)? else { return Ok(Life::Unknown) };
+    members.look_at(name)?.map_or(Ok(Life::Unknown), |file| life_by(&file))
+}
+
+fn life_by(file: &File) -> io::Result<Life> {
     // Shared, so that those who look at the same time do not take each other for the member.
     match file.try_lock_shared() {
         Ok(()) => Ok(Life::Dead),
         Err(TryLockError::WouldBlock) => Ok(Life::Living),
         Err(TryLockError::Error(error)) => Err(error),
     }
+}
+
+fn is_locked(file: &File) -> bool {
+    matches!(life_by(file), Ok(Life::Living))
 }
 
 /// Creates a member's file; it is locked before others can see it.

@@ -33,23 +33,25 @@ pub(crate) fn bind(dir: &Dir, name: &str, access: Access) -> io::Result<UnixData
     shared.map(|()| socket)
 }
 
-/// Sends a hint to the socket of this name, if it is one.
-pub(crate) fn send(
-    from: &UnixDatagram,
+/// A socket that never blocks, connected to the one of this name, if it is one.
+pub(crate) fn connect(
     (dir, short): (&Dir, &ShortPath),
     name: &str,
     access: Access,
-    hint: &[u8],
-) -> io::Result<()> {
+) -> io::Result<UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
     if access.is_shared() {
-        return send_to_the_very(from, dir, name, hint);
+        connect_to_the_very(&socket, dir, name)?;
+    } else {
+        socket.connect(short.join(name))?;
     }
-    from.send_to(hint, short.join(name)).map(drop)
+    Ok(socket)
 }
 
-/// Sends to the socket that has this name now: a link is not followed.
+/// Connects to the socket that has this name now: a link is not followed.
 #[cfg(target_os = "linux")]
-fn send_to_the_very(from: &UnixDatagram, dir: &Dir, name: &str, hint: &[u8]) -> io::Result<()> {
+fn connect_to_the_very(socket: &UnixDatagram, dir: &Dir, name: &str) -> io::Result<()> {
     use nix::{
         fcntl::{OFlag, openat},
         sys::stat::{Mode, SFlag, fstat},
@@ -60,13 +62,13 @@ fn send_to_the_very(from: &UnixDatagram, dir: &Dir, name: &str, hint: &[u8]) -> 
     if kind != SFlag::S_IFSOCK {
         return Err(io::ErrorKind::NotFound.into());
     }
-    from.send_to(hint, crate::short_path::of_open(&found)).map(drop)
+    socket.connect(crate::short_path::of_open(&found))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn send_to_the_very(from: &UnixDatagram, dir: &Dir, name: &str, hint: &[u8]) -> io::Result<()> {
+fn connect_to_the_very(socket: &UnixDatagram, dir: &Dir, name: &str) -> io::Result<()> {
     if dir.entry(name)? != Some(crate::dir::Entry::Socket) {
         return Err(io::ErrorKind::NotFound.into());
     }
-    from.send_to(hint, ShortPath::of(dir).join(name)).map(drop)
+    socket.connect(ShortPath::of(dir).join(name))
 }

@@ -6,7 +6,6 @@
 
 use std::{
     io,
-    os::unix::net::UnixDatagram,
     sync::{Arc, OnceLock},
 };
 
@@ -23,7 +22,7 @@ use crate::{
     layout::{SOCKET, WAKE_SOCKET},
     listening::Listening,
     members::{Members, name_of},
-    short_path::ShortPath,
+    sender::Sender,
     socket,
 };
 
@@ -33,8 +32,7 @@ pub(crate) struct Watch {
     board: HintBoard,
     own: Client,
     members: Arc<Members>,
-    dir: ShortPath,
-    sender: io::Result<UnixDatagram>,
+    sender: Sender,
     /// Where holders are told, and waiters by whoever finds no other socket of theirs.
     receiver: io::Result<Arc<Listening>>,
     started: OnceLock<bool>,
@@ -53,8 +51,6 @@ impl Watch {
     /// Opens the store's socket. Without one its waiters look by themselves.
     pub(crate) fn open(members: Arc<Members>) -> Self {
         let (own, board) = (members.own(), HintBoard::new());
-        let sender = UnixDatagram::unbound()
-            .and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
         let receiver = bind(&members, SOCKET, &board);
         if let Err(error) = &receiver {
             tracing::debug!(%error, "no socket for hints: waiters look by themselves");
@@ -70,8 +66,8 @@ impl Watch {
                 waiting.begins();
             }
         });
-        let dir = ShortPath::of(members.dir());
-        Self { board, own, members, dir, sender, receiver, started: OnceLock::new(), waiting }
+        let sender = Sender::new(members.clone());
+        Self { board, own, members, sender, receiver, started: OnceLock::new(), waiting }
     }
 
     /// Registers a waiter.
@@ -92,13 +88,8 @@ impl Watch {
             self.board.wake(&wake.owner);
             return;
         }
-        let (to, hint) = (name_of(wake.client), wake.owner.as_bytes());
-        // It has no such socket before it waits, nor if it is of an earlier version.
-        let told = self.send(&to, WAKE_SOCKET, hint);
-        if told.is_err_and(|error| is_nobody(&error)) {
-            // Nobody there, or too many hints underway: the waiter looks by itself.
-            let _ = self.send(&to, SOCKET, hint);
-        }
+        // Nobody there, or too many hints underway: the waiter looks by itself.
+        let _ = self.sender.to_waiters(wake.client, wake.owner.as_bytes());
     }
 
     /// Tells a process, this one or another, that it does not hold `name` any more.
@@ -108,19 +99,7 @@ impl Watch {
             return;
         }
         // As above; it learns by its next renewal.
-        let _ = self.send(&name_of(client), SOCKET, &hint::of_eviction(name));
-    }
-
-    fn send(&self, to: &str, ending: &str, hint: &[u8]) -> io::Result<()> {
-        let Ok(sender) = &self.sender else { return Ok(()) };
-        let access = self.members.layout().access();
-        socket::send(
-            sender,
-            (self.members.dir(), &self.dir),
-            &format!("{to}{ending}"),
-            access,
-            hint,
-        )
+        let _ = self.sender.to_holders(client, &hint::of_eviction(name));
     }
 
     /// Why there are no hints, if there are none.
@@ -128,7 +107,7 @@ impl Watch {
         match (&self.receiver, self.started.get()) {
             (Err(error), _) => Some(error.to_string()),
             (Ok(_), Some(false)) => Some("no thread could be started".to_owned()),
-            (Ok(_), _) => self.sender.as_ref().err().map(ToString::to_string),
+            (Ok(_), _) => None,
         }
     }
 
@@ -168,9 +147,4 @@ fn bind(members: &Members, ending: &str, board: &HintBoard) -> io::Result<Arc<Li
     let name = format!("{}{ending}", name_of(members.own()));
     let socket = socket::bind(members.dir(), &name, members.layout().access())?;
     Listening::new(socket, board)
-}
-
-/// Whether there is no socket, or nobody who would hear.
-fn is_nobody(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

@@ -77,6 +77,21 @@ async fn a_member_whose_file_is_gone_gets_another_one() {
 }
 
 #[tokio::test]
+async fn a_member_that_got_another_file_lives_for_those_who_saw_the_first_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    take(&store, &name("a")).await;
+    let [file] = &member_files(dir.path())[..] else { panic!("there is one member") };
+    let other = open(&dir);
+    assert!(!is_free(&other, &name("a")).await);
+    fs::remove_file(file).unwrap();
+    take(&store, &name("b")).await;
+    assert!(file.exists() && !is_free(&other, &name("a")).await, "the first one is locked no more");
+    drop(store);
+    until("it is free", async || is_free(&other, &name("a")).await).await;
+}
+
+#[tokio::test]
 async fn a_death_that_was_noticed_frees_all_names_of_the_dead_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().to_str().unwrap();
@@ -261,14 +276,17 @@ async fn a_socket_that_nobody_has_goes_and_one_that_somebody_has_stays() {
         found
     };
     let living = sockets();
-    let dead = living[0].with_file_name(format!("{:032x}.sock", 1));
-    drop(std::os::unix::net::UnixDatagram::bind(&dead).unwrap());
+    let dead = |ending| living[0].with_file_name(format!("{:032x}.{ending}", 1));
+    let dead = [dead("sock"), dead("wake")];
+    for dead in &dead {
+        drop(std::os::unix::net::UnixDatagram::bind(dead).unwrap());
+    }
     for file in member_files(dir.path()) {
         fs::remove_file(file).unwrap();
     }
     until("it is removed", async || {
         drop(open(&dir));
-        !dead.exists()
+        dead.iter().all(|dead| !dead.exists())
     })
     .await;
     assert_eq!(sockets(), living);
