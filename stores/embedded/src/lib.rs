@@ -46,6 +46,7 @@ mod hint;
 mod housekeeping;
 mod inner;
 mod layout;
+mod links;
 mod listening;
 mod listing;
 mod machine;

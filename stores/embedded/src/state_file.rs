@@ -15,6 +15,7 @@ use crate::{
     create, error,
     floor::Floor,
     layout::{Layout, StatePlace},
+    links,
     machine::Machine,
     patience::Locked,
     slots::{Damage, Kind, Record, Slots},
@@ -131,8 +132,8 @@ impl Section<'_> {
             self.unlink(ground).map_err(|why| error::io("remove", &self.file.path, why))?;
             return Ok(None);
         }
-        let links = fstat(&self.file.file).map(|found| found.st_nlink);
-        if links.map_err(|why| error::io("look at", &self.file.path, why.into()))? == 0 {
+        let named = links::has_name(&self.file.file);
+        if !named.map_err(|why| error::io("look at", &self.file.path, why))? {
             return Ok(None);
         }
         let (name, mut state) = wire::decode(&record.payload).ok_or_else(|| torn(Damage::Torn))?;
