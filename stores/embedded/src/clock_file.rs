@@ -22,7 +22,7 @@ use crate::{
     layout::{CLOCK, Root},
     machine::Machine,
     patience::{Locked, Patience},
-    slots::{Damage, Kind, Record, Slots, WriteError},
+    slots::{Damage, Kind, Record, Room, Slots, WriteError},
 };
 
 /// How far ahead of the tokens the ceiling is set, in microseconds.
@@ -102,7 +102,7 @@ impl ClockFile {
     pub(crate) fn highest(&self) -> Result<u64, Fault> {
         let _inside = self.enter();
         let _locked = self.lock()?;
-        Ok(self.read()?.1.announced)
+        Ok(self.read()?.2.announced)
     }
 
     /// Makes the ceiling at least `time`, and high enough for the next minute if it has to be
@@ -114,8 +114,8 @@ impl ClockFile {
     fn extend(&self, time: u64) -> Result<Bounds, Fault> {
         let _inside = self.enter();
         let _locked = self.lock()?;
-        let (mut record, mut bounds) = self.read()?;
-        let rebooted = record.boot != self.boot;
+        let (seq, boot, mut bounds) = self.read()?;
+        let rebooted = boot != self.boot;
         if rebooted || bounds.durable < time || bounds.announced == 0 {
             if rebooted {
                 bounds.base = bounds.announced;
@@ -132,27 +132,27 @@ impl ClockFile {
             // The slot that is about to be written over may hold what was announced last, if the
             // other one never reached the disk.
             self.sync()?;
-            record.boot = self.boot;
-            self.write(&mut record, bounds)?;
+            self.write(seq + 1, bounds)?;
             self.sync()?;
             bounds.durable = bounds.announced;
-            self.write(&mut record, bounds)?;
+            self.write(seq + 2, bounds)?;
         }
         self.ceiling.fetch_max(bounds.durable, Ordering::Release);
         Ok(bounds)
     }
 
-    fn read(&self) -> Result<(Record, Bounds), Fault> {
+    /// The number of the last write, the boot it was made in, and what it says.
+    fn read(&self) -> Result<(u64, [u8; 16], Bounds), Fault> {
         let torn = |damage| error::damaged(&self.path, damage, CURE);
-        let record = self.slots().read().map_err(torn)?;
-        let bounds = Bounds::decode(&record.payload).ok_or_else(|| torn(Damage::Torn))?;
-        Ok((record, bounds))
+        let mut room = Room::new();
+        let Record { seq, boot, payload, .. } = self.slots().read(&mut room).map_err(torn)?;
+        let bounds = Bounds::decode(payload).ok_or_else(|| torn(Damage::Torn))?;
+        Ok((seq, boot, bounds))
     }
 
-    fn write(&self, record: &mut Record, bounds: Bounds) -> Result<(), Fault> {
-        record.seq += 1;
-        record.payload = bounds.encode();
-        self.slots().write(record).map_err(|error| match error {
+    fn write(&self, seq: u64, bounds: Bounds) -> Result<(), Fault> {
+        let record = Record { seq, flags: 0, boot: self.boot, payload: &bounds.encode() };
+        self.slots().write(&record).map_err(|error| match error {
             // A ceiling in doubt is as harmless as one that was not written: nobody counts on it.
             WriteError::NoEffect(why) | WriteError::Unknown(why) => {
                 error::io("write", &self.path, why)
@@ -184,7 +184,7 @@ impl ClockFile {
 fn first(machine: &dyn Machine, root: &Root, boot: [u8; 16]) -> Result<File, Fault> {
     let failed = |why| error::io("create", &root.dir.path_of(CLOCK), why);
     let bounds = Bounds { base: 0, durable: 0, announced: 0 };
-    let record = Record { seq: 1, flags: 0, boot, payload: bounds.encode() };
+    let record = Record { seq: 1, flags: 0, boot, payload: &bounds.encode() };
     let place = (&root.dir, CLOCK);
     let created =
         create::file(machine, place, root.access, Kind::Clock, &record).map_err(failed)?;

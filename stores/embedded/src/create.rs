@@ -18,7 +18,7 @@ pub(crate) fn file(
     (dir, name): (&Dir, &str),
     access: Access,
     kind: Kind,
-    first: &Record,
+    first: &Record<'_>,
 ) -> io::Result<Option<File>> {
     let unfinished = Unfinished { dir, name: unfinished(name)? };
     let file = dir.create_file(&unfinished.name, access)?;

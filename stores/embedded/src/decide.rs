@@ -22,6 +22,7 @@ use crate::{
     inner::{Inner, LIMITS},
     layout::Layout,
     patience::Patience,
+    slots::Room,
     stake::Stake,
     state_file::{Section, StateFile},
 };
@@ -188,7 +189,8 @@ impl Inner {
         F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T>,
     {
         let ground = self.ground();
-        let read = section.read(&ground).and_then(|loaded| {
+        let mut room = Room::new();
+        let read = section.read(&ground, &mut room).and_then(|loaded| {
             loaded.as_ref().map_or(Ok(()), |loaded| loaded.check_name(name, file.path()))?;
             Ok(loaded)
         });

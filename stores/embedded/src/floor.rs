@@ -16,7 +16,7 @@ use crate::{
     layout::{FLOOR, Layout},
     machine::Machine,
     patience::{Locked, Patience},
-    slots::{Damage, Kind, Record, Slots},
+    slots::{Damage, Kind, Record, Room, Slots},
 };
 
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -31,6 +31,7 @@ pub(crate) struct Floor {
     path: PathBuf,
     file: File,
     inside: Mutex<()>,
+    boot: [u8; 16],
 }
 
 impl Floor {
@@ -45,7 +46,7 @@ impl Floor {
         let file = match open().map_err(failed)? {
             Some(file) => file,
             None => {
-                let record = Record { seq: 1, flags: 0, boot, payload: vec![0; 8] };
+                let record = Record { seq: 1, flags: 0, boot, payload: &[0; 8] };
                 let place = (&layout.boot, FLOOR);
                 create::file(&*machine, place, layout.access(), Kind::Floor, &record)
                     .and_then(|made| made.map_or_else(open, |made| Ok(Some(made))))
@@ -53,7 +54,7 @@ impl Floor {
                     .ok_or_else(|| error::removed(layout.root.path()))?
             }
         };
-        Ok(Self { machine, path, file, inside: Mutex::new(()) })
+        Ok(Self { machine, path, file, inside: Mutex::new(()), boot })
     }
 
     pub(crate) fn touch(&self) {
@@ -82,20 +83,22 @@ impl Floor {
         let _locked = Locked::take(&self.file, Patience::of(PATIENCE))
             .map_err(|why| error::io("lock", &self.path, why))?
             .ok_or_else(|| error::stays_locked(&self.path))?;
-        let (mut record, floor) =
+        let (seq, floor) =
             self.read().map_err(|damage| error::damaged(&self.path, damage, CURE))?;
         if floor >= time {
             return Ok(());
         }
-        record.seq += 1;
-        record.payload = time.to_le_bytes().to_vec();
+        let payload = &time.to_le_bytes();
+        let record = Record { seq: seq + 1, flags: 0, boot: self.boot, payload };
         self.slots().write(&record).map_err(|why| error::unwritten(&self.path, why))
     }
 
-    fn read(&self) -> Result<(Record, u64), Damage> {
-        let record = self.slots().read()?;
-        let bytes = record.payload.as_slice().try_into().map_err(|_| Damage::Torn)?;
-        Ok((record, u64::from_le_bytes(bytes)))
+    /// The number of the last write, and what it says.
+    fn read(&self) -> Result<(u64, u64), Damage> {
+        let mut room = Room::new();
+        let record = self.slots().read(&mut room)?;
+        let bytes = record.payload.try_into().map_err(|_| Damage::Torn)?;
+        Ok((record.seq, u64::from_le_bytes(bytes)))
     }
 
     fn slots(&self) -> Slots<'_> {

@@ -13,6 +13,7 @@ use crate::{
     inner::Inner,
     layout::{BOOTS, CLOCK, StatePlace, is_hash, is_of_a_boot, is_state, shelf},
     removal,
+    slots::Room,
     state_file::StateFile,
 };
 
@@ -77,7 +78,8 @@ impl Inner {
         let opened = opened.map_err(|why| error::io("open", &self.layout.path_of(place), why))?;
         let Some(file) = opened else { return Ok(()) };
         let Some(section) = file.enter()? else { return Ok(()) };
-        let Some(loaded) = section.read(&self.ground())? else { return Ok(()) };
+        let mut room = Room::new();
+        let Some(loaded) = section.read(&self.ground(), &mut room)? else { return Ok(()) };
         let alive = |client| self.members.alive(client);
         let at = self.moment(&alive)?;
         if loaded.state.inspect(&at) == Snapshot::default() {

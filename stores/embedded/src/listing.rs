@@ -16,7 +16,7 @@ use crate::{
     inner::Inner,
     layout::{is_state, shelf},
     machine::Machine,
-    slots::{Kind, Slots},
+    slots::{Kind, Room, Slots},
     wire,
 };
 
@@ -93,9 +93,10 @@ fn state_in(
     for _ in 0..16 {
         let Some(file) = shelf.look_at(file).transpose()?.ok() else { return Some(Err(())) };
         let slots = Slots { machine, file: &file, kind: Kind::State };
-        let state = slots.read().ok().and_then(|record| wire::decode(&record.payload));
-        if let Some(state) = state {
-            return Some(Ok(state));
+        let mut room = Room::new();
+        let found = slots.read(&mut room).ok().and_then(|record| wire::decode(record.payload));
+        if let Some((name, state)) = found {
+            return Some(LockName::new(name).map(|name| (name, state)).map_err(drop));
         }
         std::thread::yield_now();
     }

@@ -38,16 +38,23 @@ impl Kind {
     }
 }
 
+/// Room for what is read of a file of slots.
+#[derive(Debug)]
+pub(crate) struct Room {
+    page: [u8; PAGE],
+    area: Vec<u8>,
+}
+
 /// What a slot holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record<'p> {
     /// Counts the writes of the file; the slot with the higher one is in force.
     pub(crate) seq: u64,
     /// Marks of the file's kind, below 2^15.
     pub(crate) flags: u16,
     /// The boot it was written in.
     pub(crate) boot: [u8; 16],
-    pub(crate) payload: Vec<u8>,
+    pub(crate) payload: &'p [u8],
 }
 
 /// Why a file cannot be read.
@@ -88,17 +95,24 @@ struct Slot<'p> {
     inline: &'p [u8],
 }
 
+impl Room {
+    pub(crate) const fn new() -> Self {
+        Self { page: [0; PAGE], area: Vec::new() }
+    }
+}
+
 impl Slots<'_> {
-    /// The record in force.
-    pub(crate) fn read(&self) -> Result<Record, Damage> {
-        let mut page = [0; PAGE];
-        let length = self.machine.read_at(self.file, &mut page, 0).map_err(Damage::Io)?;
+    /// The record in force, which is read into `room`.
+    pub(crate) fn read<'p>(&self, room: &'p mut Room) -> Result<Record<'p>, Damage> {
+        let Room { page, area } = room;
+        let length = self.machine.read_at(self.file, page, 0).map_err(Damage::Io)?;
         let page = page.get(..length).unwrap_or_default();
         let mut found = [self.slot(page, 0)?, self.slot(page, SLOT)?];
         found.sort_by_key(|slot| std::cmp::Reverse(slot.as_ref().map(|slot| slot.seq)));
         for slot in found.into_iter().flatten() {
-            if let Some(payload) = self.payload(&slot).map_err(Damage::Io)? {
-                let Slot { seq, flags, boot, .. } = slot;
+            if self.is_whole(&slot, area).map_err(Damage::Io)? {
+                let Slot { seq, flags, boot, inline, .. } = slot;
+                let payload = if flags & IN_AREA == 0 { inline } else { area };
                 return Ok(Record { seq, flags: flags & !IN_AREA, boot, payload });
             }
         }
@@ -113,28 +127,28 @@ impl Slots<'_> {
     }
 
     /// Puts `record` into force, over the older slot.
-    pub(crate) fn write(&self, record: &Record) -> Result<(), WriteError> {
+    pub(crate) fn write(&self, record: &Record<'_>) -> Result<(), WriteError> {
         if record.payload.len() as u64 > AREA {
             return Err(WriteError::TooLarge(record.payload.len()));
         }
         self.put(record).or_else(|error| self.settle(record.seq, error))
     }
 
-    fn put(&self, record: &Record) -> io::Result<()> {
+    fn put(&self, record: &Record<'_>) -> io::Result<()> {
         let second = record.seq % 2 == 1;
         let slot_at = if second { SLOT as u64 } else { 0 };
         if record.payload.len() <= INLINE {
-            let bytes = encode(self.kind, record, 0, &record.payload);
+            let bytes = encode(self.kind, record, 0, record.payload);
             return self.machine.write_at(self.file, &bytes, slot_at);
         }
-        self.machine.write_at(self.file, &record.payload, area_at(record.seq))?;
-        let bytes = encode(self.kind, record, crc32fast::hash(&record.payload), &[]);
+        self.machine.write_at(self.file, record.payload, area_at(record.seq))?;
+        let bytes = encode(self.kind, record, crc32fast::hash(record.payload), &[]);
         self.machine.write_at(self.file, &bytes, slot_at)
     }
 
     /// After a failed write: which record is in force now?
     fn settle(&self, seq: u64, error: io::Error) -> Result<(), WriteError> {
-        match self.read() {
+        match self.read(&mut Room::new()) {
             Ok(record) if record.seq == seq => Ok(()),
             Ok(_) => Err(WriteError::NoEffect(error)),
             Err(_) => Err(WriteError::Unknown(error)),
@@ -173,21 +187,20 @@ impl Slots<'_> {
         }))
     }
 
-    /// What the slot holds; `None` when it is not whole.
-    fn payload(&self, slot: &Slot<'_>) -> io::Result<Option<Vec<u8>>> {
+    /// Whether the slot is whole. What of it does not lie in the page is read into `area`.
+    fn is_whole(&self, slot: &Slot<'_>, area: &mut Vec<u8>) -> io::Result<bool> {
         if u32::from_le_bytes(bytes(slot.head, 40)) != checksum(slot.head, slot.inline) {
-            return Ok(None);
+            return Ok(false);
         }
         if slot.flags & IN_AREA == 0 {
-            return Ok(Some(slot.inline.to_vec()));
+            return Ok(true);
         }
         if slot.length as u64 > AREA {
-            return Ok(None);
+            return Ok(false);
         }
-        let mut payload = vec![0; slot.length];
-        let length = self.machine.read_at(self.file, &mut payload, area_at(slot.seq))?;
-        let whole = length == payload.len() && crc32fast::hash(&payload) == slot.area_sum;
-        Ok(whole.then_some(payload))
+        area.resize(slot.length, 0);
+        let length = self.machine.read_at(self.file, area, area_at(slot.seq))?;
+        Ok(length == area.len() && crc32fast::hash(area) == slot.area_sum)
     }
 }
 
@@ -195,7 +208,7 @@ fn area_at(seq: u64) -> u64 {
     PAGE as u64 + (seq % 2) * AREA
 }
 
-fn encode(kind: Kind, record: &Record, area_sum: u32, inline: &[u8]) -> Vec<u8> {
+fn encode(kind: Kind, record: &Record<'_>, area_sum: u32, inline: &[u8]) -> Vec<u8> {
     let in_area = if inline.len() == record.payload.len() { 0 } else { IN_AREA };
     // The caller has checked the length against the size of an area.
     let length = u32::try_from(record.payload.len()).unwrap_or(u32::MAX);

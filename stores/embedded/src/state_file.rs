@@ -18,7 +18,7 @@ use crate::{
     links,
     machine::Machine,
     patience::Locked,
-    slots::{Damage, Kind, Record, Slots},
+    slots::{Damage, Kind, Record, Room, Slots},
     wire,
 };
 
@@ -68,7 +68,7 @@ impl StateFile {
     ) -> io::Result<Option<Self>> {
         let layout = ground.layout;
         let shelf = layout.locks.make(&place.shelf, layout.access())?;
-        let payload = wire::encode(name, &NameState::default());
+        let payload = &wire::encode(name.as_str(), &NameState::default());
         let record = Record { seq: 1, flags: FRESH, boot: ground.boot, payload };
         let file = (&shelf, place.file.as_str());
         let file = create::file(ground.machine, file, layout.access(), Kind::State, &record)?;
@@ -113,20 +113,24 @@ pub(crate) struct Section<'a> {
 
 /// What a file holds.
 #[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) name: LockName,
+pub(crate) struct Loaded<'p> {
+    name: &'p str,
     pub(crate) state: NameState,
     /// The record that it was read from.
     seq: u64,
     /// The same as bytes, unless they have to be written anew in any case.
-    bytes: Option<Vec<u8>>,
+    bytes: Option<&'p [u8]>,
 }
 
 impl Section<'_> {
     /// Reads the state; `None` when the file was removed and has to be opened again.
-    pub(crate) fn read(&self, ground: &Ground<'_>) -> Result<Option<Loaded>, Fault> {
+    pub(crate) fn read<'p>(
+        &self,
+        ground: &Ground<'_>,
+        room: &'p mut Room,
+    ) -> Result<Option<Loaded<'p>>, Fault> {
         let torn = |damage| error::damaged(&self.file.path, damage, CURE);
-        let record = self.file.slots(ground.machine).read().map_err(torn)?;
+        let record = self.file.slots(ground.machine).read(room).map_err(torn)?;
         if record.flags & REMOVED != 0 {
             // It stays only where this user may not remove it; then nobody can use the name.
             self.unlink(ground).map_err(|why| error::io("remove", &self.file.path, why))?;
@@ -136,7 +140,7 @@ impl Section<'_> {
         if !named.map_err(|why| error::io("look at", &self.file.path, why))? {
             return Ok(None);
         }
-        let (name, mut state) = wire::decode(&record.payload).ok_or_else(|| torn(Damage::Torn))?;
+        let (name, mut state) = wire::decode(record.payload).ok_or_else(|| torn(Damage::Torn))?;
         if record.boot != ground.boot {
             // Deadlines of another boot mean nothing on this one's clock.
             state = NameState { last_time: state.last_time, ..NameState::default() };
@@ -151,39 +155,38 @@ impl Section<'_> {
 
     /// The state that an eviction makes of a file that cannot be read: nobody has the name, and
     /// the next token is above all that this store ever granted.
-    pub(crate) fn repaired(&self, ground: &Ground<'_>, name: &LockName) -> Result<Loaded, Fault> {
+    pub(crate) fn repaired<'n>(
+        &self,
+        ground: &Ground<'_>,
+        name: &'n LockName,
+    ) -> Result<Loaded<'n>, Fault> {
         if !self.file.slots(ground.machine).are_ours() {
             return Err(error::not_a_state(&self.file.path));
         }
         let state = NameState { last_time: ground.clock.highest()?, ..NameState::default() };
         // Above a record that is whole but of no use.
-        let seq = self.file.slots(ground.machine).read().map_or(0, |record| record.seq);
-        Ok(Loaded { name: name.clone(), state, seq, bytes: None })
+        let seq =
+            self.file.slots(ground.machine).read(&mut Room::new()).map_or(0, |record| record.seq);
+        Ok(Loaded { name: name.as_str(), state, seq, bytes: None })
     }
 
     /// Writes the state, if it changed.
-    pub(crate) fn write(&self, ground: &Ground<'_>, loaded: &Loaded) -> Result<(), Fault> {
-        let payload = wire::encode(&loaded.name, &loaded.state);
-        if loaded.bytes.as_ref() == Some(&payload) {
+    pub(crate) fn write(&self, ground: &Ground<'_>, loaded: &Loaded<'_>) -> Result<(), Fault> {
+        let payload = &*wire::encode(loaded.name, &loaded.state);
+        if loaded.bytes == Some(payload) {
             return Ok(());
         }
         self.put(ground, loaded.seq, 0, payload)
     }
 
     /// Removes the file of a name that nobody contends for. Its last token goes to the floor.
-    pub(crate) fn remove(&self, ground: &Ground<'_>, loaded: &Loaded) -> Result<(), Fault> {
+    pub(crate) fn remove(&self, ground: &Ground<'_>, loaded: &Loaded<'_>) -> Result<(), Fault> {
         ground.floor.raise(loaded.state.last_time)?;
-        self.put(ground, loaded.seq, REMOVED, wire::encode(&loaded.name, &loaded.state))?;
+        self.put(ground, loaded.seq, REMOVED, &wire::encode(loaded.name, &loaded.state))?;
         self.unlink(ground).map_err(|why| error::io("remove", &self.file.path, why))
     }
 
-    fn put(
-        &self,
-        ground: &Ground<'_>,
-        seq: u64,
-        flags: u16,
-        payload: Vec<u8>,
-    ) -> Result<(), Fault> {
+    fn put(&self, ground: &Ground<'_>, seq: u64, flags: u16, payload: &[u8]) -> Result<(), Fault> {
         let record = Record { seq: seq + 1, flags, boot: ground.boot, payload };
         let written = self.file.slots(ground.machine).write(&record);
         written.map_err(|why| error::unwritten(&self.file.path, why))
@@ -203,10 +206,10 @@ impl Section<'_> {
     }
 }
 
-impl Loaded {
+impl Loaded<'_> {
     /// Refuses the state of another name: the file was moved or copied there.
     pub(crate) fn check_name(&self, name: &LockName, path: &Path) -> Result<(), Fault> {
-        if self.name == *name {
+        if self.name == name.as_str() {
             return Ok(());
         }
         let what = format!("{} holds the state of another lock, {:?}", path.display(), self.name);
