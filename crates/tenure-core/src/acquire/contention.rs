@@ -124,7 +124,7 @@ impl<'a> Contention<'a> {
             order,
             intent: if tries { Intent::Try } else { Intent::Wait { place: acquisition.place() } },
             ttl,
-            label: self.settings.label.to_string(),
+            label: (*self.settings.label).to_owned(),
         };
         acquisition.calling(sent, ttl);
         // An answer that comes later than one ttl could only be a grant that is over; with a long
@@ -163,7 +163,7 @@ impl<'a> Contention<'a> {
                 };
                 let waited = received.since(self.asked);
                 self.context.observer.acquired(self.name, token, waited);
-                let (head, held) = (self.head.take(), (hold, token));
+                let (head, held) = (self.head.take(), (hold, token, received));
                 let wants = &self.settings.wants();
                 let held = Lease::start(self.context, self.name, *acquisition, held, wants, head);
                 Ok(Step::Done(Outcome::Acquired(Guard::new(held))))

@@ -86,7 +86,7 @@ pub(crate) async fn try_together(
             order: order(&*context.store),
             intent: Intent::Try,
             ttl,
-            label: settings.label.to_string(),
+            label: (*settings.label).to_owned(),
         };
         asks.push(((*name).clone(), ask));
     }
@@ -152,7 +152,7 @@ fn held(
         let waited = received.since(sent);
         let span = context.observer.span(one.called, one.name);
         span.in_scope(|| context.observer.acquired(one.name, grant.token, waited));
-        let (held, wants) = ((hold, grant.token), &one.settings.wants());
+        let (held, wants) = ((hold, grant.token, received), &one.settings.wants());
         Guard::new(Lease::start(context, one.name, *acquisition, held, wants, head))
     });
     Some(guards.collect())

@@ -19,20 +19,18 @@ impl Acquisition {
     /// Tells the store that the hold is over, several times if it does not answer.
     pub(crate) async fn release(mut self) -> Result<(), ReleaseError> {
         let Stage::Over(end) = self.stage else { return Ok(()) };
-        let clock = self.context.clock.clone();
-        let started = self.context.now();
-        let give_up = started.saturating_add(PATIENCE).min(end.until);
+        let context = self.context.clone();
+        let mut now = context.now();
+        let give_up = now.saturating_add(PATIENCE).min(end.until);
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
         let (mut doubted, mut failed) = (false, None::<Fault>);
         loop {
-            let keep = end.keep_until.since(self.context.now());
-            let keep = Duration::from_millis(ceil_millis(keep));
-            let store = self.context.store.clone();
-            let call = store.release(&self.name, &self.owner, keep);
-            let fault = match before(&*clock, give_up, call).await {
+            let keep = Duration::from_millis(ceil_millis(end.keep_until.since(now)));
+            let call = context.store.release(&self.name, &self.owner, keep);
+            let fault = match before(&*context.clock, give_up, call).await {
                 Some(Ok(Released::NotHeld)) if !doubted => {
                     self.released();
-                    return Err(self.context.lost(&self.name, end.token, LostReason::Taken).into());
+                    return Err(context.lost(&self.name, end.token, LostReason::Taken).into());
                 }
                 // If it is not held, an earlier try may have been the one that released it.
                 Some(Ok(Released::Released | Released::NotHeld)) => {
@@ -44,15 +42,15 @@ impl Acquisition {
                 None => failed.take().unwrap_or_else(unanswered),
             };
             doubted |= fault.kind() == FaultKind::InDoubt;
-            let now = self.context.now();
-            let pause = now.saturating_add(backoff.next(self.context.entropy.jitter()));
+            let pause = context.now().saturating_add(backoff.next(context.entropy.jitter()));
             if !fault.is_passing() || pause >= give_up {
-                let place = self.context.place(&self.name);
-                let fault = fault.and(free(self.context.store.capabilities().lease));
+                let place = context.place(&self.name);
+                let fault = fault.and(free(context.store.capabilities().lease));
                 return Err(ReleaseError::InDoubt(Box::new(Trouble { place, fault })));
             }
             failed = Some(fault);
-            clock.sleep_until(pause).await;
+            context.clock.sleep_until(pause).await;
+            now = context.now();
         }
     }
 

@@ -81,7 +81,7 @@ impl Attach {
             kind: handle.kind,
             mode: handle.mode,
             ttl: settings.terms.for_store(),
-            label: settings.label.to_string(),
+            label: (*settings.label).to_owned(),
             detached: false,
         };
         let give_up = asked.saturating_add(settings.terms.ttl.get());
@@ -90,7 +90,7 @@ impl Attach {
                 let hold = Hold::granted(sent, received, grant.left, settings.terms);
                 let hold = hold.ok_or_else(|| failed(too_late()))?;
                 context.observer.acquired(&handle.name, grant.token, received.since(asked));
-                let (held, wants) = ((hold, grant.token), settings.wants());
+                let (held, wants) = ((hold, grant.token, received), settings.wants());
                 let held = Lease::start(&context, &handle.name, acquisition, held, &wants, None);
                 Ok(Guard::new(held))
             }

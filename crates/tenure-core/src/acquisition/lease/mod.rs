@@ -82,16 +82,15 @@ enum Outlook {
 }
 
 impl Lease {
-    /// A lease that the store has just granted.
+    /// A lease that the store has just granted, by an answer that came `now`.
     pub(crate) fn start(
         context: &Arc<Context>,
         name: &LockName,
         acquisition: Acquisition,
-        (hold, token): (Hold, Token),
+        (hold, token, now): (Hold, Token, Timestamp),
         wants: &Wants,
         head: Option<Head<Self>>,
     ) -> Held {
-        let now = context.now();
         let owner = acquisition.owner();
         let (slot, tainted_until) = acquisition.granted();
         let uses = || NameUse { name: name.clone(), kind: wants.kind };
