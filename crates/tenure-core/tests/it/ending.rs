@@ -6,12 +6,13 @@ use std::{
 };
 
 use tenure_core::{
-    AcquireError, Clock, Guard, LostReason, ManualClock, ReleaseError, Store, Tenure, Timestamp,
+    AcquireError, Clock, FaultKind, Guard, LostReason, ManualClock, ReleaseError, Store, Tenure,
+    Timestamp,
 };
 use tokio::task::JoinHandle;
 
 use crate::{
-    flawed::{Flawed, on_flawed},
+    flawed::{Flaw, Flawed, on_flawed},
     on_count::OnCount,
     on_manual_clock, running, settle,
 };
@@ -136,6 +137,22 @@ async fn a_name_stays_taken_although_the_first_tries_to_say_so_got_lost() {
         settle().await;
         assert!(tenure.mutex("a").try_lock().await.unwrap().is_none());
     }
+}
+
+#[tokio::test]
+async fn a_release_that_is_tried_again_keeps_the_name_for_no_longer() {
+    const LATER: Duration = Duration::from_millis(500);
+    let (tenure, flawed, clock) = on_flawed();
+    let guard = tenure.mutex("a").hold_at_least(KEPT).lock().await.unwrap();
+    let name = guard.name().clone();
+    flawed.flaws(|flaws| flaws.release = Some(Flaw::Fails(FaultKind::Unreachable)));
+    let released = tokio::spawn(guard.release());
+    settle().await;
+    flawed.flaws(|flaws| flaws.release = None);
+    clock.advance(LATER);
+    released.await.unwrap().unwrap();
+    let kept = flawed.inspect(&name).await.unwrap().holders[0].left;
+    assert_eq!(kept, Some(KEPT - LATER));
 }
 
 #[tokio::test]
