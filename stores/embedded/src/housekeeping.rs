@@ -82,7 +82,7 @@ impl Inner {
         let Some(loaded) = section.read(&self.ground(), &mut room)? else { return Ok(()) };
         let alive = |client| self.members.alive(client);
         let at = self.moment(&alive)?;
-        if loaded.state.inspect(&at) == Snapshot::default() {
+        if loaded.is_of_a_lock() && loaded.state.inspect(&at) == Snapshot::default() {
             section.remove(&self.ground(), &loaded)?;
         }
         Ok(())

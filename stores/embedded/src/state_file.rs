@@ -207,6 +207,11 @@ impl Section<'_> {
 }
 
 impl Loaded<'_> {
+    /// Whether a lock can have its name: else it is none that a store wrote.
+    pub(crate) fn is_of_a_lock(&self) -> bool {
+        LockName::new(self.name).is_ok()
+    }
+
     /// Refuses the state of another name: the file was moved or copied there.
     pub(crate) fn check_name(&self, name: &LockName, path: &Path) -> Result<(), Fault> {
         if self.name == name.as_str() {

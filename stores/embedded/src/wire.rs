@@ -4,7 +4,7 @@ use tenure_core::proto::queue::NameState;
 
 /// The bytes of one name and its state.
 pub(crate) fn encode(name: &str, state: &NameState) -> Vec<u8> {
-    let mut to = Vec::with_capacity(256);
+    let mut to = Vec::with_capacity(512);
     // A name is at most 512 bytes.
     let length = u16::try_from(name.len()).unwrap_or(u16::MAX);
     to.extend_from_slice(&length.to_le_bytes());

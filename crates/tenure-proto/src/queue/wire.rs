@@ -3,9 +3,15 @@
 use super::{Ask, Client, Holder, Kind, Mode, NameState, Place, Presence, Waiter};
 use crate::{Owner, Timestamp, Token};
 
+/// How many bytes a holder or a waiter has at least.
+const SHORTEST: usize = 69;
+/// About how many it has with one.
+const USUAL: usize = 128;
+
 impl NameState {
     /// Adds the state to `to`. Labels are cut to [`Ask::MAX_LABEL`] bytes, whatever the caller saw to.
     pub fn write_to(&self, to: &mut Vec<u8>) {
+        to.reserve(USUAL * (1 + self.holders.len() + self.waiters.len()));
         number(to, self.last_time);
         number(to, self.next_place);
         number(to, self.holders.len() as u64);
@@ -44,10 +50,14 @@ impl NameState {
         let mut from = Reader(bytes);
         let (last_time, next_place) = (from.number()?, from.number()?);
         let mut state = Self { last_time, next_place, ..Self::default() };
-        for _ in 0..from.number()? {
+        let holders = from.count()?;
+        state.holders.reserve(holders);
+        for _ in 0..holders {
             state.holders.push(from.holder()?);
         }
-        for _ in 0..from.number()? {
+        let waiters = from.count()?;
+        state.waiters.reserve(waiters);
+        for _ in 0..waiters {
             state.waiters.push(from.waiter()?);
         }
         from.0.is_empty().then_some(state)
@@ -103,6 +113,12 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self) -> Option<u64> {
         self.bytes().map(u64::from_le_bytes)
+    }
+
+    /// How many follow, if there can be so many.
+    fn count(&mut self) -> Option<usize> {
+        let count = usize::try_from(self.number()?).ok()?;
+        (count <= self.0.len() / SHORTEST).then_some(count)
     }
 
     fn time(&mut self) -> Option<Timestamp> {
