@@ -26,14 +26,14 @@ pub(crate) trait Contestant {
 }
 
 /// tenure as callers without `async` have it.
-pub(crate) struct OursBlocking {
+struct OursBlocking {
     mutex: tenure::blocking::Mutex,
     held: Option<tenure::blocking::Guard>,
 }
 
 impl OursBlocking {
-    pub(crate) fn open(dir: &Path) -> Result<Self, Failure> {
-        let tenure = tenure::blocking::Tenure::open(&url(dir))?;
+    fn open(dir: &Path) -> Result<Self, Failure> {
+        let tenure = tenure::blocking::Tenure::open(url(dir))?;
         Ok(Self { mutex: tenure.mutex("bench"), held: None })
     }
 }
@@ -49,9 +49,6 @@ impl Contestant for OursBlocking {
     }
 }
 
-/// Who takes part, tenure first.
-pub(crate) const ALL: [&str; 3] = ["tenure", "flock", "SQLite"];
-
 /// Where a child finds the URL of a server.
 pub(crate) const URL: &str = "server.url";
 
@@ -62,7 +59,9 @@ pub(crate) fn open(who: &str, dir: &Path) -> Result<Box<dyn Contestant>, Failure
         "mysql" | "postgres" | "redis" | "zookeeper" => {
             Box::new(Ours::on(&std::fs::read_to_string(dir.join(URL))?)?)
         }
+        "blocking" => Box::new(OursBlocking::open(dir)?),
         "flock" => Box::new(FileLock { path: dir.join("flock"), held: None }),
+        "flock kept open" => Box::new(OpenFileLock::open(&dir.join("flock kept open"))?),
         "SQLite" => Box::new(Row::open(dir)?),
         _ => return Err(format!("nobody is called {who}").into()),
     })
@@ -133,6 +132,34 @@ impl Contestant for FileLock {
     fn release(&mut self) -> Result<(), Failure> {
         let held = self.held.take().ok_or("nothing is held")?;
         held.unlock().map_err(|(_, error)| error)?;
+        Ok(())
+    }
+}
+
+/// A file under flock(2) that stays open.
+struct OpenFileLock {
+    /// Nothing while it is held.
+    file: Option<File>,
+    held: Option<Flock<File>>,
+}
+
+impl OpenFileLock {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self { file: Some(file), held: None })
+    }
+}
+
+impl Contestant for OpenFileLock {
+    fn acquire(&mut self) -> Result<(), Failure> {
+        let file = self.file.take().ok_or("it is held")?;
+        self.held = Some(Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error)?);
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), Failure> {
+        let held = self.held.take().ok_or("nothing is held")?;
+        self.file = Some(held.unlock().map_err(|(_, error)| error)?);
         Ok(())
     }
 }

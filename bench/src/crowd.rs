@@ -8,7 +8,7 @@ use std::{
 use crate::{
     Failure,
     child::{Player, await_order, say},
-    contestant::{self, Contestant, OursBlocking},
+    contestant::{self, Contestant},
     cpu,
     report::Figure,
 };
@@ -90,7 +90,6 @@ pub(crate) fn take(who: &str, millis: u64, dir: &Path) -> Result<(), Failure> {
                 count.end()
             }))??
         }
-        "blocking" => of_a_thread(&mut OursBlocking::open(dir)?, length)?,
         _ => of_a_thread(&mut *contestant::open(who, dir)?, length)?,
     };
     say(format_args!("{holds} {used} {longest}"))
