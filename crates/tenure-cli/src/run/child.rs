@@ -17,12 +17,8 @@ use tenure::{
     clock::{Clock, SystemClock},
 };
 
-#[cfg(not(target_os = "linux"))]
-use super::GUARDIAN as OUTER;
-#[cfg(target_os = "linux")]
-use super::STANDBY as OUTER;
 use super::{
-    descriptors,
+    GUARDIAN, descriptors,
     ending::Terms,
     guardian::{
         group::{Group, adopt_orphans},
@@ -83,7 +79,7 @@ const SHORT_LOOK: Duration = Duration::from_micros(500);
 /// A command under its guardian.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// The guardian, or the standby that starts it; nothing once it was seen to its end.
+    /// The guardian, or the standby that it is forked from; nothing once it was seen to its end.
     outer: Option<process::Child>,
     link: Link<Report>,
     group: Option<Group>,
@@ -100,18 +96,16 @@ impl Child {
             outer.env_remove(variable);
         });
         let outer = outer
-            .arg0(OUTER)
+            .arg0(GUARDIAN)
             .arg(launch.name)
             .envs(launch.environment)
             .stdin(OwnedFd::from(theirs))
             .process_group(0)
             .spawn()?;
         let stdin = io::stdin();
-        let liveness: Vec<_> = launch.liveness.as_ref().map(AsFd::as_fd).into_iter().collect();
-        if cfg!(target_os = "linux") {
-            descriptors::send(&ours, &liveness)?;
-        }
-        descriptors::send(&ours, &[&[stdin.as_fd()], liveness.as_slice()].concat())?;
+        let liveness = launch.liveness.as_ref().map(AsFd::as_fd);
+        let handed: Vec<_> = [stdin.as_fd()].into_iter().chain(liveness).collect();
+        descriptors::send(&ours, &handed)?;
         ours.set_nonblocking(true)?;
         let link = Link::new(tokio::net::UnixStream::from_std(ours)?);
         let mut child = Self { outer: Some(outer), link, group: None };

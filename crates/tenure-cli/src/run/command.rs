@@ -1,61 +1,87 @@
-//! The step before the command: the last that is done in its process before it becomes the
-//! command.
+//! The command's process, and the last that is done in it before it becomes the command.
 
 use std::{
-    env::ArgsOs,
     ffi::{OsStr, OsString},
     io,
-    os::unix::process::{CommandExt, parent_id},
-    process::{Command, ExitCode},
+    os::{
+        fd::OwnedFd,
+        unix::process::{CommandExt, parent_id},
+    },
+    process::{self, Command},
 };
 
-use super::{COMMAND, own_program, signals, terminal::Terminal};
+use fork::{Fork, fork};
+use nix::unistd::{Pid, getpgrp, setpgid};
+
+use super::{signals, terminal::Terminal};
 use crate::{
     exit::{self, Failure},
     output::refuse,
 };
 
-/// The command line of this step, run by the guardian `parent`.
-pub(crate) fn step(
-    parent: u32,
-    foreground: bool,
-    failed: u8,
-    command: &[OsString],
-) -> io::Result<Command> {
-    let mut step = Command::new(own_program()?);
-    step.arg0(COMMAND).arg(parent.to_string()).arg(foreground.to_string());
-    step.arg(failed.to_string()).args(command);
-    Ok(step)
+/// How a command is started.
+#[derive(Debug)]
+pub(crate) struct Start {
+    /// The command and its arguments.
+    pub(crate) command: Vec<OsString>,
+    /// What it reads.
+    pub(crate) stdin: OwnedFd,
+    /// Whether its group gets the terminal.
+    pub(crate) foreground: bool,
+    /// The exit code where the system keeps its process from becoming the command.
+    pub(crate) failed: u8,
 }
 
-/// Becomes the command. Returns only if that fails.
-pub(crate) fn main(mut args: ArgsOs) -> ExitCode {
-    let parent = args.next().and_then(|parent| parent.to_str()?.parse().ok());
-    let foreground = args.next().is_some_and(|word| word == "true");
-    let failed = args.next().and_then(|code| code.to_str()?.parse().ok());
-    let failed = ExitCode::from(failed.unwrap_or(exit::FAILED));
-    let (Some(parent), Some(program)) = (parent, args.next()) else {
-        return ExitCode::from(exit::USAGE);
-    };
-    if end_with(parent).is_err() {
-        return failed;
+impl Start {
+    /// Starts the command as the leader of a new group, and gives its process. Only for a process
+    /// without other threads: what these hold, the new one would wait for.
+    pub(crate) fn go(self) -> io::Result<Pid> {
+        let guardian = process::id();
+        match fork()? {
+            // Nothing is dropped: files and timers of the runtime are shared with the guardian.
+            Fork::Child => process::exit(self.become_command(guardian).into()),
+            Fork::Parent(pid) => {
+                let pid = Pid::from_raw(pid);
+                // It does so itself as well: whoever is told of it finds the group, whichever is first.
+                // The later one may be refused.
+                let _ = setpgid(pid, pid);
+                Ok(pid)
+            }
+        }
     }
-    if foreground && let Some(terminal) = Terminal::open() {
-        // Before the command can read: a background group that reads is stopped.
-        terminal.give(nix::unistd::getpgrp());
+
+    /// Becomes the command, as a child of `guardian`. Returns the exit code if that fails.
+    fn become_command(self, guardian: u32) -> u8 {
+        let Self { command, stdin, foreground, failed } = self;
+        let mut words = command.into_iter();
+        let Some(program) = words.next() else { return exit::USAGE };
+        if settle(guardian).is_err() {
+            return failed;
+        }
+        if foreground && let Some(terminal) = Terminal::open() {
+            // Before the command can read: a background group that reads is stopped.
+            terminal.give(getpgrp());
+        }
+        if signals::deaf_to().thread_unblock().is_err() {
+            return failed;
+        }
+        let error = Command::new(&program).args(words).stdin(stdin).exec();
+        explain(&program, &error)
     }
-    if signals::deaf_to().thread_unblock().is_err() {
-        return failed;
-    }
-    let error = Command::new(&program).args(args).exec();
-    ExitCode::from(explain(&program, &error))
 }
 
-/// Lets the kernel kill this process when the guardian dies, and makes sure that it lives now.
-fn end_with(parent: u32) -> io::Result<()> {
+/// Leads a group of its own, lets the kernel kill this process when the guardian dies, and makes sure
+/// that it lives now.
+fn settle(guardian: u32) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
-    if parent_id() == parent { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    {
+        use nix::sys::{prctl, signal::Signal};
+        prctl::set_name(c"lock-command")?;
+        prctl::set_pdeathsig(Signal::SIGKILL)?;
+    }
+    let this = Pid::from_raw(0);
+    setpgid(this, this)?;
+    if parent_id() == guardian { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
 fn explain(program: &OsStr, error: &io::Error) -> u8 {
@@ -69,4 +95,20 @@ fn explain(program: &OsStr, error: &io::Error) -> u8 {
         "cannot run {program}: {error}; is it an executable program?"
     )));
     exit::NOT_EXECUTABLE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_becomes_a_command_that_no_guardian_is_there_for() {
+        let stdin = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        let command = vec!["false".into()];
+        let start = Start { command, stdin, foreground: false, failed: 81 };
+        // Where it went on, this process would be `false`.
+        assert_eq!(start.become_command(999_999_999), 81);
+        #[cfg(target_os = "linux")]
+        nix::sys::prctl::set_pdeathsig(None).unwrap();
+    }
 }

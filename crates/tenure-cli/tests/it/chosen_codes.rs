@@ -1,10 +1,6 @@
 //! Exit codes of one's own choice, so that tools above and below tenure stay apart from it.
 
-use std::{
-    fs,
-    os::unix::process::CommandExt,
-    process::{Command, Output},
-};
+use std::{fs, process::Output};
 
 use nix::sys::signal::Signal;
 
@@ -56,13 +52,6 @@ fn so_does_a_guardian_that_was_killed() {
     send(running.guardian(), Signal::SIGKILL);
     let output = running.wait();
     assert_eq!(code(&output), 81, "{}", text(&output.stderr));
-}
-
-#[test]
-fn so_does_the_step_before_the_command_if_the_guardian_is_gone() {
-    let mut step = Command::new(env!("CARGO_BIN_EXE_tenure"));
-    step.arg0("lock-command").args(["999999999", "false", "81", "true"]);
-    assert_eq!(code(&step.output().unwrap()), 81);
 }
 
 #[test]

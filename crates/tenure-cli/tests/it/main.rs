@@ -31,6 +31,7 @@ mod places;
 mod process;
 mod redis;
 mod requested;
+mod roles;
 mod scene;
 mod screen;
 mod settings;

@@ -50,12 +50,11 @@ impl Running {
     fn descendant(&self, wanted: &str) -> i32 {
         let mut found = None;
         eventually(&format!("{wanted} is there"), || {
-            let mut all = children(self.pid());
-            while let Some(pid) = all.pop() {
-                if name(pid) == wanted {
-                    found = Some(pid);
-                }
-                all.extend(children(pid));
+            let mut generation = children(self.pid());
+            // The eldest: one that was just forked still has the name of its parent.
+            while found.is_none() && !generation.is_empty() {
+                found = generation.iter().copied().find(|pid| name(*pid) == wanted);
+                generation = generation.into_iter().flat_map(children).collect();
             }
             found.is_some()
         });

@@ -1,10 +1,6 @@
 //! The command and what it started.
 
-use std::{
-    io,
-    os::{fd::OwnedFd, unix::process::CommandExt},
-    process,
-};
+use std::io;
 
 use nix::{
     errno::Errno,
@@ -16,7 +12,7 @@ use nix::{
 };
 
 use super::{group::Group, processes};
-use crate::run::ending::How;
+use crate::run::{command::Start, ending::How};
 
 /// The command's process group, and what it started in other groups of its session, as shells do
 /// with their jobs.
@@ -38,11 +34,9 @@ pub(super) enum Change {
 }
 
 impl Family {
-    /// Starts `step` as the leader of a new group, reading from `stdin`.
-    pub(super) fn start(mut step: process::Command, stdin: OwnedFd) -> io::Result<Self> {
-        let leader = step.stdin(stdin).process_group(0).spawn()?.id();
-        let group = i32::try_from(leader).map(Group::led_by).map_err(io::Error::other)?;
-        Ok(Self { group, childless: false })
+    /// Starts the command as the leader of a new group.
+    pub(super) fn start(start: Start) -> io::Result<Self> {
+        Ok(Self { group: Group::led_by(start.go()?.as_raw()), childless: false })
     }
 
     pub(super) fn leader(&self) -> Pid {

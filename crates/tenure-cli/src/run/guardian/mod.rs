@@ -6,7 +6,7 @@ pub(crate) mod group;
 mod processes;
 pub(crate) mod remains;
 #[cfg(target_os = "linux")]
-pub(crate) mod standby;
+mod standby;
 #[cfg(target_os = "linux")]
 mod time_limit;
 #[cfg(not(target_os = "linux"))]
@@ -21,7 +21,7 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::{ffi::OsStringExt, net::UnixStream},
     },
-    process::{self, ExitCode},
+    process::ExitCode,
     time::Duration,
 };
 
@@ -36,7 +36,8 @@ use self::{
     vigil::{Step, Vigil},
 };
 use super::{
-    command, descriptors,
+    command::Start,
+    descriptors,
     ending::{Ended, How},
     protocol::{Link, Order, Report},
     signals,
@@ -46,32 +47,52 @@ use crate::exit;
 /// How often a family that is being ended is looked at: not every member's end is signalled here.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// What tenure hands over before all else.
+struct Handed {
+    /// What the command reads.
+    stdin: OwnedFd,
+    /// What keeps the hold alive in the store's eyes, if anything does.
+    liveness: Option<OwnedFd>,
+}
+
 pub(crate) fn main() -> ExitCode {
-    match prepare().and_then(|(runtime, socket)| runtime.block_on(guard(socket))) {
+    match prepare().and_then(play) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(exit::FAILED),
     }
 }
 
-fn prepare() -> io::Result<(tokio::runtime::Runtime, UnixStream)> {
+fn prepare() -> io::Result<Handed> {
     signals::deaf_to().thread_block()?;
     #[cfg(target_os = "linux")]
-    nix::sys::prctl::set_name(c"lock-guardian")?;
+    nix::sys::prctl::set_name(c"lock-standby")?;
+    // What a guardian or the command leaves becomes this process's own.
     group::adopt_orphans()?;
+    let mut files = descriptors::receive(io::stdin())?.into_iter();
+    let stdin = files.next().ok_or(io::ErrorKind::InvalidData)?;
+    Ok(Handed { stdin, liveness: files.next() })
+}
+
+#[cfg(target_os = "linux")]
+use standby::stand_by as play;
+
+#[cfg(not(target_os = "linux"))]
+use be_guardian as play;
+
+/// Does the guardian's work, from the first order on.
+fn be_guardian(handed: Handed) -> io::Result<()> {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok((runtime, socket))
+    runtime.block_on(guard(socket, handed))
 }
 
 #[allow(
     clippy::future_not_send,
     reason = "it runs on one thread, as the timer of the system wants it"
 )]
-async fn guard(socket: UnixStream) -> io::Result<()> {
-    // The second file, if there is one, is kept open to the very end: the store counts this
-    // process's life as tenure's.
-    let mut files = descriptors::receive(&socket)?.into_iter();
-    let stdin = files.next().ok_or(io::ErrorKind::InvalidData)?;
+async fn guard(socket: UnixStream, handed: Handed) -> io::Result<()> {
+    // Kept open to the very end: the store counts this process's life as tenure's.
+    let Handed { stdin, liveness } = handed;
     socket.set_nonblocking(true)?;
     let mut link = Link::new(tokio::net::UnixStream::from_std(socket)?);
     let Some(Order::Start { command, foreground, failed, terms, deadline }) = link.hear().await
@@ -88,7 +109,8 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
         return link.say(&Report::Ended(Ended::before_it_began())).await;
     }
     limit.set(vigil.last_moment(SystemClock.now()))?;
-    let mut family = match start(command, foreground, failed, stdin) {
+    let command = command.into_iter().map(OsString::from_vec).collect();
+    let mut family = match Family::start(Start { command, stdin, foreground, failed }) {
         Ok(family) => family,
         Err(error) => return link.say(&Report::NotStarted(error.to_string())).await,
     };
@@ -111,18 +133,8 @@ async fn guard(socket: UnixStream) -> io::Result<()> {
         }
     };
     let at = SystemClock.now().as_nanos();
-    drop(files);
+    drop(liveness);
     link.say_now(&Report::Ended(Ended { how, cause: vigil.cause(), at }))
-}
-
-fn start(
-    command: Vec<Vec<u8>>,
-    foreground: bool,
-    failed: u8,
-    stdin: OwnedFd,
-) -> io::Result<Family> {
-    let command: Vec<_> = command.into_iter().map(OsString::from_vec).collect();
-    Family::start(command::step(process::id(), foreground, failed, &command)?, stdin)
 }
 
 /// Sees what became of the command; how it ended, when nothing of its family is left.

@@ -3,53 +3,35 @@
 //! tenure does so too. But it may be stopped, or dead as well, and then the kernel kills the
 //! command's main process alone.
 
-use std::{
-    env::ArgsOs,
-    fs::File,
-    io,
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::{net::UnixStream, process::CommandExt},
-    },
-    process::{Command, ExitCode},
-};
+use std::{fs::File, io, process};
 
+use fork::{Fork, fork, waitpid};
 use nix::{
     errno::Errno,
     sys::wait::{Id, WaitPidFlag, waitid},
+    unistd::{Pid, dup2_stdin, setpgid},
 };
 
-use super::{LOOK, group, remains::Remains};
-use crate::run::signals::deaf_to;
-use crate::{
-    exit,
-    run::{GUARDIAN, descriptors, own_program},
-};
+use super::{Handed, LOOK, be_guardian, group, remains::Remains};
+use crate::exit;
 
-pub(crate) fn main(args: ArgsOs) -> ExitCode {
-    match stand_by(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::from(exit::FAILED),
-    }
-}
-
-fn stand_by(args: ArgsOs) -> io::Result<()> {
-    deaf_to().thread_block()?;
-    nix::sys::prctl::set_name(c"lock-standby")?;
-    // What the guardian leaves becomes this process's own.
-    group::adopt_orphans()?;
-    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    // Kept to the very end: while this process has work to do, the store counts tenure as alive.
-    let liveness = descriptors::receive(&socket)?;
-    let mut guardian = Command::new(own_program()?)
-        .arg0(GUARDIAN)
-        .args(args)
-        .stdin(OwnedFd::from(socket))
-        .process_group(0)
-        .spawn()?;
+/// Starts the guardian and stands by until nothing of its work is left.
+///
+/// The guardian is a copy of this process, made before there is any runtime or thread, and shares its
+/// command line. To start the program once more would cost more than all that both of them do.
+pub(super) fn stand_by(handed: Handed) -> io::Result<()> {
+    let guardian = match fork()? {
+        Fork::Child => process::exit(match become_guardian(handed) {
+            Ok(()) => 0,
+            Err(_) => exit::FAILED.into(),
+        }),
+        Fork::Parent(guardian) => guardian,
+    };
+    let Handed { stdin, liveness } = handed;
+    drop(stdin);
     // The socket is the guardian's alone: its end tells tenure of the guardian's.
-    nix::unistd::dup2_stdin(File::open("/dev/null")?)?;
-    guardian.wait()?;
+    dup2_stdin(File::open("/dev/null")?)?;
+    waitpid(guardian)?;
     if childless() {
         return Ok(());
     }
@@ -57,8 +39,19 @@ fn stand_by(args: ArgsOs) -> io::Result<()> {
     while !remains.end() {
         std::thread::sleep(LOOK);
     }
+    // Kept to the very end: while this process has work to do, the store counts tenure as alive.
     drop(liveness);
     Ok(())
+}
+
+fn become_guardian(handed: Handed) -> io::Result<()> {
+    nix::sys::prctl::set_name(c"lock-guardian")?;
+    // Whoever kills the standby's group is not to kill the guardian with it.
+    let this = Pid::from_raw(0);
+    setpgid(this, this)?;
+    // That is not inherited.
+    group::adopt_orphans()?;
+    be_guardian(handed)
 }
 
 /// Whether there is nobody to collect, as after an orderly end. Cheaper than the list of all processes.
