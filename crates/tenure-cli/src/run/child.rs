@@ -16,6 +16,7 @@ use tenure::{
     Lost,
     clock::{Clock, SystemClock},
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     GUARDIAN, descriptors,
@@ -72,9 +73,6 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// How often that which is being ended is looked at.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// How often that which is just ending is looked at.
-const SHORT_LOOK: Duration = Duration::from_micros(500);
 
 /// A command under its guardian.
 #[derive(Debug)]
@@ -182,14 +180,17 @@ impl Child {
     /// needed.
     pub(crate) async fn dismiss(mut self) {
         let gone = tokio::time::timeout(PATIENCE, async {
+            // Before the first look: no end between that and the wait is missed.
+            let mut ends = signal(SignalKind::child())?;
             while self.link.hear().await.is_some() {}
             // Killed before it has collected the guardian it would leave that to this process, which
             // is about to end, and then to whoever has its orphans. Not everybody collects them.
             while !self.outer_has_ended() {
-                tokio::time::sleep(SHORT_LOOK).await;
+                ends.recv().await;
             }
+            io::Result::Ok(())
         });
-        if gone.await.is_ok() {
+        if matches!(gone.await, Ok(Ok(()))) {
             bury();
         } else {
             self.take_over(Duration::ZERO).await;
