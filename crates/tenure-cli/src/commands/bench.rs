@@ -24,7 +24,7 @@ pub(super) async fn bench(
     config: &Config,
     voice: &Voice,
 ) -> Result<u8, Failure> {
-    let mut signals = Signals::default();
+    let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let opened = signals.unless_interrupted(INTERRUPTED, open(config)).await?;
     if !voice.is_json() {

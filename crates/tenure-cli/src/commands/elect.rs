@@ -30,7 +30,7 @@ pub(super) async fn elect(
 ) -> Result<u8, Failure> {
     let plan = Plan::to_lead(&args, config)?;
     let wait = Wait::begin(plan.patience);
-    let mut signals = Signals::default();
+    let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = signals.unless_ended(wait.open(open(config))).await?;
     store::tell(&tenure, config, voice);

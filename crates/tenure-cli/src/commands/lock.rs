@@ -41,7 +41,7 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
     }
     let plan = Plan::to_lock(args, config)?;
     let wait = Wait::begin(plan.patience);
-    let mut signals = Signals::default();
+    let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = signals.unless_ended(wait.open(open(config))).await?;
     store::tell(&tenure, config, voice);

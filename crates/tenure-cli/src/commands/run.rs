@@ -31,7 +31,7 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
     let names: Vec<&LockName> = names.iter().collect();
     let plan = Plan::to_run(&args, &names, config)?;
     let wait = Wait::begin(plan.patience);
-    let mut signals = Signals::default();
+    let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
     let tenure = signals.unless_ended(wait.open(open(config))).await?;
     store::tell(&tenure, config, voice);

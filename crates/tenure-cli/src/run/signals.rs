@@ -21,19 +21,27 @@ pub(crate) const TELLING: [Signal; 4] =
     [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH, Signal::SIGCONT];
 
 /// A stream of signals.
-#[derive(Debug, Default)]
-pub(crate) struct Signals(Vec<(Signal, unix::Signal)>);
+#[derive(Debug)]
+pub(crate) struct Signals {
+    streams: Vec<(Signal, unix::Signal)>,
+    /// What this process was started to ignore.
+    ignored: u64,
+}
 
 impl Signals {
+    /// None yet. To be made before anything else here listens for a signal: what is heard is not ignored.
+    pub(crate) fn new() -> Self {
+        Self { streams: Vec::new(), ignored: ignored() }
+    }
+
     /// Listens for `wanted` from now on. Those that this process was started to ignore, as under
     /// `nohup`, stay ignored, also by the command.
     pub(crate) fn listen(&mut self, wanted: &[Signal]) -> io::Result<()> {
-        let ignored = ignored();
         for &wanted in wanted {
-            let listens = self.0.iter().any(|(signal, _)| *signal == wanted);
-            if !listens && ignored & (1 << (wanted as i32 - 1)) == 0 {
+            let listens = self.streams.iter().any(|(signal, _)| *signal == wanted);
+            if !listens && self.ignored & (1 << (wanted as i32 - 1)) == 0 {
                 let stream = unix::signal(SignalKind::from_raw(wanted as i32))?;
-                self.0.push((wanted, stream));
+                self.streams.push((wanted, stream));
             }
         }
         Ok(())
@@ -91,7 +99,7 @@ impl Signals {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Signal> {
-        for (signal, stream) in &mut self.0 {
+        for (signal, stream) in &mut self.streams {
             if Pin::new(stream).poll_recv(cx) == Poll::Ready(Some(())) {
                 return Poll::Ready(*signal);
             }
