@@ -18,8 +18,6 @@ mod store;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     // `run` and `bench` start this very program again in other roles.
     if let Some(code) = run::play_role().or_else(bench::play_role) {
@@ -29,7 +27,7 @@ fn main() -> ExitCode {
     if let Some(code) = completing::answer(&words) {
         return code;
     }
-    let cli = match args::Cli::try_parse_from(&words) {
+    let cli = match args::Cli::read(&words) {
         // Everybody may read the words; nobody has to read them once more in what is said of them.
         Ok(_) if handle::words::has_one(&words) => return refuse(),
         Err(error) if error.use_stderr() && handle::words::may_show_one(&words) => return refuse(),

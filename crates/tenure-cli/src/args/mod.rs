@@ -7,10 +7,10 @@ mod values;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use tenure::LockName;
 
-use crate::pages::Page;
+use crate::pages;
 
 pub(crate) use self::bench::{Bench, Work};
 pub(crate) use self::detached::{Lock, Renew, Unlock};
@@ -18,12 +18,31 @@ use self::values::{duration, lease, name, one_of_several};
 
 /// Run any program under a distributed lock.
 #[derive(Debug, Parser)]
-#[command(name = "tenure", version, max_term_width = 100, after_long_help = Page::of("tenure").help())]
+#[command(name = "tenure", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Reads a command line.
+    ///
+    /// The end of each `--help` is made only for words that are not simply understood: that takes as long as
+    /// to read them.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        Self::try_parse_from(words).or_else(|_| {
+            let mut command = Self::documented();
+            let mut matches = command.try_get_matches_from_mut(words)?;
+            Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+        })
+    }
+
+    /// All that can be written, with all that there is to say of it.
+    pub(crate) fn documented() -> clap::Command {
+        pages::added_to(Self::command())
+    }
 }
 
 /// What every subcommand understands.
@@ -50,43 +69,30 @@ pub(crate) struct Common {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a command while holding a lock
-    #[command(after_long_help = Page::of("run").help())]
     Run(Run),
     /// Take a lock that stays held when this command is over, and give its handle
-    #[command(after_long_help = Page::of("lock").help())]
     Lock(Lock),
     /// Make a lock that stays held last longer, by its handle
-    #[command(after_long_help = Page::of("renew").help())]
     Renew(Renew),
     /// Release a lock that stays held, by its handle
-    #[command(after_long_help = Page::of("unlock").help())]
     Unlock(Unlock),
     /// Run a command while leading, and again whenever it is elected
-    #[command(after_long_help = Page::of("elect").help())]
     Elect(Elect),
     /// List the locks in use
-    #[command(after_long_help = Page::of("ls").help())]
     Ls(Ls),
     /// Show who holds a lock and who waits for it
-    #[command(after_long_help = Page::of("show").help())]
     Show(Show),
     /// Take a lock away from its holder
-    #[command(after_long_help = Page::of("break").help())]
     Break(Break),
     /// Look at the store and say which promises hold there
-    #[command(after_long_help = Page::of("doctor").help())]
     Doctor,
     /// Measure how fast the store is: it is loaded as much as it can bear
-    #[command(after_long_help = Page::of("bench").help())]
     Bench(Bench),
     /// Print the statements that make the tables of a store on a database
-    #[command(after_long_help = Page::of("schema").help())]
     Schema(Schema),
     /// Print a completion script
-    #[command(after_long_help = Page::of("completions").help())]
     Completions(Completions),
     /// Print the manual, or write a page for each command
-    #[command(after_long_help = Page::of("man").help())]
     Man(Man),
 }
 

@@ -1,7 +1,5 @@
 //! `tenure man`: the manual pages.
 
-use clap::CommandFactory;
-
 use crate::{
     args::{self, Cli},
     exit::Failure,
@@ -11,10 +9,10 @@ use crate::{
 
 pub(super) fn man(args: &args::Man, voice: &Voice) -> Result<u8, Failure> {
     let Some(dir) = &args.dir else {
-        answer(&roff::one_page(Cli::command()))?;
+        answer(&roff::one_page(Cli::documented()))?;
         return Ok(0);
     };
-    let pages = roff::pages(Cli::command());
+    let pages = roff::pages(Cli::documented());
     folder::write(dir, &pages)?;
     if voice.is_json() {
         answer(&json::pages(dir, pages.iter().map(|page| page.name.as_str())))?;

@@ -1,6 +1,5 @@
 //! The scripts: what clap writes, and the call for names.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::args::Cli;
@@ -20,7 +19,7 @@ const ZSH_ANYTHING: &str = ":_default'";
 /// What a shell has to read.
 pub(crate) fn of(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "tenure", &mut script);
+    clap_complete::generate(shell, &mut Cli::documented(), "tenure", &mut script);
     let script = String::from_utf8_lossy(&script);
     match shell {
         Shell::Bash => format!("{script}{BASH}"),

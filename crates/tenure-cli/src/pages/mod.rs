@@ -4,6 +4,8 @@ pub(crate) mod folder;
 pub(crate) mod roff;
 mod texts;
 
+use clap::Command;
+
 /// What there is to say of one command. Each line is what is meant, and what it means.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Page {
@@ -50,6 +52,16 @@ impl Page {
     }
 }
 
+/// The program with the ends of its `--help` and that of each subcommand.
+pub(crate) fn added_to(program: Command) -> Command {
+    let help = |command: &Command| Page::of(command.get_name()).help();
+    let own = help(&program);
+    program.after_long_help(own).mut_subcommands(|command| {
+        let own = help(&command);
+        command.after_long_help(own)
+    })
+}
+
 fn line(term: &str, meaning: &str) -> String {
     let indent = " ".repeat(2 * GAP.len() + WIDEST);
     let mut text = if term.chars().count() > WIDEST {
@@ -78,11 +90,9 @@ fn line(term: &str, meaning: &str) -> String {
 mod tests {
     use super::*;
     use crate::args::Cli;
-    use clap::CommandFactory;
-
     #[test]
     fn every_subcommand_has_examples_and_all_that_can_fail_by_the_store_their_codes() {
-        for command in Cli::command().get_subcommands().filter(|it| !it.is_hide_set()) {
+        for command in Cli::documented().get_subcommands().filter(|it| !it.is_hide_set()) {
             let name = command.get_name();
             let page = Page::of(name);
             assert!(!page.examples.is_empty(), "{name}");
@@ -101,8 +111,8 @@ mod tests {
     fn every_example_is_a_command_line_that_makes_sense() {
         use clap::Parser;
 
-        let commands = Cli::command();
-        let names = commands.get_subcommands().map(clap::Command::get_name);
+        let commands = Cli::documented();
+        let names = commands.get_subcommands().map(Command::get_name);
         for name in names.filter(|name| *name != "help") {
             for (example, _) in Page::of(name).examples {
                 let words: Vec<_> = example

@@ -210,11 +210,10 @@ fn broken(line: &str) -> String {
 mod tests {
     use super::*;
     use crate::args::Cli;
-    use clap::CommandFactory;
 
     #[test]
     fn what_is_meant_stands_on_one_line() {
-        for page in pages(Cli::command()) {
+        for page in pages(Cli::documented()) {
             let lines: Vec<_> = page.text.lines().collect();
             let tags = lines.windows(2).filter(|pair| pair[0] == ".TP").map(|pair| pair[1]);
             for tag in tags {
