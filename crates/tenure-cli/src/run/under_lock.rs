@@ -152,8 +152,9 @@ impl UnderLock<'_> {
             _ => false,
         };
         let outcome = outcome?;
-        child.dismiss().await;
-        finish(held, at_end, name, outcome, had_terminal, voice).await
+        // Nothing of the command is left, so whoever is next need not wait for those who saw to that.
+        let end = finish(held, at_end, name, outcome, had_terminal, voice);
+        tokio::join!(end, child.dismiss()).0
     }
 
     /// The tokens for the command, in the order in which the names were given.
