@@ -192,13 +192,16 @@ fn a_guardian_does_not_react_to_the_signals_of_people_and_terminals() {
 }
 
 #[test]
-fn no_guardian_is_left_to_be_collected_by_others() {
+fn no_guardian_and_no_standby_is_left_to_be_collected_by_others() {
     let scene = Scene::new();
     for round in 0..30 {
-        let output = scene.run("name", "echo $PPID");
-        let guardian: i32 = text(&output.stdout).trim().parse().unwrap();
-        // Once it is collected nothing has its number.
-        let gone = nix::sys::signal::kill(Pid::from_raw(guardian), None).is_err();
-        assert!(gone, "the guardian is still there, round {round}");
+        let output = scene.run("name", "echo $PPID; sed -n 's/^PPid://p' /proc/$PPID/status");
+        for pid in text(&output.stdout).split_whitespace() {
+            // Once it is collected nothing has its number.
+            let pid = Pid::from_raw(pid.parse().unwrap());
+            let gone = nix::sys::signal::kill(pid, None).is_err();
+            assert!(gone, "{pid} of {} is still there, round {round}", text(&output.stdout));
+        }
+        assert_eq!(text(&output.stdout).lines().count(), 2);
     }
 }
