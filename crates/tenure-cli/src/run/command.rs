@@ -7,6 +7,7 @@ use std::{
         fd::OwnedFd,
         unix::process::{CommandExt, parent_id},
     },
+    panic::{AssertUnwindSafe, catch_unwind},
     process::{self, Command},
 };
 
@@ -38,8 +39,12 @@ impl Start {
     pub(crate) fn go(self) -> io::Result<Pid> {
         let guardian = process::id();
         match fork()? {
-            // Nothing is dropped: files and timers of the runtime are shared with the guardian.
-            Fork::Child => process::exit(self.become_command(guardian).into()),
+            Fork::Child => {
+                let failed = self.failed;
+                // Nothing of the runtime is dropped, not even by a panic: its files are the guardian's, too.
+                let become_it = AssertUnwindSafe(|| self.become_command(guardian));
+                process::exit(catch_unwind(become_it).unwrap_or(failed).into())
+            }
             Fork::Parent(pid) => {
                 let pid = Pid::from_raw(pid);
                 // It does so itself as well: whoever is told of it finds the group, whichever is first.
