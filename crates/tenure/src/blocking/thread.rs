@@ -1,29 +1,30 @@
-//! The thread that waits on behalf of blocking callers, one for the whole process.
+//! The thread behind all blocking callers, one for the whole process.
 //!
-//! A caller polls its future once itself, and most are done then. Else the future moves to this
-//! thread and the caller parks on a channel, so a thousand callers that wait cost one thread of
-//! ours. The caller's own runtime, if it has one, is never entered.
+//! A caller polls its future itself. The timers and sockets of that belong to this thread's runtime,
+//! which wakes the caller, so a thousand callers that wait cost one thread of ours. Where the caller
+//! wants to be told of something meanwhile, which may take it long, the future moves to this thread
+//! and goes on. The caller's own runtime, if it has one, is never entered.
 
 use std::{
     future::Future,
     io,
     panic::{AssertUnwindSafe, resume_unwind},
     pin::Pin,
-    sync::{
-        OnceLock,
-        mpsc::{Receiver, sync_channel},
-    },
+    sync::{Arc, OnceLock},
     task::{Context, Poll, Waker},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::FutureExt;
 use tokio::{
     runtime::{Builder, Handle, RuntimeFlavor, worker_index},
-    task::{AbortHandle, block_in_place},
+    task::{AbortHandle, block_in_place, unconstrained},
 };
 
-use super::news::{Listener, Message, Post, channel};
+use super::{
+    bell::Bell,
+    news::{Listener, Message, Post, channel},
+};
 
 static THREAD: OnceLock<Thread> = OnceLock::new();
 
@@ -76,14 +77,23 @@ impl Thread {
         if self.is_gone() {
             return None;
         }
-        let mut future = Box::pin(future);
-        if let Poll::Ready(output) = self.poll_once(future.as_mut()) {
+        let bell = Arc::new(Bell::default());
+        let waker = Waker::from(bell.clone());
+        // In a task of tokio, where this never yields, its share would be used up for ever.
+        let mut work =
+            Work { runtime: &self.runtime, future: Some(Box::pin(unconstrained(future))) };
+        if let Poll::Ready(output) = work.poll(&waker) {
             return Some(output);
         }
-        let (sender, outcome) = sync_channel(1);
-        // A caller that waited no longer does not want it.
-        let done = move |outcome| drop(sender.send(outcome));
-        self.finish(future, done, || receive(&outcome, limit))
+        let until = Instant::now().checked_add(limit);
+        park(|| {
+            while bell.wait(until) {
+                if let Poll::Ready(output) = work.poll(&waker) {
+                    return Some(output);
+                }
+            }
+            None
+        })
     }
 
     /// As [`Thread::wait_for`], and tells `listener` in the caller what the future leaves in the
@@ -101,12 +111,12 @@ impl Thread {
             return None;
         }
         let (post, sender, inbox) = channel();
-        let mut future = Box::pin(asking(post));
-        if let Poll::Ready(output) = self.poll_once(future.as_mut()) {
+        let mut work = Work { runtime: &self.runtime, future: Some(Box::pin(asking(post))) };
+        if let Poll::Ready(output) = work.poll(Waker::noop()) {
             return Some(output);
         }
         let done = move |outcome| drop(sender.send(Message::Outcome(outcome)));
-        self.finish(future, done, || inbox.receive(listener))
+        self.finish(work.future.take()?, done, || inbox.receive(listener))
     }
 
     /// Lets our thread finish `future`, and the caller wait for that in `receive`. However the
@@ -132,14 +142,30 @@ impl Thread {
         self.runtime.spawn(future).abort_handle()
     }
 
-    /// Timers and connections that `future` makes belong to our runtime, wherever it is polled.
-    fn poll_once<F: Future>(&self, future: Pin<&mut F>) -> Poll<F::Output> {
-        let _ours = self.runtime.enter();
-        future.poll(&mut Context::from_waker(Waker::noop()))
-    }
-
     fn is_gone(&self) -> bool {
         self.process != std::process::id()
+    }
+}
+
+/// A future as its caller has it: timers, connections and tasks that it makes belong to our runtime,
+/// wherever it is polled, and also while it is dropped.
+struct Work<'a, F> {
+    runtime: &'a Handle,
+    future: Option<Pin<Box<F>>>,
+}
+
+impl<F: Future> Work<'_, F> {
+    fn poll(&mut self, waker: &Waker) -> Poll<F::Output> {
+        let _ours = self.runtime.enter();
+        let Some(future) = &mut self.future else { return Poll::Pending };
+        future.as_mut().poll(&mut Context::from_waker(waker))
+    }
+}
+
+impl<F> Drop for Work<'_, F> {
+    fn drop(&mut self) {
+        let _ours = self.runtime.enter();
+        self.future = None;
     }
 }
 
@@ -173,10 +199,6 @@ pub(super) fn forked() -> io::Error {
     io::Error::other("this process was forked from one that used tenure; `exec` after a fork")
 }
 
-fn receive<T>(outcome: &Receiver<T>, limit: Duration) -> Option<T> {
-    outcome.recv_timeout(limit).ok()
-}
-
 /// Blocks this thread in `wait`. Where it serves a multi-thread runtime, another thread serves on
 /// in its place: else the tasks that hold the lock might never run.
 fn park<T>(wait: impl FnOnce() -> T) -> T {
@@ -184,4 +206,38 @@ fn park<T>(wait: impl FnOnce() -> T) -> T {
         .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
     // Elsewhere than on a worker's thread, as inside a `LocalSet`, tokio would panic.
     if of_many && worker_index().is_some() { block_in_place(wait) } else { wait() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_future_is_not_held_up_by_the_share_of_the_task_it_is_waited_for_in() {
+        let work = async {
+            for _ in 0..1000 {
+                tokio::task::coop::consume_budget().await;
+            }
+        };
+        let thread = Thread::get().unwrap();
+        assert!(thread.wait_at_most(Duration::from_secs(15), work).is_some());
+    }
+
+    #[test]
+    fn a_future_finds_our_runtime_when_it_is_polled_and_when_it_is_dropped() {
+        struct Spawns;
+        impl Drop for Spawns {
+            fn drop(&mut self) {
+                drop(tokio::spawn(async {}));
+            }
+        }
+        let thread = Thread::get().unwrap();
+        let spawns = Spawns;
+        let work = async move {
+            let _spawns = spawns;
+            tokio::spawn(async {}).await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        assert!(thread.wait_at_most(Duration::from_millis(10), work).is_none());
+    }
 }
