@@ -2,7 +2,7 @@
 //! wait. There a hint wakes the thread that goes on by it, and no other one first.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     io,
     os::unix::net::UnixDatagram,
     pin::pin,
@@ -11,23 +11,32 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use tenure_core::{HintBoard, in_background};
 use tokio::{
     net,
-    runtime::{Handle, Id},
+    runtime::{Handle, Id, RuntimeFlavor},
     sync::Notify,
 };
 
-use crate::hint;
+use crate::{hint, members::Members};
 
-/// A socket, and who listens there.
+/// A runtime in which nobody waited for so long is woken by one hint more at most. Who waits asks again sooner.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// A socket, and who listens there. Dropping it ends that.
 #[derive(Debug)]
 pub(crate) struct Listening {
     ear: Arc<Ear>,
-    /// One task each, and none for those that have ended.
-    places: Mutex<HashSet<Place>>,
+    members: Arc<Members>,
+    /// What tenure's own thread listens with first.
+    spare: Mutex<Option<UnixDatagram>>,
+    /// Where a task listens, and when somebody last began to wait there.
+    places: Mutex<HashMap<Place, Instant>>,
+    /// Whether tenure's own thread does.
+    own_thread: AtomicBool,
     /// A caller's runtime has no I/O: from then on tenure's own thread listens for all.
     without_io: AtomicBool,
 }
@@ -49,56 +58,98 @@ struct Ear {
 }
 
 impl Listening {
-    /// Nobody listens yet. What is said until somebody does is kept by the system.
+    /// Nobody listens yet. What is said until somebody does is kept by the system. With a `spare` of the
+    /// same socket tenure's own thread listens also when there are no more files.
     ///
     /// # Errors
     /// The socket cannot be made one that never blocks.
-    pub(crate) fn new(socket: UnixDatagram, board: &HintBoard) -> io::Result<Arc<Self>> {
+    pub(crate) fn new(
+        socket: UnixDatagram,
+        spare: Option<UnixDatagram>,
+        board: &HintBoard,
+        members: &Arc<Members>,
+    ) -> io::Result<Arc<Self>> {
         socket.set_nonblocking(true)?;
         let (over, ended) = (AtomicBool::new(false), Notify::new());
-        let ear = Arc::new(Ear { socket, board: board.clone(), over, ended });
-        let (places, without_io) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Arc::new(Self { ear, places, without_io }))
+        Ok(Arc::new(Self {
+            ear: Arc::new(Ear { socket, board: board.clone(), over, ended }),
+            members: members.clone(),
+            spare: Mutex::new(spare),
+            places: Mutex::default(),
+            own_thread: AtomicBool::new(false),
+            without_io: AtomicBool::new(false),
+        }))
     }
 
     /// Sees that somebody listens in the runtime that this is called in, if it has one.
     pub(crate) fn here(self: &Arc<Self>) {
-        match Handle::try_current() {
-            Ok(runtime) if !self.without_io.load(Ordering::Relaxed) => {
-                if let Some(task) = self.task(Place::Runtime(runtime.id())) {
-                    runtime.spawn(task.listen());
-                }
-            }
-            Ok(_) | Err(_) => drop(self.on_own_thread()),
+        let runtime = match Handle::try_current() {
+            Ok(runtime) if !self.without_io.load(Ordering::Relaxed) => runtime,
+            Ok(_) | Err(_) => return self.on_own_thread(),
+        };
+        let Some(task) = self.task(Place::Runtime(runtime.id())) else { return };
+        match runtime.runtime_flavor() {
+            RuntimeFlavor::CurrentThread => drop(runtime.spawn(task.listen())),
+            // What a worker spawns first may wait for that very worker, however long it is busy.
+            _ => drop(in_background(async move { drop(runtime.spawn(task.listen())) })),
         }
     }
 
-    /// Sees that tenure's own thread listens.
-    ///
-    /// # Errors
-    /// There is no such thread.
-    pub(crate) fn on_own_thread(self: &Arc<Self>) -> io::Result<()> {
-        match self.task(Place::OwnThread) {
-            Some(task) => in_background(task.listen()).map(drop),
-            None => Ok(()),
+    /// Sees that tenure's own thread listens, if there is one.
+    pub(crate) fn on_own_thread(self: &Arc<Self>) {
+        if !self.is_heard_on_own_thread()
+            && let Some(task) = self.task(Place::OwnThread)
+        {
+            let _ = in_background(task.listen());
         }
     }
 
-    /// Ends all listening.
-    pub(crate) fn end(&self) {
-        self.ear.over.store(true, Ordering::Release);
-        // A socket that is shut down would wake them too, but tokio asks one over and over again.
-        self.ear.ended.notify_waiters();
+    pub(crate) fn is_heard_on_own_thread(&self) -> bool {
+        self.own_thread.load(Ordering::Relaxed)
     }
 
-    /// What is to listen there, unless something does.
+    /// What is to listen there, unless something does. The child of a fork has the parent's very socket, and
+    /// would take its hints.
     fn task(self: &Arc<Self>, place: Place) -> Option<Task> {
-        let is_new = !self.ear.over.load(Ordering::Acquire) && self.places().insert(place);
-        is_new.then(|| Task { ear: self.ear.clone(), listening: Arc::downgrade(self), place })
+        let mut places = self.places();
+        if let Some(waits) = places.get_mut(&place) {
+            *waits = Instant::now();
+            return None;
+        }
+        if !self.members.are_ours() {
+            return None;
+        }
+        places.insert(place, Instant::now());
+        self.own_thread.fetch_or(place == Place::OwnThread, Ordering::Relaxed);
+        let (ear, listening) = (self.ear.clone(), Arc::downgrade(self));
+        Some(Task { ear, listening, place, is_opening: false, has_left: false })
     }
 
-    fn places(&self) -> MutexGuard<'_, HashSet<Place>> {
+    /// The socket as the current runtime sees it.
+    fn open(&self, place: Place) -> io::Result<net::UnixDatagram> {
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let socket = if place == Place::OwnThread { spare() } else { None };
+        net::UnixDatagram::from_std(socket.map_or_else(|| self.ear.socket.try_clone(), Ok)?)
+    }
+
+    /// Frees a place.
+    fn leave(&self, places: &mut HashMap<Place, Instant>, place: Place) {
+        places.remove(&place);
+        self.own_thread.fetch_and(place != Place::OwnThread, Ordering::Relaxed);
+    }
+
+    fn places(&self) -> MutexGuard<'_, HashMap<Place, Instant>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if self.members.are_ours() {
+            self.ear.over.store(true, Ordering::Release);
+            // A socket that is shut down would wake them too, but tokio asks one over and over again.
+            self.ear.ended.notify_waiters();
+        }
     }
 }
 
@@ -107,12 +158,20 @@ struct Task {
     ear: Arc<Ear>,
     listening: Weak<Listening>,
     place: Place,
+    is_opening: bool,
+    has_left: bool,
 }
 
 impl Task {
-    async fn listen(self) {
-        match self.ear.open() {
-            Ok(socket) => self.ear.hear(&socket).await,
+    async fn listen(mut self) {
+        let Some(listening) = self.listening.upgrade() else { return };
+        // tokio panics in a runtime without I/O, and offers no way to ask.
+        self.is_opening = true;
+        let socket = listening.open(self.place);
+        self.is_opening = false;
+        drop(listening);
+        match socket {
+            Ok(socket) => self.hear(&socket).await,
             Err(error) => {
                 tracing::debug!(%error, "no hints in this runtime");
                 self.elsewhere();
@@ -120,12 +179,50 @@ impl Task {
         }
     }
 
+    /// Passes on what is said until all is over, or nobody waits here any more.
+    async fn hear(&mut self, socket: &net::UnixDatagram) {
+        let ear = self.ear.clone();
+        let mut message = [0; hint::LONGEST];
+        let mut ended = pin!(ear.ended.notified());
+        while !ear.over.load(Ordering::Acquire) {
+            let received = tokio::select! {
+                biased;
+                () = &mut ended => return,
+                received = socket.recv(&mut message) => received,
+            };
+            match received {
+                Ok(length) => hint::hear(&ear.board, message.get(..length).unwrap_or_default()),
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                    tracing::warn!(%error, "hints have stopped here: waiters look by themselves");
+                    return;
+                }
+                Err(_) => {}
+            }
+            if self.leaves() {
+                return;
+            }
+        }
+    }
+
+    /// Leaves a runtime in which nobody waits.
+    fn leaves(&mut self) -> bool {
+        let Some(listening) = self.listening.upgrade() else { return true };
+        let mut places = listening.places();
+        let last = places.get(&self.place).copied();
+        let is_idle = last.is_none_or(|last| last.elapsed() > IDLE);
+        if is_idle && self.place != Place::OwnThread {
+            listening.leave(&mut places, self.place);
+            self.has_left = true;
+        }
+        self.has_left
+    }
+
     /// Lets tenure's own thread listen instead, unless this is it: its waiters look by themselves then.
     fn elsewhere(&self) {
         if self.place != Place::OwnThread
             && let Some(listening) = self.listening.upgrade()
         {
-            let _ = listening.on_own_thread();
+            listening.on_own_thread();
         }
     }
 }
@@ -133,39 +230,12 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         let Some(listening) = self.listening.upgrade() else { return };
-        listening.places().remove(&self.place);
-        // tokio panics in a runtime without I/O, and offers no way to ask.
-        if thread::panicking() {
+        if !self.has_left {
+            listening.leave(&mut listening.places(), self.place);
+        }
+        if self.is_opening && thread::panicking() {
             listening.without_io.store(true, Ordering::Relaxed);
             self.elsewhere();
-        }
-    }
-}
-
-impl Ear {
-    /// The socket as the current runtime sees it.
-    fn open(&self) -> io::Result<net::UnixDatagram> {
-        net::UnixDatagram::from_std(self.socket.try_clone()?)
-    }
-
-    /// Passes on what is said until all is over.
-    async fn hear(&self, socket: &net::UnixDatagram) {
-        let mut message = [0; hint::LONGEST];
-        let mut ended = pin!(self.ended.notified());
-        while !self.over.load(Ordering::Acquire) {
-            let received = tokio::select! {
-                biased;
-                () = &mut ended => return,
-                received = socket.recv(&mut message) => received,
-            };
-            match received {
-                Ok(length) => hint::hear(&self.board, message.get(..length).unwrap_or_default()),
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                    tracing::warn!(%error, "hints have stopped: waiters look by themselves");
-                    self.over.store(true, Ordering::Release);
-                }
-                Err(_) => {}
-            }
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::{
     dir::{Dir, Entry, stem_of_unfinished, unfinished},
     error,
     layout::{Layout, SOCKET, WAKE_SOCKET, is_hash, stem_of_socket},
-    removal,
+    links, removal,
     short_path::ShortPath,
     stake::Stake,
 };
@@ -126,10 +126,10 @@ impl Members {
         client == self.own || self.is_seen_alive(client) || self.look(client) != Life::Dead
     }
 
-    /// Whether the file that was seen last is locked. If it is not, it may be another one by now.
+    /// Whether the file that was seen last is locked and has not made room for another one.
     fn is_seen_alive(&self, client: Client) -> bool {
         let mut seen = self.seen();
-        let alive = seen.get(&client).is_some_and(is_locked);
+        let alive = seen.get(&client).is_some_and(is_locked_and_in_place);
         if !alive {
             seen.remove(&client);
         }
@@ -353,8 +353,8 @@ fn life_by(file: &File) -> io::Result<Life> {
     }
 }
 
-fn is_locked(file: &File) -> bool {
-    matches!(life_by(file), Ok(Life::Living))
+fn is_locked_and_in_place(file: &File) -> bool {
+    matches!(life_by(file), Ok(Life::Living)) && links::has_name(file).unwrap_or(false)
 }
 
 /// Creates a member's file; it is locked before others can see it.

@@ -13,7 +13,7 @@ use crate::{
     layout::{SOCKET, WAKE_SOCKET},
     members::{Members, name_of},
     short_path::ShortPath,
-    socket,
+    socket::{self, Address},
 };
 
 /// To how many members there are connections at most: with more, all begin anew.
@@ -24,6 +24,8 @@ const MOST: usize = 128;
 pub(crate) struct Sender {
     members: Arc<Members>,
     dir: ShortPath,
+    /// What can send to everybody, also when there are no more files.
+    unconnected: io::Result<UnixDatagram>,
     /// To where waiters wait: a connection spares looking for the socket each time.
     connections: Mutex<HashMap<Client, Arc<UnixDatagram>>>,
 }
@@ -31,43 +33,57 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn new(members: Arc<Members>) -> Self {
         let dir = ShortPath::of(members.dir());
-        Self { members, dir, connections: Mutex::default() }
+        Self { members, dir, unconnected: socket::unconnected(), connections: Mutex::default() }
     }
 
-    /// Sends to where the waiters of `to` wait; if nobody does there, to where its holders are told.
+    /// Sends to where the waiters of `to` wait. Where that cannot be, to where its holders are told: it has no
+    /// other socket before it waits, nor if it is of an earlier version.
     pub(crate) fn to_waiters(&self, to: Client, hint: &[u8]) -> io::Result<()> {
-        let known = self.connections().get(&to).cloned();
-        if let Some(known) = known {
-            let sent = known.send(hint);
-            if !sent.as_ref().is_err_and(is_nobody) {
-                return sent.map(drop);
-            }
-            self.connections().remove(&to);
+        let sent = match self.connection(to) {
+            Ok(connection) => connection.send(hint).map(drop).inspect_err(|error| {
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    self.connections().remove(&to);
+                }
+            }),
+            Err(error) if is_nobody(&error) => Err(error),
+            Err(_) => self.send(to, WAKE_SOCKET, hint),
+        };
+        sent.or_else(|_| self.to_holders(to, hint))
+    }
+
+    /// Sends to where the holders of `to` are told.
+    pub(crate) fn to_holders(&self, to: Client, hint: &[u8]) -> io::Result<()> {
+        self.send(to, SOCKET, hint)
+    }
+
+    /// Why nothing can be sent, if that is so.
+    pub(crate) fn trouble(&self) -> Option<&io::Error> {
+        self.unconnected.as_ref().err()
+    }
+
+    fn connection(&self, to: Client) -> io::Result<Arc<UnixDatagram>> {
+        if let Some(known) = self.connections().get(&to) {
+            return Ok(known.clone());
         }
-        let connected = self.connect(to, WAKE_SOCKET);
-        // It has no such socket before it waits, nor if it is of an earlier version.
-        if connected.as_ref().is_err_and(is_nobody) {
-            return self.to_holders(to, hint);
-        }
-        let connected = Arc::new(connected?);
+        let connected = self.address(to, WAKE_SOCKET)?.connect()?;
+        let connected = Arc::new(connected);
         let mut connections = self.connections();
         if connections.len() >= MOST {
             connections.clear();
         }
         connections.insert(to, connected.clone());
-        drop(connections);
-        connected.send(hint).map(drop)
+        Ok(connected)
     }
 
-    /// Sends to where the holders of `to` are told.
-    pub(crate) fn to_holders(&self, to: Client, hint: &[u8]) -> io::Result<()> {
-        self.connect(to, SOCKET)?.send(hint).map(drop)
+    fn send(&self, to: Client, ending: &str, hint: &[u8]) -> io::Result<()> {
+        let Ok(from) = &self.unconnected else { return Ok(()) };
+        self.address(to, ending)?.send(from, hint)
     }
 
-    fn connect(&self, to: Client, ending: &str) -> io::Result<UnixDatagram> {
+    fn address(&self, to: Client, ending: &str) -> io::Result<Address> {
         let name = format!("{}{ending}", name_of(to));
         let access = self.members.layout().access();
-        socket::connect((self.members.dir(), &self.dir), &name, access)
+        Address::of((self.members.dir(), &self.dir), &name, access)
     }
 
     fn connections(&self) -> MutexGuard<'_, HashMap<Client, Arc<UnixDatagram>>> {

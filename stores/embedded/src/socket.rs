@@ -3,10 +3,14 @@
 use std::{
     fs::{self, Permissions},
     io,
-    os::unix::{
-        fs::{PermissionsExt, chown},
-        net::UnixDatagram,
+    os::{
+        fd::OwnedFd,
+        unix::{
+            fs::{PermissionsExt, chown},
+            net::UnixDatagram,
+        },
     },
+    path::PathBuf,
 };
 
 use crate::{
@@ -33,25 +37,49 @@ pub(crate) fn bind(dir: &Dir, name: &str, access: Access) -> io::Result<UnixData
     shared.map(|()| socket)
 }
 
-/// A socket that never blocks, connected to the one of this name, if it is one.
-pub(crate) fn connect(
-    (dir, short): (&Dir, &ShortPath),
-    name: &str,
-    access: Access,
-) -> io::Result<UnixDatagram> {
+/// A socket that never blocks, for sending.
+pub(crate) fn unconnected() -> io::Result<UnixDatagram> {
     let socket = UnixDatagram::unbound()?;
     socket.set_nonblocking(true)?;
-    if access.is_shared() {
-        connect_to_the_very(&socket, dir, name)?;
-    } else {
-        socket.connect(short.join(name))?;
-    }
     Ok(socket)
 }
 
-/// Connects to the socket that has this name now: a link is not followed.
+/// Where a socket is.
+#[derive(Debug)]
+pub(crate) struct Address {
+    path: PathBuf,
+    /// What the path leads to.
+    _open: Option<OwnedFd>,
+}
+
+impl Address {
+    /// Where the socket of this name is now. In a shared directory it has to be one: a link is not followed.
+    pub(crate) fn of(
+        (dir, short): (&Dir, &ShortPath),
+        name: &str,
+        access: Access,
+    ) -> io::Result<Self> {
+        if access.is_shared() {
+            return of_the_very(dir, name);
+        }
+        Ok(Self { path: short.join(name), _open: None })
+    }
+
+    /// Sends a hint there.
+    pub(crate) fn send(&self, from: &UnixDatagram, hint: &[u8]) -> io::Result<()> {
+        from.send_to(hint, &self.path).map(drop)
+    }
+
+    /// A socket that is connected with it, and never blocks.
+    pub(crate) fn connect(&self) -> io::Result<UnixDatagram> {
+        let socket = unconnected()?;
+        socket.connect(&self.path)?;
+        Ok(socket)
+    }
+}
+
 #[cfg(target_os = "linux")]
-fn connect_to_the_very(socket: &UnixDatagram, dir: &Dir, name: &str) -> io::Result<()> {
+fn of_the_very(dir: &Dir, name: &str) -> io::Result<Address> {
     use nix::{
         fcntl::{OFlag, openat},
         sys::stat::{Mode, SFlag, fstat},
@@ -62,13 +90,13 @@ fn connect_to_the_very(socket: &UnixDatagram, dir: &Dir, name: &str) -> io::Resu
     if kind != SFlag::S_IFSOCK {
         return Err(io::ErrorKind::NotFound.into());
     }
-    socket.connect(crate::short_path::of_open(&found))
+    Ok(Address { path: crate::short_path::of_open(&found), _open: Some(found) })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn connect_to_the_very(socket: &UnixDatagram, dir: &Dir, name: &str) -> io::Result<()> {
+fn of_the_very(dir: &Dir, name: &str) -> io::Result<Address> {
     if dir.entry(name)? != Some(crate::dir::Entry::Socket) {
         return Err(io::ErrorKind::NotFound.into());
     }
-    socket.connect(ShortPath::of(dir).join(name))
+    Ok(Address { path: ShortPath::of(dir).join(name), _open: None })
 }

@@ -6,7 +6,10 @@
 
 use std::{
     io,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tenure_core::{
@@ -31,12 +34,12 @@ use crate::{
 pub(crate) struct Watch {
     board: HintBoard,
     own: Client,
-    members: Arc<Members>,
     sender: Sender,
     /// Where holders are told, and waiters by whoever finds no other socket of theirs.
     receiver: io::Result<Arc<Listening>>,
-    started: OnceLock<bool>,
-    waiting: Arc<Waiting>,
+    is_listening: AtomicBool,
+    /// Kept for those who begin to wait.
+    _waiting: Arc<Waiting>,
 }
 
 /// Where waiters are told, once there are some.
@@ -67,7 +70,14 @@ impl Watch {
             }
         });
         let sender = Sender::new(members.clone());
-        Self { board, own, members, sender, receiver, started: OnceLock::new(), waiting }
+        Self {
+            board,
+            own,
+            sender,
+            receiver,
+            is_listening: AtomicBool::new(false),
+            _waiting: waiting,
+        }
     }
 
     /// Registers a waiter.
@@ -104,38 +114,32 @@ impl Watch {
 
     /// Why there are no hints, if there are none.
     pub(crate) fn trouble(&self) -> Option<String> {
-        match (&self.receiver, self.started.get()) {
+        match (&self.receiver, self.is_listening.load(Ordering::Relaxed)) {
             (Err(error), _) => Some(error.to_string()),
-            (Ok(_), Some(false)) => Some("no thread could be started".to_owned()),
-            (Ok(_), _) => None,
+            (Ok(receiver), true) if !receiver.is_heard_on_own_thread() => {
+                Some("the system gave no thread or no file to listen with".to_owned())
+            }
+            (Ok(_), _) => self.sender.trouble().map(ToString::to_string),
         }
     }
 
     fn start(&self) {
-        self.started.get_or_init(|| {
-            self.receiver.as_ref().is_ok_and(|receiver| receiver.on_own_thread().is_ok())
-        });
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        // The child of a fork has the parent's very sockets.
-        if !self.members.are_ours() {
-            return;
-        }
-        self.receiver.iter().for_each(|receiver| receiver.end());
-        self.waiting.receiver.get().iter().copied().flatten().for_each(|receiver| receiver.end());
+        self.is_listening.store(true, Ordering::Relaxed);
+        self.receiver.iter().for_each(Listening::on_own_thread);
     }
 }
 
 impl Waiting {
     /// Somebody is about to wait: it is to be woken where it waits.
     fn begins(&self) {
-        let bound = || bind(&self.members, WAKE_SOCKET, &self.board);
         let receiver = self.receiver.get_or_init(|| {
+            // The child of a fork would take its parent's place.
+            if !self.members.are_ours() {
+                return None;
+            }
+            let bound = bind(&self.members, WAKE_SOCKET, &self.board);
             // What is told at the other socket wakes it too, a little later.
-            bound().inspect_err(|error| tracing::debug!(%error, "no socket for waiters")).ok()
+            bound.inspect_err(|error| tracing::debug!(%error, "no socket for waiters")).ok()
         });
         if let Some(receiver) = receiver {
             receiver.here();
@@ -143,8 +147,10 @@ impl Waiting {
     }
 }
 
-fn bind(members: &Members, ending: &str, board: &HintBoard) -> io::Result<Arc<Listening>> {
+fn bind(members: &Arc<Members>, ending: &str, board: &HintBoard) -> io::Result<Arc<Listening>> {
     let name = format!("{}{ending}", name_of(members.own()));
     let socket = socket::bind(members.dir(), &name, members.layout().access())?;
-    Listening::new(socket, board)
+    // Who holds is told also if there are no more files by then. A waiter looks by itself.
+    let spare = (ending == SOCKET).then(|| socket.try_clone()).transpose()?;
+    Listening::new(socket, spare, board, members)
 }

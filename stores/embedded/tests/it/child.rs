@@ -41,6 +41,7 @@ fn plays_its_role() {
             ["wait without tenure's thread", dir] => {
                 crate::hints::wait_without_the_thread(dir).await;
             }
+            ["hints in trouble", role, dir] => crate::hints_in_trouble::play(role, dir),
             ["use many names", dir] => use_many_names(dir).await,
             ["say the default"] => say(tenure_embedded::default_dir().unwrap().display()),
             ["fill the disk", dir] => fill_the_disk(dir).await,

@@ -32,8 +32,8 @@ pub(crate) async fn listen_and_drop(dir: &str) {
     let store = EmbeddedStore::open(dir).unwrap();
     let mut wakeups = store.wakeups(&name("a"), &owner());
     let waits = tokio::spawn(async move { wakeups.next().await });
-    // Two, and what listens there.
-    until("both are listened to", async || sockets() == before + 4).await;
+    // One to send from, and two with what listens there.
+    until("both are listened to", async || sockets() == before + 5).await;
     say("one listens");
     waits.abort();
     drop(store);
@@ -42,7 +42,7 @@ pub(crate) async fn listen_and_drop(dir: &str) {
 }
 
 /// How many open sockets this process has.
-fn sockets() -> usize {
+pub(crate) fn sockets() -> usize {
     let files = std::fs::read_dir("/proc/self/fd").unwrap();
     // One may be closed meanwhile, as that of the list itself.
     let opened = files.filter_map(|file| std::fs::read_link(file.unwrap().path()).ok());
@@ -69,7 +69,7 @@ async fn a_hint_crosses_a_long_path() {
     waits.await.unwrap();
 }
 
-fn has_socket_of_waiters(dir: &Path) -> bool {
+pub(crate) fn has_socket_of_waiters(dir: &Path) -> bool {
     walk(dir).iter().any(|file| file.extension().is_some_and(|it| it == "wake"))
 }
 
@@ -145,7 +145,7 @@ fn a_runtime_without_io_hears_of_its_turn() {
 }
 
 /// Something that blocks its thread until the other half is dropped.
-fn stand_still() -> (impl Future<Output = ()> + Send, mpsc::Sender<()>) {
+pub(crate) fn stand_still() -> (impl Future<Output = ()> + Send, mpsc::Sender<()>) {
     let (goes_on, stands) = mpsc::channel();
     let stands = async move {
         let _ = stands.recv();
@@ -154,7 +154,7 @@ fn stand_still() -> (impl Future<Output = ()> + Send, mpsc::Sender<()>) {
 }
 
 /// Stands in line for a name that is held.
-async fn in_line(store: &EmbeddedStore, lock: &str) -> Wakeups {
+pub(crate) async fn in_line(store: &EmbeddedStore, lock: &str) -> Wakeups {
     let waiter = owner();
     let wakeups = store.wakeups(&name(lock), &waiter);
     let asked = store.acquire(&name(lock), &waiting(waiter)).await.unwrap();
@@ -162,6 +162,6 @@ async fn in_line(store: &EmbeddedStore, lock: &str) -> Wakeups {
     wakeups
 }
 
-async fn hinted(wakeups: &mut Wakeups) {
+pub(crate) async fn hinted(wakeups: &mut Wakeups) {
     tokio::time::timeout(PATIENCE, wakeups.next()).await.expect("a hint comes");
 }

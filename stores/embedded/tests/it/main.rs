@@ -16,6 +16,7 @@ mod file_systems;
 mod foreign;
 mod forks;
 mod hints;
+mod hints_in_trouble;
 mod housekeeping;
 mod kinds;
 mod members;
