@@ -1,7 +1,13 @@
 //! tenure, the guardian and its standby: whichever of them are stopped or killed, the others end the
 //! command before the store lets somebody else in.
 
-use std::{cell::Cell, fmt::Write, thread, time::Duration};
+use std::{
+    cell::Cell,
+    fmt::Write,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
 
 use nix::{
     sys::signal::{Signal, kill},
@@ -57,10 +63,13 @@ impl Drop for Leftovers {
 /// Does this to a run, each fault `apart` from the one before, and says what the next holder of the
 /// lock sees of its command.
 fn seen_after(scene: &Scene, faults: &[(Who, Signal)], apart: Duration) -> String {
-    let holder = scene.start(OPTIONS, FAMILY);
+    seen_of(scene, &scene.start(OPTIONS, FAMILY), faults, apart)
+}
+
+fn seen_of(scene: &Scene, holder: &Running, faults: &[(Who, Signal)], apart: Duration) -> String {
     let family = scene.pids("pids");
     assert_eq!(family.len(), 3);
-    let victims: Vec<_> = faults.iter().map(|(who, fault)| (who.pid(&holder), *fault)).collect();
+    let victims: Vec<_> = faults.iter().map(|(who, fault)| (who.pid(holder), *fault)).collect();
     let mut leftovers = Leftovers(family.clone());
     leftovers.0.extend(victims.iter().map(|(pid, _)| *pid));
     let mut look = String::new();
@@ -149,6 +158,31 @@ fn nothing_of_a_command_outlives_its_lease_if_the_one_that_takes_over_is_stopped
         });
     }
     assert!(wrong.is_empty(), "outlived: {wrong:#?}");
+}
+
+/// A run whose caller ignores the end of its children, which is inherited.
+fn started_by_one_that_ignores_its_children(scene: &Scene) -> Running {
+    let plain = scene.run_command(OPTIONS, FAMILY);
+    let mut command = Command::new(plain.get_program());
+    command.args(["--default-signal", "--ignore-signal=CHLD"]).args(plain.get_args().skip(1));
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(scene.path("")).stdin(Stdio::null());
+    Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+}
+
+#[test]
+fn nothing_of_a_command_outlives_its_lease_if_the_caller_ignores_the_end_of_its_children() {
+    for fault in FAULTS {
+        let scene = Scene::new();
+        let holder = started_by_one_that_ignores_its_children(&scene);
+        let faults = [(Who::Guardian, Signal::SIGKILL), (Who::Tenure, fault)];
+        assert_eq!(seen_of(&scene, &holder, &faults, Duration::ZERO), "looked\n", "{fault}");
+    }
 }
 
 #[test]
