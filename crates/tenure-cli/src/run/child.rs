@@ -16,7 +16,7 @@ use tenure::{
     Lost,
     clock::{Clock, SystemClock},
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 
 use super::{
     GUARDIAN, descriptors,
@@ -28,6 +28,7 @@ use super::{
     held::Held,
     own_program,
     protocol::{Link, Order, Report},
+    signals::ends_of_children,
 };
 
 /// What a command is started with.
@@ -81,6 +82,9 @@ pub(crate) struct Child {
     outer: Option<process::Child>,
     link: Link<Report>,
     group: Option<Group>,
+    /// Whether nothing of the group is left: its number may be somebody else's by now.
+    group_has_ended: bool,
+    ends: Signal,
 }
 
 impl Child {
@@ -88,6 +92,7 @@ impl Child {
     pub(crate) async fn start(launch: Launch<'_>) -> Result<Self, NotStarted> {
         // If the guardian dies first, the command's group falls to this process.
         adopt_orphans()?;
+        let ends = ends_of_children()?;
         let (ours, theirs) = UnixStream::pair()?;
         let mut outer = Command::new(own_program()?);
         launch.without.iter().for_each(|variable| {
@@ -106,7 +111,8 @@ impl Child {
         descriptors::send(&ours, &handed)?;
         ours.set_nonblocking(true)?;
         let link = Link::new(tokio::net::UnixStream::from_std(ours)?);
-        let mut child = Self { outer: Some(outer), link, group: None };
+        let mut child =
+            Self { outer: Some(outer), link, group: None, group_has_ended: false, ends };
         // This process may have stood still since the grant, and another may hold the lock.
         let deadline = launch.held.deadline().as_nanos();
         if let Err(lost) = launch.held.check() {
@@ -125,6 +131,7 @@ impl Child {
         if let Report::Started(leader) = report {
             self.group = Some(Group::led_by(leader));
         }
+        self.group_has_ended |= matches!(report, Report::Ended(_));
         Some(report)
     }
 
@@ -150,7 +157,8 @@ impl Child {
         let standby = self.take_standby();
         self.end_outer();
         let until = SystemClock.now().saturating_add(patience);
-        let mut remains = Remains::with(self.group, standby);
+        let group = self.group.filter(|_| !self.group_has_ended);
+        let mut remains = Remains::with(group, standby);
         while !remains.end() {
             let alone = SystemClock.now() >= until || remains.helper_is_stopped();
             if alone && remains.without_help() {
@@ -180,17 +188,14 @@ impl Child {
     /// needed.
     pub(crate) async fn dismiss(mut self) {
         let gone = tokio::time::timeout(PATIENCE, async {
-            // Before the first look: no end between that and the wait is missed.
-            let mut ends = signal(SignalKind::child())?;
             while self.link.hear().await.is_some() {}
             // Killed before it has collected the guardian it would leave that to this process, which
             // is about to end, and then to whoever has its orphans. Not everybody collects them.
             while !self.outer_has_ended() {
-                ends.recv().await;
+                self.ends.recv().await;
             }
-            io::Result::Ok(())
         });
-        if matches!(gone.await, Ok(Ok(()))) {
+        if gone.await.is_ok() {
             bury();
         } else {
             self.take_over(Duration::ZERO).await;

@@ -20,6 +20,13 @@ pub(crate) const FINAL: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::
 pub(crate) const TELLING: [Signal; 4] =
     [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH, Signal::SIGCONT];
 
+/// Tells of ends of children, also where the caller ignores or blocks that. So does every program that is
+/// started from now on: who ignores it has its children collected by the system, and does not see what they left.
+pub(crate) fn ends_of_children() -> io::Result<unix::Signal> {
+    SigSet::from(Signal::SIGCHLD).thread_unblock()?;
+    unix::signal(SignalKind::child())
+}
+
 /// A stream of signals.
 #[derive(Debug)]
 pub(crate) struct Signals {

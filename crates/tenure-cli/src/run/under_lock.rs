@@ -151,7 +151,13 @@ impl UnderLock<'_> {
             (Some(terminal), Some(group)) => terminal.take_back_from(group),
             _ => false,
         };
-        let outcome = outcome?;
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(failure) => {
+                child.dismiss().await;
+                return Err(failure);
+            }
+        };
         // Nothing of the command is left, so whoever is next need not wait for those who saw to that.
         let end = finish(held, at_end, name, outcome, had_terminal, voice);
         tokio::join!(end, child.dismiss()).0

@@ -22,6 +22,10 @@ use crate::run::{command::Start, ending::How};
 #[derive(Debug)]
 pub(super) struct Family {
     group: Group,
+    /// Whether the command itself was collected. As long as it is not, its group's number is nobody else's.
+    leader_is_collected: bool,
+    /// Whether the group was seen to be gone since.
+    group_is_gone: bool,
     /// Whether this process was without children when it last looked.
     childless: bool,
 }
@@ -36,7 +40,8 @@ pub(super) enum Change {
 impl Family {
     /// Starts the command as the leader of a new group.
     pub(super) fn start(start: Start) -> io::Result<Self> {
-        Ok(Self { group: Group::led_by(start.go()?.as_raw()), childless: false })
+        let group = Group::led_by(start.go()?.as_raw());
+        Ok(Self { group, leader_is_collected: false, group_is_gone: false, childless: false })
     }
 
     pub(super) fn leader(&self) -> Pid {
@@ -44,13 +49,15 @@ impl Family {
     }
 
     /// Passes a signal on to the command's group.
-    pub(super) fn signal(&self, signal: Signal) {
-        self.group.signal(signal);
+    pub(super) fn signal(&mut self, signal: Signal) {
+        if !self.group_is_gone() {
+            self.group.signal(signal);
+        }
     }
 
     /// Sends a signal that is to end all of the family.
-    pub(super) fn end(&self, signal: Signal) {
-        self.group.signal(signal);
+    pub(super) fn end(&mut self, signal: Signal) {
+        self.signal(signal);
         // Where the list cannot be read, the group is all that can be told.
         for child in self.others().unwrap_or_default() {
             // It cannot be somebody else's: only this process collects its children.
@@ -63,7 +70,12 @@ impl Family {
         let mut changes = Vec::new();
         let leader = self.leader();
         loop {
-            match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
+            let waited = waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED));
+            self.leader_is_collected |= matches!(
+                waited,
+                Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) if pid == leader
+            );
+            match waited {
                 Ok(WaitStatus::Exited(pid, code)) if pid == leader => {
                     changes.push(Change::Ended(How::Code(code)));
                 }
@@ -84,8 +96,14 @@ impl Family {
     }
 
     /// Whether nothing of the family lives, for certain, after [`collect`](Self::collect).
-    pub(super) fn is_gone(&self) -> bool {
-        self.group.is_gone() && self.others().is_ok_and(|others| others.is_empty())
+    pub(super) fn is_gone(&mut self) -> bool {
+        self.group_is_gone() && self.others().is_ok_and(|others| others.is_empty())
+    }
+
+    /// Once it is gone it stays so: who has its number then is somebody else.
+    fn group_is_gone(&mut self) -> bool {
+        self.group_is_gone |= self.leader_is_collected && self.group.is_gone();
+        self.group_is_gone
     }
 
     fn others(&self) -> io::Result<Vec<Pid>> {

@@ -120,7 +120,7 @@ async fn guard(socket: UnixStream, handed: Handed) -> io::Result<()> {
         if let Some(how) = look(&mut family, &mut vigil, &link) {
             break how;
         }
-        let until = act(&family, &mut vigil);
+        let until = act(&mut family, &mut vigil);
         limit.set(vigil.last_moment(SystemClock.now()))?;
         tokio::select! {
             biased;
@@ -150,7 +150,7 @@ fn look(family: &mut Family, vigil: &mut Vigil, link: &Link<Order>) -> Option<Ho
 }
 
 /// Does what is due, and says when there will be more to do.
-fn act(family: &Family, vigil: &mut Vigil) -> Timestamp {
+fn act(family: &mut Family, vigil: &mut Vigil) -> Timestamp {
     if vigil.is_killing() {
         // Children of the killed have become children of this process.
         family.end(Signal::SIGKILL);

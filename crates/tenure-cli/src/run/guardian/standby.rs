@@ -20,6 +20,8 @@ use crate::exit;
 /// The guardian is a copy of this process, made before there is any runtime or thread, and shares its
 /// command line. To start the program once more would cost more than all that both of them do.
 pub(super) fn stand_by(handed: Handed) -> io::Result<()> {
+    // Nothing that can fail comes after the fork: without this process a guardian would be alone.
+    let nothing = File::open("/dev/null")?;
     let guardian = match fork()? {
         Fork::Child => process::exit(match become_guardian(handed) {
             Ok(()) => 0,
@@ -30,8 +32,8 @@ pub(super) fn stand_by(handed: Handed) -> io::Result<()> {
     let Handed { stdin, liveness } = handed;
     drop(stdin);
     // The socket is the guardian's alone: its end tells tenure of the guardian's.
-    dup2_stdin(File::open("/dev/null")?)?;
-    waitpid(guardian)?;
+    let _ = dup2_stdin(nothing);
+    let _ = waitpid(guardian);
     if childless() {
         return Ok(());
     }
