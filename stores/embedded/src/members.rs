@@ -16,7 +16,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use nix::sys::stat::fstat;
@@ -30,7 +30,7 @@ use crate::{
     dir::{Dir, Entry, stem_of_unfinished, unfinished},
     error,
     layout::{Layout, SOCKET, WAKE_SOCKET, is_hash, stem_of_socket},
-    links, removal,
+    removal,
     short_path::ShortPath,
     stake::Stake,
 };
@@ -51,6 +51,8 @@ pub(crate) enum Life {
 
 /// How many files of others are kept open at most: with more, all are looked for anew.
 const MOST_SEEN: usize = 128;
+/// How long one that is locked stands for its member: it may have made room for another one.
+const SEEN: Duration = Duration::from_millis(50);
 
 /// This store's own membership, and what it sees of the others'.
 #[derive(Debug)]
@@ -69,8 +71,8 @@ pub(crate) struct Members {
     until: AtomicU64,
     /// When the file was last made to look new.
     freshened: AtomicU64,
-    /// The files of others that lived when they were looked at.
-    seen: Mutex<HashMap<Client, File>>,
+    /// The files of others that lived when they were looked for, and when that was.
+    seen: Mutex<HashMap<Client, (File, Instant)>>,
 }
 
 impl Members {
@@ -126,10 +128,12 @@ impl Members {
         client == self.own || self.is_seen_alive(client) || self.look(client) != Life::Dead
     }
 
-    /// Whether the file that was seen last is locked and has not made room for another one.
+    /// Whether the file that was seen lately is locked.
     fn is_seen_alive(&self, client: Client) -> bool {
         let mut seen = self.seen();
-        let alive = seen.get(&client).is_some_and(is_locked_and_in_place);
+        let alive = seen.get(&client).is_some_and(|(file, since)| {
+            since.elapsed() < SEEN && matches!(life_by(file), Ok(Life::Living))
+        });
         if !alive {
             seen.remove(&client);
         }
@@ -144,7 +148,7 @@ impl Members {
                 if seen.len() >= MOST_SEEN {
                     seen.clear();
                 }
-                seen.insert(client, file);
+                seen.insert(client, (file, Instant::now()));
                 Life::Living
             }
             Ok(life) => life,
@@ -152,7 +156,7 @@ impl Members {
         }
     }
 
-    fn seen(&self) -> MutexGuard<'_, HashMap<Client, File>> {
+    fn seen(&self) -> MutexGuard<'_, HashMap<Client, (File, Instant)>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -351,10 +355,6 @@ fn life_by(file: &File) -> io::Result<Life> {
         Err(TryLockError::WouldBlock) => Ok(Life::Living),
         Err(TryLockError::Error(error)) => Err(error),
     }
-}
-
-fn is_locked_and_in_place(file: &File) -> bool {
-    matches!(life_by(file), Ok(Life::Living)) && links::has_name(file).unwrap_or(false)
 }
 
 /// Creates a member's file; it is locked before others can see it.
