@@ -210,6 +210,12 @@ impl RedisCluster {
             done(replica, &["CLUSTER", "REPLICATE", &id(primary)]);
         }
         self.settle();
+        let ids = [added, of].map(|number| self.servers.get(number).map(id).unwrap_or_default());
+        // Who takes over from the primary knows of it else only by chance.
+        self.until("all know the new replica", || {
+            let knows = |line: &String| line.starts_with(&ids[0]) && line.contains(&ids[1]);
+            self.running().all(|server| nodes(server).iter().any(knows))
+        });
         added
     }
 
