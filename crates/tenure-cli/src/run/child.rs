@@ -84,6 +84,7 @@ pub(crate) struct Child {
     group: Option<Group>,
     /// Whether nothing of the group is left: its number may be somebody else's by now.
     group_has_ended: bool,
+    /// Tells of each end of a child.
     ends: Signal,
 }
 

@@ -236,4 +236,23 @@ mod tests {
         bytes.push(0);
         assert_eq!(NameState::read_from(&bytes), None);
     }
+
+    #[test]
+    fn many_without_labels_are_read_too() {
+        let holder = |number| Holder {
+            owner: Owner::from_bytes([number; 16]),
+            client: Client::NOBODY,
+            kind: Kind::Mutex,
+            mode: Mode::Shared,
+            token: Token::from_time(6).unwrap(),
+            since: 0,
+            expires: Timestamp::ZERO,
+            lingering: false,
+            label: String::new(),
+        };
+        let state = NameState { holders: (0..9).map(holder).collect(), ..NameState::default() };
+        let mut bytes = Vec::new();
+        state.write_to(&mut bytes);
+        assert_eq!(NameState::read_from(&bytes), Some(state));
+    }
 }

@@ -52,18 +52,20 @@ pub(crate) fn play(role: &str, dir: &str) {
     thread::scope(|scope| scope.spawn(|| work(dir)).join()).unwrap();
 }
 
+/// Lets a process have so many files open from now on.
+fn limit_files(pid: &str, most: u32) {
+    let limit = format!("--nofile={most}:20000");
+    assert!(Command::new("prlimit").args(["--pid", pid, &limit]).status().unwrap().success());
+}
+
 #[test]
 fn evictions_are_told_after_a_moment_without_files() {
     let (_dir, mut process) = playing("no files");
     let pid = process.says().unwrap();
-    let limit = |files: &str| {
-        let limit = format!("--nofile={files}:20000");
-        assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
-    };
-    limit("3");
+    limit_files(&pid, 3);
     process.go_on();
     assert_eq!(process.says().unwrap(), "registered");
-    limit("20000");
+    limit_files(&pid, 20_000);
     process.go_on();
     assert_eq!(process.says().unwrap(), "told");
 }
@@ -216,14 +218,10 @@ fn a_waiter_that_moves_from_a_runtime_that_ends_is_told_in_the_next() {
 fn who_releases_at_its_limit_of_files_still_tells_the_next() {
     let (_dir, mut process) = playing("full");
     let pid = process.says().unwrap();
-    let limit = |files: &str| {
-        let limit = format!("--nofile={files}:20000");
-        assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
-    };
-    limit("3");
+    limit_files(&pid, 3);
     process.go_on();
     let said = process.says();
-    limit("20000");
+    limit_files(&pid, 20_000);
     assert_eq!(said.unwrap(), "hinted");
 }
 
