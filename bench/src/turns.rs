@@ -42,12 +42,31 @@ pub(crate) fn round(players: &mut [Player; 2]) -> Result<Vec<Turn>, Failure> {
     Ok(turns)
 }
 
-/// From each release to the grant of the other process, in microseconds.
+/// How long a waiter waited once the other process had let go, in microseconds: also while that one had further turns.
 pub(crate) fn hand_offs(mut turns: Vec<Turn>) -> Vec<f64> {
     turns.sort_unstable();
-    let between_processes = turns.windows(2).filter(|pair| pair[0].2 != pair[1].2);
-    let took = |pair: &[Turn]| pair[1].0.saturating_sub(pair[0].1) as f64 / 1e3;
-    between_processes.map(took).collect()
+    // When the other one first let go since a process began to wait.
+    let [mut first, mut second] = [None::<u64>; 2];
+    let mut took = Vec::new();
+    for (granted, released, process) in turns {
+        let (own, other) =
+            if process == 0 { (&mut first, &mut second) } else { (&mut second, &mut first) };
+        took.extend(own.take().map(|freed| granted.saturating_sub(freed) as f64 / 1e3));
+        other.get_or_insert(released);
+    }
+    took
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hand_offs;
+
+    #[test]
+    fn a_waiter_that_is_overtaken_waits_on() {
+        let turns =
+            vec![(0, 10_000, 0), (20_000, 30_000, 0), (40_000, 50_000, 1), (51_000, 60_000, 0)];
+        assert_eq!(hand_offs(turns), [30.0, 1.0]);
+    }
 }
 
 /// A child: at each order takes the lock `turns` times, and says when it was granted and let go of.

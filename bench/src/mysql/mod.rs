@@ -19,7 +19,7 @@ const WORDS: Words = Words {
            over the same driver on a table of the same columns. GET_LOCK writes nothing, and is gone with its session.",
     handoff: "Two processes take turns; the one always waits when the other releases. By hand one update lets go of \
               the row, and the other tries every 50 ms to take it by one insert … on duplicate key update: the server \
-              sends no messages. So it may be had again by who let go of it, which does not count. GET_LOCK waits at the \
+              sends no messages. So it may be had again by who let go of it, and the other waits on. GET_LOCK waits at the \
               server.",
     crowd: "What the server ran. By hand everybody who waits tries every 50 ms to take the row.",
     goal: None,
