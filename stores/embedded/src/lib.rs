@@ -35,6 +35,7 @@ mod create;
 mod decide;
 mod decisions;
 mod dir;
+mod direct;
 mod engine;
 mod error;
 mod file_system;

@@ -7,21 +7,24 @@ use std::{
     os::unix::net::UnixDatagram,
     pin::pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
-use tenure_core::{HintBoard, in_background};
+use tenure_core::{
+    HintBoard, in_background,
+    store::{DirectHints, is_polled_directly},
+};
 use tokio::{
     net,
     runtime::{Handle, Id, RuntimeFlavor},
     sync::Notify,
 };
 
-use crate::{hint, members::Members};
+use crate::{direct::Direct, hint, members::Members};
 
 /// A runtime in which nobody waited for so long is woken by one hint more at most. Who waits asks again sooner.
 const IDLE: Duration = Duration::from_secs(10);
@@ -39,6 +42,8 @@ pub(crate) struct Listening {
     own_thread: AtomicBool,
     /// A caller's runtime has no I/O: from then on tenure's own thread listens for all.
     without_io: AtomicBool,
+    /// For a thread that blocks, made when the first one does.
+    direct: OnceLock<Option<Arc<DirectHints>>>,
 }
 
 /// Where a task listens.
@@ -48,10 +53,11 @@ enum Place {
     Runtime(Id),
 }
 
+/// A socket, and who is told what it says.
 #[derive(Debug)]
-struct Ear {
-    socket: UnixDatagram,
-    board: HintBoard,
+pub(crate) struct Ear {
+    pub(crate) socket: UnixDatagram,
+    pub(crate) board: HintBoard,
     /// No hint is to be heard any more.
     over: AtomicBool,
     ended: Notify,
@@ -78,11 +84,16 @@ impl Listening {
             places: Mutex::default(),
             own_thread: AtomicBool::new(false),
             without_io: AtomicBool::new(false),
+            direct: OnceLock::new(),
         }))
     }
 
-    /// Sees that somebody listens in the runtime that this is called in, if it has one.
+    /// Sees that somebody listens in the runtime that this is called in, if it has one, or that the thread
+    /// does so itself that is about to block.
     pub(crate) fn here(self: &Arc<Self>) {
+        if is_polled_directly() && self.direct().is_some_and(DirectHints::are_waited_for_here) {
+            return;
+        }
         let runtime = match Handle::try_current() {
             Ok(runtime) if !self.without_io.load(Ordering::Relaxed) => runtime,
             Ok(_) | Err(_) => return self.on_own_thread(),
@@ -93,6 +104,14 @@ impl Listening {
             // What a worker spawns first may wait for that very worker, however long it is busy.
             _ => drop(in_background(async move { drop(runtime.spawn(task.listen())) })),
         }
+    }
+
+    fn direct(&self) -> Option<&Arc<DirectHints>> {
+        let make = || Direct::new(&self.ear, &self.members).map(DirectHints::new);
+        let made = self.direct.get_or_init(|| {
+            make().inspect_err(|error| tracing::debug!(%error, "no blocked thread can listen")).ok()
+        });
+        made.as_ref()
     }
 
     /// Sees that tenure's own thread listens, if there is one.

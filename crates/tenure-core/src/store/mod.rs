@@ -67,6 +67,7 @@
 //!     store notices deaths, and it ends by its lease, a release or an eviction.
 
 mod carried_on;
+mod direct;
 mod evictions;
 mod fault;
 mod finding;
@@ -78,6 +79,7 @@ use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 pub use carried_on::CarriedOn;
+pub use direct::{DirectHints, DirectWait, HintSource, is_polled_directly, poll_directly};
 pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};
 pub use finding::{Finding, Weight};

@@ -3,35 +3,61 @@
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     task::Wake,
+    thread::{self, ThreadId},
     time::Instant,
 };
+
+use tenure_core::store::{DirectHints, DirectWait};
 
 /// Rung by the future's waker. Not the thread's own token, which the program may use itself.
 #[derive(Debug, Default)]
 pub(super) struct Bell {
-    rung: Mutex<bool>,
+    state: Mutex<State>,
     rings: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    is_rung: bool,
+    /// Who waits at a store's hints instead of for the ring, and at which.
+    listens: Option<(ThreadId, Arc<DirectHints>)>,
+}
+
 impl Bell {
-    /// Blocks until it is rung, also if that was before. Says whether it was by then.
-    pub(super) fn wait(&self, until: Option<Instant>) -> bool {
-        let mut rung = self.rung();
-        while !*rung {
-            rung = match until.map(|until| until.saturating_duration_since(Instant::now())) {
-                None => self.rings.wait(rung).unwrap_or_else(PoisonError::into_inner),
-                Some(left) if left.is_zero() => return false,
+    /// Blocks until it is rung, also if that was before. Says whether it was by then. Meanwhile the
+    /// thread hears the hints that it waits for itself, if there are some; when that fails, it was rung.
+    pub(super) fn wait(&self, until: Option<Instant>, direct: &mut Option<DirectWait>) -> bool {
+        let mut state = self.state();
+        while !state.is_rung {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return false;
+            }
+            if let Some(wait) = direct {
+                state.listens = Some((thread::current().id(), wait.hints().clone()));
+                drop(state);
+                let heard = wait.wait(until);
+                state = self.state();
+                state.listens = None;
+                if heard.is_err() {
+                    *direct = None;
+                    state.is_rung = true;
+                }
+                continue;
+            }
+            state = match left {
+                None => self.rings.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(left) => {
-                    let waited = self.rings.wait_timeout(rung, left);
+                    let waited = self.rings.wait_timeout(state, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
         }
-        std::mem::take(&mut *rung)
+        std::mem::take(&mut state.is_rung)
     }
 
-    fn rung(&self) -> MutexGuard<'_, bool> {
-        self.rung.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -41,27 +67,101 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        *self.rung() = true;
-        self.rings.notify_one();
+        let mut state = self.state();
+        if std::mem::replace(&mut state.is_rung, true) {
+            return;
+        }
+        match state.listens.take() {
+            // What it heard itself it need not be told.
+            Some((thread, _)) if thread == thread::current().id() => {}
+            Some((_, hints)) => {
+                drop(state);
+                hints.interrupt();
+            }
+            None => self.rings.notify_one(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{io, sync::mpsc, time::Duration};
+
+    use tenure_core::store::{HintSource, poll_directly};
 
     use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
 
     #[test]
     fn a_ring_is_heard_once_whenever_it_comes() {
         let bell = Arc::new(Bell::default());
         let now = Instant::now();
-        assert!(!bell.wait(Some(now)));
+        assert!(!bell.wait(Some(now), &mut None));
         bell.wake_by_ref();
-        assert!(bell.wait(None) && !bell.wait(Some(now)));
-        std::thread::scope(|scope| {
+        assert!(bell.wait(None, &mut None) && !bell.wait(Some(now), &mut None));
+        thread::scope(|scope| {
             scope.spawn(|| bell.wake_by_ref());
-            assert!(bell.wait(Some(now + Duration::from_secs(60))));
+            assert!(bell.wait(Some(now + LONG), &mut None));
+        });
+    }
+
+    /// Hears what comes: a hint for a waiter, which rings a bell, or an interruption.
+    #[derive(Debug)]
+    struct Source {
+        bell: Arc<Bell>,
+        comes: Mutex<mpsc::Receiver<bool>>,
+        send: mpsc::Sender<bool>,
+    }
+
+    impl HintSource for Source {
+        fn wait(&self, until: Option<Instant>) -> io::Result<()> {
+            let left = until.map_or(LONG, |until| until.saturating_duration_since(Instant::now()));
+            match self.comes.lock().unwrap().recv_timeout(left) {
+                Ok(true) => self.bell.wake_by_ref(),
+                Ok(false) | Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+            }
+            Ok(())
+        }
+
+        fn interrupt(&self) {
+            self.send.send(false).unwrap();
+        }
+    }
+
+    fn direct(bell: &Arc<Bell>) -> (Option<DirectWait>, mpsc::Sender<bool>) {
+        let (send, comes) = mpsc::channel();
+        let source = Source { bell: bell.clone(), comes: Mutex::new(comes), send: send.clone() };
+        let hints = DirectHints::new(source);
+        let mut direct = None;
+        assert!(poll_directly(&mut direct, || hints.are_waited_for_here()));
+        (direct, send)
+    }
+
+    #[test]
+    fn who_hears_hints_itself_is_rung_by_them_and_by_others() {
+        let bell = Arc::new(Bell::default());
+        let (mut direct, send) = direct(&bell);
+        assert!(!bell.wait(Some(Instant::now()), &mut direct));
+        send.send(false).unwrap();
+        assert!(!bell.wait(Some(Instant::now() + Duration::from_millis(1)), &mut direct));
+        send.send(true).unwrap();
+        let until = Some(Instant::now() + LONG);
+        assert!(bell.wait(until, &mut direct));
+        // It interrupts nobody, itself least of all.
+        assert!(!bell.wait(Some(Instant::now() + Duration::from_millis(1)), &mut direct));
+        thread::scope(|scope| {
+            let bell = &bell;
+            scope.spawn(move || {
+                while bell.state().listens.is_none() {
+                    thread::yield_now();
+                }
+                bell.wake_by_ref();
+            });
+            assert!(bell.wait(until, &mut direct));
         });
     }
 }

@@ -1,7 +1,8 @@
 //! The thread behind all blocking callers, one for the whole process.
 //!
 //! A caller polls its future itself. The timers and sockets of that belong to this thread's runtime,
-//! which wakes the caller, so a thousand callers that wait cost one thread of ours. Where the caller
+//! which wakes the caller, so a thousand callers that wait cost one thread of ours. One of them hears a
+//! store's hints itself where the store offers that, and needs no other thread to wake it. Where the caller
 //! wants to be told of something meanwhile, which may take it long, the future moves to this thread
 //! and goes on. The caller's own runtime, if it has one, is never entered.
 
@@ -16,6 +17,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
+use tenure_core::store::poll_directly;
 use tokio::{
     runtime::{Builder, Handle, RuntimeFlavor, worker_index},
     task::{AbortHandle, block_in_place, unconstrained},
@@ -80,15 +82,15 @@ impl Thread {
         let bell = Arc::new(Bell::default());
         let waker = Waker::from(bell.clone());
         // In a task of tokio, where this never yields, its share would be used up for ever.
-        let mut work =
-            Work { runtime: &self.runtime, future: Some(Box::pin(unconstrained(future))) };
-        if let Poll::Ready(output) = work.poll(&waker) {
+        let mut work = Work::new(&self.runtime, unconstrained(future));
+        let mut direct = None;
+        if let Poll::Ready(output) = poll_directly(&mut direct, || work.poll(&waker)) {
             return Some(output);
         }
         let until = Instant::now().checked_add(limit);
         park(|| {
-            while bell.wait(until) {
-                if let Poll::Ready(output) = work.poll(&waker) {
+            while bell.wait(until, &mut direct) {
+                if let Poll::Ready(output) = poll_directly(&mut direct, || work.poll(&waker)) {
                     return Some(output);
                 }
             }
@@ -111,7 +113,7 @@ impl Thread {
             return None;
         }
         let (post, sender, inbox) = channel();
-        let mut work = Work { runtime: &self.runtime, future: Some(Box::pin(asking(post))) };
+        let mut work = Work::new(&self.runtime, asking(post));
         if let Poll::Ready(output) = work.poll(Waker::noop()) {
             return Some(output);
         }
@@ -154,7 +156,11 @@ struct Work<'a, F> {
     future: Option<Pin<Box<F>>>,
 }
 
-impl<F: Future> Work<'_, F> {
+impl<'a, F: Future> Work<'a, F> {
+    fn new(runtime: &'a Handle, future: F) -> Self {
+        Self { runtime, future: Some(Box::pin(future)) }
+    }
+
     fn poll(&mut self, waker: &Waker) -> Poll<F::Output> {
         let _ours = self.runtime.enter();
         let Some(future) = &mut self.future else { return Poll::Pending };

@@ -41,6 +41,8 @@ fn plays_its_role() {
             ["wait without tenure's thread", dir] => {
                 crate::hints::wait_without_the_thread(dir).await;
             }
+            ["hear directly", dir] => outside(|| crate::direct::hear_directly(dir)),
+            ["fork and hear", dir] => crate::direct::fork_and_hear(dir),
             ["hints in trouble", role, dir] => crate::hints_in_trouble::play(role, dir),
             ["use many names", dir] => use_many_names(dir).await,
             ["say the default"] => say(tenure_embedded::default_dir().unwrap().display()),
@@ -48,6 +50,11 @@ fn plays_its_role() {
             other => panic!("no such role: {other:?}"),
         }
     });
+}
+
+/// Works outside of the runtime that roles are played in.
+pub(crate) fn outside(work: impl FnOnce() + Send) {
+    std::thread::scope(|scope| scope.spawn(work).join()).unwrap();
 }
 
 fn open(dir: &str) {

@@ -15,7 +15,7 @@ use tenure_embedded::EmbeddedStore;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
-    child::{Process, say, wait_to_go_on},
+    child::{Process, outside, say, wait_to_go_on},
     hints::{has_socket_of_waiters, hinted, in_line, sockets, stand_still},
     support::{give_back, name, open, owner, take, until},
 };
@@ -48,8 +48,7 @@ pub(crate) fn play(role: &str, dir: &str) {
         "come and go" => come_and_go,
         other => panic!("{other}"),
     };
-    // Outside of the runtime that roles are played in.
-    thread::scope(|scope| scope.spawn(|| work(dir)).join()).unwrap();
+    outside(|| work(dir));
 }
 
 /// Lets a process have so many files open from now on.

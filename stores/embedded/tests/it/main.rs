@@ -10,6 +10,7 @@ mod boots;
 mod child;
 mod conformance;
 mod crash_images;
+mod direct;
 mod engine;
 mod errors;
 mod file_systems;

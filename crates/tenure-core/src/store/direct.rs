@@ -1,0 +1,219 @@
+//! A thread that blocks in a wait can listen for its store's hints itself: then a hint wakes it, and no
+//! other thread first.
+
+use std::{
+    cell::RefCell,
+    fmt, io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+/// Where a store's hints arrive, for a thread that may block there.
+pub trait HintSource: fmt::Debug + Send + Sync {
+    /// Blocks until a hint was passed on to the [`HintBoard`](super::HintBoard), until
+    /// [`HintSource::interrupt`] is called or was before, or until `until`. It may return for no reason.
+    ///
+    /// # Errors
+    /// Nothing can be heard here any more.
+    fn wait(&self, until: Option<Instant>) -> io::Result<()>;
+
+    /// Ends a wait, or the next one.
+    fn interrupt(&self);
+}
+
+/// A source of hints at which one blocked thread at a time waits.
+///
+/// A store has one beside what else it listens with, and calls [`DirectHints::are_waited_for_here`]
+/// when somebody begins to wait. `tenure::blocking` does the rest.
+#[derive(Debug)]
+pub struct DirectHints {
+    source: Box<dyn HintSource>,
+    is_taken: AtomicBool,
+    is_broken: AtomicBool,
+}
+
+/// The wait of one thread. When it is dropped another thread can have it.
+#[derive(Debug)]
+pub struct DirectWait(Arc<DirectHints>);
+
+/// What a thread knows that polls now and blocks then.
+enum Blocked {
+    /// Its stores may offer it a source.
+    Free,
+    At(DirectWait),
+}
+
+thread_local! {
+    static BLOCKED: RefCell<Option<Blocked>> = const { RefCell::new(None) };
+}
+
+impl DirectHints {
+    /// Nobody waits there yet.
+    #[must_use]
+    pub fn new(source: impl HintSource + 'static) -> Arc<Self> {
+        let (is_taken, is_broken) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Self { source: Box::new(source), is_taken, is_broken })
+    }
+
+    /// Whether this thread is going to wait for these hints itself, so that nobody else need do it for it.
+    /// It is if it polls for somebody who blocks, and no other thread waits here.
+    ///
+    /// ```
+    /// use std::{io, time::Instant};
+    /// use tenure_core::store::{DirectHints, HintSource, poll_directly};
+    ///
+    /// #[derive(Debug)]
+    /// struct Nothing;
+    /// impl HintSource for Nothing {
+    ///     fn wait(&self, _: Option<Instant>) -> io::Result<()> { Ok(()) }
+    ///     fn interrupt(&self) {}
+    /// }
+    /// let hints = DirectHints::new(Nothing);
+    /// assert!(!hints.are_waited_for_here(), "this thread does not block");
+    /// let mut wait = None;
+    /// assert!(poll_directly(&mut wait, || hints.are_waited_for_here()));
+    /// assert!(wait.is_some());
+    /// ```
+    #[must_use]
+    pub fn are_waited_for_here(self: &Arc<Self>) -> bool {
+        BLOCKED.with_borrow_mut(|blocked| match blocked {
+            Some(Blocked::At(wait)) => Arc::ptr_eq(&wait.0, self) && !self.are_broken(),
+            Some(free @ Blocked::Free) if !self.are_broken() => {
+                let taken = !self.is_taken.swap(true, Ordering::Acquire);
+                if taken {
+                    *free = Blocked::At(DirectWait(self.clone()));
+                }
+                taken
+            }
+            Some(Blocked::Free) | None => false,
+        })
+    }
+
+    /// Ends the wait of the thread that waits here, or the next one.
+    pub fn interrupt(&self) {
+        self.source.interrupt();
+    }
+
+    fn are_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Relaxed)
+    }
+}
+
+impl DirectWait {
+    /// Blocks, as [`HintSource::wait`] says.
+    ///
+    /// # Errors
+    /// Nothing can be heard here any more: whoever waits is to be polled again, and finds another way.
+    pub fn wait(&self, until: Option<Instant>) -> io::Result<()> {
+        let waited = self.0.source.wait(until);
+        if waited.is_err() {
+            self.0.is_broken.store(true, Ordering::Relaxed);
+        }
+        waited
+    }
+
+    /// What it waits for.
+    #[must_use]
+    pub fn hints(&self) -> &Arc<DirectHints> {
+        &self.0
+    }
+}
+
+impl Drop for DirectWait {
+    fn drop(&mut self) {
+        self.0.is_taken.store(false, Ordering::Release);
+    }
+}
+
+/// Whether the caller is polled by [`poll_directly`].
+#[must_use]
+pub fn is_polled_directly() -> bool {
+    BLOCKED.with_borrow(Option::is_some)
+}
+
+/// Polls something for a thread that blocks if it is not ready. A store that has hints for it to wait for
+/// leaves the `wait`; one that is there stays.
+pub fn poll_directly<T>(wait: &mut Option<DirectWait>, poll: impl FnOnce() -> T) -> T {
+    struct Restore<'a> {
+        wait: &'a mut Option<DirectWait>,
+        outer: Option<Blocked>,
+    }
+    impl Drop for Restore<'_> {
+        fn drop(&mut self) {
+            if let Some(Blocked::At(wait)) = BLOCKED.replace(self.outer.take()) {
+                *self.wait = Some(wait);
+            }
+        }
+    }
+    let outer = BLOCKED.replace(Some(wait.take().map_or(Blocked::Free, Blocked::At)));
+    let _restore = Restore { wait, outer };
+    poll()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Source;
+
+    impl HintSource for Source {
+        fn wait(&self, until: Option<Instant>) -> io::Result<()> {
+            if until.is_none() { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
+        }
+
+        fn interrupt(&self) {}
+    }
+
+    #[test]
+    fn one_blocked_thread_at_a_time_waits_at_a_source() {
+        let (hints, others) = (DirectHints::new(Source), DirectHints::new(Source));
+        assert!(!hints.are_waited_for_here(), "it does not block");
+        let (mut wait, mut second) = (None, None);
+        poll_directly(&mut wait, || {
+            assert!(hints.are_waited_for_here() && hints.are_waited_for_here());
+            assert!(!others.are_waited_for_here(), "it waits for others already");
+            poll_directly(&mut second, || {
+                assert!(!hints.are_waited_for_here(), "who waits within a poll is another one");
+                assert!(others.are_waited_for_here());
+            });
+            assert!(hints.are_waited_for_here());
+        });
+        assert!(poll_directly(&mut wait, || hints.are_waited_for_here()));
+        assert!(!poll_directly(&mut None, || hints.are_waited_for_here()));
+        drop(wait);
+        assert!(poll_directly(&mut None, || hints.are_waited_for_here()));
+        assert!(!hints.are_waited_for_here());
+    }
+
+    #[test]
+    fn a_panic_leaves_no_thread_waiting() {
+        let hints = DirectHints::new(Source);
+        let mut wait = None;
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            poll_directly(&mut wait, || {
+                assert!(hints.are_waited_for_here());
+                panic!("on purpose");
+            })
+        }));
+        assert!(polled.is_err() && wait.take().is_some());
+        assert!(!hints.are_waited_for_here());
+    }
+
+    #[test]
+    fn where_nothing_can_be_heard_nobody_waits_again() {
+        let hints = DirectHints::new(Source);
+        let mut wait = None;
+        assert!(poll_directly(&mut wait, || hints.are_waited_for_here()));
+        let waits = wait.as_ref().unwrap();
+        waits.wait(None).unwrap();
+        waits.wait(Some(Instant::now())).unwrap_err();
+        assert!(!poll_directly(&mut wait, || hints.are_waited_for_here()));
+        assert!(!poll_directly(&mut None, || hints.are_waited_for_here()));
+    }
+}
