@@ -217,7 +217,7 @@ fn seen(row: &mysql_async::Row, client: Client) -> Result<Seen, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::proto::queue::{Kind, Mode, Place, Waiter};
+    use tenure_core::proto::queue::{Kind, Label, Mode, Place, Waiter};
 
     use super::*;
 
@@ -241,7 +241,7 @@ mod tests {
             keep_until: Timestamp::from_nanos(1),
             presence,
             since: 0,
-            label: String::new(),
+            label: Label::default(),
         };
         let present = [2, 3, 4].map(|client| waits(client, Presence::Present));
         let waiters = [vec![waits(1, Presence::Absent)], present.to_vec()].concat();

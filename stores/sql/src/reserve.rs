@@ -137,7 +137,7 @@ mod tests {
                 keep_until: Timestamp::from_nanos(5),
                 presence: Presence::Present,
                 since: 3,
-                label,
+                label: label.into(),
             };
             for waiters in [vec![], vec![waiter]] {
                 let state = NameState { waiters, ..NameState::default() };

@@ -182,7 +182,7 @@ impl Sole {
             since: number(self.since)?,
             expires: moment(self.expires),
             lingering: false,
-            label: self.label.clone(),
+            label: (&self.label).into(),
         })
     }
 
@@ -194,7 +194,7 @@ impl Sole {
             token: holder.token.as_i64(),
             since: i64::try_from(holder.since).map_err(|_| Corrupt)?,
             expires: micros(holder.expires),
-            label: holder.label,
+            label: holder.label.to_string(),
         })
     }
 }
@@ -229,7 +229,7 @@ mod tests {
             keep_until: Timestamp::from_nanos(5),
             presence: Presence::Present,
             since: 3,
-            label: String::new(),
+            label: String::new().into(),
         }
     }
 

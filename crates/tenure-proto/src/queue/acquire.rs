@@ -175,7 +175,7 @@ impl NameState {
             since: at.wall,
             expires: at.now.saturating_add(ask.ttl),
             lingering: false,
-            label: ask.label.clone(),
+            label: (&ask.label).into(),
         });
         let others_waiting = self.others_waiting();
         Ok(Answer::Granted { token, left: ask.ttl, others_waiting })
@@ -218,7 +218,7 @@ impl NameState {
                 keep_until,
                 presence: Presence::Present,
                 since: at.wall,
-                label: ask.label.clone(),
+                label: (&ask.label).into(),
             },
         );
         Ok(place)

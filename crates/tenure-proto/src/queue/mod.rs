@@ -7,6 +7,7 @@
 mod acquire;
 mod ask;
 mod kind;
+mod label;
 mod mode;
 mod offer;
 mod release;
@@ -18,6 +19,7 @@ mod wire;
 
 pub use ask::{Answer, Ask, Contender, Intent, Order, Place, Snapshot, Waiting};
 pub use kind::{Kind, NoKind};
+pub use label::Label;
 pub use mode::Mode;
 pub use release::{Evicted, Raised, Released};
 pub use room::Room;

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Contender, Kind, Mode, Place, Snapshot, Waiting};
+use super::{Contender, Kind, Label, Mode, Place, Snapshot, Waiting};
 use crate::{
     Owner, Timestamp, Token,
     rule::{Rule, kept},
@@ -40,7 +40,7 @@ pub struct Holder {
     /// free it.
     pub lingering: bool,
     /// Who it is, for people.
-    pub label: String,
+    pub label: Label,
 }
 
 /// Whether a waiter is there.
@@ -74,7 +74,7 @@ pub struct Waiter {
     /// Since when it waits, in microseconds since the Unix epoch.
     pub since: u64,
     /// Who it is, for people.
-    pub label: String,
+    pub label: Label,
 }
 
 /// How long things are kept and how many of them.
@@ -246,7 +246,7 @@ impl NameState {
 impl Holder {
     pub(super) fn describe(&self, now: Timestamp) -> Contender {
         Contender {
-            label: self.label.clone(),
+            label: self.label.to_string(),
             token: Some(self.token),
             since: Some(self.since),
             left: Some(self.expires.since(now)),
@@ -260,6 +260,6 @@ impl Holder {
 impl Waiter {
     fn describe(&self) -> Waiting {
         let (since, kind) = (Some(self.since), Some(self.kind));
-        Waiting { label: self.label.clone(), since, kind, mode: self.mode }
+        Waiting { label: self.label.to_string(), since, kind, mode: self.mode }
     }
 }

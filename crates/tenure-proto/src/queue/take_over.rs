@@ -71,7 +71,7 @@ impl NameState {
         check_mode(old.mode, over.mode)?;
         let token = if kept(Rule::TakeOverRaisesToken) { self.next_token(at)? } else { old.token };
         let mut new = old.clone();
-        (new.owner, new.kind, new.label) = (over.owner, over.kind, over.label.clone());
+        (new.owner, new.kind, new.label) = (over.owner, over.kind, (&over.label).into());
         new.client = if over.detached { Client::NOBODY } else { client };
         (new.token, new.since) = (token, at.wall);
         new.expires = at.now.saturating_add(over.ttl);

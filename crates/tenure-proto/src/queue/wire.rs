@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
             since: self.number()?,
             expires: self.time()?,
             lingering: self.bytes::<1>()? != [0],
-            label: self.text()?.to_owned(),
+            label: self.text()?.into(),
         })
     }
 
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
             keep_until: self.time()?,
             presence: self.presence()?,
             since: self.number()?,
-            label: self.text()?.to_owned(),
+            label: self.text()?.into(),
         })
     }
 
@@ -211,7 +211,7 @@ mod tests {
             since,
             expires: Timestamp::from_nanos(8),
             lingering: true,
-            label: "é".repeat(200),
+            label: "é".repeat(200).into(),
         };
         let waiter = Waiter {
             owner,
@@ -228,7 +228,7 @@ mod tests {
         let mut state = NameState { last_time: 6, next_place: 4, holders, waiters };
         let mut bytes = Vec::new();
         state.write_to(&mut bytes);
-        state.holders[0].label.truncate(Ask::MAX_LABEL);
+        state.holders[0].label = "é".repeat(Ask::MAX_LABEL / 2).into();
         assert_eq!(NameState::read_from(&bytes), Some(state));
         for length in 0..bytes.len() {
             assert_eq!(NameState::read_from(&bytes[..length]), None);
@@ -248,7 +248,7 @@ mod tests {
             since: 0,
             expires: Timestamp::ZERO,
             lingering: false,
-            label: String::new(),
+            label: crate::queue::Label::default(),
         };
         let state = NameState { holders: (0..9).map(holder).collect(), ..NameState::default() };
         let mut bytes = Vec::new();

@@ -17,7 +17,7 @@
 //! # Where it may be called
 //!
 //! Anywhere: from a plain thread, and from inside a tokio runtime, which is not used. One thread of
-//! tenure's own wakes all callers. On a worker of a multi-thread runtime the other tasks move
+//! tenure's own wakes all callers, or a caller listens for its turn itself. On a worker of a multi-thread runtime the other tasks move
 //! to another thread meanwhile; in a current-thread runtime they stand still, so never wait there
 //! for a lock that one of them holds. `async` code does better with [`crate::Tenure`], and both can
 //! be used side by side: see [`Tenure::from_async`].
