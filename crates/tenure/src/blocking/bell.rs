@@ -85,7 +85,14 @@ impl Wake for Bell {
 
 #[cfg(test)]
 mod tests {
-    use std::{io, sync::mpsc, time::Duration};
+    use std::{
+        io,
+        sync::{
+            atomic::{AtomicU32, Ordering},
+            mpsc,
+        },
+        time::Duration,
+    };
 
     use tenure_core::store::{HintSource, poll_directly};
 
@@ -112,6 +119,7 @@ mod tests {
         bell: Arc<Bell>,
         comes: Mutex<mpsc::Receiver<bool>>,
         send: mpsc::Sender<bool>,
+        called_back: Arc<AtomicU32>,
     }
 
     impl HintSource for Source {
@@ -128,31 +136,36 @@ mod tests {
         }
 
         fn interrupt(&self) {
+            self.called_back.fetch_add(1, Ordering::Relaxed);
             self.send.send(false).unwrap();
         }
     }
 
-    fn direct(bell: &Arc<Bell>) -> (Option<DirectWait>, mpsc::Sender<bool>) {
+    fn direct(bell: &Arc<Bell>) -> (Option<DirectWait>, mpsc::Sender<bool>, Arc<AtomicU32>) {
         let (send, comes) = mpsc::channel();
-        let source = Source { bell: bell.clone(), comes: Mutex::new(comes), send: send.clone() };
-        let hints = DirectHints::new(source);
+        let called_back = Arc::new(AtomicU32::new(0));
+        let hints = DirectHints::new(Source {
+            bell: bell.clone(),
+            comes: Mutex::new(comes),
+            send: send.clone(),
+            called_back: called_back.clone(),
+        });
         let mut direct = None;
         assert!(poll_directly(&mut direct, || hints.are_waited_for_here()));
-        (direct, send)
+        (direct, send, called_back)
     }
 
     #[test]
     fn who_hears_hints_itself_is_rung_by_them_and_by_others() {
         let bell = Arc::new(Bell::default());
-        let (mut direct, send) = direct(&bell);
+        let (mut direct, send, called_back) = direct(&bell);
         assert!(!bell.wait(Some(Instant::now()), &mut direct));
         send.send(false).unwrap();
         assert!(!bell.wait(Some(Instant::now() + Duration::from_millis(1)), &mut direct));
         send.send(true).unwrap();
-        let until = Some(Instant::now() + LONG);
-        assert!(bell.wait(until, &mut direct));
-        // It interrupts nobody, itself least of all.
-        assert!(!bell.wait(Some(Instant::now() + Duration::from_millis(1)), &mut direct));
+        let until = Instant::now() + LONG;
+        assert!(bell.wait(Some(until), &mut direct));
+        assert_eq!(called_back.load(Ordering::Relaxed), 0, "by itself least of all");
         thread::scope(|scope| {
             let bell = &bell;
             scope.spawn(move || {
@@ -160,8 +173,10 @@ mod tests {
                     thread::yield_now();
                 }
                 bell.wake_by_ref();
+                bell.wake_by_ref();
             });
-            assert!(bell.wait(until, &mut direct));
+            assert!(bell.wait(Some(until), &mut direct));
         });
+        assert!(Instant::now() < until && called_back.load(Ordering::Relaxed) == 1);
     }
 }

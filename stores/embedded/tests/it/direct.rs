@@ -124,6 +124,9 @@ fn who_listens_is_called_back() {
     }
     assert!(began.elapsed() < PATIENCE, "it was called back");
     wait.wait(Some(Instant::now())).unwrap();
+    let until = Instant::now() + Duration::from_millis(20);
+    wait.wait(Some(until)).unwrap();
+    assert!(Instant::now() >= until, "who was called back once is not for ever");
 }
 
 #[test]
