@@ -57,18 +57,6 @@ pub(crate) fn hand_offs(mut turns: Vec<Turn>) -> Vec<f64> {
     took
 }
 
-#[cfg(test)]
-mod tests {
-    use super::hand_offs;
-
-    #[test]
-    fn a_waiter_that_is_overtaken_waits_on() {
-        let turns =
-            vec![(0, 10_000, 0), (20_000, 30_000, 0), (40_000, 50_000, 1), (51_000, 60_000, 0)];
-        assert_eq!(hand_offs(turns), [30.0, 1.0]);
-    }
-}
-
 /// A child: at each order takes the lock `turns` times, and says when it was granted and let go of.
 pub(crate) fn take(lock: &mut dyn Contestant, turns: usize) -> Result<(), Failure> {
     say("ready")?;
@@ -89,4 +77,16 @@ pub(crate) fn take(lock: &mut dyn Contestant, turns: usize) -> Result<(), Failur
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hand_offs;
+
+    #[test]
+    fn a_waiter_that_is_overtaken_waits_on() {
+        let turns =
+            vec![(0, 10_000, 0), (20_000, 30_000, 0), (40_000, 50_000, 1), (51_000, 60_000, 0)];
+        assert_eq!(hand_offs(turns), [30.0, 1.0]);
+    }
 }

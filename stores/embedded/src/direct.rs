@@ -13,7 +13,7 @@ use nix::{
 };
 use tenure_core::store::HintSource;
 
-use crate::{hint, listening::Ear, members::Members};
+use crate::{ear::Ear, hint, members::Members};
 
 /// The socket of a store's waiters, and a way to call back who listens there.
 #[derive(Debug)]

@@ -36,6 +36,7 @@ mod decide;
 mod decisions;
 mod dir;
 mod direct;
+mod ear;
 mod engine;
 mod error;
 mod file_system;

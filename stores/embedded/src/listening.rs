@@ -24,7 +24,7 @@ use tokio::{
     sync::Notify,
 };
 
-use crate::{direct::Direct, hint, members::Members};
+use crate::{direct::Direct, ear::Ear, hint, members::Members};
 
 /// A runtime in which nobody waited for so long is woken by one hint more at most. Who waits asks again sooner.
 const IDLE: Duration = Duration::from_secs(10);
@@ -51,16 +51,6 @@ pub(crate) struct Listening {
 enum Place {
     OwnThread,
     Runtime(Id),
-}
-
-/// A socket, and who is told what it says.
-#[derive(Debug)]
-pub(crate) struct Ear {
-    pub(crate) socket: UnixDatagram,
-    pub(crate) board: HintBoard,
-    /// No hint is to be heard any more.
-    over: AtomicBool,
-    ended: Notify,
 }
 
 impl Listening {
