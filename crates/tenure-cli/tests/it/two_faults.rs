@@ -160,11 +160,12 @@ fn nothing_of_a_command_outlives_its_lease_if_the_one_that_takes_over_is_stopped
     assert!(wrong.is_empty(), "outlived: {wrong:#?}");
 }
 
-/// A run whose caller ignores the end of its children, which is inherited.
-fn started_by_one_that_ignores_its_children(scene: &Scene) -> Running {
+/// A run whose caller ignores or blocks the end of its children, which is inherited.
+fn started_by_one_that(does: &str, scene: &Scene) -> Running {
     let plain = scene.run_command(OPTIONS, FAMILY);
     let mut command = Command::new(plain.get_program());
-    command.args(["--default-signal", "--ignore-signal=CHLD"]).args(plain.get_args().skip(1));
+    let inherited = format!("--{does}-signal=CHLD");
+    command.args(["--default-signal", &inherited]).args(plain.get_args().skip(1));
     for (name, value) in plain.get_envs() {
         match value {
             Some(value) => command.env(name, value),
@@ -179,10 +180,21 @@ fn started_by_one_that_ignores_its_children(scene: &Scene) -> Running {
 fn nothing_of_a_command_outlives_its_lease_if_the_caller_ignores_the_end_of_its_children() {
     for fault in FAULTS {
         let scene = Scene::new();
-        let holder = started_by_one_that_ignores_its_children(&scene);
+        let holder = started_by_one_that("ignore", &scene);
         let faults = [(Who::Guardian, Signal::SIGKILL), (Who::Tenure, fault)];
         assert_eq!(seen_of(&scene, &holder, &faults, Duration::ZERO), "looked\n", "{fault}");
     }
+}
+
+#[test]
+fn the_end_of_a_child_is_heard_if_the_caller_blocks_that() {
+    let scene = Scene::new();
+    let holder = started_by_one_that("block", &scene);
+    scene.pids("pids");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", holder.pid())).unwrap();
+    let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+    let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
+    assert_eq!(blocked & (1 << (Signal::SIGCHLD as i32 - 1)), 0, "{blocked:x}");
 }
 
 #[test]

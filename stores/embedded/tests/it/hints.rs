@@ -144,6 +144,24 @@ fn a_runtime_without_io_hears_of_its_turn() {
     });
 }
 
+#[tokio::test]
+async fn waiters_for_whom_no_socket_can_be_made_are_told_at_the_stores_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let (holder, store) = (open(&dir), open(&dir));
+    for file in
+        walk(dir.path()).iter().filter(|file| file.extension().is_some_and(|it| it == "sock"))
+    {
+        std::fs::create_dir(file.with_extension("wake")).unwrap();
+    }
+    let (mine, _) = take(&holder, &name("a")).await;
+    let mut wakeups = in_line(&store, "a").await;
+    let waits = tokio::spawn(async move { hinted(&mut wakeups).await });
+    // It waits by then.
+    tokio::task::yield_now().await;
+    give_back(&holder, &name("a"), &mine).await;
+    waits.await.unwrap();
+}
+
 /// Something that blocks its thread until the other half is dropped.
 pub(crate) fn stand_still() -> (impl Future<Output = ()> + Send, mpsc::Sender<()>) {
     let (goes_on, stands) = mpsc::channel();
