@@ -29,6 +29,8 @@ pub(crate) fn measure(dir: &Path, rounds: usize) -> Result<Figure, Failure> {
         ("flock", "flock, open to close"),
         ("flock kept open", "flock, kept open"),
         ("SQLite", "SQLite, WAL, upsert and update"),
+        #[cfg(target_os = "linux")]
+        ("system calls", "flock, pread, statx, pwrite, flock, twice: what tenure asks of the file"),
     ] {
         others.push((how, contestant::open(who, dir)?, Vec::new()));
     }

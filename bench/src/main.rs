@@ -29,6 +29,8 @@ mod redis_server;
 mod reentry;
 mod report;
 mod sql;
+#[cfg(target_os = "linux")]
+mod system_calls;
 mod turns;
 mod zookeeper;
 
