@@ -28,7 +28,8 @@ pub(super) async fn break_(
     };
     let is_free = seen.as_ref().is_some_and(|seen| seen.holders.is_empty());
     if !args.yes && !is_free {
-        if !confirmed(&args.name, seen.as_ref())? {
+        let tells = store.capabilities().tells_evictions;
+        if !confirmed(&args.name, seen.as_ref(), tells)? {
             return Err(Failure::Declined(format!("{} was left as it is", args.name)));
         }
         // Who was asked may have thought for long.
@@ -97,7 +98,7 @@ fn shown(name: &LockName, seen: Option<&Snapshot>) -> String {
     }
 }
 
-fn confirmed(name: &LockName, seen: Option<&Snapshot>) -> Result<bool, Failure> {
+fn confirmed(name: &LockName, seen: Option<&Snapshot>, tells: bool) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::Usage(
             "break asks before it takes a lock away, and here is no terminal to ask on; \
@@ -106,18 +107,28 @@ fn confirmed(name: &LockName, seen: Option<&Snapshot>) -> Result<bool, Failure> 
         ));
     }
     let mut err = anstream::stderr();
-    let shown = shown(name, seen);
-    let name = human::plain(name.as_str());
-    let question = format!(
-        "{shown}\nIts holder is not asked. A command under `tenure run` is killed; anything else works \
-         on until it looks, and only what checks tokens refuses it.\nTake {name} away? [y/N] "
-    );
+    let question = question(name, seen, tells);
     let mut answer = String::new();
     write!(err, "{question}")
         .and_then(|()| err.flush())
         .and_then(|()| io::stdin().lock().read_line(&mut answer))
         .map_err(|error| Failure::Failed(format!("cannot ask on this terminal: {error}")))?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// What is asked of whoever wants to break a lock. A store may not tell its holder of that.
+fn question(name: &LockName, seen: Option<&Snapshot>, tells: bool) -> String {
+    let when = if tells {
+        "killed"
+    } else {
+        "killed when it renews next, a third of its lease later at most, as this store tells it nothing"
+    };
+    format!(
+        "{}\nIts holder is not asked. A command under `tenure run` is {when}; anything else works \
+         on until it looks, and only what checks tokens refuses it.\nTake {} away? [y/N] ",
+        shown(name, seen),
+        human::plain(name.as_str())
+    )
 }
 
 fn told(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender]) -> String {
@@ -145,4 +156,20 @@ fn told(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender]) -> Stri
         format!("{name} was taken from {who}. {then}")
     });
     each.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_breaks_a_lock_is_told_when_its_command_ends() {
+        let name = LockName::new("a").unwrap();
+        assert!(question(&name, None, true).contains("`tenure run` is killed; anything"));
+        let later = question(&name, None, false);
+        assert!(
+            later.contains("killed when it renews next, a third of its lease later"),
+            "{later}"
+        );
+    }
 }
