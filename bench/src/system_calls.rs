@@ -9,7 +9,7 @@ use std::{
 
 use rustix::fs::{AtFlags, FlockOperation, StatxFlags, flock, statx};
 
-use crate::{Failure, contestant::Contestant};
+use crate::Failure;
 
 /// What a decision reads: the page with both slots.
 const PAGE: usize = 4096;
@@ -30,7 +30,8 @@ impl SystemCalls {
         Ok(Self { file, decisions: 0 })
     }
 
-    fn decide(&mut self) -> Result<(), Failure> {
+    /// What an acquire asks, and a release again.
+    pub(crate) fn decide(&mut self) -> Result<(), Failure> {
         flock(&self.file, FlockOperation::NonBlockingLockExclusive)?;
         self.file.read_exact_at(&mut [0; PAGE], 0)?;
         statx(&self.file, "", AtFlags::EMPTY_PATH, StatxFlags::NLINK)?;
@@ -38,15 +39,5 @@ impl SystemCalls {
         let slot = self.decisions % 2 * (PAGE as u64 / 2);
         self.file.write_all_at(&[1; WRITTEN], slot)?;
         Ok(flock(&self.file, FlockOperation::Unlock)?)
-    }
-}
-
-impl Contestant for SystemCalls {
-    fn acquire(&mut self) -> Result<(), Failure> {
-        self.decide()
-    }
-
-    fn release(&mut self) -> Result<(), Failure> {
-        self.decide()
     }
 }
