@@ -58,7 +58,7 @@ impl HintSource for Direct {
     }
 
     fn interrupt(&self) {
-        // One that finds a full queue is not needed.
+        // One that finds a full queue is not needed, and one for which there is no memory is lost.
         let _ = self.interrupt.send(&[0]);
     }
 }

@@ -20,7 +20,7 @@ pub trait HintSource: fmt::Debug + Send + Sync {
     /// Nothing can be heard here any more.
     fn wait(&self, until: Option<Instant>) -> io::Result<()>;
 
-    /// Ends a wait, or the next one.
+    /// Ends a wait, or the next one. One may get lost: whoever waits does so for a while at a time.
     fn interrupt(&self);
 }
 

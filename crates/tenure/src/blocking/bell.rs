@@ -4,10 +4,14 @@ use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     task::Wake,
     thread::{self, ThreadId},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use tenure_core::store::{DirectHints, DirectWait};
+
+/// How long who listens at a store's hints does so at a time. The system may have no memory to call it back
+/// with, and nobody calls twice.
+const LISTENS: Duration = Duration::from_secs(1);
 
 /// Rung by the future's waker. Not the thread's own token, which the program may use itself.
 #[derive(Debug, Default)]
@@ -36,7 +40,8 @@ impl Bell {
             if let Some(wait) = direct {
                 state.listens = Some((thread::current().id(), wait.hints().clone()));
                 drop(state);
-                let heard = wait.wait(until);
+                let looks = Instant::now() + LISTENS;
+                let heard = wait.wait(Some(until.map_or(looks, |until| until.min(looks))));
                 state = self.state();
                 state.listens = None;
                 if heard.is_err() {
@@ -91,7 +96,6 @@ mod tests {
             atomic::{AtomicU32, Ordering},
             mpsc,
         },
-        time::Duration,
     };
 
     use tenure_core::store::{HintSource, poll_directly};
@@ -99,6 +103,31 @@ mod tests {
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
+
+    /// Where a bell rings while somebody waits, and the call back is lost.
+    #[derive(Debug)]
+    struct Deaf(Arc<Bell>);
+
+    impl HintSource for Deaf {
+        fn wait(&self, until: Option<Instant>) -> io::Result<()> {
+            thread::scope(|scope| drop(scope.spawn(|| self.0.wake_by_ref())));
+            assert!(until.is_some_and(|until| until < Instant::now() + LONG), "it waits for ever");
+            Ok(())
+        }
+
+        fn interrupt(&self) {}
+    }
+
+    #[test]
+    fn a_call_back_that_is_lost_costs_no_more_than_a_while() {
+        let bell = Arc::new(Bell::default());
+        let hints = DirectHints::new(Deaf(bell.clone()));
+        let mut direct = None;
+        assert!(poll_directly(&mut direct, || hints.are_waited_for_here()));
+        for until in [None, Some(Instant::now() + 2 * LONG)] {
+            assert!(bell.wait(until, &mut direct));
+        }
+    }
 
     #[test]
     fn a_ring_is_heard_once_whenever_it_comes() {
