@@ -47,6 +47,7 @@ enum Blocked {
 }
 
 thread_local! {
+    /// Gone early in a thread that ends: what locks then, in the end of some other such value, does not listen.
     static BLOCKED: RefCell<Option<Blocked>> = const { RefCell::new(None) };
 }
 
@@ -79,7 +80,7 @@ impl DirectHints {
     /// ```
     #[must_use]
     pub fn are_waited_for_here(self: &Arc<Self>) -> bool {
-        BLOCKED.with_borrow_mut(|blocked| match blocked {
+        let waits = BLOCKED.try_with(|blocked| match &mut *blocked.borrow_mut() {
             Some(Blocked::At(wait)) => Arc::ptr_eq(&wait.0, self) && !self.are_broken(),
             Some(free @ Blocked::Free) if !self.are_broken() => {
                 let taken = !self.is_taken.swap(true, Ordering::Acquire);
@@ -89,7 +90,8 @@ impl DirectHints {
                 taken
             }
             Some(Blocked::Free) | None => false,
-        })
+        });
+        waits.unwrap_or(false)
     }
 
     /// Ends the wait of the thread that waits here, or the next one.
@@ -131,7 +133,7 @@ impl Drop for DirectWait {
 /// Whether the caller is polled by [`poll_directly`].
 #[must_use]
 pub fn is_polled_directly() -> bool {
-    BLOCKED.with_borrow(Option::is_some)
+    BLOCKED.try_with(|blocked| blocked.borrow().is_some()).unwrap_or(false)
 }
 
 /// Polls something for a thread that blocks if it is not ready. A store that has hints for it to wait for
@@ -148,14 +150,19 @@ pub fn poll_directly<T>(wait: &mut Option<DirectWait>, poll: impl FnOnce() -> T)
             }
         }
     }
-    let outer = BLOCKED.replace(Some(wait.take().map_or(Blocked::Free, Blocked::At)));
+    let blocked = wait.take().map_or(Blocked::Free, Blocked::At);
+    let Ok(outer) = BLOCKED.try_with(|outer| outer.replace(Some(blocked))) else { return poll() };
     let _restore = Restore { wait, outer };
     poll()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::{
+        panic::{AssertUnwindSafe, catch_unwind},
+        sync::mpsc,
+        thread,
+    };
 
     use super::*;
 
@@ -203,6 +210,29 @@ mod tests {
         }));
         assert!(polled.is_err() && wait.take().is_some());
         assert!(!hints.are_waited_for_here());
+    }
+
+    #[test]
+    fn a_thread_that_ends_polls_without_listening() {
+        struct Late(mpsc::Sender<bool>);
+        impl Drop for Late {
+            fn drop(&mut self) {
+                let hints = DirectHints::new(Source);
+                let poll = || hints.are_waited_for_here() || is_polled_directly();
+                let listens = catch_unwind(AssertUnwindSafe(|| poll_directly(&mut None, poll)));
+                let alone = catch_unwind(|| !is_polled_directly());
+                self.0.send(matches!((listens, alone), (Ok(false), Ok(true)))).unwrap();
+            }
+        }
+        thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
+        let (send, as_it_ends) = mpsc::channel();
+        let ends = thread::spawn(move || {
+            LATE.set(Some(Late(send)));
+            // Made later, it is gone earlier.
+            assert!(!is_polled_directly());
+        });
+        ends.join().unwrap();
+        assert!(as_it_ends.recv().unwrap());
     }
 
     #[test]
