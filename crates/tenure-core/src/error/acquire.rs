@@ -132,7 +132,9 @@ pub enum AcquireError {
         place: Place,
     },
     /// The [`Tenure`](crate::Tenure) was shut down, or its process forked.
-    #[error("{place}: this tenure was shut down; open another")]
+    #[error(
+        "{place}: this tenure was shut down, or opened before a fork into this process; open another"
+    )]
     ShutDown {
         /// Which lock, in which store.
         place: Place,

@@ -11,7 +11,7 @@ use std::{
     io,
     panic::{AssertUnwindSafe, resume_unwind},
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
@@ -29,6 +29,8 @@ use super::{
 };
 
 static THREAD: OnceLock<Thread> = OnceLock::new();
+/// A forked child has the one above without its thread: what it opens itself has this one.
+static OF_CHILD: Mutex<Option<&'static Thread>> = Mutex::new(None);
 
 /// Tenure's own thread for blocking callers.
 #[derive(Debug)]
@@ -42,23 +44,37 @@ impl Thread {
     pub(super) fn get() -> io::Result<&'static Self> {
         let thread = match THREAD.get() {
             Some(thread) => thread,
-            None => Self::start()?,
+            // If two come here at once, the thread of the one that loses stays idle for ever.
+            None => THREAD.get_or_init({
+                let thread = Self::start()?;
+                || thread
+            }),
         };
-        if thread.is_gone() { Err(forked()) } else { Ok(thread) }
+        if !thread.is_gone() {
+            return Ok(thread);
+        }
+        let mut of_child = OF_CHILD.lock().unwrap_or_else(PoisonError::into_inner);
+        match *of_child {
+            Some(thread) if !thread.is_gone() => Ok(thread),
+            _ => {
+                // One for each fork that goes on with tenure: never dropped, as the one above.
+                let thread: &Self = Box::leak(Box::new(Self::start()?));
+                *of_child = Some(thread);
+                Ok(thread)
+            }
+        }
     }
 
-    fn start() -> io::Result<&'static Self> {
+    fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let thread = Self { runtime: runtime.handle().clone(), process: std::process::id() };
         std::thread::Builder::new()
             .name("tenure-blocking".to_owned())
             .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
-        // If two came here at once, the thread of the one that lost stays idle for ever.
-        Ok(THREAD.get_or_init(|| thread))
+        Ok(thread)
     }
 
-    /// Blocks the caller until `future` is done; `None` in a forked child, which has no such
-    /// thread.
+    /// Blocks the caller until `future` is done; `None` in a forked child, where this thread does not run.
     ///
     /// A panic of `future` goes on in the caller.
     pub(super) fn wait_for<F>(&self, future: F) -> Option<F::Output>
@@ -200,9 +216,11 @@ where
     Thread::get()?.wait_for(future).ok_or_else(forked)
 }
 
-/// Why there is no thread in a forked child.
+/// Why nothing can be waited for with a thread that was left behind by a fork.
 pub(super) fn forked() -> io::Error {
-    io::Error::other("this process was forked from one that used tenure; `exec` after a fork")
+    io::Error::other(
+        "this process was forked from one that used tenure; open the store in the child",
+    )
 }
 
 /// Blocks this thread in `wait`. Where it serves a multi-thread runtime, another thread serves on

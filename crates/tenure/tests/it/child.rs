@@ -127,6 +127,7 @@ fn plays_its_part() {
             "take permits" => crate::permits::take_permits(dir).await,
             "hold" => crate::dead::hold(dir).await,
             "hold and write late" => crate::paused::hold_and_write_late(dir).await,
+            "fork and block" => crate::blocking_forks::fork_and_block(dir),
             other => panic!("no part is called {other:?}"),
         }
     });

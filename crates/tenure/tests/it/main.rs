@@ -5,6 +5,7 @@
 
 mod any_executor;
 mod blocking;
+mod blocking_forks;
 mod blocking_kinds;
 mod blocking_losses;
 mod blocking_news;
