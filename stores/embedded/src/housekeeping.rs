@@ -21,11 +21,14 @@ use crate::{
 const EVERY: u32 = 64;
 /// How much is removed at once at most.
 const AT_ONCE: usize = 256;
+/// At how much of other members an opening looks: more than one leaves, so that nothing piles up, and so
+/// little that thousands who were killed slow down nobody.
+const LOOKS: usize = 16;
 
 impl Inner {
     /// Tidies when the store is opened.
     pub(crate) fn tidy_at_open(&self) {
-        let _ = self.members.sweep(AT_ONCE, self.machine.clock().now());
+        let _ = self.members.sweep(LOOKS, self.machine.clock().now());
         self.tidy_shelf(self.random_shelf());
     }
 

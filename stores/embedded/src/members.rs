@@ -5,7 +5,7 @@
 //! names of the dead at once. Where there is no file nobody knows, and the lease decides.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs::{File, TryLockError},
     io,
     os::{
@@ -226,31 +226,38 @@ impl Members {
         self.file().as_ref()?.try_clone().ok().map(OwnedFd::from)
     }
 
-    /// Counts the members that live, and removes what at most `limit` dead ones left that nothing
-    /// depends on any more.
-    pub(crate) fn sweep(&self, limit: usize, now: Timestamp) -> io::Result<usize> {
-        let mut living = 0;
-        let mut left = limit;
-        for name in self.dir.names()? {
-            let member = stem_of_socket(&name).unwrap_or(&name);
-            let is_socket = member.len() < name.len();
-            if is_hash(&name) {
-                let alive = name == self.own_name
-                    || life(&self.dir, &name).is_ok_and(|life| life == Life::Living);
-                living += usize::from(alive);
-                if alive || left == 0 || !self.is_over(&name, now) {
-                    continue;
+    /// Looks at no more than so many of what others have there, not the same ones each time: counts those that
+    /// live, and this one, and removes what the dead left that nothing depends on any more.
+    pub(crate) fn sweep(&self, looks: usize, now: Timestamp) -> io::Result<usize> {
+        let names = self.dir.names()?;
+        let members: HashSet<&str> =
+            names.iter().map(String::as_str).filter(|name| is_hash(name)).collect();
+        let goes_with_its_member =
+            |name: &str| stem_of_socket(name).is_some_and(|member| members.contains(member));
+        let mut others: Vec<&str> = names
+            .iter()
+            .map(String::as_str)
+            .filter(|name| is_hash(name) || is_member_file(name))
+            .filter(|name| *name != self.own_name && !goes_with_its_member(name))
+            .collect();
+        let [_, one, two, ..] = self.own.0;
+        let first = usize::from(u16::from_le_bytes([one, two])) % others.len().max(1);
+        others.rotate_left(first);
+        let mut living = usize::from(members.contains(self.own_name.as_str()));
+        for name in others.into_iter().take(looks) {
+            if is_hash(name) {
+                if matches!(life(&self.dir, name), Ok(Life::Living)) {
+                    living += 1;
+                } else if self.is_over(name, now) {
+                    self.remove_sockets(name);
+                    self.remove(name);
                 }
-                self.remove_sockets(&name);
-            } else if left == 0
-                || !is_member_file(&name)
-                || is_socket && !self.is_deaf(member, &name)
-                || !is_socket && !is_old(&self.dir, &name)
-            {
-                continue;
+            } else if match stem_of_socket(name) {
+                Some(member) => self.is_deaf(member, name),
+                None => is_old(&self.dir, name),
+            } {
+                self.remove(name);
             }
-            left -= 1;
-            self.remove(&name);
         }
         Ok(living)
     }

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    os::unix::net::UnixDatagram,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -189,6 +190,30 @@ async fn a_killed_process_that_had_nothing_leaves_nothing_for_long() {
     assert_eq!(members(dir.path()).len(), 2, "one of them may have had something");
 }
 
+#[test]
+fn many_dead_members_go_little_by_little() {
+    const DEAD: usize = 300;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let own = member_files(dir.path());
+    let place = own[0].parent().unwrap().to_owned();
+    for number in 0..DEAD {
+        // Of every other one something may be left.
+        let until = if number % 2 == 0 { u64::MAX } else { 0 };
+        fs::write(place.join(format!("{number:032x}")), until.to_le_bytes()).unwrap();
+        UnixDatagram::bind(place.join(format!("{number:032x}.sock"))).unwrap();
+    }
+    let left = || member_files(dir.path()).len() - own.len();
+    drop(open(&dir));
+    assert!(left() > DEAD - 50, "one opening does a little of it");
+    let all_gone = (0..10_000).any(|_| {
+        drop(open(&dir));
+        left() == DEAD / 2
+    });
+    assert!(all_gone, "{} are left: each opening looks at others", left());
+    drop(store);
+}
+
 #[tokio::test]
 async fn a_store_that_let_everything_go_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -279,7 +304,7 @@ async fn a_socket_that_nobody_has_goes_and_one_that_somebody_has_stays() {
     let dead = |ending| living[0].with_file_name(format!("{:032x}.{ending}", 1));
     let dead = [dead("sock"), dead("wake")];
     for dead in &dead {
-        drop(std::os::unix::net::UnixDatagram::bind(dead).unwrap());
+        drop(UnixDatagram::bind(dead).unwrap());
     }
     for file in member_files(dir.path()) {
         fs::remove_file(file).unwrap();
