@@ -11,7 +11,7 @@
 //! let guard = tenure.mutex("order:pay:42").lock().await?;    // waits; the lease is renewed while it lives
 //! let token = guard.check()?;                                // hand it to what the lock protects
 //! println!("paying with token {token}");
-//! guard.release().await?;                                    // dropping it releases too
+//! guard.release().await?;                                    // dropping it releases in the background
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```

@@ -17,7 +17,8 @@ use crate::{
     options::{Options, setters},
 };
 
-/// An acquisition that waits, for a guard of type `G`. Nothing happens until it is awaited.
+/// An acquisition that waits, for a guard of type `G`. Nothing happens until it is awaited; where a
+/// [`Future`] is wanted, `into_future()` makes it one.
 #[must_use = "nothing is acquired until this is awaited"]
 pub struct Lock<G = Guard> {
     target: Target,
@@ -34,7 +35,8 @@ impl<G> Lock<G> {
     setters!();
 
     /// Calls `tell` to show who holds the lock and how many contenders are ahead: once if tasks of
-    /// this process are in the way, and each time the store answers that it is busy.
+    /// this process are in the way, and each time the store answers that it is busy: for whoever is next
+    /// up to twenty times a second, so what is for people is best told when it has changed.
     pub fn on_busy(mut self, tell: impl Fn(&Busy) + Send + Sync + 'static) -> Self {
         self.options.on_busy = Some(Arc::new(tell));
         self

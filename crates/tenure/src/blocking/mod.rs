@@ -10,7 +10,7 @@
 //! let tenure = Tenure::open(url)?;                           // "" is the default place on this machine
 //! let guard = tenure.mutex("order:pay:42").lock()?;          // waits; the lease is renewed while it lives
 //! println!("paying with token {}", guard.check()?);
-//! guard.release()?;                                          // dropping it releases too
+//! guard.release()?;                                          // dropping it releases in the background
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -8,7 +8,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         lost = guard.lost() => return Err(lost.into()),      // stop: another may have it now
         () = pay(42, guard.token()) => {}                    // the bank refuses an older token
     }
-    guard.release().await?;                                  // dropping it releases too
+    guard.release().await?;                                  // dropping it releases in the background
     Ok(())
 }
 
