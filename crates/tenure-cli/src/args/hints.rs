@@ -7,14 +7,19 @@ use clap::{
     error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
+const WAIT: &str =
+    "write --wait TIME to give up waiting for the lock, --max-hold TIME to end the command";
+const NO_WAIT: &str = "write --no-wait to give up at once if the lock is not free";
+const BUSY: &str = "write --busy-exit-code N for the exit code when the lock is busy";
+
 /// Options of other tools, and what stands for them here.
-const ELSEWHERE: [(&str, &str); 3] = [
-    (
-        "--timeout",
-        "write --wait TIME to give up waiting for the lock, --max-hold TIME to end the command",
-    ),
-    ("--nonblock", "write --no-wait to give up at once if the lock is not free"),
-    ("--conflict-exit-code", "write --busy-exit-code N for the exit code when the lock is busy"),
+const ELSEWHERE: [(&str, &str); 6] = [
+    ("--timeout", WAIT),
+    ("-w", WAIT),
+    ("--nonblock", NO_WAIT),
+    ("-n", NO_WAIT),
+    ("--conflict-exit-code", BUSY),
+    ("-E", BUSY),
 ];
 
 /// Prints why the words cannot be read, and what may have been meant.

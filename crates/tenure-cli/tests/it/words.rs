@@ -29,6 +29,9 @@ fn an_option_of_another_tool_is_told_what_it_is_called_here() {
         ("--timeout", "--wait TIME"),
         ("--nonblock", "--no-wait"),
         ("--conflict-exit-code", "--busy-exit-code N"),
+        ("-w", "--wait TIME"),
+        ("-n", "--no-wait"),
+        ("-E", "--busy-exit-code N"),
     ] {
         let refused = scene.output(["run", "hello", option, "5s", "--", "true"]);
         let said = text(&refused.stderr);
