@@ -176,6 +176,27 @@ impl Tenure {
         &self.acquirer.context.clock
     }
 
+    /// Whether this is all that is left: no clone and no lock made from it, nothing held, waited for, or still
+    /// to be released. A [`Tenure::shutdown`] takes nothing from anybody then, and is over at once.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tenure_core::{MemoryStore, Tenure};
+    ///
+    /// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+    /// let mutex = tenure.mutex("a");
+    /// assert!(!tenure.is_all_that_is_left());
+    /// drop(mutex);
+    /// assert!(tenure.is_all_that_is_left());
+    /// ```
+    #[must_use]
+    pub fn is_all_that_is_left(&self) -> bool {
+        let context = &self.acquirer.context;
+        Arc::strong_count(&self.acquirer) == 1
+            && context.slots.unsettled() == (0, 0)
+            && context.agenda.is_empty()
+    }
+
     /// Refuses further acquisitions, and waits until all guards and waits are gone and the store
     /// has answered every release and clean-up. Then tenure's own thread uses the store no more.
     ///

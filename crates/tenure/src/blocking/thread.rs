@@ -13,6 +13,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     task::{Context, Poll, Waker},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -68,7 +69,7 @@ impl Thread {
     fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let thread = Self { runtime: runtime.handle().clone(), process: std::process::id() };
-        std::thread::Builder::new()
+        thread::Builder::new()
             .name("tenure-blocking".to_owned())
             .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
         Ok(thread)
@@ -160,6 +161,12 @@ impl Thread {
         self.runtime.spawn(future).abort_handle()
     }
 
+    /// Whether the caller can wait here: it is no forked child, and no thread that ends.
+    pub(super) fn can_wait(&self) -> bool {
+        let ends = Handle::try_current().is_err_and(|none| none.is_thread_local_destroyed());
+        !ends && !thread::panicking() && !self.is_gone()
+    }
+
     fn is_gone(&self) -> bool {
         self.process != std::process::id()
     }
@@ -192,7 +199,7 @@ impl<F> Drop for Work<'_, F> {
 }
 
 /// What a future gave, or its panic.
-type Outcome<F> = std::thread::Result<<F as Future>::Output>;
+type Outcome<F> = thread::Result<<F as Future>::Output>;
 
 /// A future on our thread, which ends with this if it is not done.
 struct Task(AbortHandle);

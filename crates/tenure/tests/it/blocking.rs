@@ -1,6 +1,8 @@
 //! The blocking API: from plain threads and from inside runtimes, alone and by the hundred.
 
 use std::{
+    fs,
+    path::Path,
     sync::{
         Arc, Barrier,
         atomic::{AtomicU32, Ordering},
@@ -41,6 +43,37 @@ fn a_plain_thread_holds_and_releases() {
         hold_twice(&tenure, "job");
         assert_all_released(&tenure);
     }
+}
+
+/// What the members of an embedded store have there.
+fn of_members(dir: &Path) -> usize {
+    let boots = fs::read_dir(dir.join("boots")).unwrap();
+    boots.map(|boot| fs::read_dir(boot.unwrap().path().join("members")).unwrap().count()).sum()
+}
+
+#[test]
+fn a_program_may_end_as_soon_as_it_has_dropped_the_last_one() {
+    let dir = tempdir().unwrap();
+    for _ in 0..50 {
+        let tenure = Tenure::open(format!("file:{}", dir.path().display())).unwrap();
+        let clone = tenure.clone();
+        tenure.mutex("job").lock().unwrap().release().unwrap();
+        drop(tenure);
+        assert_ne!(of_members(dir.path()), 0, "the other one is open");
+        drop(clone);
+        assert_eq!(of_members(dir.path()), 0);
+    }
+}
+
+#[test]
+fn what_was_made_from_the_last_one_outlives_it() {
+    let tenure = Tenure::open("memory:").unwrap();
+    let mutex = tenure.mutex("a");
+    drop(tenure);
+    let guard = mutex.lock().unwrap();
+    drop(mutex);
+    guard.check().unwrap();
+    guard.release().unwrap();
 }
 
 #[tokio::test]
