@@ -182,8 +182,8 @@ fn two_hundred_waiters_cost_one_thread_of_ours() {
     let tenure = Tenure::open("memory:").unwrap();
     let held = tenure.mutex("job").lock().unwrap();
     let names = || {
-        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-        tasks.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok())
+        let tasks = fs::read_dir("/proc/self/task").unwrap();
+        tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("comm")).ok())
     };
     let start = Barrier::new(THREADS + 1);
     thread::scope(|scope| {
