@@ -6,6 +6,12 @@ use smol_str::SmolStr;
 
 /// Who somebody is, for people. It costs no allocation where it is as short as most are, since each
 /// decision on a name reads and writes those of all who wait for it.
+///
+/// ```
+/// use tenure_proto::queue::Label;
+///
+/// assert_eq!(&*Label::from("web3/4711"), "web3/4711");
+/// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Label(SmolStr);
 

@@ -9,7 +9,8 @@ use std::{
 use super::{
     Certificates,
     partition::Side,
-    redis::{Node, RedisServer, Reply, free_port, settings_of_tls},
+    port::free_port,
+    redis::{Node, RedisServer, Reply, settings_of_tls},
 };
 
 /// How long anything may take.

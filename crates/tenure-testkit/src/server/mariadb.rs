@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use super::{logged::Logged, mysqld::Mysqld, redis::free_port};
+use super::{logged::Logged, mysqld::Mysqld, port::free_port};
 
 /// A `mariadbd` of its own for one test, or the MySQL server that `$TENURE_MYSQL_SERVER` names. Dropping it ends the
 /// process and removes its folder.

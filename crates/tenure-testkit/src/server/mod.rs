@@ -9,6 +9,7 @@ mod mariadb;
 mod mysqld;
 mod partition;
 mod pgbouncer;
+mod port;
 mod postgres;
 mod preload;
 pub mod redis;

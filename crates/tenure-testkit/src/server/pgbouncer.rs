@@ -12,8 +12,8 @@ use std::{
 use super::{
     PostgresServer,
     kept::Kept,
+    port::free_port,
     postgres::{as_user, run},
-    redis::free_port,
 };
 
 /// How long it may take to start.

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{kept::Kept, redis::free_port};
+use super::{kept::Kept, port::free_port};
 
 /// Who it runs as where the tests run as root, which it refuses.
 const USER: &str = "postgres";

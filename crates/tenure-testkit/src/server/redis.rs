@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     io::{self, BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Certificates, behind, partition::Side};
+use super::{Certificates, behind, partition::Side, port::free_port};
 
 /// The name of its own file of settings.
 const FILE: &str = "redis.conf";
@@ -349,11 +349,6 @@ pub(super) fn settings_of_tls(certificates: &Certificates, of_clients: bool) -> 
         "--tls-auth-clients".to_owned(),
         wanted.to_owned(),
     ]
-}
-
-pub(super) fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    listener.map_or(0, |address| address.port())
 }
 
 fn command<S: AsRef<str>>(address: SocketAddr, words: &[S]) -> io::Result<Reply> {

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::redis::{RedisServer, Reply, free_port};
+use super::{
+    port::free_port,
+    redis::{RedisServer, Reply},
+};
 
 /// The name by which the sentinels know the servers.
 const SERVICE: &str = "mymaster";

@@ -4,7 +4,7 @@ use std::{io, net::SocketAddr, path::Path};
 
 use super::{
     Certificates,
-    redis::free_port,
+    port::free_port,
     zookeeper_node::{Frozen, Node, is_taken},
 };
 

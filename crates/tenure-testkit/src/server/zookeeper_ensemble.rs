@@ -92,7 +92,7 @@ impl ZookeeperEnsemble {
     }
 
     fn unstarted(settings: &[(&str, &str)], java: &[&str], parts: bool) -> io::Result<Self> {
-        let [clients, quorum, election] = free_ports()?;
+        let [clients, quorum, election] = free_ports();
         let ports = |number: usize| Ports { quorum: quorum[number], election: election[number] };
         let ports = [ports(0), ports(1), ports(2)];
         let network = if parts { Some(Network::start(ports)?) } else { None };

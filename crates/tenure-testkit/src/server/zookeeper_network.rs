@@ -10,7 +10,10 @@ use std::{
 
 use tokio::{net::TcpListener, sync::watch};
 
-use super::zookeeper_way::{COUNT, Cuts, Way, serve};
+use super::{
+    port::free_port,
+    zookeeper_way::{COUNT, Cuts, Way, serve},
+};
 
 /// Where a member listens for the others.
 #[derive(Clone, Copy, Debug)]
@@ -88,16 +91,11 @@ impl Drop for Network {
     }
 }
 
-/// Free ports of three kinds for each member. All are taken at once, so that none is given twice.
-pub(super) fn free_ports() -> io::Result<[[u16; COUNT]; 3]> {
+/// Free ports of three kinds for each member.
+pub(super) fn free_ports() -> [[u16; COUNT]; 3] {
     let mut ports = [[0; COUNT]; 3];
-    let mut listeners = Vec::new();
-    for port in ports.as_flattened_mut() {
-        let listener = StdListener::bind(("127.0.0.1", 0))?;
-        *port = listener.local_addr()?.port();
-        listeners.push(listener);
-    }
-    Ok(ports)
+    ports.as_flattened_mut().fill_with(free_port);
+    ports
 }
 
 #[cfg(test)]
