@@ -185,12 +185,12 @@ impl Tenure {
     ///
     /// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
     /// let mutex = tenure.mutex("a");
-    /// assert!(!tenure.is_all_that_is_left());
+    /// assert!(!tenure.is_last_and_idle());
     /// drop(mutex);
-    /// assert!(tenure.is_all_that_is_left());
+    /// assert!(tenure.is_last_and_idle());
     /// ```
     #[must_use]
-    pub fn is_all_that_is_left(&self) -> bool {
+    pub fn is_last_and_idle(&self) -> bool {
         let context = &self.acquirer.context;
         Arc::strong_count(&self.acquirer) == 1
             && context.slots.unsettled() == (0, 0)

@@ -81,7 +81,7 @@ impl Listening {
     /// Sees that somebody listens in the runtime that this is called in, if it has one, or that the thread
     /// does so itself that is about to block.
     pub(crate) fn here(self: &Arc<Self>) {
-        if is_polled_directly() && self.direct().is_some_and(DirectHints::are_waited_for_here) {
+        if is_polled_directly() && self.direct().is_some_and(DirectHints::take_for_this_thread) {
             return;
         }
         let runtime = match Handle::try_current() {

@@ -237,8 +237,8 @@ impl Members {
         let mut others: Vec<&str> = names
             .iter()
             .map(String::as_str)
-            .filter(|name| is_hash(name) || is_member_file(name))
-            .filter(|name| *name != self.own_name && !goes_with_its_member(name))
+            .filter(|name| is_member_file(name) && *name != self.own_name)
+            .filter(|name| !goes_with_its_member(name))
             .collect();
         let [_, one, two, ..] = self.own.0;
         let first = usize::from(u16::from_le_bytes([one, two])) % others.len().max(1);

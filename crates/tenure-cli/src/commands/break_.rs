@@ -116,7 +116,7 @@ fn confirmed(name: &LockName, seen: Option<&Snapshot>, tells: bool) -> Result<bo
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// What is asked of whoever wants to break a lock. A store may not tell its holder of that.
+/// What is asked of whoever wants to break a lock, in a store that `tells` its holder of that or does not.
 fn question(name: &LockName, seen: Option<&Snapshot>, tells: bool) -> String {
     let when = if tells {
         "killed"

@@ -26,7 +26,7 @@ pub trait HintSource: fmt::Debug + Send + Sync {
 
 /// A source of hints at which one blocked thread at a time waits.
 ///
-/// A store has one beside what else it listens with, and calls [`DirectHints::are_waited_for_here`]
+/// A store has one beside what else it listens with, and calls [`DirectHints::take_for_this_thread`]
 /// when somebody begins to wait. `tenure::blocking` does the rest.
 #[derive(Debug)]
 pub struct DirectHints {
@@ -59,8 +59,8 @@ impl DirectHints {
         Arc::new(Self { source: Box::new(source), is_taken, is_broken })
     }
 
-    /// Whether this thread is going to wait for these hints itself, so that nobody else need do it for it.
-    /// It is if it polls for somebody who blocks, and no other thread waits here.
+    /// Has this thread wait for these hints itself, so that nobody else need do it for it: if it polls for
+    /// somebody who blocks, and no other thread waits here. Says whether it does.
     ///
     /// ```
     /// use std::{io, time::Instant};
@@ -73,13 +73,13 @@ impl DirectHints {
     ///     fn interrupt(&self) {}
     /// }
     /// let hints = DirectHints::new(Nothing);
-    /// assert!(!hints.are_waited_for_here(), "this thread does not block");
+    /// assert!(!hints.take_for_this_thread(), "this thread does not block");
     /// let mut wait = None;
-    /// assert!(poll_directly(&mut wait, || hints.are_waited_for_here()));
+    /// assert!(poll_directly(&mut wait, || hints.take_for_this_thread()));
     /// assert!(wait.is_some());
     /// ```
     #[must_use]
-    pub fn are_waited_for_here(self: &Arc<Self>) -> bool {
+    pub fn take_for_this_thread(self: &Arc<Self>) -> bool {
         let waits = BLOCKED.try_with(|blocked| match &mut *blocked.borrow_mut() {
             Some(Blocked::At(wait)) => Arc::ptr_eq(&wait.0, self) && !self.are_broken(),
             Some(free @ Blocked::Free) if !self.are_broken() => {
@@ -180,22 +180,22 @@ mod tests {
     #[test]
     fn one_blocked_thread_at_a_time_waits_at_a_source() {
         let (hints, others) = (DirectHints::new(Source), DirectHints::new(Source));
-        assert!(!hints.are_waited_for_here(), "it does not block");
+        assert!(!hints.take_for_this_thread(), "it does not block");
         let (mut wait, mut second) = (None, None);
         poll_directly(&mut wait, || {
-            assert!(hints.are_waited_for_here() && hints.are_waited_for_here());
-            assert!(!others.are_waited_for_here(), "it waits for others already");
+            assert!(hints.take_for_this_thread() && hints.take_for_this_thread());
+            assert!(!others.take_for_this_thread(), "it waits for others already");
             poll_directly(&mut second, || {
-                assert!(!hints.are_waited_for_here(), "who waits within a poll is another one");
-                assert!(others.are_waited_for_here());
+                assert!(!hints.take_for_this_thread(), "who waits within a poll is another one");
+                assert!(others.take_for_this_thread());
             });
-            assert!(hints.are_waited_for_here());
+            assert!(hints.take_for_this_thread());
         });
-        assert!(poll_directly(&mut wait, || hints.are_waited_for_here()));
-        assert!(!poll_directly(&mut None, || hints.are_waited_for_here()));
+        assert!(poll_directly(&mut wait, || hints.take_for_this_thread()));
+        assert!(!poll_directly(&mut None, || hints.take_for_this_thread()));
         drop(wait);
-        assert!(poll_directly(&mut None, || hints.are_waited_for_here()));
-        assert!(!hints.are_waited_for_here());
+        assert!(poll_directly(&mut None, || hints.take_for_this_thread()));
+        assert!(!hints.take_for_this_thread());
     }
 
     #[test]
@@ -204,12 +204,12 @@ mod tests {
         let mut wait = None;
         let polled = catch_unwind(AssertUnwindSafe(|| {
             poll_directly(&mut wait, || {
-                assert!(hints.are_waited_for_here());
+                assert!(hints.take_for_this_thread());
                 panic!("on purpose");
             })
         }));
         assert!(polled.is_err() && wait.take().is_some());
-        assert!(!hints.are_waited_for_here());
+        assert!(!hints.take_for_this_thread());
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         impl Drop for Late {
             fn drop(&mut self) {
                 let hints = DirectHints::new(Source);
-                let poll = || hints.are_waited_for_here() || is_polled_directly();
+                let poll = || hints.take_for_this_thread() || is_polled_directly();
                 let listens = catch_unwind(AssertUnwindSafe(|| poll_directly(&mut None, poll)));
                 let alone = catch_unwind(|| !is_polled_directly());
                 self.0.send(matches!((listens, alone), (Ok(false), Ok(true)))).unwrap();
@@ -239,11 +239,11 @@ mod tests {
     fn where_nothing_can_be_heard_nobody_waits_again() {
         let hints = DirectHints::new(Source);
         let mut wait = None;
-        assert!(poll_directly(&mut wait, || hints.are_waited_for_here()));
+        assert!(poll_directly(&mut wait, || hints.take_for_this_thread()));
         let waits = wait.as_ref().unwrap();
         waits.wait(None).unwrap();
         waits.wait(Some(Instant::now())).unwrap_err();
-        assert!(!poll_directly(&mut wait, || hints.are_waited_for_here()));
-        assert!(!poll_directly(&mut None, || hints.are_waited_for_here()));
+        assert!(!poll_directly(&mut wait, || hints.take_for_this_thread()));
+        assert!(!poll_directly(&mut None, || hints.take_for_this_thread()));
     }
 }

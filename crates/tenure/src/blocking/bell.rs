@@ -123,7 +123,7 @@ mod tests {
         let bell = Arc::new(Bell::default());
         let hints = DirectHints::new(Deaf(bell.clone()));
         let mut direct = None;
-        assert!(poll_directly(&mut direct, || hints.are_waited_for_here()));
+        assert!(poll_directly(&mut direct, || hints.take_for_this_thread()));
         for until in [None, Some(Instant::now() + 2 * LONG)] {
             assert!(bell.wait(until, &mut direct));
         }
@@ -180,7 +180,7 @@ mod tests {
             called_back: called_back.clone(),
         });
         let mut direct = None;
-        assert!(poll_directly(&mut direct, || hints.are_waited_for_here()));
+        assert!(poll_directly(&mut direct, || hints.take_for_this_thread()));
         (direct, send, called_back)
     }
 

@@ -178,7 +178,7 @@ impl Tenure {
 impl Drop for Tenure {
     fn drop(&mut self) {
         // tenure's own thread would close it as soon, but may end with the program before.
-        if self.thread.can_wait() && self.tenure.is_all_that_is_left() {
+        if self.thread.can_wait() && self.tenure.is_last_and_idle() {
             let tenure = self.tenure.clone();
             let ending = async move { tenure.shutdown(ENDS).await };
             let _ = self.thread.wait_at_most(ENDS, ending);
