@@ -240,6 +240,8 @@ mod tests {
             place: Place(client.into()),
             keep_until: Timestamp::from_nanos(1),
             presence,
+            asks_by: Timestamp::ZERO,
+            came_back: false,
             since: 0,
             label: Label::default(),
         };

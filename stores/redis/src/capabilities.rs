@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::store::{Capabilities, LeaseScope, Reason, Reasons};
 
-use crate::{RedisOptions, options::Deployment};
+use crate::RedisOptions;
 
 const CURE: &str =
     "leave scripts=no out of the URL, as a user that may run scripts; or use a mutex";
@@ -12,7 +12,7 @@ const CURE: &str =
 pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
     let limits = &options.limits;
     // One of its nodes may be replaced by a replica that lacks something, and the cluster is the same.
-    let incarnation = !matches!(options.deployment, Deployment::Cluster(_));
+    let incarnation = !options.deployment.is_cluster();
     let all = Capabilities {
         shared: true,
         permits: true,

@@ -72,7 +72,7 @@ scripts! {
     /// Asks for a name, after letting go of a hold if it is told of one.
     ASK = "ahead" "refused" "clock" "corrupt" "look" "meet" "claim" "wants" "claim_permits" "share" "places" "wait" "wait_permits" "limits" "crowd" "save" "enter" "ask";
     /// Gives up a hold or a place.
-    RELEASE = "refused" "corrupt" "look" "release_lone" "pass" "unshare" "pass_permits" "places" "limits" "crowd" "save" "enter" "release";
+    RELEASE = "refused" "corrupt" "look" "release_lone" "places" "pass" "unshare" "pass_permits" "limits" "crowd" "save" "enter" "release";
     /// Extends the leases of names that nobody else is at, and says of the others that somebody is.
     RENEW_ALONE = "renew_alone";
     /// Extends a lease.

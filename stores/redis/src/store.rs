@@ -109,7 +109,7 @@ impl RedisStore {
         let watch = Watch::new(options.clone(), route.clone(), client);
         let shared = Shared {
             capabilities: capabilities(&options),
-            limits: wire::limits(&options.limits),
+            limits: wire::limits(&options.limits, !options.deployment.is_cluster()),
             options: options.clone(),
             watch,
             calls: AtomicU64::new(0),

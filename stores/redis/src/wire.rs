@@ -88,15 +88,17 @@ pub(crate) fn place(intent: Intent) -> String {
     }
 }
 
-/// The bounds of queues as scripts write them: lengths in microseconds, then counts.
-pub(crate) fn limits(limits: &Limits) -> String {
+/// The bounds of queues as scripts write them: lengths in microseconds, then counts, and whether the server
+/// knows of all clients whom a hint of its reaches.
+pub(crate) fn limits(limits: &Limits, counts_hints: bool) -> String {
     format!(
-        "{} {} {} {} {}",
+        "{} {} {} {} {} {}",
         limits.claim_window.as_micros(),
         limits.place_ttl.as_micros(),
         limits.look.as_micros(),
         limits.max_waiters,
-        limits.max_holders
+        limits.max_holders,
+        u8::from(counts_hints)
     )
 }
 

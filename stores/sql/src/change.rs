@@ -96,7 +96,13 @@ fn decided<D: Database, T>(
 /// What a decision is told of the world. No database notices the death of a process.
 pub(crate) fn at<'a, D: Database>(sight: &Sight, database: &'a D) -> Moment<'a> {
     let wall = u64::try_from(sight.now).unwrap_or_default();
-    Moment { now: moment(sight.now), wall, limits: database.limits(), alive: &|_| true }
+    Moment {
+        now: moment(sight.now),
+        wall,
+        limits: database.limits(),
+        alive: &|_| true,
+        reachable: &|_| true,
+    }
 }
 
 pub(crate) fn corrupt<D: Database>(database: &D, name: &LockName) -> Fault {

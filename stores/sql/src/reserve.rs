@@ -136,6 +136,8 @@ mod tests {
                 place: Place(1),
                 keep_until: Timestamp::from_nanos(5),
                 presence: Presence::Present,
+                asks_by: Timestamp::ZERO,
+                came_back: false,
                 since: 3,
                 label: label.into(),
             };

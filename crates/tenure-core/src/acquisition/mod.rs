@@ -127,7 +127,7 @@ impl Acquisition {
     pub(crate) fn calling(&mut self, now: Timestamp, ttl: Duration) {
         self.ttl = self.ttl.max(ttl);
         if self.stage == Stage::Unknown && self.context.store.capabilities().late_calls {
-            self.tainted_until = now.saturating_add(self.ttl);
+            self.tainted_until = now.saturating_add(self.lasts());
         }
         self.before_call = self.stage;
         self.stage = Stage::Unknown;
@@ -181,8 +181,14 @@ impl Acquisition {
         };
         Some(match end {
             Some(end) => take_back(end.until, tainted).held(end.keep_until),
-            None => take_back(now.saturating_add(self.ttl), late_calls && (unknown || tainted)),
+            None => take_back(now.saturating_add(self.lasts()), late_calls && (unknown || tainted)),
         })
+    }
+
+    /// How long what a call left at the store lasts, unless it is taken back: a lease, or a place.
+    fn lasts(&self) -> Duration {
+        let place_ttl = self.context.store.capabilities().place_ttl;
+        if self.wakeups.is_some() { self.ttl.max(place_ttl) } else { self.ttl }
     }
 }
 

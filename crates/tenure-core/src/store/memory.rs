@@ -245,6 +245,7 @@ impl MemoryStore {
             wall: if kept(Rule::TokensOutliveMemory) { self.clock.wall() } else { 0 },
             limits: &self.can.1,
             alive: &|_| true,
+            reachable: &|_| true,
         }
     }
 

@@ -90,6 +90,10 @@ impl Far {
         self.store.inspect(&LockName::new("a").unwrap()).await.unwrap().holders.len()
     }
 
+    async fn waiters(&self) -> usize {
+        self.store.inspect(&LockName::new("a").unwrap()).await.unwrap().waiters.len()
+    }
+
     /// A copy of the last ask whose answer got lost comes late, and is granted to nobody.
     async fn comes_late(&self) {
         settle().await;
@@ -276,6 +280,24 @@ async fn a_place_is_given_back_by_one_release_where_every_call_was_answered() {
     settle().await;
     far.after(TTL * 2).await;
     assert_eq!(far.releases(), 1);
+}
+
+#[tokio::test]
+async fn a_place_is_given_back_although_no_release_arrives_for_much_longer_than_its_ttl() {
+    const SHORT: Duration = Duration::from_millis(100);
+    let far = Far::with(|_| {});
+    let _theirs = far.others_have_it().await;
+    let asking = tokio::spawn(far.tenure.mutex("a").ttl(SHORT).lock().into_future());
+    settle().await;
+    far.far.cut_off(true);
+    asking.abort();
+    settle().await;
+    far.after(SHORT * 30).await;
+    assert_eq!(far.waiters().await, 1);
+    far.far.cut_off(false);
+    // Long before the place ends by itself.
+    far.after(SHORT * 40).await;
+    assert_eq!(far.waiters().await, 0);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use super::{
     QueueError, Waiter, Wake,
 };
 use crate::{
-    Owner,
+    Owner, Timestamp,
     rule::{Rule, kept},
 };
 
@@ -54,7 +54,14 @@ impl NameState {
             Intent::Wait { place } => Some(self.keep_place(ask, place, client, at)?),
         };
         let wake = self.offer(at);
-        Ok((self.busy(ask, place, at), wake))
+        let answer = self.busy(ask, place, at);
+        if let Answer::Busy { retry_after, place: Some(_), .. } = &answer
+            && let Some(index) = self.waiter(&ask.owner)
+            && let Some(waiter) = self.waiters.get_mut(index)
+        {
+            waiter.asks_by = at.now.saturating_add(*retry_after);
+        }
+        Ok((answer, wake))
     }
 
     /// Lets `owner` go and asks for the name again as `ask.owner`, in one step: whoever waits comes
@@ -193,7 +200,8 @@ impl NameState {
             && let Some(waiter) = self.waiters.get_mut(index)
         {
             waiter.presence = Presence::Present;
-            waiter.keep_until = keep_until;
+            // It is here: when it asks again is told with the answer.
+            (waiter.keep_until, waiter.asks_by) = (keep_until, Timestamp::ZERO);
             (waiter.kind, waiter.mode) = (ask.kind, ask.mode);
             return Ok(waiter.place);
         }
@@ -217,6 +225,8 @@ impl NameState {
                 place,
                 keep_until,
                 presence: Presence::Present,
+                asks_by: Timestamp::ZERO,
+                came_back: false,
                 since: at.wall,
                 label: (&ask.label).into(),
             },
@@ -225,22 +235,35 @@ impl NameState {
     }
 
     fn busy(&self, ask: &Ask, place: Option<Place>, at: &Moment<'_>) -> Answer {
-        let ahead = self
+        let in_front = self
             .waiters
             .iter()
             .take_while(|waiter| place.is_none_or(|place| waiter.place < place))
-            .filter(|waiter| waiter.owner != ask.owner && waiter.presence != Presence::Absent)
-            .count();
-        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+            .filter(|waiter| waiter.owner != ask.owner);
+        let (mut offered, mut present) = (0_u32, 0_u32);
+        for waiter in in_front {
+            match waiter.presence {
+                Presence::Offered(_) => offered += 1,
+                Presence::Present => present += 1,
+                Presence::Absent => {}
+            }
+        }
+        let ahead = present.saturating_add(offered);
         let leases = self.holders.iter().map(|holder| holder.expires);
         let offers = self.waiters.iter().filter_map(|waiter| match waiter.presence {
             Presence::Offered(until) if waiter.owner != ask.owner => Some(until),
             Presence::Offered(_) | Presence::Present | Presence::Absent => None,
         });
         let change = leases.chain(offers).min().map_or(Duration::ZERO, |end| end.since(at.now));
-        // Those further back come later, so that an end nobody announced is no stampede.
-        let patience = at.limits.look.saturating_mul(ahead.saturating_add(1));
-        let stagger = at.limits.claim_window.saturating_mul(ahead);
+        // Those further back come later, so that an end nobody announced is no stampede. The end of an
+        // offer is the rarer one: whoever is ahead has likely gone as well.
+        let came_back = self.waiters.iter().any(|one| one.owner == ask.owner && one.came_back);
+        // Hints do not reach it, so it looks often enough to claim what it is offered.
+        let look =
+            if came_back { at.limits.look.min(at.limits.claim_window / 2) } else { at.limits.look };
+        let patience = look.saturating_mul(ahead.saturating_add(1));
+        let step = at.limits.claim_window / if offered > 0 { 4 } else { 1 };
+        let stagger = step.saturating_mul(present);
         let retry_after = change
             .saturating_add(stagger)
             .min(patience)

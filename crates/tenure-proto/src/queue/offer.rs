@@ -1,6 +1,6 @@
 //! The hand-off: whoever comes next is offered the name and has a short while to claim it.
 
-use super::{Mode, Moment, NameState, Presence, Room, Wake};
+use super::{Mode, Moment, NameState, Presence, Room, Waiter, Wake};
 use crate::{
     Owner, Timestamp,
     rule::{Rule, kept},
@@ -32,7 +32,7 @@ impl NameState {
         let most = at.limits.max_holders;
         let mut room = self.taken(Some(owner));
         for waiter in self.waiters.iter().take(index) {
-            if waiter.presence != Presence::Present {
+            if waiter.presence != Presence::Present || waiter.is_overdue(at) {
                 continue;
             }
             if !room.fits_within(most, waiter.mode) {
@@ -63,11 +63,22 @@ impl NameState {
             if waiter.presence != Presence::Present {
                 continue;
             }
+            if room.is_full(at.limits.max_holders) {
+                break;
+            }
+            if waiter.is_overdue(at) {
+                waiter.pass_over();
+                continue;
+            }
             if !room.fits_within(at.limits.max_holders, waiter.mode) {
                 break;
             }
             if !at.lives(waiter.client) {
                 dead.push(waiter.owner);
+                continue;
+            }
+            if waiter.is_out_of_reach(at) {
+                waiter.pass_over();
                 continue;
             }
             room.take(waiter.mode);
@@ -79,5 +90,25 @@ impl NameState {
         }
         self.waiters.retain(|waiter| !dead.contains(&waiter.owner));
         wake
+    }
+}
+
+impl Waiter {
+    /// Whether it should have asked again long ago: what it is offered would only hold up the others.
+    fn is_overdue(&self, at: &Moment<'_>) -> bool {
+        let late = self.asks_by.saturating_add(at.limits.lateness());
+        let known = self.asks_by > Timestamp::ZERO && !self.came_back;
+        known && late <= at.now && kept(Rule::OverdueWaiterPassedOver)
+    }
+
+    /// Whether an offer would reach nobody. It may be alive all the same, so once it has come back it
+    /// is given the time to claim.
+    fn is_out_of_reach(&self, at: &Moment<'_>) -> bool {
+        !(at.reachable)(self.client) && !(self.came_back && kept(Rule::UnreachedWaiterGetsItsTurn))
+    }
+
+    /// It keeps its place until it asks again.
+    fn pass_over(&mut self) {
+        (self.presence, self.came_back) = (Presence::Absent, true);
     }
 }

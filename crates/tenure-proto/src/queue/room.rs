@@ -51,6 +51,11 @@ impl Room {
         self.holds < most && self.fits(mode)
     }
 
+    /// Whether nothing more fits, whatever it is.
+    pub(super) fn is_full(&self, most: usize) -> bool {
+        self.exclusive > 0 || self.holds >= most
+    }
+
     /// Takes up the room of one more hold.
     pub fn take(&mut self, mode: Mode) {
         self.holds += 1;

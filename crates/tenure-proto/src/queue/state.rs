@@ -71,6 +71,12 @@ pub struct Waiter {
     pub keep_until: Timestamp,
     /// Whether it is there.
     pub presence: Presence,
+    /// When it asks again at the latest, by the answer that it had; zero where that is not known.
+    pub asks_by: Timestamp,
+    /// Whether it was passed over before: its wake-ups may not reach it, so it asks more often, and is
+    /// given a claim window whatever is known of it. A store whose `look` is at most half of a claim
+    /// window, and whose wake-ups reach everybody for all it knows, need not keep it.
+    pub came_back: bool,
     /// Since when it waits, in microseconds since the Unix epoch.
     pub since: u64,
     /// Who it is, for people.
@@ -94,6 +100,13 @@ pub struct Limits {
     pub kinds_meet: bool,
 }
 
+impl Limits {
+    /// By how much a waiter may be late to ask before what is free is offered past it.
+    pub(super) fn lateness(&self) -> Duration {
+        self.place_ttl / 5
+    }
+}
+
 /// What a decision is told of the world.
 #[derive(Clone, Copy)]
 pub struct Moment<'a> {
@@ -106,6 +119,8 @@ pub struct Moment<'a> {
     /// Whether a process still lives. A store that cannot tell says yes. It is not asked of
     /// [`Client::NOBODY`].
     pub alive: &'a dyn Fn(Client) -> bool,
+    /// Whether a wake-up reaches a process. A store that cannot tell as it decides says yes.
+    pub reachable: &'a dyn Fn(Client) -> bool,
 }
 
 impl Moment<'_> {
@@ -205,7 +220,7 @@ impl NameState {
         });
         self.waiters.retain_mut(|waiter| {
             if matches!(waiter.presence, Presence::Offered(until) if until <= at.now) {
-                waiter.presence = Presence::Absent;
+                (waiter.presence, waiter.came_back) = (Presence::Absent, true);
             }
             waiter.keep_until > at.now || !kept(Rule::PlaceOfTheDeadEnds)
         });

@@ -33,7 +33,8 @@ impl NameState {
             number(to, waiter.place.0);
             number(to, waiter.keep_until.as_nanos());
             let (presence, until) = match waiter.presence {
-                Presence::Present => (0, Timestamp::ZERO),
+                // Earlier versions wrote zero, and do not look at it.
+                Presence::Present => (0, waiter.asks_by),
                 Presence::Offered(until) => (1, until),
                 Presence::Absent => (2, Timestamp::ZERO),
             };
@@ -168,26 +169,36 @@ impl<'a> Reader<'a> {
     }
 
     fn waiter(&mut self) -> Option<Waiter> {
+        let owner = Owner::from_bytes(self.bytes()?);
+        let client = Client(self.bytes()?);
+        let (kind, mode) = (self.kind()?, self.mode()?);
+        let (place, keep_until) = (Place(self.number()?), self.time()?);
+        let (presence, asks_by) = self.presence()?;
+        let (since, label) = (self.number()?, self.text()?.into());
+        let came_back = false;
         Some(Waiter {
-            owner: Owner::from_bytes(self.bytes()?),
-            client: Client(self.bytes()?),
-            kind: self.kind()?,
-            mode: self.mode()?,
-            place: Place(self.number()?),
-            keep_until: self.time()?,
-            presence: self.presence()?,
-            since: self.number()?,
-            label: self.text()?.into(),
+            owner,
+            client,
+            kind,
+            mode,
+            place,
+            keep_until,
+            presence,
+            asks_by,
+            came_back,
+            since,
+            label,
         })
     }
 
-    fn presence(&mut self) -> Option<Presence> {
+    /// Whether a waiter is there, and when it asks again.
+    fn presence(&mut self) -> Option<(Presence, Timestamp)> {
         let tag = self.bytes::<1>()?;
         let until = self.time()?;
         match tag {
-            [0] => Some(Presence::Present),
-            [1] => Some(Presence::Offered(until)),
-            [2] => Some(Presence::Absent),
+            [0] => Some((Presence::Present, until)),
+            [1] => Some((Presence::Offered(until), Timestamp::ZERO)),
+            [2] => Some((Presence::Absent, Timestamp::ZERO)),
             _ => None,
         }
     }
@@ -220,11 +231,18 @@ mod tests {
             mode,
             place: Place(3),
             keep_until: Timestamp::from_nanos(9),
-            presence: Presence::Offered(Timestamp::from_nanos(4)),
+            presence: Presence::Present,
+            asks_by: Timestamp::from_nanos(4),
+            came_back: false,
             since,
             label: "me".into(),
         };
-        let (holders, waiters) = (vec![holder], vec![waiter]);
+        let offered = Waiter {
+            presence: Presence::Offered(Timestamp::from_nanos(5)),
+            asks_by: Timestamp::ZERO,
+            ..waiter.clone()
+        };
+        let (holders, waiters) = (vec![holder], vec![waiter, offered]);
         let mut state = NameState { last_time: 6, next_place: 4, holders, waiters };
         let mut bytes = Vec::new();
         state.write_to(&mut bytes);

@@ -171,9 +171,9 @@ fn an_exclusive_holder_becomes_a_reader_and_lets_others_in() {
     let token = world.take(&ask(1));
     world.queue(&shared(2));
     world.queue(&ask(3));
-    world.later(ms(4_000));
+    world.later(ms(2_000));
     let downgraded = world.acquire(&shared(1));
-    assert_eq!(downgraded, Answer::Granted { token, left: ms(6_000), others_waiting: true });
+    assert_eq!(downgraded, Answer::Granted { token, left: ms(8_000), others_waiting: true });
     assert_eq!(world.woken, [owner(2)]);
     assert!(world.take(&shared(2)) > token);
     assert!(matches!(world.renew(1), Renewed::Renewed { .. }));

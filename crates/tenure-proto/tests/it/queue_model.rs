@@ -16,7 +16,7 @@ use tenure_proto::{
 
 use crate::{
     queue_checks::ensure,
-    world::{TTL, World, ask, ms, taking_over},
+    world::{LIMITS, TTL, World, ask, ms, taking_over},
 };
 
 const CONTENDERS: u8 = 6;
@@ -124,7 +124,9 @@ impl Model {
         let mut waiters = self.world.state.waiters.clone();
         waiters.retain(|waiter| waiter.keep_until > now);
         for waiter in &mut waiters {
-            if matches!(waiter.presence, Presence::Offered(until) if until <= now) {
+            let late = waiter.asks_by.saturating_add(LIMITS.place_ttl / 5) <= now;
+            let is_overdue = late && !waiter.came_back && waiter.presence == Presence::Present;
+            if is_overdue || matches!(waiter.presence, Presence::Offered(until) if until <= now) {
                 waiter.presence = Presence::Absent;
             }
         }

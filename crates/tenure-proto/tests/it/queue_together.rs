@@ -8,7 +8,13 @@ use crate::world::{LIMITS, TTL, World, a_try, ask, at, ms, owner, permits};
 
 fn moment() -> Moment<'static> {
     let now = at(1_000);
-    Moment { now, wall: 1_700_000_000_000_000, limits: &LIMITS, alive: &|_| true }
+    Moment {
+        now,
+        wall: 1_700_000_000_000_000,
+        limits: &LIMITS,
+        alive: &|_| true,
+        reachable: &|_| true,
+    }
 }
 
 fn asked(

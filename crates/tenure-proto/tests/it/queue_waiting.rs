@@ -87,7 +87,7 @@ fn who_stands_behind_an_offer_comes_back_when_it_ends() {
     world.queue(&ask(3));
     world.release(1);
     world.later(ms(100));
-    assert_eq!(retry_after(&world.acquire(&ask(3))), ms(900));
+    assert_eq!(retry_after(&world.acquire(&ask(3))), ms(400));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn who_wants_more_than_it_was_offered_does_not_come_back_for_the_end_of_its_own_
     world.release(1);
     world.take(&permits(3, 2, 3));
     assert_eq!(retry_after(&world.acquire(&a_try(permits(2, 3, 3)))), LIMITS.look);
-    assert_eq!(retry_after(&world.acquire(&a_try(permits(4, 1, 3)))), LIMITS.claim_window * 2);
+    assert_eq!(retry_after(&world.acquire(&a_try(permits(4, 1, 3)))), LIMITS.claim_window);
 }
 
 #[test]
@@ -148,7 +148,13 @@ fn nobody_behind_the_first_who_is_there_is_looked_at_for_whether_it_lives() {
         asked.set(asked.get() + 1);
         of != client(2) && of != client(5)
     };
-    let moment = Moment { now: world.now, wall: world.wall, limits: &world.limits, alive: &alive };
+    let moment = Moment {
+        now: world.now,
+        wall: world.wall,
+        limits: &world.limits,
+        alive: &alive,
+        reachable: &|_| true,
+    };
     let busy = world.state.acquire(&a_try(ask(7)), client(7), &moment);
     assert!(busy.is_ok_and(|(answer, _)| is_busy(&answer)));
     // The holder, the dead one and the one behind it, who is in the way of all others.

@@ -3,18 +3,18 @@
 //! Each is a scenario that says whether the promise held, so that the same scenario can be seen to
 //! fail when the rule behind it is broken.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use tenure_proto::{
     Hold, LostReason, Renewed, Token,
     cleanup::{Attempt, Cleanup},
     hold::Action,
-    queue::{Answer, NameState, QueueError, Released},
+    queue::{Answer, Ask, NameState, QueueError, Released},
 };
 
 use crate::{
     hold::{held, renewed, terms},
-    world::{LIMITS, TTL, World, a_try, ask, at, is_busy, ms, owner, retry_after},
+    world::{LIMITS, TTL, World, a_try, ask, at, client, is_busy, ms, owner, retry_after},
 };
 
 /// S1: whatever a stranger does, and whatever the holder does too late.
@@ -214,6 +214,102 @@ pub(crate) fn the_dead_hold_nobody_up() -> bool {
 #[test]
 fn s8_a_dead_contender_holds_up_the_line_for_its_claim_window_at_most() {
     assert!(the_dead_hold_nobody_up());
+}
+
+/// Waiters that ask when they are told to and hear nothing, behind `dead` ones: how long the name is
+/// idle after its holder let it go.
+fn idle_behind(dead: u8, death_before_release: Duration, reaches: bool) -> Duration {
+    let mut world = World::new();
+    world.limits.max_waiters = 64;
+    world.take(&Ask { ttl: ms(600_000), ..ask(1) });
+    let died = world.now;
+    for number in 2..2 + dead {
+        world.queue(&ask(number));
+    }
+    let survivor = 2 + dead;
+    let mut due = world.now.saturating_add(retry_after(&world.acquire(&ask(survivor))));
+    let released = died.saturating_add(death_before_release);
+    while due < released {
+        world.now = due;
+        due = due.saturating_add(retry_after(&world.acquire(&ask(survivor))));
+    }
+    world.now = released;
+    if reaches {
+        world.cut_off = (2..2 + dead).map(client).collect();
+    }
+    world.release(1);
+    if world.woken.contains(&owner(survivor)) {
+        due = world.now;
+    }
+    loop {
+        world.now = due;
+        match world.acquire(&ask(survivor)) {
+            Answer::Granted { .. } => return world.now.since(released),
+            Answer::Busy { retry_after, .. } => due = due.saturating_add(retry_after),
+        }
+    }
+}
+
+/// S8: many in line went long before the release.
+pub(crate) fn the_long_dead_are_passed_over_by_one_look() -> bool {
+    (1..=30).all(|dead| idle_behind(dead, ms(5_000), false) <= LIMITS.place_ttl / 3)
+}
+
+#[test]
+fn s8_dead_contenders_hold_up_the_line_for_a_stated_bound() {
+    assert!(the_long_dead_are_passed_over_by_one_look());
+    let bound = LIMITS.place_ttl * 2 / 3;
+    for dead in [1, 2, 3, 4, 7, 10, 16, 30] {
+        for millis in (0..8_000).step_by(250) {
+            let idle = idle_behind(dead, ms(millis), false);
+            assert!(idle <= bound, "{dead} dead for {millis} ms: {idle:?}");
+            assert_eq!(idle_behind(dead, ms(millis), true), Duration::ZERO, "{dead} out of reach");
+        }
+    }
+}
+
+/// S8: no wake-up ever reaches one of three who want a name again and again, for a millisecond each.
+pub(crate) fn one_out_of_reach_gets_its_turn() -> bool {
+    const DEAF: u8 = 9;
+    const OTHERS: [u8; 3] = [1, 2, 3];
+    let mut world = World::new();
+    world.cut_off.insert(client(DEAF));
+    let mut due = BTreeMap::from([1, 2, 3, DEAF].map(|number| (number, world.now)));
+    let end = world.now.saturating_add(LIMITS.place_ttl);
+    while world.now < end {
+        for number in [1, 2, 3, DEAF] {
+            if due[&number] > world.now {
+                continue;
+            }
+            match world.acquire(&ask(number)) {
+                Answer::Granted { .. } if number == DEAF => return true,
+                // It is never free for long: others are there when it is let go.
+                Answer::Granted { .. } => {
+                    for other in OTHERS.into_iter().filter(|other| *other != number) {
+                        let _ = world.acquire(&ask(other));
+                    }
+                    world.later(ms(1));
+                    world.release(number);
+                    let _ = due.insert(number, world.now);
+                }
+                Answer::Busy { retry_after, .. } => {
+                    let _ = due.insert(number, world.now.saturating_add(retry_after));
+                }
+            }
+            let woken = world.woken.iter().map(|owner| owner.as_bytes()[0]);
+            for number in woken.filter(|number| *number != DEAF) {
+                due.insert(number, world.now);
+            }
+        }
+        let next = due.values().min().copied().unwrap();
+        world.later(next.since(world.now));
+    }
+    false
+}
+
+#[test]
+fn s8_a_waiter_that_no_wake_up_reaches_gets_its_turn() {
+    assert!(one_out_of_reach_gets_its_turn());
 }
 
 #[test]

@@ -76,6 +76,8 @@ pub(crate) struct World {
     pub(crate) wall: u64,
     pub(crate) limits: Limits,
     pub(crate) dead: BTreeSet<Client>,
+    /// Those whom no wake-up reaches, and the store can tell.
+    pub(crate) cut_off: BTreeSet<Client>,
     /// Who was woken by the last call.
     pub(crate) woken: Vec<Owner>,
 }
@@ -88,6 +90,7 @@ impl World {
             wall: 1_700_000_000_000_000,
             limits: LIMITS,
             dead: BTreeSet::new(),
+            cut_off: BTreeSet::new(),
             woken: Vec::new(),
         }
     }
@@ -107,12 +110,13 @@ impl World {
         &mut self,
         decision: impl FnOnce(&mut NameState, &Moment<'_>) -> (T, Vec<Wake>),
     ) -> T {
-        let dead = &self.dead;
+        let (dead, cut_off) = (&self.dead, &self.cut_off);
         let moment = Moment {
             now: self.now,
             wall: self.wall,
             limits: &self.limits,
             alive: &|client| !dead.contains(&client),
+            reachable: &|client| !cut_off.contains(&client),
         };
         let (answer, wake) = decision(&mut self.state, &moment);
         self.woken = wake.into_iter().map(|wake| wake.owner).collect();

@@ -45,6 +45,12 @@ pub(crate) enum Deployment {
     Cluster(Vec<(String, u16)>),
 }
 
+impl Deployment {
+    pub(crate) const fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+}
+
 /// How many replicas have to have what was written before it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replicas {
@@ -305,12 +311,12 @@ impl RedisOptions {
 
     /// What can only be seen when all is said.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        if matches!(self.deployment, Deployment::Cluster(_)) && self.database != 0 {
+        if self.deployment.is_cluster() && self.database != 0 {
             let what = format!("a cluster has no database {}", self.database);
             let cure = "leave the database out, or write 0; a prefix keeps locks apart";
             return Err(Fault::new(FaultKind::Misconfigured, what, cure));
         }
-        if matches!(self.deployment, Deployment::Cluster(_)) && !self.scripts {
+        if self.deployment.is_cluster() && !self.scripts {
             let what = "in a cluster tenure does not work without scripts";
             let cure = "leave scripts=no out, or use one server, or one that sentinels name";
             return Err(Fault::new(FaultKind::Misconfigured, what, cure));

@@ -25,9 +25,12 @@ local function may_enter(taken, before)
             local who = string.sub(member, 3, 34)
             if who ~= owner and not end_of('o' .. who) then
                 local waiter = read('w' .. who)
-                if not waiter or not fits(taken, waiter) then return false end
-                taken.n = taken.n + 1
-                taken[waiter[1]] = taken[waiter[1]] + waiter[2]
+                if not waiter then return false end
+                if not is_overdue(waiter, place_ttl, now) then
+                    if not fits(taken, waiter) then return false end
+                    taken.n = taken.n + 1
+                    taken[waiter[1]] = taken[waiter[1]] + waiter[2]
+                end
             end
         end
         if #waiters < 16 then return fits(taken, mode) end
@@ -59,12 +62,13 @@ local function keep_place(waiter)
     if not waiter then
         local at = tonumber(place) or next_place
         next_place = math.max(next_place, at + 1)
-        waiter = {mode[1], mode[2], mode[3], at, channel, now, label, use}
+        waiter = {mode[1], mode[2], mode[3], at, channel, now, label, use or ''}
     else
         withdraw(owner, waiter)
         local before = spot(owner, waiter)
         waiter[1], waiter[2], waiter[3] = unpack(mode)
-        waiter[5], waiter[8] = channel, use
+        -- It is here: when it asks again is told with the answer.
+        waiter[5], waiter[8], waiter[9] = channel, use or '', nil
         if spot(owner, waiter) ~= before then redis.call('ZREM', line, before) end
     end
     write('w' .. owner, waiter)
@@ -73,26 +77,27 @@ local function keep_place(waiter)
     return waiter[4]
 end
 
--- How many are before this place, or wait if there is none.
+-- How many are before this place, or wait if there is none, and how many of them are offered the lock.
 local function before_it(at)
-    local ahead = 0
+    local ahead, offered = 0, 0
     if places > 0 then
         ahead = redis.call('ZCOUNT', line, '-inf', '(' .. (at and whole(score(at)) or '0'))
         local own = not at and read('w' .. owner)
         if own and redis.call('ZSCORE', line, spot(owner, own)) then ahead = ahead - 1 end
     end
-    -- Who is offered the lock for itself is in line no more.
     for member, until_then in pairs(scores) do
-        if until_then and room.x == 1 and string.sub(member, 1, 1) == 'o' and member ~= 'o' .. owner
+        if until_then and string.sub(member, 1, 1) == 'o' and member ~= 'o' .. owner
             and (not at or read('w' .. string.sub(member, 2))[4] < at) then
-            ahead = ahead + 1
+            offered = offered + 1
         end
     end
-    return ahead
+    -- Who is offered the lock for itself is in line no more.
+    if room.x == 1 then ahead = ahead + offered end
+    return ahead, offered
 end
 
 local function busy(at)
-    local ahead = before_it(at)
+    local ahead, offered = before_it(at)
     -- Those that end soonest are known, however many there are.
     local change, first
     for member, at in pairs(scores) do
@@ -103,8 +108,13 @@ local function busy(at)
         end
     end
     change = change or 0
+    local waiter = read('w' .. owner)
+    -- What was passed over before may hear nothing, so it looks often enough to claim what it is offered.
+    local often = waiter and waiter[10] and math.min(look, claim / 2) or look
+    local retry = retry_after(change, ahead - offered, offered, claim, often, place_ttl)
+    if at and waiter then waiter[9] = now + retry end
     local holder = first and read(first)
-    local reply = {owner, 'busy', retry_after(change, ahead, claim, look, place_ttl), ahead, at and whole(at) or ''}
+    local reply = {owner, 'busy', retry, ahead, at and whole(at) or ''}
     if holder then
         local shown = holder[1]
         if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end

@@ -5,7 +5,7 @@ if not redis.acl_check_cmd('DEL', lock, line, ends) then return refused('DEL') e
 needs(lock, 'HGET', 'HSET', 'HDEL', 'PEXPIREAT')
 needs(line, 'ZREM', 'ZCOUNT', 'ZRANGEBYSCORE', 'PEXPIREAT')
 needs(ends, 'ZADD', 'ZREM', 'PEXPIREAT')
-local room, wakes = {n = 0, x = 0, s = 0, p = 0}, {}
+local room = {n = 0, x = 0, s = 0, p = 0}
 -- Records by field and ends by member as they are to be; false for what is gone.
 local records, changed, scores, moved = {}, {}, {}, {}
 -- Whether `scores` has all ends, or the soonest; whether there are any in `ends`, who had the lock for
@@ -174,6 +174,8 @@ local function expire()
         else
             local waiter = read('w' .. who)
             count(waiter, -1)
+            waiter[10] = 1
+            write('w' .. who, waiter)
             redis.call('ZREM', line, spot(who, waiter))
         end
     end
@@ -189,23 +191,36 @@ local function expire()
     due = tonumber(first[2] or '') or math.huge
 end
 
+-- Offers the lock to all at the head of the line who fit. Those who are late, or whom nothing reaches,
+-- keep their places until they ask again, and are given the time to claim from then on.
 local function offer()
     local from, step = 0, 1
-    while room.x == 0 and places > 0 do
-        local waiters = redis.call('ZRANGEBYSCORE', line, '-inf', '(0', 'LIMIT', from, step)
+    while places > 0 do
+        local waiters, over = redis.call('ZRANGEBYSCORE', line, '-inf', '(0', 'LIMIT', from, step), 0
         for _, member in ipairs(waiters) do
             local who = string.sub(member, 3, 34)
+            if room.x > 0 or room.n >= max_holders then return end
             if not end_of('o' .. who) then
                 local waiter = read('w' .. who)
-                if not waiter or not fits(room, waiter) then return end
-                count(waiter, 1)
-                set_end('o' .. who, now + claim)
-                wakes[#wakes + 1] = {waiter[5], who}
-                if waiter[1] == 'x' then redis.call('ZREM', line, member) end
+                if not waiter then return end
+                local passes = is_overdue(waiter, place_ttl, now)
+                if not passes and not fits(room, waiter) then return end
+                passes = passes or not reaches(waiter[5], who, counted) and not waiter[10]
+                if passes then
+                    waiter[10] = 1
+                    write('w' .. who, waiter)
+                else
+                    count(waiter, 1)
+                    set_end('o' .. who, now + claim)
+                end
+                if passes or waiter[1] == 'x' then
+                    redis.call('ZREM', line, member)
+                    over = over + 1
+                end
             end
         end
         if #waiters < step then return end
-        from, step = from + step, 16
+        from, step = from + step - over, 16
     end
 end
 

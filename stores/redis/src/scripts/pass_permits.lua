@@ -4,8 +4,8 @@ if short and sole == '' and n > 1 and s == 0 and places > 0 and holds and keep =
     and redis.acl_check_cmd('HGET', lock) and redis.acl_check_cmd('ZRANGEBYSCORE', line)
     and redis.acl_check_cmd('ZREM', ends) and redis.acl_check_cmd('ZADD', ends)
     and redis.acl_check_cmd('ZSCORE', ends) then
-    local claim, most = string.match(limits, '^(%d+) %d+ %d+ %d+ (%d+)$')
-    local record, upto, offers, wakes = cmsgpack.unpack(holds), now + claim, {}, {}
+    local claim, place_ttl, most, counted = string.match(limits, '^(%d+) (%d+) %d+ %d+ (%d+) (%d)$')
+    local record, upto, offers = cmsgpack.unpack(holds), now + claim, {}
     local sharing, taken = n - 1, p - record[2]
     local known = record[6] == 0 and till >= upto and attempt('ZCARD', ends) == n
     local waiters = known and redis.call('ZRANGEBYSCORE', line, '-inf', '(0', 'LIMIT', 0, 8) or {}
@@ -15,14 +15,19 @@ if short and sole == '' and n > 1 and s == 0 and places > 0 and holds and keep =
         if not redis.call('ZSCORE', ends, 'o' .. who) then
             local waiter = redis.call('HGET', lock, 'w' .. who)
             waiter = waiter and cmsgpack.unpack(waiter)
-            if not waiter or waiter[1] ~= 'p' or sharing >= tonumber(most)
-                or taken + waiter[2] > waiter[3] then
+            local late = waiter and is_overdue(waiter, place_ttl, now)
+            local fits = waiter and waiter[1] == 'p' and sharing < tonumber(most) and taken + waiter[2] <= waiter[3]
+            if not late and not fits then
                 over = true
+                break
+            end
+            -- Who is passed over is for the larger script.
+            if late or not reaches(waiter[5], who, counted) then
+                over = false
                 break
             end
             sharing, taken = sharing + 1, taken + waiter[2]
             offers[#offers + 1], offers[#offers + 2] = upto, 'o' .. who
-            wakes[#wakes + 1] = {waiter[5], who}
         end
     end
     if over then
@@ -31,9 +36,6 @@ if short and sole == '' and n > 1 and s == 0 and places > 0 and holds and keep =
         if #offers > 0 then redis.call('ZADD', ends, unpack(offers)) end
         redis.call('HSET', lock, 'n', sharing, 'p', taken, 'end', math.min(first_end, upto))
         redis.call('HDEL', lock, 'h' .. owner)
-        for _, wake in ipairs(wakes) do
-            redis.pcall('PUBLISH', wake[1], wake[2])
-        end
         return owner
     end
 end

@@ -9,7 +9,28 @@ local function whole(number)
     return string.format('%.0f', number)
 end
 
--- How long a waiter may sleep whom nobody wakes.
-local function retry_after(change, ahead, claim, look, place_ttl)
-    return math.floor(math.min(change + claim * ahead, look * (ahead + 1), place_ttl / 3))
+-- How long a waiter may sleep whom nobody wakes: this many before it are in line, and this many are
+-- offered the lock. Where an offer ends, whoever is ahead has likely gone as well.
+local function retry_after(change, present, offered, claim, look, place_ttl)
+    local step = offered > 0 and claim / 4 or claim
+    local patience = look * (present + offered + 1)
+    return math.floor(math.min(change + step * present, patience, place_ttl / 3))
+end
+
+-- By how much a waiter may be late to ask before what is free is offered past it.
+local function lateness(place_ttl)
+    return place_ttl / 5
+end
+
+-- Whether a waiter should have asked again long ago. Behind its label and its kind stand when it said
+-- that it would, and whether it was passed over before.
+local function is_overdue(waiter, place_ttl, now)
+    return waiter[9] and not waiter[10] and waiter[9] + lateness(place_ttl) <= now
+end
+
+-- Tells a waiter that it comes next; false when that surely reached nobody. A server of a cluster does
+-- not know of the clients of others, and who may not tell it learns nothing.
+local function reaches(channel, who, counted)
+    local heard = redis.pcall('PUBLISH', channel, who)
+    return counted ~= '1' or heard ~= 0
 end

@@ -5,5 +5,6 @@ if not holder or holder[6] == 1 then
 end
 local upto = math.max(end_of('h' .. owner), now + ttl * 1000)
 set_end('h' .. owner, upto)
+local waiting = others()
 offer()
-return save({owner, 'renewed', math.floor((upto - now) / 1000), others()}, true)
+return save({owner, 'renewed', math.floor((upto - now) / 1000), waiting}, true)

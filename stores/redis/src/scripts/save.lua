@@ -26,7 +26,7 @@ local function said()
     end
 end
 
--- Writes what changed and sends the hints. The keys end by themselves a moment after the last thing
+-- Writes what changed. The keys end by themselves a moment after the last thing
 -- that is in them, or about a minute: their ttls need not be moved each time.
 local function save(reply, permitted)
     local waiters = kept()
@@ -75,8 +75,5 @@ local function save(reply, permitted)
         redis.call('PEXPIREAT', ends, at)
     end
     if waiters > 0 and (moves or joined) then redis.call('PEXPIREAT', line, at) end
-    for _, wake in ipairs(wakes) do
-        redis.pcall('PUBLISH', wake[1], wake[2])
-    end
     return reply
 end

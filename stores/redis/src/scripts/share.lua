@@ -1,6 +1,6 @@
 -- The usual way of sharing: others share the lock in the same way, there is room, and nobody is before.
 if short and sole == '' and n > 0 and not waits and not holds and not old and ask ~= 'x' then
-    local upto, most = now + ttl * 1000, tonumber(string.match(limits, '%d+$'))
+    local upto, most = now + ttl * 1000, tonumber(string.match(limits, '(%d+) %d$'))
     local fits = kind == 's' and p == 0 or kind == 'p' and s == 0 and p + take <= of
     fits = fits and n < most and till >= upto and redis.acl_check_cmd('HSET', lock)
         and redis.acl_check_cmd('ZADD', ends) and attempt('ZCARD', ends) == n

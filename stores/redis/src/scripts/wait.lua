@@ -8,12 +8,13 @@ if short and sole ~= '' and not waits and ask == 'x' and not old and place == ''
     if till >= upto and places < tonumber(most) and (offered or grant) then
         redis.call('ZADD', line, score(next_place), 'qx' .. owner .. channel,
             upto, 'k' .. owner)
+        local left, next_to = first_end - now, offered and 1 or 0
+        local ahead = present + next_to
+        local retry = retry_after(left, present, next_to, claim, look, place_ttl)
         redis.call('HSET', lock, 'due', math.min(due, upto), 'next', next_place + 1,
-            'present', present + 1, 'places', places + 1,
-            'w' .. owner, cmsgpack.pack({'x', 1, 0, next_place, channel, now, label, use}))
+            'present', present + 1, 'places', places + 1, 'w' .. owner,
+            cmsgpack.pack({'x', 1, 0, next_place, channel, now, label, use or '', now + retry}))
         if places == 0 then redis.call('PEXPIREAT', line, math.ceil(till / 1000)) end
-        local ahead, left = present + (offered and 1 or 0), first_end - now
-        local retry = retry_after(left, ahead, claim, look, place_ttl)
         local at = whole(next_place)
         if offered then return {owner, 'busy', retry, ahead, at} end
         return {owner, 'busy', retry, ahead, at, 'x', grant, math.floor(left / 1000),

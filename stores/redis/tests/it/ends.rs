@@ -1,5 +1,7 @@
 //! When holds, offers and places of a lock end, as its keys have it: `h`, `o` and `k` before an owner.
 
+use std::time::Duration;
+
 use tenure_testkit::server::{RedisServer, redis::Reply};
 
 /// Before every time that the server tells.
@@ -34,6 +36,19 @@ pub(crate) fn is_over(server: &RedisServer, member: &str) {
     let end = server.command(&["ZSCORE", &set, member]);
     assert_eq!(end, Reply::Text(LONG_AGO.to_owned()), "{member}");
     server.command(&["HSET", &lock, if place { "due" } else { "end" }, LONG_AGO]);
+}
+
+/// Lets a waiter be later than it said, whose place is kept for so much longer.
+pub(crate) fn is_late(server: &RedisServer, owner: &str, kept: Duration) {
+    const LATE: &str = "local waiter = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'w' .. ARGV[1])) \
+        waiter[9] = 1 \
+        redis.call('HSET', KEYS[1], 'w' .. ARGV[1], cmsgpack.pack(waiter), 'due', 1) \
+        local time = redis.call('TIME') \
+        return redis.call('ZADD', KEYS[2], 'XX', 'CH', time[1] * 1000000 + time[2] + ARGV[2], 'k' .. ARGV[1])";
+    let (lock, line) = (key(server, "lock:").unwrap(), key(server, "line:").unwrap());
+    let kept = kept.as_micros().to_string();
+    let changed = server.command(&["EVAL", LATE, "2", &lock, &line, owner, &kept]);
+    assert_eq!(changed, Reply::Text("1".to_owned()), "{owner}");
 }
 
 /// Fails unless the head of a crowd counts what there is, and knows no end as later than it is.

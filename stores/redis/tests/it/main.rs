@@ -35,3 +35,4 @@ mod take_over;
 #[cfg(feature = "tls")]
 mod tls;
 mod together;
+mod unreached;

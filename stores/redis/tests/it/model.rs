@@ -1,6 +1,11 @@
 //! The scripts beside the rules that they follow: the same calls in the same order, by chance.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io::Write,
+    net::TcpStream,
+    time::{Duration, Instant},
+};
 
 use tenure_core::{
     Fault, Owner, Store, Token,
@@ -20,7 +25,7 @@ use tenure_testkit::{
 };
 
 use crate::{
-    ends::{ends, head_is_right, is_over},
+    ends::{ends, head_is_right, is_late, is_over},
     scenes::{Stage, TTL, owner},
     support::{lock_keys, name},
 };
@@ -56,6 +61,8 @@ struct Both<'a> {
     random: Random,
     limits: Limits,
     owners: u64,
+    /// Who hears all hints, if anybody does.
+    ear: Option<Ear>,
     /// How much time has passed for the rules.
     passed: u64,
     /// The store's tokens by those of the rules.
@@ -72,11 +79,13 @@ type Told = Result<String, String>;
 impl Both<'_> {
     fn rules<T>(&mut self, call: impl FnOnce(&mut NameState, &Moment<'_>) -> T) -> T {
         self.passed += 1;
+        let is_heard = self.ear.is_some();
         let at = Moment {
             now: Timestamp::from_nanos(1 << 60).saturating_add(Duration::from_micros(self.passed)),
             wall: 1_700_000_000_000_000 + self.passed * 1_000,
             limits: &self.limits,
             alive: &|_| true,
+            reachable: &|_| is_heard,
         };
         call(&mut self.rules, &at)
     }
@@ -200,6 +209,17 @@ impl Both<'_> {
                 }
                 self.both(taken(rules), taken(store));
             }
+            93..95 => {
+                self.ear = match self.ear.take() {
+                    Some(ear) => {
+                        ear.close(self.stage.server);
+                        None
+                    }
+                    None => Some(Ear::open(self.stage.server)),
+                };
+                self.said.push(format!("heard: {}", self.ear.is_some()));
+            }
+            95 => self.is_late(),
             _ => self.ends(),
         }
         let rules = self.rules(|rules, at| rules.inspect(at));
@@ -254,6 +274,20 @@ impl Both<'_> {
         TakeOver { from, owner, kind, mode, ttl, label, detached: self.random.happens(500) }
     }
 
+    /// Lets one waiter be later than it said.
+    fn is_late(&mut self) {
+        let waiters = self.rules.waiters.iter_mut();
+        let mut waiters: Vec<_> =
+            waiters.filter(|waiter| waiter.keep_until > Timestamp::ZERO).collect();
+        if waiters.is_empty() {
+            return;
+        }
+        let waiter = waiters.swap_remove(self.random.below(waiters.len() as u64) as usize);
+        waiter.asks_by = Timestamp::from_nanos(1);
+        self.said.push(format!("late: {:?}", waiter.owner));
+        is_late(self.stage.server, &waiter.owner.to_hex(), self.limits.place_ttl / 3);
+    }
+
     /// Lets one hold, offer or place be over.
     fn ends(&mut self) {
         let server = self.stage.server;
@@ -282,6 +316,31 @@ impl Both<'_> {
                 waiter.keep_until = over;
             }
         }
+    }
+}
+
+/// A client to whom the server sends all hints.
+struct Ear(TcpStream);
+
+impl Ear {
+    fn open(server: &RedisServer) -> Self {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.write_all(b"PSUBSCRIBE *\r\n").unwrap();
+        await_ears(server, "1");
+        Self(stream)
+    }
+
+    fn close(self, server: &RedisServer) {
+        drop(self.0);
+        await_ears(server, "0");
+    }
+}
+
+fn await_ears(server: &RedisServer, count: &str) {
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while server.command(&["PUBSUB", "NUMPAT"]) != Reply::Text(count.to_owned()) {
+        assert!(Instant::now() < give_up, "the server has no {count} subscriptions");
+        std::thread::yield_now();
     }
 }
 
@@ -343,8 +402,11 @@ async fn the_scripts_answer_as_the_rules_do() {
     let server = RedisServer::start();
     let address = server.address();
     let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
+    // The stores themselves hear nothing.
+    server.command(&["ACL", "SETUSER", "deaf", "on", "nopass", "~*", "&*", "+@all", "-subscribe"]);
     let options = |limits: &Limits| {
-        let options = RedisOptions::new(address.clone()).place_ttl(limits.place_ttl).unwrap();
+        let options = RedisOptions::new(address.clone()).credentials(Some("deaf"), "");
+        let options = options.place_ttl(limits.place_ttl).unwrap();
         let options = options.claim_window(limits.claim_window).unwrap();
         let options = options.max_waiters(limits.max_waiters).unwrap();
         options.max_holders(limits.max_holders).unwrap()
@@ -360,9 +422,9 @@ async fn the_scripts_answer_as_the_rules_do() {
         let stage = Stage { server: &server, store: &stores[0], name: name("lock") };
         let random = Random::new(seed);
         let (rules, tokens, said) = (NameState::default(), BTreeMap::new(), Vec::new());
-        let places = BTreeMap::new();
+        let (places, ear) = (BTreeMap::new(), Some(Ear::open(&server)));
         let mut both =
-            Both { stage, rules, random, limits, owners, passed: 0, tokens, places, said };
+            Both { stage, rules, random, limits, owners, ear, passed: 0, tokens, places, said };
         for _ in 0..CALLS {
             let store = both.random.below(3) as usize;
             let call = std::panic::AssertUnwindSafe(both.call(&stores[store]));
@@ -370,6 +432,9 @@ async fn the_scripts_answer_as_the_rules_do() {
                 let last = both.said.len().saturating_sub(40);
                 panic!("TENURE_MODEL_SEED={seed}:\n{}", both.said[last..].join("\n"));
             }
+        }
+        if let Some(ear) = both.ear {
+            ear.close(&server);
         }
     }
 }
