@@ -110,7 +110,7 @@ impl RedisStore {
         call.argument(&[wire::place(ask.intent).as_bytes()]);
         // Nobody is told who does not wait.
         let waits = matches!(ask.intent, Intent::Wait { .. });
-        let channel = if waits { self.shared.watch.channel.as_str() } else { "" };
+        let channel = if waits { self.shared.watch.channel_of_waiters() } else { "" };
         call.argument(&[channel.as_bytes()]).argument(&[self.shared.limits.as_bytes()]);
         if let Some(old) = old {
             call.argument(&[old]);

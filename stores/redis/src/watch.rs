@@ -6,7 +6,10 @@
 
 use std::{
     convert::Infallible,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -49,6 +52,8 @@ pub(crate) struct Watch {
     options: Arc<RedisOptions>,
     route: Arc<Route>,
     running: Arc<Mutex<Option<AbortHandle>>>,
+    /// Whether the server has the subscription, for all that is known.
+    is_heard: Arc<AtomicBool>,
 }
 
 impl Watch {
@@ -60,7 +65,14 @@ impl Watch {
         };
         let evicted = keys::evicted(&options.prefix);
         let board = HintBoard::new();
-        Self { board, channel, evicted, options, route, running: Arc::default() }
+        let (running, is_heard) = Default::default();
+        Self { board, channel, evicted, options, route, running, is_heard }
+    }
+
+    /// Where a waiter of this process is told that it comes next; empty while nothing is heard there, so that
+    /// nobody takes the process for dead.
+    pub(crate) fn channel_of_waiters(&self) -> &str {
+        if self.is_heard.load(Ordering::Acquire) { &self.channel } else { "" }
     }
 
     /// Sees to it that somebody listens. The task runs in the runtime of the caller, and in
@@ -79,6 +91,7 @@ impl Watch {
             channel: self.channel.clone(),
             evicted: self.evicted.clone(),
             board: self.board.clone(),
+            is_heard: self.is_heard.clone(),
         };
         let task = runtime.spawn(async move {
             let _end = end;
@@ -113,6 +126,22 @@ impl Drop for EndOfTask {
     }
 }
 
+/// As long as it is there something is heard, also if the task ends with its runtime.
+struct Heard<'a>(&'a AtomicBool);
+
+impl<'a> Heard<'a> {
+    fn at(is_heard: &'a AtomicBool) -> Self {
+        is_heard.store(true, Ordering::Release);
+        Self(is_heard)
+    }
+}
+
+impl Drop for Heard<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
 /// What the task needs.
 struct Listener {
     options: Arc<RedisOptions>,
@@ -121,6 +150,7 @@ struct Listener {
     channel: String,
     evicted: String,
     board: HintBoard,
+    is_heard: Arc<AtomicBool>,
 }
 
 /// Which channel is not listened to, and why.
@@ -139,6 +169,7 @@ impl Listener {
             let longest = match self.open().await {
                 Ok((connection, ended)) => match self.subscribe(&connection, all).await {
                     Ok(()) => {
+                        let _heard = Heard::at(&self.is_heard);
                         self.board.wake_all();
                         self.board.evictions_missed();
                         let since = Instant::now();

@@ -28,9 +28,11 @@ local function is_overdue(waiter, place_ttl, now)
     return waiter[9] and not waiter[10] and waiter[9] + lateness(place_ttl) <= now
 end
 
--- Tells a waiter that it comes next; false when that surely reached nobody. A server of a cluster does
--- not know of the clients of others, and who may not tell it learns nothing.
+-- Tells a waiter that it comes next; false when that surely reached nobody, though its process heard
+-- hints when it last asked. A server of a cluster does not know of the clients of others, and who may
+-- not tell it learns nothing.
 local function reaches(channel, who, counted)
+    if channel == '' then return true end
     local heard = redis.pcall('PUBLISH', channel, who)
     return counted ~= '1' or heard ~= 0
 end

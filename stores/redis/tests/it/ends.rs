@@ -38,6 +38,24 @@ pub(crate) fn is_over(server: &RedisServer, member: &str) {
     server.command(&["HSET", &lock, if place { "due" } else { "end" }, LONG_AGO]);
 }
 
+/// Lets a waiter name a channel, as one whose process hears hints does.
+pub(crate) fn listens(server: &RedisServer, owner: &str) {
+    const LISTENS: &str = "if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return 0 end \
+        local waiter = redis.call('HGET', KEYS[1], 'w' .. ARGV[1]) \
+        if not waiter then return 0 end \
+        waiter = cmsgpack.unpack(waiter) \
+        local spot = 'q' .. waiter[1] .. ARGV[1] \
+        local place = waiter[5] == '' and redis.call('ZSCORE', KEYS[2], spot) \
+        waiter[5] = 'ear' \
+        redis.call('HSET', KEYS[1], 'w' .. ARGV[1], cmsgpack.pack(waiter)) \
+        if not place then return 1 end \
+        redis.call('ZREM', KEYS[2], spot) \
+        return redis.call('ZADD', KEYS[2], place, spot .. 'ear')";
+    let (Some(lock), Some(line)) = (key(server, "lock:"), key(server, "line:")) else { return };
+    let done = server.command(&["EVAL", LISTENS, "2", &lock, &line, owner]);
+    assert!(matches!(done, Reply::Text(_)), "{done:?}");
+}
+
 /// Lets a waiter be later than it said, whose place is kept for so much longer.
 pub(crate) fn is_late(server: &RedisServer, owner: &str, kept: Duration) {
     const LATE: &str = "local waiter = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'w' .. ARGV[1])) \

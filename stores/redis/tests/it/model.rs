@@ -25,7 +25,7 @@ use tenure_testkit::{
 };
 
 use crate::{
-    ends::{ends, head_is_right, is_late, is_over},
+    ends::{ends, head_is_right, is_late, is_over, listens},
     scenes::{Stage, TTL, owner},
     support::{lock_keys, name},
 };
@@ -63,6 +63,8 @@ struct Both<'a> {
     owners: u64,
     /// Who hears all hints, if anybody does.
     ear: Option<Ear>,
+    /// Who asks right now, and so is there.
+    asking: Owner,
     /// How much time has passed for the rules.
     passed: u64,
     /// The store's tokens by those of the rules.
@@ -79,13 +81,13 @@ type Told = Result<String, String>;
 impl Both<'_> {
     fn rules<T>(&mut self, call: impl FnOnce(&mut NameState, &Moment<'_>) -> T) -> T {
         self.passed += 1;
-        let is_heard = self.ear.is_some();
+        let (is_heard, asking) = (self.ear.is_some(), client(&self.asking));
         let at = Moment {
             now: Timestamp::from_nanos(1 << 60).saturating_add(Duration::from_micros(self.passed)),
             wall: 1_700_000_000_000_000 + self.passed * 1_000,
             limits: &self.limits,
             alive: &|_| true,
-            reachable: &|_| is_heard,
+            reachable: &|client| is_heard || client == asking,
         };
         call(&mut self.rules, &at)
     }
@@ -125,12 +127,14 @@ impl Both<'_> {
         let number = self.random.below(self.owners) as u8;
         let (who, name) = (owner(number), self.stage.name.clone());
         let chance = self.random.below(100);
+        self.asking = owner(u8::MAX);
         self.said.push(format!("{number} {chance}"));
         match chance {
             0..45 => {
                 let ask = self.ask(number);
+                self.asking = ask.owner;
                 self.said.push(format!("{ask:?}"));
-                let rules = self.rules(|rules, at| rules.acquire(&ask, client(), at));
+                let rules = self.rules(|rules, at| rules.acquire(&ask, client(&ask.owner), at));
                 if rules == Err(QueueError::OtherMode) {
                     self.offers();
                 }
@@ -142,12 +146,14 @@ impl Both<'_> {
                     *place = Some(*ours);
                 }
                 let store = store.acquire(&name, &ours).await;
+                listens(self.stage.server, &who.to_hex());
                 self.answers(who, rules, store);
             }
             // A store may refuse a turn that finds the queue full before it looks any further.
             45..50 if self.rules.waiters.len() < self.limits.max_waiters => {
                 let ask = self.ask(self.passed as u8 | 128);
-                let rules = self.rules(|rules, at| rules.turn(&who, &ask, client(), at));
+                self.asking = ask.owner;
+                let rules = self.rules(|rules, at| rules.turn(&who, &ask, client(&ask.owner), at));
                 let rules = rules.map(|(answer, _)| answer).map_err(fault);
                 let next = ask.owner;
                 let store = store.turn(&name, &who, &ask).await;
@@ -198,7 +204,7 @@ impl Both<'_> {
             87..93 => {
                 let over = self.take_over(who);
                 self.said.push(format!("{over:?}"));
-                let rules = self.rules(|rules, at| rules.take_over(&over, client(), at));
+                let rules = self.rules(|rules, at| rules.take_over(&over, client(&over.owner), at));
                 let rules = rules.map(|(taken, _)| taken).map_err(fault);
                 self.offers();
                 let store = store.take_over(&name, &over).await;
@@ -344,8 +350,9 @@ fn await_ears(server: &RedisServer, count: &str) {
     }
 }
 
-fn client() -> Client {
-    Client([0; 16])
+/// Each is a process of its own.
+fn client(owner: &Owner) -> Client {
+    Client(*owner.as_bytes())
 }
 
 fn fault(error: QueueError) -> Fault {
@@ -402,7 +409,7 @@ async fn the_scripts_answer_as_the_rules_do() {
     let server = RedisServer::start();
     let address = server.address();
     let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
-    // The stores themselves hear nothing.
+    // The stores themselves hear nothing, so their waiters name no channel.
     server.command(&["ACL", "SETUSER", "deaf", "on", "nopass", "~*", "&*", "+@all", "-subscribe"]);
     let options = |limits: &Limits| {
         let options = RedisOptions::new(address.clone()).credentials(Some("deaf"), "");
@@ -423,8 +430,19 @@ async fn the_scripts_answer_as_the_rules_do() {
         let random = Random::new(seed);
         let (rules, tokens, said) = (NameState::default(), BTreeMap::new(), Vec::new());
         let (places, ear) = (BTreeMap::new(), Some(Ear::open(&server)));
-        let mut both =
-            Both { stage, rules, random, limits, owners, ear, passed: 0, tokens, places, said };
+        let mut both = Both {
+            stage,
+            rules,
+            random,
+            limits,
+            owners,
+            ear,
+            asking: owner(u8::MAX),
+            passed: 0,
+            tokens,
+            places,
+            said,
+        };
         for _ in 0..CALLS {
             let store = both.random.below(3) as usize;
             let call = std::panic::AssertUnwindSafe(both.call(&stores[store]));
