@@ -43,5 +43,5 @@ pub use store::{
 pub use tenure::{Tenure, TenureBuilder};
 pub use tenure_proto as proto;
 pub use tenure_proto::{
-    Incarnation, LostReason, Owner, Timestamp, Token, election::Leader, queue::Snapshot,
+    HoldId, Incarnation, LostReason, Owner, Timestamp, Token, election::Leader, queue::Snapshot,
 };

@@ -24,6 +24,7 @@ pub mod cleanup;
 pub mod election;
 mod fingerprint;
 pub mod hold;
+mod hold_id;
 pub mod incarnation;
 pub mod latch;
 pub mod lease;
@@ -39,6 +40,7 @@ pub mod token;
 
 pub use backoff::Backoff;
 pub use hold::{Hold, LostReason, Terms};
+pub use hold_id::HoldId;
 pub use incarnation::Incarnation;
 pub use look::Look;
 pub use owner::Owner;

@@ -85,10 +85,6 @@ rules! {
     WaiterLooksAgain,
     /// A contender that does not claim its grant is passed over.
     AbsentWaiterPassedOver,
-    /// A waiter that should have asked again long ago is passed over without a claim window.
-    OverdueWaiterPassedOver,
-    /// A waiter that is out of reach is given a claim window once it has come back.
-    UnreachedWaiterGetsItsTurn,
     /// Repeating an acquire never extends the lease.
     RepeatNeverExtends,
     /// The permits of a dead holder come back when its lease ends.

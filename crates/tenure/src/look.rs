@@ -18,6 +18,7 @@
 //! ```
 
 pub use tenure_core::proto::{
+    HoldId,
     election::Leader,
     queue::{Contender, Kind, Mode, Snapshot, Waiting},
 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::proto::{
-    Owner, Token,
+    HoldId, Owner, Token,
     queue::{
         Answer, Ask, Evicted, Moment, NameState, Raised, Released, Snapshot, TakeOver, TakenOver,
     },
@@ -90,5 +90,15 @@ pub(crate) fn evict()
         decide: |state: &mut NameState, at: &Moment<'_>| Ok(state.evict(at)),
         creates: false,
         repairs: true,
+    }
+}
+
+pub(crate) fn evict_hold(
+    hold: HoldId,
+) -> Decision<impl Fn(&mut NameState, &Moment<'_>) -> Outcome<Evicted> + Send + Sync> {
+    Decision {
+        decide: move |state: &mut NameState, at: &Moment<'_>| Ok(state.evict_hold(hold, at)),
+        creates: false,
+        repairs: false,
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, FaultKind, Incarnation, LockName, Store, Wakeups,
+    Evictions, Fault, FaultKind, HoldId, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{
@@ -158,6 +158,19 @@ impl Store for EngineView {
                 inner.watch.tell_evicted(client, &name);
             }
             Ok(evicted.holders)
+        })
+        .await
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        let name = name.clone();
+        self.job(move |inner, given_up| {
+            let mut evicted =
+                inner.decide_blocking(&name, &decisions::evict_hold(hold), given_up)?;
+            for client in evicted.clients {
+                inner.watch.tell_evicted(client, &name);
+            }
+            Ok(evicted.holders.pop())
         })
         .await
     }

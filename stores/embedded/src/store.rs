@@ -4,7 +4,7 @@ use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, Incarnation, LockName, Store, Wakeups,
+    Evictions, Fault, HoldId, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{
@@ -176,6 +176,10 @@ impl Store for EmbeddedStore {
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         // A repair may have to wait for the disk.
         EngineView(self.0.clone()).evict(name).await
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        EngineView(self.0.clone()).evict_hold(name, hold).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, future::Future, time::Duration};
 
 use futures_util::{StreamExt, future::join};
 use tenure_core::{
-    Fault, FaultKind, LockName,
+    Fault, FaultKind, HoldId, LockName,
     proto::{
         queue::{Contender, Snapshot},
         quorum::{
@@ -75,12 +75,24 @@ impl QuorumStore {
         Ok(result)
     }
 
-    pub(crate) async fn evict_everywhere(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+    /// All who hold the name, or the one of this id.
+    pub(crate) async fn evict_everywhere(
+        &self,
+        name: &LockName,
+        hold: Option<HoldId>,
+    ) -> Result<Vec<Contender>, Fault> {
         refuse_reserved(name)?;
         let options = &self.shared.options;
         let calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
             let name = name.clone();
-            async move { member.evict(&name).await }
+            async move {
+                match hold {
+                    Some(hold) => {
+                        member.evict_hold(&name, hold).await.map(|one| one.into_iter().collect())
+                    }
+                    None => member.evict(&name).await,
+                }
+            }
         });
         let evicted = self.of_majority("evicted who holds", Some(name), calls).await?;
         self.shared.board.wake_name(name);

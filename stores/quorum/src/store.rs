@@ -11,8 +11,8 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Eviction, Evictions, Fault, FaultKind, HintBoard, Incarnation, LockName, Owner, Store, Token,
-    Wakeups,
+    Eviction, Evictions, Fault, FaultKind, HintBoard, HoldId, Incarnation, LockName, Owner, Store,
+    Token, Wakeups,
     proto::{
         Renewed,
         queue::{
@@ -342,7 +342,11 @@ impl Store for QuorumStore {
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        self.evict_everywhere(name).await
+        self.evict_everywhere(name, None).await
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        Ok(self.evict_everywhere(name, Some(hold)).await?.pop())
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {

@@ -3,7 +3,7 @@
 use std::{time::Duration, vec::IntoIter};
 
 use tenure_core::{
-    Fault, FaultKind, Token,
+    Fault, FaultKind, HoldId, Owner, Token,
     proto::queue::{Contender, Kind, Mode, QueueError, Waiting},
 };
 
@@ -40,7 +40,16 @@ impl Fields {
         contender.kind = self.kind()?;
         (contender.token, contender.since) = (Some(token), Some(since));
         (contender.left, contender.lingering) = (left, lingering);
+        contender.id = self.owner().map(|owner| HoldId::of_owner(&owner));
         Ok(contender)
+    }
+
+    /// The owner of a hold, where the answer has it.
+    pub(crate) fn owner(&mut self) -> Option<Owner> {
+        match self.0.next() {
+            Some(Value::Bytes(text)) => wire::owner_of(std::str::from_utf8(&text).ok()?),
+            _ => None,
+        }
     }
 
     pub(crate) fn waiting(&mut self) -> Parsed<(u64, Waiting)> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Token,
+    HoldId, Owner, Token,
     proto::{
         Renewed,
         queue::{
@@ -154,6 +154,22 @@ impl Reply {
             "evicted" => fields.0.map(|value| rows(value)?.contender()).collect(),
             _ => Err(Refused::Corrupt),
         }
+    }
+
+    /// Whose the hold of this id is, in an answer that says who holds a name.
+    pub(crate) fn owner_of(self, hold: HoldId) -> Parsed<Option<Owner>> {
+        let mut fields = self.fields()?;
+        if fields.text()? != "seen" {
+            return Err(Refused::Corrupt);
+        }
+        for value in fields.rows()?.0 {
+            let mut row = rows(value)?;
+            let owner = row.0.next_back().and_then(|last| Fields(vec![last].into_iter()).owner());
+            if owner.is_some_and(|owner| HoldId::of_owner(&owner) == hold) {
+                return Ok(owner);
+            }
+        }
+        Ok(None)
     }
 
     /// Who holds a name and who waits for it, in the order of grants and places.

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, FaultKind, Incarnation, LockName, Owner, Store, Token, Wakeups,
+    Evictions, Fault, FaultKind, HoldId, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{
@@ -126,13 +126,35 @@ impl RedisStore {
         if let Some(optimistic) = self.optimistic() {
             return optimistic.inspect(name).await;
         }
+        let mut seen =
+            self.inspected(name).await?.seen().map_err(|refused| self.refused(refused))?;
+        self.by_the_clock(name, &mut seen.holders);
+        Ok(seen)
+    }
+
+    async fn inspected(&self, name: &LockName) -> Result<Reply, Fault> {
         let mut call = self.call(name, &[Key::Lock, Key::Line, Key::Ends]);
         let echo = self.echo();
         call.argument(&[&echo]);
-        let reply = self.run(&script::INSPECT, &echo, call).await?;
-        let mut seen = reply.seen().map_err(|refused| self.refused(refused))?;
-        self.by_the_clock(name, &mut seen.holders);
-        Ok(seen)
+        self.run(&script::INSPECT, &echo, call).await
+    }
+
+    /// Takes a name from all who hold it, or from this owner alone.
+    async fn evict_owner(
+        &self,
+        name: &LockName,
+        only: Option<Owner>,
+    ) -> Result<Vec<Contender>, Fault> {
+        let only = only.as_ref().map(wire::owner);
+        let echo = self.echo();
+        let mut call = self.call(name, &keys::ALL);
+        call.argument(&[&echo]).argument(&[self.shared.limits.as_bytes()]);
+        call.argument(&[self.shared.watch.evicted.as_bytes()]);
+        call.argument(&[only.as_ref().map_or(&[], OwnerText::as_slice)]);
+        let reply = self.run(&script::EVICT, &echo, call).await?;
+        let mut evicted = reply.evicted().map_err(|refused| self.refused(refused))?;
+        self.by_the_clock(name, &mut evicted);
+        Ok(evicted)
     }
 
     /// Since when these hold, by the server's clock: it is told by their tokens. After a fail-over those from
@@ -380,14 +402,18 @@ impl Store for RedisStore {
         if let Some(optimistic) = self.optimistic() {
             return optimistic.evict(name).await;
         }
-        let echo = self.echo();
-        let mut call = self.call(name, &keys::ALL);
-        call.argument(&[&echo]).argument(&[self.shared.limits.as_bytes()]);
-        call.argument(&[self.shared.watch.evicted.as_bytes()]);
-        let reply = self.run(&script::EVICT, &echo, call).await?;
-        let mut evicted = reply.evicted().map_err(|refused| self.refused(refused))?;
-        self.by_the_clock(name, &mut evicted);
-        Ok(evicted)
+        self.evict_owner(name, None).await
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        if let Some(optimistic) = self.optimistic() {
+            return optimistic.evict_hold(name, hold).await;
+        }
+        let owner = self.inspected(name).await?.owner_of(hold);
+        match owner.map_err(|refused| self.refused(refused))? {
+            Some(owner) => Ok(self.evict_owner(name, Some(owner)).await?.pop()),
+            None => Ok(None),
+        }
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -14,10 +14,7 @@ use std::{
 };
 
 use futures_util::future::join;
-use tenure_core::{
-    Fault, HintBoard,
-    proto::{Owner, queue::Client},
-};
+use tenure_core::{Fault, HintBoard, proto::queue::Client};
 use tokio::{runtime::Handle, sync::oneshot, task::AbortHandle};
 
 use crate::{
@@ -29,6 +26,7 @@ use crate::{
     pipeline::Hear,
     protocol::Value,
     route::{Panel, Route},
+    wire,
 };
 
 /// How often a silent connection is tried.
@@ -224,7 +222,7 @@ impl Listener {
                 if !scripts {
                     board.wake_name(&name);
                 }
-            } else if let Some(owner) = text(said).and_then(owner) {
+            } else if let Some(owner) = text(said).and_then(wire::owner_of) {
                 board.wake(&owner);
             }
         };
@@ -273,9 +271,4 @@ fn text(value: &Value) -> Option<&str> {
         Value::Bytes(text) => std::str::from_utf8(text).ok(),
         _ => None,
     }
-}
-
-fn owner(text: &str) -> Option<Owner> {
-    let number = u128::from_str_radix(text, 16).ok()?;
-    Some(Owner::from_bytes(number.to_be_bytes()))
 }

@@ -69,6 +69,12 @@ pub(crate) fn owner(owner: &Owner) -> OwnerText {
     text
 }
 
+/// The owner that a script wrote; none where somebody who uses no scripts has let go and keeps the name taken.
+pub(crate) fn owner_of(text: &str) -> Option<Owner> {
+    let number = u128::from_str_radix(text, 16).ok()?;
+    (text.len() == size_of::<OwnerText>()).then(|| Owner::from_bytes(number.to_be_bytes()))
+}
+
 /// Order and intent as scripts write them.
 pub(crate) fn manner(ask: &Ask) -> &'static str {
     match (ask.order, ask.intent) {

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, FaultKind, Incarnation, LockName, Owner, Store, Token, Wakeups,
+    Evictions, Fault, FaultKind, HoldId, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{
@@ -221,6 +221,14 @@ impl<D: Database> Store for SqlStore<D> {
             Ok((holders, Tells { wakes, evicted: clients.into_iter().collect() }))
         })
         .await
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        let evicted = change(&*self.0, name, None, |state, at| {
+            let (Evicted { holders, clients }, wakes) = state.evict_hold(hold, at);
+            Ok((holders, Tells { wakes, evicted: clients.into_iter().collect() }))
+        });
+        Ok(evicted.await?.pop())
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

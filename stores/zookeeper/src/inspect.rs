@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use tenure_core::{
-    Fault, LockName,
+    Fault, HoldId, LockName,
     proto::queue::{Contender, Mode, Snapshot, Waiting},
     store::Listing,
 };
@@ -221,21 +221,28 @@ impl Shared {
         Ok(listing)
     }
 
-    /// Takes a name from whoever holds it.
-    pub(crate) async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
+    /// Takes a name from whoever holds it, or from the one hold of this id.
+    pub(crate) async fn evict(
+        &self,
+        name: &LockName,
+        hold: Option<HoldId>,
+    ) -> Result<Vec<Contender>, Fault> {
         let session = self.sessions.get().await?;
         // Else one that is gone already might be taken for the holder.
         session.sync().await?;
         let place = Place::new(&self.options.base, name);
         let line = self.list_line(&session, &place.dir).await?;
+        let is_meant = |id: HoldId| hold.is_none_or(|hold| hold == id);
+        let holding: Vec<_> =
+            line.holding().iter().filter(|node| is_meant(id_of(node))).cloned().collect();
         let mut evicted: Vec<_> = self
-            .read_all(&session, &place.dir, line.holding())
+            .read_all(&session, &place.dir, &holding)
             .await?
             .into_iter()
             .map(|seen| contender(seen, None))
             .collect();
         let mut paths: Vec<_> =
-            line.holding().iter().map(|node| format!("{}/{}", place.dir, node.name())).collect();
+            holding.iter().map(|node| format!("{}/{}", place.dir, node.name())).collect();
         if line.has_permits() {
             let queued = self.list_line(&session, &place.line(Base::Lease)).await?;
             let marks: Vec<_> = queued.nodes().iter().filter_map(Node::mark).collect();
@@ -243,14 +250,20 @@ impl Shared {
             let taken = leases
                 .nodes()
                 .iter()
-                .filter(|node| node.mark().is_none_or(|mark| !marks.contains(&mark)));
+                .filter(|node| node.mark().is_none_or(|mark| !marks.contains(&mark)))
+                .filter(|node| is_meant(id_of(node)));
             paths.extend(taken.map(|node| format!("{}/{}", place.leases(), node.name())));
-            evicted.extend(self.permits_in(&session, &place).await?.0);
+            let takers = self.permits_in(&session, &place).await?.0;
+            evicted.extend(takers.into_iter().filter(|taker| taker.id.is_some_and(is_meant)));
         }
-        let mut ours = false;
+        let (mut ours, mut gone) = (false, paths.is_empty());
         for path in paths {
+            // Each node is of one hold, for ever.
             match session.write(session.client().delete(&path, None)).await? {
-                Ok(()) => ours |= self.entries.holds(&path),
+                Ok(()) => {
+                    gone = true;
+                    ours |= self.entries.holds(&path);
+                }
                 Err(Error::NoNode) => {}
                 Err(error) => return Err(session.fault(error, true)),
             }
@@ -258,7 +271,19 @@ impl Shared {
         if ours {
             self.sessions.board.evicted(name);
         }
+        // It went by itself between the look and the deletion.
+        if hold.is_some() && !gone {
+            evicted.clear();
+        }
         Ok(evicted)
+    }
+}
+
+/// Permits of one take share their mark; every other hold is one node.
+fn id_of(node: &Node) -> HoldId {
+    match (node.base(), node.mark()) {
+        (Base::Lease, Some(mark)) => HoldId::of(mark.as_bytes()),
+        _ => HoldId::of(node.name().as_bytes()),
     }
 }
 
@@ -267,6 +292,7 @@ fn contender(seen: Seen, mode: Option<Mode>) -> Contender {
     contender.token = seen.token;
     contender.since = seen.since;
     contender.kind = Some(seen.node.base().kind());
+    contender.id = Some(id_of(&seen.node));
     contender
 }
 

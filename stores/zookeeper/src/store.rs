@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, FaultKind, Incarnation, LockName, Owner, Store, Token, Wakeups,
+    Evictions, Fault, FaultKind, HoldId, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{
@@ -184,7 +184,11 @@ impl Store for ZookeeperStore {
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        self.shared.evict(name).await
+        self.shared.evict(name, None).await
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        Ok(self.shared.evict(name, Some(hold)).await?.pop())
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

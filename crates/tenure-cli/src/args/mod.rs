@@ -8,13 +8,13 @@ mod values;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use tenure::LockName;
+use tenure::{LockName, Token, look::HoldId};
 
 use crate::pages;
 
 pub(crate) use self::bench::{Bench, Work};
 pub(crate) use self::detached::{Lock, Renew, Unlock};
-use self::values::{duration, lease, name, one_of_several};
+use self::values::{duration, hold, lease, name, one_of_several, token};
 
 /// Run any program under a distributed lock.
 #[derive(Debug, Parser)]
@@ -274,6 +274,12 @@ pub(crate) struct Break {
     /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
+    /// Only the hold with this fencing token, as `show` or its holder says it
+    #[arg(long, value_parser = token)]
+    pub(crate) token: Option<Token>,
+    /// Only the hold with this id, as `show --json` says it
+    #[arg(long, value_name = "ID", value_parser = hold)]
+    pub(crate) hold: Option<HoldId>,
 }
 
 #[derive(Args, Debug)]

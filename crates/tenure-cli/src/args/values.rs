@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure::LockName;
+use tenure::{LockName, Token, look::HoldId};
 use tenure_core::proto::Ttl;
 
 use crate::handle;
@@ -24,6 +24,18 @@ pub(super) fn one_of_several(text: &str) -> Result<LockName, String> {
         ));
     }
     name(text)
+}
+
+/// A fencing token.
+pub(super) fn token(text: &str) -> Result<Token, String> {
+    let token = text.parse().ok().and_then(Token::from_raw);
+    token.ok_or_else(|| "a token is a number above zero, as tenure show prints it".to_owned())
+}
+
+/// Which hold is meant.
+pub(super) fn hold(text: &str) -> Result<HoldId, String> {
+    text.parse()
+        .map_err(|_| "an id is 16 hexadecimal digits, as tenure show --json prints it".to_owned())
 }
 
 /// A length of time.

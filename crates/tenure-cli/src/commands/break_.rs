@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use tenure::{
-    Fault, FaultKind, LockName, Tenure,
-    look::{Contender, Mode, Snapshot},
+    Fault, FaultKind, LockName, Tenure, Token,
+    look::{Contender, HoldId, Mode, Snapshot},
 };
 
 use super::at;
@@ -19,32 +19,137 @@ pub(super) async fn break_(
     tenure: Tenure,
     voice: &Voice,
 ) -> Result<u8, Failure> {
-    let store = tenure.store();
-    let mut seen = match store.inspect(&args.name).await {
-        Ok(seen) => Some(seen),
-        // Nobody can be told of, and to break the lock is what mends it.
-        Err(fault) if fault.kind() == FaultKind::Corrupt => None,
-        Err(fault) => return Err(at(&tenure, &args.name, &fault)),
-    };
-    let is_free = seen.as_ref().is_some_and(|seen| seen.holders.is_empty());
-    if !args.yes && !is_free {
-        let tells = store.capabilities().tells_evictions;
-        if !confirmed(&args.name, seen.as_ref(), tells)? {
-            return Err(Failure::Declined(format!("{} was left as it is", args.name)));
+    let name = &args.name;
+    let mut seen = look(&tenure, name).await?;
+    let (seen, evicted) = loop {
+        let meant = meant(&args, seen.as_ref(), tenure.store().capabilities().pass_bits)?;
+        if !args.yes && !meant.is_nobody() {
+            let tells = tenure.store().capabilities().tells_evictions;
+            if !confirmed(name, seen.as_ref(), &meant, tells)? {
+                return Err(Failure::Declined(format!("{name} was left as it is")));
+            }
         }
-        // Who was asked may have thought for long.
-        seen = store.inspect(&args.name).await.ok().or(seen);
-    }
-    let evicted = match store.evict(&args.name).await {
-        Ok(evicted) => evicted,
-        Err(fault) => return Err(doubtful(&tenure, &args.name, seen.as_ref(), &fault).await),
+        let taken = meant.take(&tenure, name).await;
+        let evicted = match taken {
+            Ok(evicted) => evicted,
+            Err(fault) => return Err(doubtful(&tenure, name, seen.as_ref(), &fault).await),
+        };
+        if !evicted.is_empty() || meant.is_anybody() || meant.is_nobody() {
+            break (seen, evicted);
+        }
+        // Who was shown is gone. Whoever has it now was not what the answer was about.
+        seen = look(&tenure, name).await?;
+        let now = seen.as_ref().filter(|now| !now.holders.is_empty());
+        match now {
+            Some(now) if args.yes => return Err(another_holds(name, now)),
+            Some(_) => eprint_line(&format!("{name}: whoever held it holds it no more.")),
+            None => break (seen, evicted),
+        }
     };
     answer(&if voice.is_json() {
-        json::broken(&args.name, &evicted)
+        json::broken(name, &evicted)
     } else {
-        told(&args.name, seen.as_ref(), &evicted)
+        told(name, seen.as_ref(), &evicted)
     })?;
     Ok(0)
+}
+
+/// Who holds the name; `None` where what the store keeps makes no sense.
+async fn look(tenure: &Tenure, name: &LockName) -> Result<Option<Snapshot>, Failure> {
+    match tenure.store().inspect(name).await {
+        Ok(seen) => Ok(Some(seen)),
+        // Nobody can be told of, and to break the lock is what mends it.
+        Err(fault) if fault.kind() == FaultKind::Corrupt => Ok(None),
+        Err(fault) => Err(at(tenure, name, &fault)),
+    }
+}
+
+/// From whom the lock is to be taken.
+#[derive(Debug, PartialEq, Eq)]
+enum Meant {
+    /// From whoever has it when it is taken.
+    Anybody,
+    /// From these alone, if they still have it.
+    Holds(Vec<HoldId>),
+}
+
+impl Meant {
+    fn is_anybody(&self) -> bool {
+        *self == Self::Anybody
+    }
+
+    fn is_nobody(&self) -> bool {
+        matches!(self, Self::Holds(holds) if holds.is_empty())
+    }
+
+    fn is(&self, holder: &Contender) -> bool {
+        match self {
+            Self::Anybody => true,
+            Self::Holds(holds) => holder.id.is_some_and(|id| holds.contains(&id)),
+        }
+    }
+
+    async fn take(&self, tenure: &Tenure, name: &LockName) -> Result<Vec<Contender>, Fault> {
+        let store = tenure.store();
+        let Self::Holds(holds) = self else { return store.evict(name).await };
+        let mut evicted = Vec::new();
+        for hold in holds {
+            evicted.extend(store.evict_hold(name, *hold).await?);
+        }
+        Ok(evicted)
+    }
+}
+
+/// Whom the command line means of those who were seen. Who is asked first is asked about those alone; where nobody is
+/// asked nor named, whoever has the lock is meant.
+fn meant(args: &args::Break, seen: Option<&Snapshot>, pass_bits: bool) -> Result<Meant, Failure> {
+    let Some(seen) = seen else {
+        return if args.token.is_none() && args.hold.is_none() {
+            Ok(Meant::Anybody)
+        } else {
+            let what = "what the store keeps of it makes no sense, so no hold can be told from another; leave out \
+                        --token and --hold";
+            Err(Failure::Usage(format!("{}: {what}", args.name)))
+        };
+    };
+    let is_named = args.token.is_some() || args.hold.is_some();
+    // Passes inside a process change the last bits of a token, and the store knows only the first.
+    let same = |one: Token, other: Token| {
+        if pass_bits { one.time() == other.time() } else { one == other }
+    };
+    let is_meant = |holder: &&Contender| {
+        args.hold.is_none_or(|hold| holder.id == Some(hold))
+            && args.token.is_none_or(|token| holder.token.is_some_and(|its| same(its, token)))
+    };
+    let holders: Vec<_> = seen.holders.iter().filter(is_meant).collect();
+    if is_named && holders.is_empty() && !seen.holders.is_empty() {
+        return Err(another_holds(&args.name, seen));
+    }
+    let ids: Vec<_> = holders.iter().filter_map(|holder| holder.id).collect();
+    if !is_named && (args.yes && !seen.holders.is_empty() || ids.len() < holders.len()) {
+        return Ok(Meant::Anybody);
+    }
+    Ok(Meant::Holds(ids))
+}
+
+fn another_holds(name: &LockName, now: &Snapshot) -> Failure {
+    let holders: Vec<_> = now
+        .holders
+        .iter()
+        .map(|holder| {
+            format!("{} with token {}", human::who(&holder.label), human::token(holder.token))
+        })
+        .collect();
+    Failure::Declined(format!(
+        "{} was left as it is: the hold that you named is gone, and it is held by {}",
+        human::plain(name.as_str()),
+        holders.join(", ")
+    ))
+}
+
+fn eprint_line(text: &str) {
+    // Without a terminal to tell it on the question cannot be asked either.
+    let _ = writeln!(anstream::stderr(), "{text}");
 }
 
 /// Why it is not known whether it is broken, and who holds it now, as far as that can be seen.
@@ -98,7 +203,12 @@ fn shown(name: &LockName, seen: Option<&Snapshot>) -> String {
     }
 }
 
-fn confirmed(name: &LockName, seen: Option<&Snapshot>, tells: bool) -> Result<bool, Failure> {
+fn confirmed(
+    name: &LockName,
+    seen: Option<&Snapshot>,
+    meant: &Meant,
+    tells: bool,
+) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::Usage(
             "break asks before it takes a lock away, and here is no terminal to ask on; \
@@ -107,7 +217,7 @@ fn confirmed(name: &LockName, seen: Option<&Snapshot>, tells: bool) -> Result<bo
         ));
     }
     let mut err = anstream::stderr();
-    let question = question(name, seen, tells);
+    let question = question(name, seen, meant, tells);
     let mut answer = String::new();
     write!(err, "{question}")
         .and_then(|()| err.flush())
@@ -117,15 +227,24 @@ fn confirmed(name: &LockName, seen: Option<&Snapshot>, tells: bool) -> Result<bo
 }
 
 /// What is asked of whoever wants to break a lock, in a store that `tells` its holder of that or does not.
-fn question(name: &LockName, seen: Option<&Snapshot>, tells: bool) -> String {
+fn question(name: &LockName, seen: Option<&Snapshot>, meant: &Meant, tells: bool) -> String {
     let when = if tells {
         "killed"
     } else {
         "killed when it renews next, a third of its lease later at most, as this store tells it nothing"
     };
+    let holders = seen.map_or(&[][..], |seen| &seen.holders);
+    let named: Vec<_> = holders.iter().filter(|holder| meant.is(holder)).collect();
+    let from = match (named.as_slice(), holders.len()) {
+        (_, 0 | 1) => String::new(),
+        ([one], _) => {
+            format!(" from {} with token {}", human::who(&one.label), human::token(one.token))
+        }
+        (all, _) => format!(" from all {} (with --token, from one)", all.len()),
+    };
     format!(
         "{}\nIts holder is not asked. A command under `tenure run` is {when}; anything else works \
-         on until it looks, and only what checks tokens refuses it.\nTake {} away? [y/N] ",
+         on until it looks, and only what checks tokens refuses it.\nTake {} away{from}? [y/N] ",
         shown(name, seen),
         human::plain(name.as_str())
     )
@@ -165,8 +284,9 @@ mod tests {
     #[test]
     fn who_breaks_a_lock_is_told_when_its_command_ends() {
         let name = LockName::new("a").unwrap();
-        assert!(question(&name, None, true).contains("`tenure run` is killed; anything"));
-        let later = question(&name, None, false);
+        let asked = |tells| question(&name, None, &Meant::Anybody, tells);
+        assert!(asked(true).contains("`tenure run` is killed; anything"));
+        let later = asked(false);
         assert!(
             later.contains("killed when it renews next, a third of its lease later"),
             "{later}"

@@ -177,6 +177,7 @@ fn contender(holder: &Contender) -> Value {
         "since": holder.since.map(moment),
         "left_ms": holder.left.map(millis), "kind": holder.kind.map(Kind::as_str),
         "mode": mode(holder.mode), "lingering": holder.lingering,
+        "hold": holder.id.map(|id| id.to_string()),
     })
 }
 

@@ -88,6 +88,44 @@ fn break_says_in_json_which_token_it_fences_off() {
 }
 
 #[test]
+fn break_takes_the_lock_from_the_hold_that_is_named_and_from_no_other() {
+    let scene = Scene::new();
+    let _holder = scene.start("name --label alpha", "echo $TENURE_TOKEN > held; exec sleep 1000");
+    let token: u64 = scene.line("held").parse().unwrap();
+    let other = (token - 1024).to_string();
+    let id = scene.show("name")["holders"][0]["hold"].as_str().unwrap().to_owned();
+    for named in [["--token", &other], ["--hold", "00000000deadbeef"]] {
+        let left = scene.output(["break", "name", "--yes"].iter().chain(&named).copied());
+        assert_eq!(code(&left), 1, "{named:?}");
+        assert!(text(&left.stderr).contains("held by alpha"), "{}", text(&left.stderr));
+        assert_eq!(scene.show("name")["holders"][0]["hold"], id.as_str());
+    }
+    // A pass inside of a process changes the last bits of the token that its task knows.
+    let passed = (token + 3).to_string();
+    let broken = scene.output(["break", "name", "--yes", "--token", &passed, "--hold", &id]);
+    assert_eq!(code(&broken), 0, "{}", text(&broken.stderr));
+    let again = scene.output(["break", "name", "--yes", "--hold", &id]);
+    assert_eq!((code(&again), text(&again.stdout)), (0, "name was free already\n"));
+}
+
+#[test]
+fn break_takes_one_of_several_permits() {
+    let scene = Scene::new();
+    let stays = scene
+        .start("name --permits 2 --label stays", "echo $TENURE_TOKEN > stays; exec sleep 1000");
+    scene.line("stays");
+    let _goes =
+        scene.start("name --permits 2 --label goes", "echo $TENURE_TOKEN > goes; exec sleep 1000");
+    let token = scene.line("goes");
+    let broken =
+        json(&scene.output(["break", "name", "--yes", "--token", &token, "--json"]).stdout);
+    assert_eq!(broken["evicted"].as_array().unwrap().len(), 1);
+    assert_eq!(broken["evicted"][0]["label"], "goes");
+    assert_eq!(scene.show("name")["holders"][0]["label"], "stays");
+    drop(stays);
+}
+
+#[test]
 fn break_repairs_a_state_that_makes_no_sense() {
     let scene = Scene::new();
     let token = |output: &Output| text(&output.stdout).trim().parse::<u64>().unwrap();

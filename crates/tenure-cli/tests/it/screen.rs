@@ -1,6 +1,6 @@
 //! A terminal that `script` makes, which is part of every Debian.
 
-use std::{fs, io::Write, process::Stdio};
+use std::{fs, io::Write, path::PathBuf, process::Stdio};
 
 use crate::{
     process::{lives, program},
@@ -10,16 +10,26 @@ use crate::{
 /// A shell with job control on a terminal of its own, driven by what is typed.
 pub(crate) struct Screen {
     shell: std::process::Child,
+    /// All that it shows.
+    seen: PathBuf,
 }
 
 impl Screen {
     pub(crate) fn new(scene: &Scene) -> Self {
         let mut command = program("script");
-        command.args(["-qfec", "bash --norc --noprofile -i", "/dev/null"]);
+        let seen = scene.path("seen-on-screen");
+        command.args(["-qfec", "bash --norc --noprofile -i"]).arg(&seen);
         command.env("TENURE_STORE", scene.store()).env("PS1", "").env("TERM", "xterm");
         command.env("T", env!("CARGO_BIN_EXE_tenure")).current_dir(scene.path(""));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        Self { shell: command.spawn().unwrap() }
+        Self { shell: command.spawn().unwrap(), seen }
+    }
+
+    /// Waits until this is to be seen.
+    pub(crate) fn shows(&self, text: &str) {
+        eventually(text, || {
+            fs::read(&self.seen).is_ok_and(|seen| String::from_utf8_lossy(&seen).contains(text))
+        });
     }
 
     pub(crate) fn types(&mut self, keys: &str) {

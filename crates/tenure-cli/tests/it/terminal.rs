@@ -97,6 +97,33 @@ fn break_asks_on_a_terminal_and_takes_no_for_an_answer() {
 }
 
 #[test]
+fn break_asks_again_when_another_holds_the_lock_than_was_shown() {
+    let scene = Scene::new();
+    let until =
+        |file: &str| format!("echo > {file}; until [ -e {file}-ends ]; do sleep 0.01; done");
+    let first = scene.start("name --label web-7", &until("first"));
+    scene.line("first");
+    let second = scene.start("name --label web-8", &until("second"));
+    scene.until_waiting("name", 1);
+    let mut screen = Screen::new(&scene);
+    screen.types("$T break name; echo $? > code\n");
+    screen.shows("Take name away?");
+    fs::write(scene.path("first-ends"), "").unwrap();
+    assert_eq!(code(&first.wait()), 0);
+    scene.line("second");
+    screen.types("y\n");
+    screen.shows("whoever held it holds it no more");
+    screen.types("n\n");
+    assert_eq!(scene.line("code"), "1");
+    assert_eq!(scene.show("name")["holders"][0]["label"], "web-8");
+    fs::write(scene.path("second-ends"), "").unwrap();
+    assert_eq!(code(&second.wait()), 0);
+    let seen = screen.ends();
+    let asked: Vec<_> = seen.match_indices("Take name away?").collect();
+    assert_eq!(asked.len(), 2, "{seen}");
+}
+
+#[test]
 fn a_handle_is_not_waited_for_on_a_terminal() {
     let scene = Scene::new();
     let mut screen = Screen::new(&scene);

@@ -15,7 +15,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_proto::{
-    Incarnation, Owner, Renewed, Token,
+    HoldId, Incarnation, Owner, Renewed, Token,
     queue::{
         Answer, Ask, Client, Contender, Limits, Moment, NameState, QueueError, Raised, Released,
         Snapshot, TakeOver, TakenOver, Together, Wake, acquire_together,
@@ -404,6 +404,14 @@ impl Store for MemoryStore {
             self.hints.evicted(name);
         }
         Ok(evicted.holders)
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        let mut evicted = self.decide(name, |state, at| state.evict_hold(hold, at));
+        if !evicted.clients.is_empty() {
+            self.hints.evicted(name);
+        }
+        Ok(evicted.holders.pop())
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -22,7 +22,9 @@
 //! 6. **A release is idempotent** and also gives up a place in the queue. With `keep`, the name
 //!    stays taken for that long, whatever becomes of the process, and cannot be renewed any more.
 //!    Until then the same owner is granted nothing and keeps no place: one owner is there once.
-//! 7. **Only your own.** No call touches the lease or place of another owner, [`Store::evict`] apart.
+//! 7. **Only your own.** No call touches the lease or place of another owner, [`Store::evict`] and
+//!    [`Store::evict_hold`] apart. The latter compares and removes in one step: what became of the hold
+//!    since somebody looked at it is left alone.
 //! 8. **Tokens rise** with each grant of a name, also after a release, an eviction or an expiry.
 //!    Shared grants are unordered among themselves; the token of a permit only tells it apart.
 //!    [`Store::raise`] writes a greater one into a hold, and later grants exceed that too.
@@ -53,7 +55,7 @@
 //!     [`Capabilities::kinds_meet`] is `false`, an ask is refused as
 //!     [`Misconfigured`](crate::FaultKind::Misconfigured), and changes nothing, while others hold the
 //!     name or wait for it as another kind.
-//! 17. **An eviction is told.** [`Store::evict`] hints to every process that held the name, where the
+//! 17. **An eviction is told.** [`Store::evict`] and [`Store::evict_hold`] hint to every process that held the name, where the
 //!     store can: its [`Evictions`] say the name, or that hints were missed, and what it holds of it is
 //!     renewed soon. Nobody loses a hold by a message, only by the answer to its own renewal, and a
 //!     hint tells nobody anything that proves an acquisition. Where somebody can ask a holder to let go,
@@ -88,7 +90,7 @@ pub use home::{Home, Owned};
 pub use memory::{MemoryStore, Saved};
 pub use tenure_proto::Owner;
 use tenure_proto::{
-    Incarnation, Renewed, Token,
+    HoldId, Incarnation, Renewed, Token,
     all::MOST,
     queue::{Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together},
 };
@@ -361,6 +363,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Takes a name from whoever holds it. What is granted next has a greater token.
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault>;
+
+    /// Takes a name from the one hold that [`Store::inspect`] showed under this id; `None` if that is not there any
+    /// more, and then nothing changed. Other holds of the name stay (clauses 7, 17).
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault>;
 
     /// Which memory of the store this is (clause 15): what a quorum tells by that a member restarted
     /// and may have forgotten a part.

@@ -11,8 +11,8 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Clock, Eviction, Evictions, Fault, FaultKind, HintBoard, Incarnation, LockName, ManualClock,
-    MemoryStore, Owner, Store, Tenure, Token, Wakeups,
+    Clock, Eviction, Evictions, Fault, FaultKind, HintBoard, HoldId, Incarnation, LockName,
+    ManualClock, MemoryStore, Owner, Store, Tenure, Token, Wakeups,
     proto::{
         Renewed,
         queue::{
@@ -372,6 +372,10 @@ impl Store for Flawed {
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         self.answer(self.store.evict(name).await)
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        self.answer(self.store.evict_hold(name, hold).await)
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Kind, Mode, Room};
-use crate::{Owner, Token};
+use crate::{HoldId, Owner, Token};
 
 /// Whether an ask may pass those who wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +101,8 @@ pub struct Contender {
     pub mode: Mode,
     /// Whether it let go and the name only stays taken for a while.
     pub lingering: bool,
+    /// Which hold this is; `None` where the store cannot tell.
+    pub id: Option<HoldId>,
 }
 
 impl Contender {
@@ -116,7 +118,7 @@ impl Contender {
     #[must_use]
     pub fn new(label: impl Into<String>, mode: Mode) -> Self {
         let (label, lingering) = (label.into(), false);
-        Self { label, token: None, since: None, left: None, kind: None, mode, lingering }
+        Self { label, token: None, since: None, left: None, kind: None, mode, lingering, id: None }
     }
 }
 

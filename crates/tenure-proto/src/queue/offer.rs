@@ -98,13 +98,13 @@ impl Waiter {
     fn is_overdue(&self, at: &Moment<'_>) -> bool {
         let late = self.asks_by.saturating_add(at.limits.lateness());
         let known = self.asks_by > Timestamp::ZERO && !self.came_back;
-        known && late <= at.now && kept(Rule::OverdueWaiterPassedOver)
+        known && late <= at.now
     }
 
     /// Whether an offer would reach nobody. It may be alive all the same, so once it has come back it
     /// is given the time to claim.
     fn is_out_of_reach(&self, at: &Moment<'_>) -> bool {
-        !(at.reachable)(self.client) && !(self.came_back && kept(Rule::UnreachedWaiterGetsItsTurn))
+        !self.came_back && !(at.reachable)(self.client)
     }
 
     /// It keeps its place until it asks again.

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use super::{Client, Contender, Moment, NameState, Wake};
 use crate::{
-    Owner, Renewed, Token,
+    HoldId, Owner, Renewed, Token,
     rule::{Rule, kept},
 };
 
@@ -111,11 +111,31 @@ impl NameState {
     ///
     /// Whatever is granted next has a greater token than they had, so it fences them off.
     pub fn evict(&mut self, at: &Moment<'_>) -> (Evicted, Vec<Wake>) {
+        self.evict_those(|_| true, at)
+    }
+
+    /// The same for one hold, if it is still there.
+    pub fn evict_hold(&mut self, hold: HoldId, at: &Moment<'_>) -> (Evicted, Vec<Wake>) {
+        self.evict_those(|owner| HoldId::of_owner(owner) == hold, at)
+    }
+
+    fn evict_those(
+        &mut self,
+        evicts: impl Fn(&Owner) -> bool,
+        at: &Moment<'_>,
+    ) -> (Evicted, Vec<Wake>) {
         self.expire(at);
-        let living = self.holders.iter().filter(|holder| !holder.lingering);
-        let clients = living.map(|holder| holder.client);
-        let clients = clients.filter(|client| *client != Client::NOBODY).collect();
-        let holders = self.holders.drain(..).map(|holder| holder.describe(at.now)).collect();
-        (Evicted { holders, clients }, self.offer(at))
+        let mut evicted = Evicted::default();
+        self.holders.retain(|holder| {
+            let stays = !evicts(&holder.owner);
+            if !stays {
+                evicted.holders.push(holder.describe(at.now));
+                if !holder.lingering && holder.client != Client::NOBODY {
+                    evicted.clients.insert(holder.client);
+                }
+            }
+            stays
+        });
+        (evicted, self.offer(at))
     }
 }

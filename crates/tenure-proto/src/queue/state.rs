@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use super::{Contender, Kind, Label, Mode, Place, Snapshot, Waiting};
 use crate::{
-    Owner, Timestamp, Token,
+    HoldId, Owner, Timestamp, Token,
     rule::{Rule, kept},
     token,
 };
@@ -268,6 +268,7 @@ impl Holder {
             kind: Some(self.kind),
             mode: self.mode,
             lingering: self.lingering,
+            id: Some(HoldId::of_owner(&self.owner)),
         }
     }
 }

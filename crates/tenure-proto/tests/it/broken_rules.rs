@@ -30,8 +30,6 @@ const SCENARIOS: &[(Rule, Scenario)] = &[
     (Rule::RenewalEndsWithGuard, safety::the_watchdog_ends),
     (Rule::FailedRenewalTriedAgain, safety::a_failed_renewal_is_tried_again),
     (Rule::AbsentWaiterPassedOver, safety::the_dead_hold_nobody_up),
-    (Rule::OverdueWaiterPassedOver, safety::the_long_dead_are_passed_over_by_one_look),
-    (Rule::UnreachedWaiterGetsItsTurn, safety::one_out_of_reach_gets_its_turn),
     (Rule::RepeatNeverExtends, safety::a_repeat_extends_nothing),
     (Rule::PassRaisesToken, || turn::passes(1_000).1),
     (Rule::TurnIsBounded, || turn::passes(1_000).0 <= 64),

@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use tenure_core::{
-    Evictions, Fault, FaultKind, Incarnation, LockName, Store, Wakeups,
+    Evictions, Fault, FaultKind, HoldId, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{
@@ -302,6 +302,13 @@ impl Client {
         let (answer, doubted) = self.patiently(|| self.store.evict(&self.name)).await;
         let evicted = sound(answer);
         (!doubted || !evicted.is_empty()).then_some(evicted)
+    }
+
+    /// Takes the name from the one hold of this id; `None` when the answer was lost that says whether it was there.
+    pub async fn evict_hold(&self, hold: HoldId) -> Option<Option<Contender>> {
+        let (answer, doubted) = self.patiently(|| self.store.evict_hold(&self.name, hold)).await;
+        let evicted = sound(answer);
+        (!doubted || evicted.is_some()).then_some(evicted)
     }
 
     /// Which memory of the store this is.

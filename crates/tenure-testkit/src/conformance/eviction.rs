@@ -57,6 +57,58 @@ pub async fn an_eviction_lets_the_next_waiter_in(scene: Scene) {
     assert!(next.token > first.token);
 }
 
+/// Clause 7: who looked at one hold cannot take the name from the next.
+pub async fn a_hold_that_was_seen_is_evicted_and_not_the_next(scene: Scene) {
+    let (holder, operator) = (scene.client().await, scene.client().await);
+    let seen = async |ask: &Ask| {
+        holder.lock(ask).await;
+        let snapshot = operator.inspect().await;
+        let [holder] = &snapshot.holders[..] else { panic!("{snapshot:?}") };
+        holder.id.expect("the store tells holds apart")
+    };
+    let (first, second) = (holder.tries(), holder.tries());
+    let one = seen(&first).await;
+    holder.let_go(&first.owner).await;
+    let two = seen(&second).await;
+    assert_ne!(one, two);
+    let gone = operator.evict_hold(one).await;
+    assert!(gone.is_none_or(|one| one.is_none()), "what is gone was evicted");
+    assert!(matches!(holder.renew(&second.owner, LONG).await, Renewed::Renewed { .. }));
+    let evicted = operator.evict_hold(two).await;
+    assert!(evicted.is_none_or(|one| one.is_some_and(|one| one.id == Some(two))));
+    assert_eq!(holder.renew(&second.owner, LONG).await, Renewed::Lost);
+}
+
+/// Clause 7: one of several who hold a name together is evicted alone.
+pub async fn one_of_several_is_evicted_alone(scene: Scene) {
+    let (one, other) = (scene.client().await, scene.client().await);
+    let of = |client: &Client| {
+        let can = client.can();
+        let permit = Mode::Permits { take: 1, of: 2 };
+        [
+            can.shared.then_some((Kind::ReadWrite, Mode::Shared)),
+            can.permits.then_some((Kind::Semaphore, permit)),
+        ]
+    };
+    for (kind, mode) in of(&one).into_iter().flatten() {
+        let ask = |client: &Client, label: &str| Ask {
+            kind,
+            mode,
+            label: label.to_owned(),
+            ..client.tries()
+        };
+        let (stays, goes) = (ask(&one, "stays"), ask(&other, "goes"));
+        one.lock(&stays).await;
+        other.lock(&goes).await;
+        let holders = one.inspect().await.holders;
+        let shown = holders.iter().find(|holder| holder.label == "goes").unwrap();
+        one.evict_hold(shown.id.expect("the store tells holds apart")).await;
+        assert_eq!(other.renew(&goes.owner, LONG).await, Renewed::Lost, "{mode:?}");
+        assert!(matches!(one.renew(&stays.owner, LONG).await, Renewed::Renewed { .. }), "{mode:?}");
+        one.let_go(&stays.owner).await;
+    }
+}
+
 /// Clause 7: evicting nobody takes nothing from those who wait or come.
 pub async fn evicting_nobody_is_harmless(scene: Scene) {
     let client = scene.client().await;

@@ -167,6 +167,8 @@ macro_rules! conformance {
             eviction {
                 an_evicted_holder_has_lost
                 an_eviction_says_who_held
+                a_hold_that_was_seen_is_evicted_and_not_the_next
+                one_of_several_is_evicted_alone
                 an_eviction_lets_the_next_waiter_in
                 evicting_nobody_is_harmless
                 an_evicted_holder_is_told

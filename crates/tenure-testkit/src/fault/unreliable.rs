@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tenure_core::{
     Clock, Evictions, Fault, HintBoard, LockName, Store, Wakeups,
     proto::{
-        Incarnation, Owner, Renewed, Timestamp, Token,
+        HoldId, Incarnation, Owner, Renewed, Timestamp, Token,
         queue::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
@@ -244,6 +244,15 @@ impl Store for Unreliable {
         self.carry(move |store| {
             let name = name.clone();
             Box::pin(async move { store.evict(&name).await })
+        })
+        .await
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        let name = name.clone();
+        self.carry(move |store| {
+            let name = name.clone();
+            Box::pin(async move { store.evict_hold(&name, hold).await })
         })
         .await
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Token,
+    HoldId, Token,
     proto::{
         Renewed,
         queue::{Answer, Ask, Contender, Grant, QueueError, Raised, Released, TakeOver, TakenOver},
@@ -242,6 +242,15 @@ pub(super) fn evict(seen: &Seen) -> Decided<Vec<Contender>> {
         Ok(Some(holder)) => Ok(With(vec![Change::Delete], vec![holder])),
         Err(Refused::Corrupt) => Ok(With(vec![Change::Delete], Vec::new())),
         Err(refused) => Err(refused),
+    }
+}
+
+/// The one of this id, if that has it.
+pub(super) fn evict_hold(seen: &Seen, hold: HoldId) -> Decided<Option<Contender>> {
+    let holder = seen.record()?.map(|record| record.holder(seen.left)).transpose()?;
+    match holder.filter(|holder| holder.id == Some(hold)) {
+        Some(holder) => Ok(With(vec![Change::Delete], Some(holder))),
+        None => Ok(Before(None)),
     }
 }
 

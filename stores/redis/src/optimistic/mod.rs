@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tenure_core::{
-    Fault, FaultKind, LockName, Owner, Token,
+    Fault, FaultKind, HoldId, LockName, Owner, Token,
     proto::{
         Backoff, Renewed,
         queue::{
@@ -143,6 +143,20 @@ impl Optimistic<'_> {
     pub(crate) async fn evict(self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         let mut evicted = self.transact(name, Watched::Locks, &[], decide::evict).await?;
         self.0.tell_eviction(name).await;
+        self.0.by_the_clock(name, &mut evicted);
+        Ok(evicted)
+    }
+
+    pub(crate) async fn evict_hold(
+        self,
+        name: &LockName,
+        hold: HoldId,
+    ) -> Result<Option<Contender>, Fault> {
+        let evict = |seen: &Seen| decide::evict_hold(seen, hold);
+        let mut evicted = self.transact(name, Watched::Locks, &[], evict).await?;
+        if evicted.is_some() {
+            self.0.tell_eviction(name).await;
+        }
         self.0.by_the_clock(name, &mut evicted);
         Ok(evicted)
     }

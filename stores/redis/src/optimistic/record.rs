@@ -79,6 +79,7 @@ impl<'a> Record<'a> {
             Value::Int(i64::from(self.owner == NOBODY)),
             bytes(self.label),
             bytes(self.used),
+            bytes(self.owner),
         ];
         Fields(fields.into_iter()).contender()
     }

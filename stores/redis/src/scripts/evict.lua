@@ -32,12 +32,12 @@ expire()
 local reply, told = {owner, 'evicted'}, false
 for _, member in ipairs(all) do
     local at = end_of(member)
-    if at then
+    if at and (only == '' or member == 'h' .. only) then
         local holder = read(member)
         local shown = holder[1]
         if shown == 'p' then shown = 'p ' .. holder[2] .. ' ' .. holder[3] end
         local left = math.floor((at - now) / 1000)
-        reply[#reply + 1] = {shown, holder[4], left, holder[6], holder[7], holder[8] or ''}
+        reply[#reply + 1] = {shown, holder[4], left, holder[6], holder[7], holder[8] or '', string.sub(member, 2)}
         told = told or holder[6] == 0
         write(member, false)
         set_end(member, false)

@@ -8,7 +8,7 @@ if type(held) == 'string' then
     local mode = has ~= '' and 'p ' .. has or mark == 's' and 's' or 'x'
     -- As one without scripts leaves it who keeps the lock taken after letting go.
     local lingers = string.byte(held) == 45 and 1 or 0
-    holders[1] = {mode, grant, attempt('PTTL', lock), lingers, label, used}
+    holders[1] = {mode, grant, attempt('PTTL', lock), lingers, label, used, string.sub(held, 1, 32)}
 elseif held then
     if string.sub(held.err, 1, 9) ~= 'WRONGTYPE' then
         return redis.acl_check_cmd('GET', lock) and held or refused('GET')
@@ -42,7 +42,8 @@ elseif held then
         if not kind or not left or kind ~= 'o' and not grant then return {owner, 'corrupt'} end
         left = math.floor((left - now) / 1000)
         if kind ~= 'o' and left > 0 then
-            holders[1] = {'x', grant, left, kind == 'l' and 1 or 0, label, used}
+            local who = string.sub(sole, 2, 33)
+            holders[1] = {'x', grant, left, kind == 'l' and 1 or 0, label, used, who}
         end
     end
     for index = 1, #all, 2 do
@@ -51,7 +52,8 @@ elseif held then
             local record, mode = show(all[index])
             if not record then return {owner, 'corrupt'} end
             left = math.floor(left / 1000)
-            holders[#holders + 1] = {mode, record[4], left, record[6], record[7], record[8] or ''}
+            local who = string.sub(all[index], 2)
+            holders[#holders + 1] = {mode, record[4], left, record[6], record[7], record[8] or '', who}
         end
     end
     local places = redis.pcall('ZRANGEBYSCORE', line, '(0', '+inf', 'WITHSCORES')

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, Incarnation, LockName, MemoryStore, Owner, Store, Token, Wakeups,
+    Evictions, Fault, HoldId, Incarnation, LockName, MemoryStore, Owner, Store, Token, Wakeups,
     proto::{
         Renewed,
         queue::{
@@ -166,6 +166,10 @@ impl Store for Noted {
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         self.store.evict(name).await
+    }
+
+    async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
+        self.store.evict_hold(name, hold).await
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {

@@ -1,0 +1,49 @@
+//! Which hold is meant, for people.
+
+use std::{fmt, num::ParseIntError, str::FromStr};
+
+use crate::{Owner, fingerprint::fingerprint};
+
+/// Tells one hold of a name from every other, also from the next one of the same process.
+///
+/// It proves nothing: it is made of the [`Owner`] and has half as many bits, so whoever sees it can
+/// neither release the lock nor guess who can. It is written as 16 hexadecimal digits.
+///
+/// ```
+/// use tenure_proto::{HoldId, Owner};
+///
+/// let hold = HoldId::of_owner(&Owner::from_bytes([7; 16]));
+/// assert_eq!(hold.to_string().parse(), Ok(hold));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HoldId(u64);
+
+impl HoldId {
+    /// That of the hold of an owner.
+    #[must_use]
+    pub fn of_owner(owner: &Owner) -> Self {
+        Self::of(owner.as_bytes())
+    }
+
+    /// That of a hold that is known by something else, as of another library.
+    #[must_use]
+    pub fn of(what: &[u8]) -> Self {
+        let all = fingerprint(&[what]);
+        // Half of the bits are gone for good.
+        Self((all >> 64) as u64 ^ all as u64)
+    }
+}
+
+impl fmt::Display for HoldId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for HoldId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        u64::from_str_radix(text, 16).map(Self)
+    }
+}
