@@ -28,7 +28,7 @@ use crate::{
     error::Failure,
     lane::Lane,
     renewal::extend,
-    rows::{columns, hex, micros, name, no_row, odd, sight, value},
+    rows::{columns, hex, micros, name, name_value, no_row, odd, sight, value},
     session::Session,
     statements::Statements,
     tls::Tls,
@@ -178,8 +178,12 @@ impl Mysql {
     }
 }
 
-async fn see(session: &mut Session, statements: &Statements, name: &str) -> Result<Sight, Failure> {
-    if let [row] = &*session.rows(&statements.read, vec![name.into()]).await? {
+async fn see(
+    session: &mut Session,
+    statements: &Statements,
+    name: &LockName,
+) -> Result<Sight, Failure> {
+    if let [row] = &*session.rows(&statements.read, vec![name_value(name)]).await? {
         return Ok(sight(row, 0)?);
     }
     let rows = session.rows(&statements.no_row, Vec::new()).await?;
@@ -196,11 +200,11 @@ async fn put(
     let before = row.version - 1;
     let mut values = columns(row);
     let statement = if before == 0 {
-        values.insert(0, name.as_str().into());
+        values.insert(0, name_value(name));
         values.push(row.last_time.into());
         &statements.insert
     } else {
-        values.extend([name.as_str().into(), before.into()]);
+        values.extend([name_value(name), before.into()]);
         &statements.update
     };
     // Who was in the way has written mostly, and whoever waits for somebody else's lock does so in vain.
@@ -279,19 +283,19 @@ impl Database for Mysql {
     async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
         self.expect_renewals();
         let statements = self.common.statements.clone();
-        let name = name.as_str().to_owned();
+        let name = name.clone();
         let values: Vec<Value> = vec![
             hex(grant.owner.as_bytes()).into(),
             hex(&grant.client.0).into(),
             grant.kind.into(),
             micros(grant.ttl).into(),
-            grant.label.into(),
+            hex(grant.label.as_bytes()).into(),
         ];
         self.call(move |session| {
             Box::pin(async move {
                 let with = |position: usize| {
                     let mut values = values.clone();
-                    values.insert(position, name.as_str().into());
+                    values.insert(position, name_value(&name));
                     values
                 };
                 let written = session.write(&statements.grant, with(values.len())).await?;
@@ -322,7 +326,7 @@ impl Database for Mysql {
         to_next: bool,
     ) -> Result<Attempt<()>, Fault> {
         let statements = self.common.statements.clone();
-        let (name, owner) = (name.as_str().to_owned(), *owner);
+        let (name, owner) = (name.clone(), *owner);
         // What tenure takes back by itself is mostly not there, and is asked for again and again: a look is cheaper.
         // And so is it where others wait, most likely.
         let looks_first = self.is_engine || to_next;
@@ -335,7 +339,7 @@ impl Database for Mysql {
                         return Ok(Attempt::Undone(Some(Box::new(sight))));
                     }
                 }
-                let values = vec![name.as_str().into(), hex(owner.as_bytes()).into()];
+                let values = vec![name_value(&name), hex(owner.as_bytes()).into()];
                 if session.write(&statements.release, values).await?.rows > 0 {
                     return Ok(Attempt::Done(()));
                 }
@@ -367,7 +371,7 @@ impl Database for Mysql {
 
     async fn read(&self, name: &LockName) -> Result<Sight, Fault> {
         let statements = self.common.statements.clone();
-        let name = name.as_str().to_owned();
+        let name = name.clone();
         self.call(move |session| Box::pin(async move { see(session, &statements, &name).await }))
             .await
     }
@@ -388,7 +392,7 @@ impl Database for Mysql {
     }
 
     async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault> {
-        let values = vec![hex(empty).into(), hex(more).into(), name.as_str().into()];
+        let values = vec![hex(empty).into(), hex(more).into(), name_value(name)];
         // It waits for whoever has the row locked, and must not hold up what tenure does by itself.
         let statement = self.common.statements.append.clone();
         let done = self.call_by(&self.common.callers, false, move |session| {
@@ -436,9 +440,9 @@ impl Database for Mysql {
     ) -> Result<Vec<(LockName, Sight)>, Fault> {
         let end = [prefix.as_bytes(), &[0xff]].concat();
         let values = vec![
-            prefix.into(),
+            hex(prefix.as_bytes()).into(),
             hex(&end).into(),
-            after.map_or("", LockName::as_str).into(),
+            after.map_or_else(|| "".into(), name_value),
             i64::try_from(limit).unwrap_or(i64::MAX).into(),
         ];
         let statement = self.common.statements.list.clone();
@@ -462,7 +466,7 @@ impl Database for Mysql {
 
     async fn remove(&self, name: &LockName, version: i64) -> Result<(), Fault> {
         let statement = self.common.statements.remove.clone();
-        self.write_one(statement, vec![name.as_str().into(), version.into()]).await
+        self.write_one(statement, vec![name_value(name), version.into()]).await
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {

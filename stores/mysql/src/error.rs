@@ -7,6 +7,8 @@ use tenure_core::{Fault, FaultKind};
 const OTHER_PLUGIN: &str =
     "give this user another plugin: caching_sha2_password, or mysql_native_password on MariaDB";
 
+const NEW_PASSWORD: &str = "give this user a new password, and put it into the URL";
+
 /// What became of a statement that failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -91,6 +93,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             "the tables of tenure are not there",
             "make them as `tenure schema mysql` says (with --schema for other names), or name others in the URL: tables=",
         ))),
+        1820 | 1862 => fault(FaultKind::Misconfigured, NEW_PASSWORD),
         1044 | 1045 | 1142 | 1143 | 1227 | 1370 => fault(
             FaultKind::Misconfigured,
             "grant this user what tenure needs: see docs/stores/mysql.md",
@@ -99,6 +102,8 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
             FaultKind::Misconfigured,
             "the tables are of another make: name others in the URL, by tables=",
         ),
+        // A setting that the server does not have.
+        1193 => fault(FaultKind::Misconfigured, "use MySQL 8.0 or later, or MariaDB 10.6 or later"),
         // Of a log that says which statements were run, not what they did.
         1665 => fault(FaultKind::Misconfigured, "set binlog_format of the server to ROW or MIXED"),
         // Full, out of memory, too much at once: it may be better soon.
@@ -114,7 +119,7 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
             (FaultKind::Misconfigured, "this server wants TLS: write tls=yes in the URL")
         }
         Error::Server(said) if matches!(said.code, 1820 | 1862) => {
-            (FaultKind::Misconfigured, "give this user a new password, and put it into the URL")
+            (FaultKind::Misconfigured, NEW_PASSWORD)
         }
         // Some say this of users who may come over TLS alone.
         Error::Server(said) if said.code == 1045 => (

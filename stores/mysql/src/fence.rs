@@ -6,7 +6,7 @@ use mysql_async::{Conn, Transaction, prelude::Queryable};
 use tenure_core::{Fault, FaultKind, LockName, Token};
 use tenure_sql::fence::{no_table, not_reached, stale};
 
-use crate::{error::text, options::check_tables};
+use crate::{error::text, options::check_tables, rows::hex};
 
 /// A table with the token of the last holder of each lock, beside the data that the locks protect.
 ///
@@ -125,15 +125,17 @@ impl Fence {
     ) -> Result<(), FenceError> {
         // Drivers count changed rows or found ones as they are set up, so it is looked who is the last one.
         let claim = format!(
-            "insert into {} (name, token) values (?, ?) \
+            "insert into {} (name, token) values ({}, {}) \
              on duplicate key update token = greatest(token, values(token))",
-            self.table
+            self.table,
+            literal(name),
+            token.as_i64()
         );
-        conn.exec_drop(claim, (name.as_str(), token.as_i64())).await?;
+        conn.query_drop(claim).await?;
         let claimed = self.look(conn, name, token).await;
         // Where a session commits nothing by itself, the claim would be as good as none, and what was read before it
-        // would be read again.
-        conn.query_drop("commit").await?;
+        // would be read again. It is neither to begin another transaction behind that, nor to end.
+        conn.query_drop("commit and no chain no release").await?;
         claimed
     }
 
@@ -164,11 +166,22 @@ impl Fence {
         name: &LockName,
         token: Token,
     ) -> Result<(), FenceError> {
-        let look = format!("select 1 from {} where name = ? and token = ? for update", self.table);
-        let found: Option<i64> = by.exec_first(look, (name.as_str(), token.as_i64())).await?;
+        let look = format!(
+            "select 1 from {} where name = {} and token = {} limit 1 for update",
+            self.table,
+            literal(name),
+            token.as_i64()
+        );
+        let found: Option<i64> = by.query_first(look).await?;
         match found {
             Some(_) => Ok(()),
             None => Err(FenceError::Stale { name: name.clone(), token }),
         }
     }
+}
+
+/// A name as bytes. What is put in for a `?` becomes text of the character set that the program's session has by then,
+/// and another session's would be another name, or two names one.
+fn literal(name: &LockName) -> String {
+    format!("x'{}'", hex(name.as_str().as_bytes()))
 }

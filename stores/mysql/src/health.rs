@@ -13,9 +13,11 @@ const VARIABLES: &str = "show global variables where variable_name in ('version'
     'innodb_read_only', 'wsrep_on', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled', \
     'rpl_semi_sync_master_wait_point', 'rpl_semi_sync_source_wait_point', 'idle_transaction_timeout', \
     'idle_write_transaction_timeout', 'wait_timeout', 'group_replication_group_name', \
-    'group_replication_single_primary_mode')";
+    'group_replication_single_primary_mode', 'max_allowed_packet')";
 const STATUS: &str = "show global status where variable_name in ('wsrep_cluster_size', \
     'rpl_semi_sync_master_clients', 'rpl_semi_sync_source_clients')";
+/// What a statement with the longest queue of the usual bounds has room in, in bytes.
+const MUCH: u64 = 4 * 1024 * 1024;
 /// How long a transaction may do nothing before somebody should know, in seconds.
 const LONG: u64 = 60;
 /// Without the right to see those of others, none is seen.
@@ -106,6 +108,7 @@ impl Server {
         let mut findings = vec![Finding::good("version", format!("{name}{version}"))];
         findings.push(self.persistence(is_mariadb));
         findings.push(self.transactions(is_mariadb));
+        findings.extend(self.packets());
         let cure = "set their clocks by NTP, and name the same node first in all URLs";
         if !self.text("group_replication_group_name").is_empty()
             && !self.is_on("group_replication_single_primary_mode")
@@ -145,6 +148,17 @@ impl Server {
         let found =
             format!("it keeps what it committed; innodb_flush_log_at_trx_commit is {flush}");
         Finding::good("persistence", found)
+    }
+
+    /// Whether a long queue fits into one statement.
+    fn packets(&self) -> Option<Finding> {
+        let most: u64 = self.text("max_allowed_packet").parse().ok()?;
+        (most < MUCH).then(|| {
+            let found = format!(
+                "max_allowed_packet is {most}: the row of a name with many waiters may not fit"
+            );
+            Finding::warning("packets", found, "S9", "set it to 16M, as servers have it by default")
+        })
     }
 
     /// How long a holder that freezes in a transaction keeps what it has locked there.

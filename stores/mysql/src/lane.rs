@@ -9,7 +9,6 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use mysql_async::prelude::Queryable;
 use tenure_core::{Clock, Fault, FaultKind, SystemClock, Timestamp};
 use tokio::{
     sync::oneshot,
@@ -25,8 +24,8 @@ use crate::{
 
 /// For how long nobody tries again after a failure.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A connection that nobody used for so long is asked whether it is still there, before anything is sent that may
-/// have an effect.
+/// A connection that nobody used for so long is asked whether it is still there, and still ours, before anything is sent
+/// that may have an effect.
 const FRESH: Duration = Duration::from_secs(1);
 /// How long that may take.
 const PING: Duration = Duration::from_secs(1);
@@ -163,8 +162,8 @@ impl Inner {
             }
             let next = self.state().idle.pop();
             let Some((mut session, _)) = next else { break };
-            let there = tokio::time::timeout(PING, session.conn.ping()).await;
-            if matches!(there, Ok(Ok(()))) {
+            let is_ours = tokio::time::timeout(PING, session.is_ours()).await;
+            if matches!(is_ours, Ok(true)) {
                 return Ok(session);
             }
             self.end(session);

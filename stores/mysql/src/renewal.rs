@@ -12,9 +12,46 @@ use crate::{
     statements::Statements,
 };
 
+/// More than what one hold adds to a statement beside its name, and more than what a statement has beside its holds.
+const ONE_MORE: usize = 64;
+const REST_OF_STATEMENT: usize = 2_048;
+
 /// Extends the leases of those that can be, and says which these are by their places. A row that somebody has locked
 /// holds up none of the others.
 pub(crate) async fn extend(
+    session: &mut Session,
+    statements: &Statements,
+    holds: &[Renewal],
+) -> Result<HashMap<usize, Extended>, Failure> {
+    let mut extended = HashMap::new();
+    let mut rest = holds;
+    while !rest.is_empty() {
+        let before = holds.len() - rest.len();
+        let (part, others) = rest.split_at(fitting(rest, session.max_packet));
+        let found = extend_part(session, statements, part).await?;
+        extended.extend(found.into_iter().map(|(place, found)| (before + place, found)));
+        rest = others;
+    }
+    Ok(extended)
+}
+
+/// How many of these one statement has room for. One is always tried.
+fn fitting(holds: &[Renewal], max_packet: usize) -> usize {
+    // The longest statement has each name twice and its owner once, in hexadecimal digits, and some signs.
+    let mut room = max_packet.saturating_sub(REST_OF_STATEMENT);
+    let mut fitting = 0;
+    for hold in holds {
+        let length = hold.name.as_str().len() * 4 + ONE_MORE;
+        if length > room {
+            break;
+        }
+        room -= length;
+        fitting += 1;
+    }
+    fitting.max(1)
+}
+
+async fn extend_part(
     session: &mut Session,
     statements: &Statements,
     holds: &[Renewal],

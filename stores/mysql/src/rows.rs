@@ -60,6 +60,11 @@ pub(crate) fn name(row: &Row) -> Result<LockName, Fault> {
     LockName::new(value::<String>(row, 0)?).map_err(|_| odd())
 }
 
+/// A name as the statements have it.
+pub(crate) fn name_value(name: &LockName) -> Value {
+    hex(name.as_str().as_bytes()).into()
+}
+
 /// From the last time to the others, in the order of the statements.
 pub(crate) fn columns(row: &tenure_sql::Row) -> Vec<Value> {
     let sole = row.sole.as_ref();
@@ -71,7 +76,7 @@ pub(crate) fn columns(row: &tenure_sql::Row) -> Vec<Value> {
         sole.map(|sole| sole.token).into(),
         sole.map(|sole| sole.since).into(),
         sole.map(|sole| sole.expires).into(),
-        sole.map(|sole| sole.label.clone()).into(),
+        sole.map(|sole| hex(sole.label.as_bytes())).into(),
         row.waiting.into(),
         row.others.as_deref().map(hex).into(),
     ]

@@ -7,6 +7,25 @@ use crate::options::check_tables;
 /// The number of the format that this version reads and writes.
 pub(crate) const FORMAT: i64 = 1;
 
+/// By these columns a table or a view is known as ours.
+pub(crate) const COLUMNS: [&str; 12] = [
+    "name",
+    "version",
+    "last_time",
+    "owner",
+    "client",
+    "kind",
+    "token",
+    "since",
+    "expires",
+    "label",
+    "waiting",
+    "others",
+];
+pub(crate) const META: [&str; 5] = ["one", "format", "floor", "raised", "id"];
+pub(crate) const HOLDERS: [&str; 7] =
+    ["name", "label", "token", "since", "expires", "waiting", "and_others"];
+
 /// The statements that make the tables whose names begin so, for those who make them by hand. They change nothing
 /// that is there.
 ///
@@ -21,15 +40,19 @@ pub(crate) const FORMAT: i64 = 1;
 pub fn schema(tables: &str) -> Result<String, Fault> {
     check_tables(tables)?;
     let [locks, meta, first, view] = statements(tables);
+    let columns = COLUMNS.join(", ");
     Ok(format!(
         r"-- One row for each lock. Who has it alone stands in columns, all else in `others`.
 {locks};
+-- Where somebody else has a table of that name, it ends here.
+select {columns} from {tables}_locks limit 0;
 
 -- One row: the format, the last token of all rows that were taken away, and which tables these are.
 {meta};
 {first};
 
--- For people, who need no more than this to look: grant select on the view
+-- For people, who need no more than this to look: grant select on the view. Before MySQL 9.1 it is an error where
+-- there is one already.
 {view};
 
 -- A user of the locks needs no more than this (put its name for app):
@@ -73,7 +96,8 @@ pub(crate) fn statements(tables: &str) -> [String; 4] {
     values (1, {FORMAT}, 0, 0, unhex(replace(uuid(), '-', '')))"
         ),
         format!(
-            "create or replace view {tables}_holders as
+            // Nobody else's is replaced. MySQL knows the condition from 9.1 on.
+            "create view /*M! if not exists */ /*!90100 if not exists */ {tables}_holders as
     select convert(name using utf8mb4) as name, label, token, from_unixtime(since / 1e6) as since,
         from_unixtime(expires / 1e6) as expires, waiting, others is not null as and_others
     from {tables}_locks

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mysql_async::{Conn, Params, Row, Value, prelude::Queryable};
+use mysql_async::{Conn, Params, Row, Value, consts::StatusFlags, prelude::Queryable};
+use tenure_core::{Fault, FaultKind};
 
 use crate::error::{self, Failure};
 
@@ -14,6 +15,10 @@ const TRIES: u32 = 5;
 pub(crate) struct Session {
     pub(crate) conn: Conn,
     pub(crate) is_mariadb: bool,
+    /// How long one statement may be.
+    pub(crate) max_packet: usize,
+    /// What it was given to be known again by.
+    pub(crate) mark: u32,
     /// Whether what was sent and not answered yet may have had an effect.
     pub(crate) in_doubt: bool,
     /// Whether a transaction is under way.
@@ -33,7 +38,30 @@ pub(crate) struct Written {
 
 impl Session {
     pub(crate) fn new(conn: Conn) -> Self {
-        Self { conn, is_mariadb: false, in_doubt: false, in_transaction: false, is_over: false }
+        let mark = getrandom::u32().unwrap_or_default();
+        Self {
+            conn,
+            is_mariadb: false,
+            max_packet: 0,
+            mark,
+            in_doubt: false,
+            in_transaction: false,
+            is_over: false,
+        }
+    }
+
+    /// Whether it is there, and as it was told to be: one that was reset, or taken for another, is not.
+    pub(crate) async fn is_ours(&mut self) -> bool {
+        let found: Result<Option<Option<u32>>, _> = self.conn.query_first("select @tenure").await;
+        matches!(found, Ok(Some(Some(mark))) if mark == self.mark)
+    }
+
+    /// Whether the server commits what is written without being told to, and has nothing left to commit. It says so
+    /// with each answer.
+    fn commits(&self) -> bool {
+        let flags = self.conn.last_ok_packet().map_or(StatusFlags::empty(), |ok| ok.status_flags());
+        flags.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
+            && !flags.contains(StatusFlags::SERVER_STATUS_IN_TRANS)
     }
 
     fn failed(&mut self, error: mysql_async::Error) -> Failure {
@@ -52,12 +80,34 @@ impl Session {
             self.conn.exec(&statement, positional(values)).await
         };
         let found = found.await;
-        found.map_err(|error| self.failed(error))
+        self.looked(found)
     }
 
     /// The same of a text as it stands, which is not kept for a second time.
     pub(crate) async fn found(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
         let found = self.conn.query(text).await;
+        self.looked(found)
+    }
+
+    fn looked(&mut self, found: Result<Vec<Row>, mysql_async::Error>) -> Result<Vec<Row>, Failure> {
+        // One that began a transaction by this look would see the same for ever.
+        self.is_over |= found.is_ok() && !self.in_transaction && !self.commits();
+        found.map_err(|error| self.failed(error))
+    }
+
+    /// Carries out several statements, and gives what the last of them found.
+    pub(crate) async fn said(&mut self, texts: &str) -> Result<Vec<Row>, Failure> {
+        let found = async {
+            let mut answers = self.conn.query_iter(texts).await?;
+            loop {
+                let found = answers.collect().await?;
+                if answers.is_empty() {
+                    // What one of them was refused with is said by this.
+                    return answers.drop_result().await.map(|()| found);
+                }
+            }
+        };
+        let found = found.await;
         found.map_err(|error| self.failed(error))
     }
 
@@ -92,6 +142,10 @@ impl Session {
         self.in_doubt = !self.in_transaction;
         let done = self.conn.exec_drop(&prepared, positional(values)).await;
         done.map_err(|error| self.failed(error))?;
+        if !self.in_transaction && !self.commits() {
+            self.is_over = true;
+            return Err(uncommitted().into());
+        }
         self.in_doubt = false;
         let number = self.conn.last_insert_id().unwrap_or_default();
         Ok(Written { rows: self.conn.affected_rows(), number })
@@ -107,7 +161,12 @@ impl Session {
     /// Ends it with an effect.
     pub(crate) async fn commit(&mut self) -> Result<(), Failure> {
         self.in_doubt = true;
-        self.say("commit").await?;
+        // Whatever the session has by default: neither another transaction nor the end of it comes behind.
+        self.say("commit and no chain no release").await?;
+        if !self.commits() {
+            self.is_over = true;
+            return Err(uncommitted().into());
+        }
         self.in_doubt = false;
         self.in_transaction = false;
         Ok(())
@@ -115,7 +174,7 @@ impl Session {
 
     /// Ends it without one. Where that fails the session is given up, which comes to the same.
     pub(crate) async fn roll_back(&mut self) {
-        if !self.is_over && self.say("rollback").await.is_ok() {
+        if !self.is_over && self.say("rollback and no chain no release").await.is_ok() {
             self.in_transaction = false;
         }
     }
@@ -136,6 +195,14 @@ impl Session {
         // Polled once, and marked as closed by that, it closes.
         let _ = tokio::time::timeout(Duration::ZERO, self.conn.disconnect()).await;
     }
+}
+
+/// Of a session that is over by that, so that it takes back what it has not committed.
+fn uncommitted() -> Fault {
+    let what = "the server says that it has not committed what it was told to";
+    let cure =
+        "let nothing stand in between that gives sessions to others: see docs/stores/mysql.md";
+    Fault::new(FaultKind::InDoubt, what, cure)
 }
 
 fn positional(values: Vec<Value>) -> Params {

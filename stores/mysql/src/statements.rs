@@ -2,8 +2,8 @@
 //!
 //! They mean the same whether the server counts rows that were found or rows that were changed, since each that
 //! writes changes the version. They mean the same whatever the order in which the server computes new values, since
-//! none reads a column that was given a value before. Bytes that are no text are written in hexadecimal digits, so
-//! that no server takes them for text.
+//! none reads a column that was given a value before. Names, labels and bytes go to the server as hexadecimal digits and
+//! come back as bytes: no character set that a session has by then makes others of them.
 
 use tenure_core::store::Renewal;
 
@@ -38,8 +38,10 @@ const LIMIT: &str = "9007199254740992";
 /// How long the floor has to cover a row before that is taken away, in microseconds: longer than the server goes on with
 /// any statement, which is two minutes and a second at most.
 const COVERED: &str = "140000000";
-const COLUMNS: &str = "l.version, l.last_time, l.owner, l.client, l.kind, l.token, l.since, l.expires, l.label, \
-                       l.waiting, l.others";
+/// A label that is put in.
+const LABEL: &str = "convert(unhex(?) using utf8mb4)";
+const COLUMNS: &str = "l.version, l.last_time, l.owner, l.client, l.kind, l.token, l.since, l.expires, \
+                       cast(convert(l.label using utf8mb4) as binary), l.waiting, l.others";
 const INTO: &str =
     "name, version, last_time, owner, client, kind, token, since, expires, label, waiting, others";
 
@@ -52,25 +54,26 @@ impl Statements {
         // A server that thinks the table small would look at all rows, and wait for each that another call has locked.
         let by_name = "force index (primary)";
         // One parameter, however many holds there are, so that it is prepared once. Rows are locked in its order.
-        let holds = "json_table(?, '$[*]' columns (place for ordinality, name varchar(1024) path '$[0]', \
-                     owner varchar(32) path '$[1]', ttl bigint path '$[2]')) as a";
+        let holds = "json_table(?, '$[*]' columns (place for ordinality, name varchar(1024) character set ascii path '$[0]', \
+                     owner varchar(32) character set ascii path '$[1]', ttl bigint path '$[2]')) as a";
         Self {
             grant: format!(
                 "update {locks} set version = version + 1, token = last_insert_id({next} * 1024), \
                  last_time = {next}, owner = unhex(?), client = unhex(?), kind = ?, since = {NOW}, \
-                 expires = {NOW} + ?, label = ?, waiting = 0 \
-                 where name = ? and others is null and (owner is null or expires <= {NOW}) \
+                 expires = {NOW} + ?, label = {LABEL}, waiting = 0 \
+                 where name = unhex(?) and others is null and (owner is null or expires <= {NOW}) \
                  and {next} < {LIMIT}"
             ),
             grant_first: format!(
                 "insert into {locks} ({INTO}) \
-                 select ?, {NOW}, {first}, unhex(?), unhex(?), ?, last_insert_id({first} * 1024), {NOW}, {NOW} + ?, ?, \
+                 select unhex(?), {NOW}, {first}, unhex(?), unhex(?), ?, last_insert_id({first} * 1024), {NOW}, {NOW} + ?, \
+                 {LABEL}, \
                  0, null from {meta} m where {first} < {LIMIT}"
             ),
             release: format!(
                 "update {locks} set version = version + 1, owner = null, client = null, kind = null, token = null, \
                  since = null, expires = null, label = null, waiting = 0 \
-                 where name = ? and owner = unhex(?) and others is null and expires > {NOW}"
+                 where name = unhex(?) and owner = unhex(?) and others is null and expires > {NOW}"
             ),
             extended: format!(
                 "select a.place, l.expires - {NOW}, l.waiting > 0 \
@@ -78,25 +81,25 @@ impl Statements {
                  where l.owner = unhex(a.owner) and l.expires > {NOW}"
             ),
             // The floor counts where there is no row alone.
-            read: format!("select {NOW}, 0, {COLUMNS} from {locks} l where l.name = ?"),
+            read: format!("select {NOW}, 0, {COLUMNS} from {locks} l where l.name = unhex(?)"),
             no_row: format!("select {world}"),
             update: format!(
                 "update {locks} set version = version + 1, last_time = ?, owner = unhex(?), client = unhex(?), \
-                 kind = ?, token = ?, since = ?, expires = ?, label = ?, waiting = ?, others = unhex(?) \
-                 where name = ? and version = ?"
+                 kind = ?, token = ?, since = ?, expires = ?, label = {LABEL}, waiting = ?, others = unhex(?) \
+                 where name = unhex(?) and version = ?"
             ),
             insert: format!(
                 "insert into {locks} ({INTO}) \
-                 select ?, {NOW}, ?, unhex(?), unhex(?), ?, ?, ?, ?, ?, ?, unhex(?) from {meta} where floor <= ?"
+                 select unhex(?), {NOW}, ?, unhex(?), unhex(?), ?, ?, ?, ?, {LABEL}, ?, unhex(?) from {meta} where floor <= ?"
             ),
             append: format!(
                 "update {locks} set version = version + 1, others = concat(coalesce(others, unhex(?)), unhex(?)) \
-                 where name = ?"
+                 where name = unhex(?)"
             ),
             // No text has a byte of eight ones.
             list: format!(
                 "select l.name, {world}, {COLUMNS} from {locks} l \
-                 where l.name >= ? and l.name < unhex(?) and l.name > ? \
+                 where l.name >= unhex(?) and l.name < unhex(?) and l.name > unhex(?) \
                  and (l.others is not null or l.owner is not null) order by l.name limit ?"
             ),
             idle: format!(
@@ -111,7 +114,7 @@ impl Statements {
             ),
             locks: locks.clone(),
             remove: format!(
-                "delete from {locks} where name = ? and version = ? \
+                "delete from {locks} where name = unhex(?) and version = ? \
                  and last_time <= (select floor from {meta})"
             ),
             // In the place of a ttl stands the version that was seen.

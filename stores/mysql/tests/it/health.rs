@@ -49,3 +49,13 @@ async fn a_log_of_statements_is_named_as_the_reason() {
     let all = format!("{fault:?} {:?}", store(&server.url()).health().await);
     assert!(all.contains("binlog_format"), "{all}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_takes_too_little_at_once_is_found() {
+    for (size, weight) in [("1M", Some(Weight::Warning)), ("16M", None)] {
+        let server = MariadbServer::start_with(&[&format!("--max-allowed-packet={size}")]);
+        let found = store(&server.url()).health().await.unwrap();
+        let packets = found.iter().find(|finding| finding.what == "packets");
+        assert_eq!(packets.map(|finding| finding.weight), weight, "{packets:?}");
+    }
+}

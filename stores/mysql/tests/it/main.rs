@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panics")]
 
+mod between;
 mod callers;
+mod characters;
 mod clocks;
 mod conformance;
 mod contended;
@@ -10,6 +12,7 @@ mod crossed;
 mod fenced;
 mod health;
 mod hosts;
+mod inherited;
 mod kinds;
 mod late;
 mod names;
@@ -17,6 +20,7 @@ mod places;
 mod plans;
 mod refusals;
 mod said;
+mod strangers;
 mod support;
 mod sweep;
 #[cfg(feature = "tls")]

@@ -14,8 +14,13 @@ const ROWS: u64 = 10_000;
 async fn a_renewal_looks_at_the_rows_of_its_names_alone() {
     let server = MariadbServer::start();
     let mut conn = outside(&server).await;
-    if server.is_mysql() {
-        run(&mut conn, "set global range_optimizer_max_mem_size = 100").await;
+    let little: &[_] = if server.is_mysql() {
+        &["range_optimizer_max_mem_size = 100"]
+    } else {
+        &["in_predicate_conversion_threshold = 2", "optimizer_max_sel_arg_weight = 1"]
+    };
+    for setting in little {
+        run(&mut conn, &format!("set global {setting}")).await;
     }
     let store = store(&server.url());
     let texts: Vec<_> = (1..=20).map(|number| format!("lock-{number}")).collect();
@@ -40,4 +45,22 @@ async fn a_renewal_looks_at_the_rows_of_its_names_alone() {
     }
     let looked = looked_at().await - before;
     assert!(looked < ROWS / 2, "{looked} rows were looked at");
+}
+
+/// What a server takes at once is little, and the names are long.
+#[tokio::test(flavor = "multi_thread")]
+async fn more_holds_than_one_statement_has_room_for_are_all_renewed() {
+    let server = MariadbServer::start_with(&["--max-allowed-packet=16K"]);
+    let store = store(&server.url());
+    let long = "x".repeat(300);
+    let texts: Vec<_> = (1..=60).map(|number| format!("{long}{number}")).collect();
+    for text in &texts {
+        take(&store, text, owner(1)).await;
+    }
+    let hold = |text: &String| Renewal { name: name(text), owner: owner(1), ttl: LONG };
+    let holds: Vec<_> = texts.iter().map(hold).collect();
+    for renewed in store.renew(&holds).await {
+        let renewed = format!("{renewed:?}");
+        assert!(renewed.contains("Renewed"), "{renewed}");
+    }
 }
