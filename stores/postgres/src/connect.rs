@@ -18,7 +18,8 @@ use crate::{
     error::{self, Failure},
     options::SPELLING,
     plans::Plans,
-    schema::{FORMAT, schema},
+    schema::{FORMAT, of_another, tables},
+    settings::{TOLD, TOLD_LATER},
     statements::COUNT,
     tls::{Polled, Tls},
 };
@@ -134,7 +135,7 @@ async fn opened(
     let bare = config(options, server);
     let mut told = bare.clone();
     let limit = statement_limit(options);
-    told.options(settings(options, limit));
+    told.options(settings(options, limit) + TOLD);
     let (client, polled, is_direct) = match tls.connect(&told).await {
         Ok((client, polled)) => (client, polled, true),
         // A pooler that lets through no settings, not even none.
@@ -234,17 +235,18 @@ impl Connection {
     /// Whether each name has one row at most, names are compared by their bytes, and a crash leaves them there. Tables
     /// made by hand, or restored without their indexes, may lack that.
     async fn check_make(&self, schema: &str) -> Result<(), Fault> {
+        let told = if self.is_direct.load(Ordering::Relaxed) { TOLD_LATER } else { "null" };
         let make = format!(
             "select c.relpersistence::text, exists (select 1 from pg_catalog.pg_index i \
              where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate \
              and i.indnkeyatts = 1 and i.indkey[0] = a.attnum and i.indpred is null)::text, \
-             pg_catalog.format_type(a.atttypid, null), coalesce(l.collisdeterministic, true)::text \
-             from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid \
+             (select typname from pg_catalog.pg_type where oid = a.atttypid), \
+             coalesce(l.collisdeterministic, true)::text, {told} from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid \
              left join pg_catalog.pg_collation l on l.oid = a.attcollation \
              where c.oid = '{schema}.locks'::pg_catalog.regclass and a.attname = 'name'"
         );
         let [kept, is_unique, kind, by_bytes] = self.look(&make).await.map_err(Failure::fault)?;
-        let is_text = ["text", "character varying"].contains(&kind.as_str());
+        let is_text = ["text", "varchar"].contains(&kind.as_str());
         let (what, cure) = if is_unique != "true" {
             (
                 "has no primary key on name, so a name can have two rows, and two holders",
@@ -269,7 +271,7 @@ impl Connection {
 
     /// One at a time, however many begin at once.
     async fn create(&self, options: &PostgresOptions) -> Result<(), Fault> {
-        let tables = schema(&options.schema)?;
+        let tables = tables(&options.schema);
         let all = format!("begin; select pg_advisory_xact_lock({CREATION}); {tables} commit;");
         let made = self.client.batch_execute(&all).await;
         let Err(error) = made else { return Ok(()) };
@@ -277,6 +279,9 @@ impl Connection {
         // Whoever waited for another one to make them may still believe that they are not there.
         if error.code().is_some_and(|code| MADE_MEANWHILE.contains(code)) {
             return Ok(());
+        }
+        if let Some(fault) = of_another(&error) {
+            return Err(fault);
         }
         let why = error::text(&error);
         let fault = error::of_statement(error, false).fault();

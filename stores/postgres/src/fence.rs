@@ -43,6 +43,9 @@ pub struct Fence {
     table: String,
 }
 
+/// A name from its bytes. As text it would be another one in a session of the program's with another encoding.
+const NAME: &str = "pg_catalog.convert_from($1, 'UTF8')";
+
 /// Why nothing is to be written.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -120,10 +123,10 @@ impl Fence {
     ) -> Result<(), FenceError> {
         let table = &self.table;
         let claim = format!(
-            "insert into {table} as f (name, token) values ($1, $2) \
+            "insert into {table} as f (name, token) values ({NAME}, $2) \
              on conflict (name) do update set token = excluded.token where f.token <= excluded.token"
         );
-        let changed = client.execute(&claim, &[&name.as_str(), &token.as_i64()]).await?;
+        let changed = client.execute(&claim, &[&name.as_str().as_bytes(), &token.as_i64()]).await?;
         self.passed(changed, name, token)
     }
 
@@ -145,8 +148,9 @@ impl Fence {
         token: Token,
     ) -> Result<(), FenceError> {
         let check =
-            format!("select 1 from {} where name = $1 and token = $2 for update", self.table);
-        let found = transaction.execute(&check, &[&name.as_str(), &token.as_i64()]).await?;
+            format!("select 1 from {} where name = {NAME} and token = $2 for update", self.table);
+        let found =
+            transaction.execute(&check, &[&name.as_str().as_bytes(), &token.as_i64()]).await?;
         self.passed(found, name, token)
     }
 

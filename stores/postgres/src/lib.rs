@@ -25,6 +25,7 @@ mod plans;
 mod query;
 mod rows;
 mod schema;
+mod settings;
 mod statements;
 mod store;
 mod tls;

@@ -228,7 +228,7 @@ impl Statements {
             incarnation: statement(
                 "select (select system_identifier from pg_control_system())::text || '/' \
                  || left(pg_walfile_name(pg_current_wal_lsn()), 8) || case current_setting('fsync') when 'on' \
-                 then '' else '/' || pg_postmaster_start_time()::text end"
+                 then '' else '/' || extract(epoch from pg_postmaster_start_time())::bigint end"
                     .to_owned(),
                 &[],
             ),
