@@ -266,3 +266,19 @@ fn the_page_says_what_is_set_and_what_is_checked() {
         assert!(!matters || page.contains(&format!("`{setting}`")), "{setting}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_may_not_write_is_told_why() {
+    let server = MariadbServer::start();
+    let url = user(&server).await;
+    let mut conn = outside(&server).await;
+    let opened = MysqlStore::open(&url).await.unwrap();
+    take(&opened, "lock", owner(1)).await;
+    let setting = if server.is_mysql() { "transaction_read_only" } else { "tx_read_only" };
+    run(&mut conn, &format!("set global {setting} = 1")).await;
+    let refused = MysqlStore::open(&url).await.unwrap();
+    let fault = refused.acquire(&name("other"), &ask(owner(2), Intent::Try, LONG)).await;
+    let fault = fault.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert!(fault.to_string().contains("transactions are read-only"), "{fault}");
+}

@@ -57,6 +57,7 @@ const OF_DATABASE: &[&str] = &[
     "lc_numeric = 'C'",
     "check_function_bodies = off",
     "default_statistics_target = 1",
+    "jit_above_cost = 0",
     "xmlbinary = 'hex'",
 ];
 
@@ -120,6 +121,17 @@ async fn whatever_a_database_says_of_its_sessions_changes_nothing() {
         set(&url, setting).await;
         all_works(&url, setting).await;
     }
+}
+
+#[tokio::test]
+async fn tables_are_kept_by_rows_whatever_others_are_kept_by() {
+    let url = fresh_database().await;
+    sql(&url, "create access method another type table handler heap_tableam_handler").await;
+    set(&url, "default_table_access_method = another").await;
+    PostgresStore::open(&url).await.unwrap();
+    let kept = "select distinct amname from pg_class c join pg_am a on a.oid = c.relam \
+                where relnamespace = 'tenure'::regnamespace and relkind = 'r'";
+    assert_eq!(sql(&url, kept).await, ["heap"]);
 }
 
 #[tokio::test]
