@@ -105,6 +105,8 @@ pub(crate) struct Plan {
     pub(crate) patience: Patience,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) hold_at_least: Option<Duration>,
+    /// Whether the lock is free at once if the command fails.
+    pub(crate) frees_on_failure: bool,
     pub(crate) kill_when_lost: bool,
     pub(crate) grace: Duration,
     /// The grace that somebody chose.
@@ -125,6 +127,7 @@ impl Plan {
         Ok(Self {
             kind,
             hold_at_least: run.hold_at_least,
+            frees_on_failure: run.hold_at_least_if == args::HoldAtLeastIf::Success,
             kill_when_lost: run.on_lost == args::OnLost::Kill,
             fair: run.fair,
             ..Self::new(names.iter().copied(), &run.hold, config)?
@@ -144,6 +147,7 @@ impl Plan {
             patience: Patience::new(&lock.asking, defaults.wait),
             max_hold: None,
             hold_at_least: None,
+            frees_on_failure: false,
             kill_when_lost: false,
             grace: Duration::ZERO,
             chosen_grace: None,
@@ -170,6 +174,7 @@ impl Plan {
             patience: Patience::new(&hold.asking, shortest(|of| of.wait)),
             max_hold,
             hold_at_least: None,
+            frees_on_failure: false,
             kill_when_lost: true,
             grace: Duration::ZERO,
             chosen_grace,

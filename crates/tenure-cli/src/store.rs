@@ -27,6 +27,7 @@ fn not_opened(error: OpenError) -> Failure {
         OpenError::UnknownScheme { .. } | OpenError::Url { .. } | OpenError::Config(_) => {
             Failure::Usage(error.to_string())
         }
+        _ if error.is_transient() => Failure::Away(error.to_string()),
         _ => Failure::failed(error),
     }
 }

@@ -13,11 +13,12 @@ use crate::{
 
 /// What is wrong with the way `list` is written, if anything is; `of_member` says it of a member's URL.
 pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> Option<Fault> {
-    let mut options = QuorumOptions::new();
+    let (mut options, mut members) = (QuorumOptions::new(), 0);
     for part in parts(list) {
         match setting(part, options.clone()) {
             Ok(Some(with)) => options = with,
             Ok(None) => {
+                members += 1;
                 let found = known(part).err();
                 let found = found.or_else(|| of_member(&part.replace("%2C", ",")));
                 if found.is_some() {
@@ -27,7 +28,7 @@ pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> 
             Err(fault) => return Some(fault),
         }
     }
-    None
+    tenure_quorum::check_count(members).err()
 }
 
 fn parts(list: &str) -> impl Iterator<Item = &str> {

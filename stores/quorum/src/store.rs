@@ -19,7 +19,7 @@ use tenure_core::{
             Answer, Ask, Contender, Mode, Order, Raised, Released, Snapshot, TakeOver, TakenOver,
             Together,
         },
-        quorum::{FEWEST_MEMBERS, gate, majority, mark},
+        quorum::{self, FEWEST_MEMBERS, majority, mark},
     },
     store::{Capabilities, Finding, LeaseScope, Listing, Reason, Reasons, Renewal, not_together},
 };
@@ -172,15 +172,24 @@ pub(crate) fn refuse_reserved(name: &LockName) -> Result<(), Fault> {
 
 /// Whether a quorum itself uses this name at its members.
 pub fn is_reserved(name: &LockName) -> bool {
-    [mark::NAME, mark::NOTE].contains(&name.as_str()) || name.as_str().starts_with(gate::PREFIX)
+    quorum::is_reserved(name.as_str())
+}
+
+/// Refuses to make a quorum of so few members.
+///
+/// # Errors
+/// A fault where none of them could be lost.
+pub fn check_count(members: usize) -> Result<(), Fault> {
+    if members >= FEWEST_MEMBERS {
+        return Ok(());
+    }
+    let what = format!("a quorum of {members} members cannot lose any");
+    Err(Fault::new(FaultKind::Misconfigured, what, "name at least three independent stores"))
 }
 
 fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fault> {
     let wrong = |what: String, cure: &str| Err(Fault::new(FaultKind::Misconfigured, what, cure));
-    if members.len() < FEWEST_MEMBERS {
-        let what = format!("a quorum of {} members cannot lose any", members.len());
-        return wrong(what, "name at least three independent stores");
-    }
+    check_count(members.len())?;
     for (index, (member, place)) in members.iter().zip(places).enumerate() {
         if places.iter().take(index).any(|other| other == place) {
             return wrong(format!("{place} is named twice"), "name each store once");

@@ -95,6 +95,9 @@ pub(crate) async fn walk(
         let is_node = matches!(server.role, Role::Node { .. });
         if options.database != 0 {
             journal.begin(Step::Database);
+            if greeting.is_in_cluster() {
+                return Err(no_databases(place));
+            }
             let selected = connection.send(&["SELECT", &options.database.to_string()]).await;
             selected.map_err(|failure| error::of_step(place, journal.at, failure))?;
             journal.done(format!("number {}", options.database));
@@ -156,6 +159,12 @@ fn no_confirmation_in_cluster(place: &str) -> Fault {
         what,
         "write redis-cluster:// and some of its nodes into the URL, or leave replicas= out of it",
     )
+}
+
+fn no_databases(place: &str) -> Fault {
+    let what = format!("Redis at {place} is one node of a cluster, which has database 0 alone");
+    let cure = "write redis-cluster:// and some of its nodes into the URL, without a database";
+    Fault::new(FaultKind::Misconfigured, what, cure)
 }
 
 fn a_sentinel(place: &str) -> Fault {

@@ -370,6 +370,16 @@ pub(crate) fn last_token(place: &str) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, "see where so great a token comes from")
 }
 
+/// What it means that a server refuses to list its keys.
+pub(crate) fn of_scan(place: &str, error: &Failure) -> Option<Fault> {
+    let is_unknown = error.detail().is_some_and(|detail| detail.contains("unknown command"));
+    (error.code() == Some("NOPERM") || is_unknown).then(|| {
+        let what = format!("Redis at {place} does not let this user list names");
+        let cure = "permit it the command SCAN; locks need it for nothing else";
+        Fault::new(FaultKind::Misconfigured, what, cure).because(error.to_string())
+    })
+}
+
 fn of_code(place: &str, error: &Failure) -> Option<Fault> {
     let mut code = error.code()?;
     if error.detail().is_some_and(is_midway) {

@@ -113,7 +113,7 @@ async fn add_names(
     let mut cursor = "0".to_owned();
     loop {
         let scan = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", STEP];
-        let (next, found) = page(transport.send(seat, &scan).await?)
+        let (next, found) = page(transport.scan(seat, &scan).await?)
             .ok_or_else(|| error::mixed_up(&transport.place))?;
         for key in found {
             let name = keys::name_of(ours, &key);

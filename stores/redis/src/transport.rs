@@ -266,6 +266,14 @@ impl Transport {
         at.open.connection.send(words).await.map_err(|error| self.failed(&at, error))
     }
 
+    /// The same for a step of a walk over the keys.
+    pub(crate) async fn scan(&self, seat: &Seat, words: &[&str]) -> Result<Value, Fault> {
+        let at = self.reach_seat(self.runtimes.here()?, seat).await?;
+        at.open.connection.send(words).await.map_err(|error| {
+            error::of_scan(&self.place, &error).unwrap_or_else(|| self.failed(&at, error))
+        })
+    }
+
     /// Opens a connection of this runtime, if none is open.
     pub(crate) async fn open(&self) -> Result<(), Fault> {
         let here = self.runtimes.here()?;

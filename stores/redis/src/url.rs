@@ -47,14 +47,17 @@ impl RedisOptions {
         })?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut settings = Settings::of(scheme, url, query)?;
+        let mut is_named = false;
         let mut options = match scheme {
             Scheme::Server { tls } => {
                 let place = Authority::of(place)?;
+                is_named = !place.database.is_empty();
                 let (host, port) = host_and_port(place.servers, DEFAULT_PORT)?;
                 place.applied(Self::new(Address::of(tls, &host, port)))?
             }
             Scheme::Sentinel { tls } => {
                 let place = Authority::of(place)?;
+                is_named = !place.database.is_empty();
                 let sentinels = sentinels(&place, tls, &mut settings)?;
                 place.applied(Self::found_by(sentinels).tls(tls))?
             }
@@ -78,7 +81,11 @@ impl RedisOptions {
             options.login.password = Some(Password(password));
         }
         if let Some(database) = settings.take("db") {
-            options = options.database(number(&database)?);
+            let database = number(&database)?;
+            if is_named && options.database != database {
+                return Err(wrong("it names two databases, behind the host and as db="));
+            }
+            options = options.database(database);
         }
         if let Some(prefix) = settings.take("prefix") {
             options = options.prefix(&prefix)?;
@@ -219,7 +226,13 @@ impl<'a> Authority<'a> {
     /// These options as this user, and with this database.
     fn applied(&self, mut options: RedisOptions) -> Result<RedisOptions, Fault> {
         if let Some(credentials) = self.credentials {
-            let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
+            // A password that stands alone is a user by mistake, so it is not shown.
+            let Some((user, password)) = credentials.split_once(':') else {
+                return Err(wrong(
+                    "a user stands before the @ without a password; write :PASSWORD@ for a password alone, USER:PASSWORD@ \
+                     for both, and USER:@ for a user without one",
+                ));
+            };
             let (user, password) = (decoded(user)?, decoded(password)?);
             let user = Some(user.as_str()).filter(|user| !user.is_empty());
             options = options.credentials(user, &password);
@@ -347,6 +360,21 @@ mod tests {
                 "unix:/run/redis.sock?db=0"
             );
         }
+    }
+
+    #[test]
+    fn what_can_be_meant_in_two_ways_is_refused() {
+        for (url, told) in [
+            (format!("redis://{SENTINEL}@host"), ":PASSWORD@"),
+            (format!("redis-cluster://{SENTINEL}@host"), ":PASSWORD@"),
+            ("redis://host/2?db=3".to_owned(), "two databases"),
+            ("redis-sentinel://host/0?db=3&service=m".to_owned(), "two databases"),
+        ] {
+            let said = RedisOptions::from_url(&url).unwrap_err().to_string();
+            assert!(said.contains(told) && !said.contains(SENTINEL), "{said}");
+        }
+        let nameless = RedisOptions::from_url("redis://me:@host/2?db=2").unwrap();
+        assert_eq!((nameless.login.user(), nameless.database), ("me", 2));
     }
 
     #[test]

@@ -11,15 +11,23 @@ const WAIT: &str =
     "write --wait TIME to give up waiting for the lock, --max-hold TIME to end the command";
 const NO_WAIT: &str = "write --no-wait to give up at once if the lock is not free";
 const BUSY: &str = "write --busy-exit-code N for the exit code when the lock is busy";
+const ALONE: &str = "leave it out: tenure run takes the lock alone unless you write --shared";
+const SHARED: &str = "write --shared to run beside other readers";
+const CLOSED: &str = "leave it out: the command gets no file of the lock";
 
 /// Options of other tools, and what stands for them here.
-const ELSEWHERE: [(&str, &str); 6] = [
+const ELSEWHERE: [(&str, &str); 11] = [
     ("--timeout", WAIT),
     ("-w", WAIT),
     ("--nonblock", NO_WAIT),
     ("-n", NO_WAIT),
     ("--conflict-exit-code", BUSY),
     ("-E", BUSY),
+    ("--exclusive", ALONE),
+    ("-x", ALONE),
+    ("-e", ALONE),
+    ("-s", SHARED),
+    ("-o", CLOSED),
 ];
 
 /// Prints why the words cannot be read, and what may have been meant.
@@ -42,7 +50,13 @@ fn hint(error: &Error, words: &[OsString]) -> Option<&'static str> {
     if let Some((_, hint)) = ELSEWHERE.iter().find(|(option, _)| unknown == option) {
         return Some(hint);
     }
-    let runs = words.iter().any(|word| word == "run" || word == "elect");
-    (runs && !words.iter().any(|word| word == "--"))
-        .then_some("write -- before the command: tenure run NAME -- CMD ARGS…")
+    let has = |one: &str| words.iter().any(|word| word == one);
+    if !has("run") && !has("elect") {
+        return None;
+    }
+    Some(if has("--") {
+        "see tenure run --help for the options; what belongs to the command comes behind --"
+    } else {
+        "write -- before the command: tenure run NAME -- CMD ARGS…"
+    })
 }

@@ -132,6 +132,9 @@ pub(crate) struct Run {
     /// Keep the lock taken for at least this long, even if the command ends earlier
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) hold_at_least: Option<Duration>,
+    /// After which end of the command the lock is kept taken
+    #[arg(long, value_name = "WHEN", default_value = "always", conflicts_with = "attach")]
+    pub(crate) hold_at_least_if: HoldAtLeastIf,
     /// What to do when the lock is going to be lost
     #[arg(long, value_name = "WHAT", default_value = "kill")]
     pub(crate) on_lost: OnLost,
@@ -227,6 +230,14 @@ impl Run {
     pub(crate) fn names(&self) -> impl Iterator<Item = &LockName> {
         self.name.iter().chain(&self.all)
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HoldAtLeastIf {
+    /// Whatever its exit code is
+    Always,
+    /// With exit code 0 only: after a failure the lock is free at once, and another host may try
+    Success,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

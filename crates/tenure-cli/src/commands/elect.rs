@@ -9,7 +9,7 @@ use crate::{
     exit::Failure,
     output::{Event, Voice},
     run::{
-        acquire::acquire,
+        acquire::{acquire, open_store},
         detaching::AtEnd,
         held::Held,
         patience::Wait,
@@ -17,7 +17,7 @@ use crate::{
         under_lock::{Done, UnderLock},
     },
     settings::Plan,
-    store::{self, open},
+    store,
 };
 
 /// Between a campaign that found no answer and the next: each has tried for a whole ttl.
@@ -32,7 +32,8 @@ pub(super) async fn elect(
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let tenure = signals.unless_ended(wait.open(open(config))).await?;
+    let tenure =
+        signals.unless_ended(open_store(config, args.name.as_str(), &plan, &wait, voice)).await?;
     store::tell(&tenure, config, voice);
     let plan = plan.fitting(tenure.store().capabilities().lease)?;
 
@@ -51,9 +52,18 @@ async fn lead(
     voice: &Voice,
 ) -> Result<Done, Failure> {
     let name = args.name.as_str();
-    // A store that was never there is a mistake, one that went away comes back.
-    let look = async { tenure.election(name).leader().await.map_err(Failure::failed) };
-    signals.unless_ended(wait.open(look)).await?;
+    // What opens without being there, as a quorum does, is waited for like what does not.
+    let look = || async {
+        tenure.election(name).leader().await.map_err(|error| {
+            if error.is_transient() {
+                Failure::Away(error.to_string())
+            } else {
+                Failure::failed(error)
+            }
+        })
+    };
+    let away = |why: &str| voice.event(&Event::StoreAway { name, why });
+    signals.unless_ended(wait.open(plan.ttl, look, away)).await?;
     let names = [&args.name];
     let under_lock =
         UnderLock { names: &names, command: &args.hold.command, tenure, plan, voice, without: &[] };

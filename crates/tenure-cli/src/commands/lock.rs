@@ -21,13 +21,13 @@ use crate::{
         json,
     },
     run::{
-        acquire::acquire,
+        acquire::{acquire, open_store},
         detaching::{NotDetached, Stays, detach, too_long},
         patience::Wait,
         signals::{ENDING, Signals},
     },
     settings::{Kind, Plan},
-    store::{self, open},
+    store,
 };
 
 pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> Result<u8, Failure> {
@@ -43,7 +43,8 @@ pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> R
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let tenure = signals.unless_ended(wait.open(open(config))).await?;
+    let tenure =
+        signals.unless_ended(open_store(config, args.name.as_str(), &plan, &wait, voice)).await?;
     store::tell(&tenure, config, voice);
     let held = signals.unless_ended(hold(args, &plan, &wait, &tenure, voice)).await;
     let done = match held {

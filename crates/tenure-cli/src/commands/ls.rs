@@ -1,6 +1,7 @@
 //! `tenure ls`: the locks in use.
 
 use tenure::{Tenure, look::Snapshot};
+use tenure_core::proto::quorum::is_reserved;
 
 use crate::{
     args,
@@ -8,6 +9,9 @@ use crate::{
     label::{Me, Wanted},
     output::{Voice, answer, json, tables},
 };
+
+const QUORUM: &str = "this store is a member of a quorum, whose own notes are left out; list the quorum to see \
+                      its locks as a majority has them";
 
 /// More names than anybody reads.
 const MOST: usize = 10_000;
@@ -18,6 +22,12 @@ pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Voice) -> Result<
     let mut listing = store.list(&args.prefix, MOST).await.map_err(|fault| {
         Failure::Failed(format!("cannot list the locks in {}: {fault}", store.location()))
     })?;
+    // What a quorum notes at this member is no lock of anybody's.
+    let all = listing.names.len();
+    listing.names.retain(|(name, _)| !is_reserved(name.as_str()));
+    if listing.names.len() < all {
+        listing.missing.push(QUORUM.to_owned());
+    }
     listing.names.retain(|(_, seen)| is_wanted(seen, &wanted));
     if voice.is_json() {
         answer(&json::listing(&listing))?;

@@ -11,7 +11,7 @@ use crate::{
     handle::VARIABLE,
     output::Voice,
     run::{
-        acquire::acquire,
+        acquire::{acquire, open_store, together},
         detaching::AtEnd,
         held::Held,
         patience::Wait,
@@ -19,7 +19,7 @@ use crate::{
         under_lock::UnderLock,
     },
     settings::Plan,
-    store::{self, open},
+    store,
 };
 
 pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Result<u8, Failure> {
@@ -29,11 +29,12 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
         None => args.names().cloned().collect(),
     };
     let names: Vec<&LockName> = names.iter().collect();
+    let name = together(names.iter().copied());
     let plan = Plan::to_run(&args, &names, config)?;
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
-    let tenure = signals.unless_ended(wait.open(open(config))).await?;
+    let tenure = signals.unless_ended(open_store(config, &name, &plan, &wait, voice)).await?;
     store::tell(&tenure, config, voice);
     let plan = plan.fitting(tenure.store().capabilities().lease)?;
 

@@ -2,13 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure::{AcquireError, Fault, FaultKind, Guard, LockName, RwLock, Tenure};
+use tenure::{AcquireError, Fault, FaultKind, Guard, LockName, RwLock, Tenure, config::Config};
 
 use super::{held::Held, patience::Wait, waiting::Waiting};
 use crate::{
     exit::Failure,
     output::{Voice, human},
     settings::{Kind, Plan},
+    store::open,
 };
 
 /// An acquisition with what was asked for besides its kind and its wait.
@@ -26,6 +27,18 @@ macro_rules! as_planned {
         }
         if $plan.fair { acquisition.fair() } else { acquisition }
     }};
+}
+
+/// Opens the store within the wait for `name`.
+pub(crate) async fn open_store(
+    config: &Config,
+    name: &str,
+    plan: &Plan,
+    wait: &Wait,
+    voice: &Voice,
+) -> Result<Tenure, Failure> {
+    let waiting = Waiting::new(voice, name);
+    wait.open(plan.ttl, || open(config), |why| waiting.away(why)).await
 }
 
 /// Acquires what the command runs under, as planned.
@@ -72,7 +85,9 @@ macro_rules! patiently {
     ($acquisition:expr, $asking:expr) => {{
         let (busy, away) = ($asking.waiting.clone(), $asking.waiting.clone());
         let lock = $acquisition;
-        let lock = lock.on_busy(move |seen| busy.busy(seen)).on_away(move |fault| away.away(fault));
+        let lock = lock
+            .on_busy(move |seen| busy.busy(seen))
+            .on_away(move |fault| away.away(&fault.what_and_why()));
         if let Some(left) = $asking.wait.left() { lock.wait(left) } else { lock }
     }};
 }
@@ -158,6 +173,7 @@ impl Asking<'_> {
                     Failure::Away(error.to_string())
                 }
             }
+            AcquireError::Full(_) => busy(error.to_string(), false),
             AcquireError::Misconfigured(trouble) if self.asks_too_much(&trouble.fault) => {
                 Failure::Usage(trouble.to_string())
             }
@@ -196,4 +212,30 @@ async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> String {
         }
     }
     format!("lock {:?} in {location} is busy: others come first", together(names.iter().copied()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use tenure::error::{Place, Trouble};
+
+    use super::*;
+    use crate::{args, output::Voice, settings::Patience};
+
+    #[tokio::test]
+    async fn a_line_that_is_full_is_busy() {
+        let words = ["tenure", "run", "name", "--", "true"];
+        let cli = args::Cli::try_parse_from(words).unwrap();
+        let args::Command::Run(run) = &cli.command else { panic!("another command") };
+        let config = Config::load().unwrap();
+        let name = LockName::new("name").unwrap();
+        let plan = Plan::to_run(run, &[&name], &config).unwrap();
+        let (voice, wait) = (Voice::new(&cli.common), Wait::begin(Patience::Endless));
+        let tenure = Tenure::open("memory:").await.unwrap();
+        let waiting = Arc::new(Waiting::new(&voice, "name"));
+        let asking = Asking { tenure: &tenure, plan: &plan, wait: &wait, waiting: &waiting };
+        let fault = Fault::new(FaultKind::Full, "9 wait already", "try again later");
+        let full = AcquireError::Full(Box::new(Trouble::new(Place::new(name, "memory:"), fault)));
+        assert!(matches!(asking.refused(full), Failure::Busy { away: false, .. }));
+    }
 }

@@ -48,6 +48,14 @@ impl Held {
         }
     }
 
+    /// Lets the names be free as soon as they are released.
+    pub(crate) fn cancel_hold_at_least(&self) {
+        match self {
+            Self::One(guard) => guard.cancel_hold_at_least(),
+            Self::All(guard) => guard.cancel_hold_at_least(),
+        }
+    }
+
     pub(crate) fn remaining(&self) -> Duration {
         match self {
             Self::One(guard) => guard.remaining(),

@@ -5,10 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{exit::Failure, output::human, settings::Patience};
+use tenure::entropy::{Entropy, OsEntropy};
+use tenure_core::proto::Backoff;
+
+use crate::{exit::Failure, settings::Patience};
 
 /// What is left for the lock itself at least, where opening the store took nearly all of the wait.
 const LEAST: Duration = Duration::from_millis(100);
+/// Between two attempts to open a store that is away, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// A wait that has begun.
 #[derive(Clone, Copy, Debug)]
@@ -45,19 +50,55 @@ impl Wait {
         }
     }
 
-    /// What `opening` the store gives, if that comes within the wait: a store that does not answer
-    /// makes nobody wait longer than was asked for.
-    pub(crate) async fn open<T>(
+    /// What `open` gives, tried again as long as the store is away and there is time: a store that is down for
+    /// a moment is waited for as one is that goes away later. `away` hears once why it is.
+    ///
+    /// Without an end of its own a wait lasts for one `ttl`, as it does for a store that goes away.
+    pub(crate) async fn open<T, O: Future<Output = Result<T, Failure>>>(
         &self,
-        opening: impl Future<Output = Result<T, Failure>>,
+        ttl: Duration,
+        mut open: impl FnMut() -> O,
+        away: impl Fn(&str),
     ) -> Result<T, Failure> {
-        let Some(left) = self.left() else { return opening.await };
-        tokio::time::timeout(left, opening).await.unwrap_or_else(|_| {
-            let left = human::length(left);
-            Err(Failure::Away(format!(
-                "the store did not answer within the wait of {left}; see that it can be reached, or \
-                 wait longer"
-            )))
-        })
+        let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
+        let (mut last, entropy) = (None, OsEntropy::default());
+        loop {
+            let Some(left) = self.for_opening(ttl) else { return open().await };
+            let tried = tokio::time::timeout(left, open()).await;
+            let why = match tried {
+                Ok(Err(Failure::Away(why))) => why,
+                Ok(done) => return done,
+                // Why it was away before says more than that there was no time left.
+                Err(_) => return Err(Failure::Away(last.unwrap_or_else(|| self.unanswered(ttl)))),
+            };
+            if last.is_none() {
+                away(&why);
+            }
+            let pause = pauses.next(entropy.jitter());
+            if self.for_opening(ttl).is_none_or(|left| left <= pause) {
+                return Err(Failure::Away(why));
+            }
+            last = Some(why);
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// How long the store may still take to be there; nothing if it is tried once.
+    fn for_opening(&self, ttl: Duration) -> Option<Duration> {
+        match self.patience {
+            Patience::None => None,
+            Patience::For(wait) => Some(wait.saturating_sub(self.elapsed())),
+            Patience::Endless => Some(ttl.saturating_sub(self.elapsed())),
+        }
+    }
+
+    fn unanswered(&self, ttl: Duration) -> String {
+        let length = match self.patience {
+            Patience::For(wait) => format!("the wait of {wait:?}"),
+            Patience::None | Patience::Endless => format!("{ttl:?}"),
+        };
+        format!(
+            "the store did not answer within {length}; see that it can be reached, or wait longer"
+        )
     }
 }

@@ -129,6 +129,9 @@ impl UnderLock<'_> {
                 return finish(held, at_end, name, outcome, false, voice).await;
             }
             Err(NotStarted::System(error)) => {
+                if plan.frees_on_failure {
+                    held.cancel_hold_at_least();
+                }
                 let what = format!("cannot start the guardian of the command: {error}");
                 return Err(Failure::Failed(what));
             }
@@ -158,6 +161,9 @@ impl UnderLock<'_> {
                 return Err(failure);
             }
         };
+        if plan.frees_on_failure && outcome.ended.how.code() != Some(0) {
+            held.cancel_hold_at_least();
+        }
         // Nothing of the command is left, so whoever is next need not wait for those who saw to that.
         let end = finish(held, at_end, name, outcome, had_terminal, voice);
         tokio::join!(end, child.dismiss()).0

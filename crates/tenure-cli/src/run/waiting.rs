@@ -6,7 +6,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use tenure::{Busy, Fault, Token};
+use tenure::{Busy, Token};
 
 use crate::output::{Event, Voice, human};
 
@@ -52,16 +52,15 @@ impl Waiting {
     }
 
     /// The store failed, and is asked again.
-    pub(crate) fn away(&self, fault: &Fault) {
+    pub(crate) fn away(&self, why: &str) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         // Who is in the way then is told once more when it answers.
         shown.said = None;
-        let why = fault.what_and_why();
         if self.voice.has_terminal() {
             let text = format!("waiting for {}: the store is away: {why}", self.name);
             shown.bar().set_style(text_line(human::plain(&text)));
         } else {
-            self.voice.event(&Event::StoreAway { name: &self.name, why: &why });
+            self.voice.event(&Event::StoreAway { name: &self.name, why });
         }
     }
 

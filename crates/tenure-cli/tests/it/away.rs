@@ -120,3 +120,61 @@ fn a_terminal_shows_that_the_store_is_away_and_who_holds_the_lock_when_it_is_bac
     });
     drop(waiter);
 }
+
+#[test]
+fn a_store_that_is_down_at_the_start_is_waited_for() {
+    let mut server = RedisServer::start();
+    let scene = Scene::with_store(&server.url());
+    for (subcommand, options) in [
+        ("run", "--wait 60s"),
+        ("run", ""),
+        ("elect", "--wait 60s"),
+        ("lock", "--for 1m --wait 60s"),
+    ] {
+        server.kill();
+        let said = scene.path("said");
+        let words = format!("{subcommand} {subcommand}{} {options} -v", options.len());
+        let command = if subcommand == "lock" { "" } else { " -- true" };
+        let mut running = program(env!("CARGO_BIN_EXE_tenure"));
+        running.args(format!("{words}{command}").split_whitespace());
+        running.env("TENURE_STORE", scene.store()).stderr(fs::File::create(&said).unwrap());
+        let running = Running::start(running.stdin(Stdio::null()).stdout(Stdio::piped()));
+        let said = || fs::read_to_string(&said).unwrap();
+        eventually("it says that the store is away", || said().contains("the store is away"));
+        server.restart();
+        assert_eq!(code(&running.wait()), 0, "{words}: {}", said());
+        assert_eq!(said().matches("the store is away").count(), 1, "once: {}", said());
+    }
+}
+
+#[test]
+fn what_no_wait_mends_is_an_error_at_once() {
+    let mut server = RedisServer::start();
+    let scene = Scene::with_store(&server.url());
+    let wrong = server.url().replace("redis://", "redis://nobody:wrong@");
+    let refused =
+        scene.output(["run", "a", "--wait", "60s", "--json", "--store", &wrong, "--", "true"]);
+    assert_eq!(code(&refused), 125);
+    let away = |output: &std::process::Output| {
+        events(&output.stderr).iter().any(|event| event["event"] == "store_away")
+    };
+    assert!(!away(&refused), "{}", text(&refused.stderr));
+    server.kill();
+    let refused = scene.output(["run", "a", "--no-wait", "--json", "--", "true"]);
+    assert_eq!(code(&refused), 125);
+    assert!(!away(&refused), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_store_that_does_not_come_gives_125_and_says_why() {
+    let mut server = RedisServer::start();
+    let scene = Scene::with_store(&server.url());
+    server.kill();
+    for options in ["--wait 1500ms", "--ttl 1s"] {
+        let words = format!("run a {options} -- true");
+        let output = scene.output(words.split(' '));
+        let said = text(&output.stderr);
+        assert_eq!(code(&output), 125, "{said}");
+        assert!(said.contains("cannot be reached"), "{said}");
+    }
+}

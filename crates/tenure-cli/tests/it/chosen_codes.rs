@@ -37,7 +37,7 @@ fn a_lost_lock_gives_the_code_that_was_chosen() {
 fn a_failure_of_tenures_own_gives_the_code_that_was_chosen() {
     let scene = Scene::with_store(AWAY);
     for words in ["run name", "elect name", "lock name --for 1m"] {
-        let all = words.split(' ').chain(["--failed-exit-code", "81", "--json"]);
+        let all = words.split(' ').chain(["--failed-exit-code", "81", "--json", "--no-wait"]);
         let command: &[&str] = if words.starts_with("lock") { &[] } else { &["--", "true"] };
         let failed = scene.output(all.chain(command.iter().copied()));
         assert_eq!((code(&failed), last_code(&failed)), (81, 81), "{words}");
@@ -88,7 +88,13 @@ fn the_file_chooses_codes_for_all_of_them_and_a_flag_goes_first() {
     let lost = scene.tenure(["unlock"]).env("TENURE_HANDLE", &handle).output().unwrap();
     assert_eq!(code(&lost), 90, "two may be the same: {}", text(&lost.stderr));
     let away = |words: &[&str]| {
-        code(&scene.output(words.iter().copied().chain(["--store", AWAY, "--", "true"])))
+        code(&scene.output(words.iter().copied().chain([
+            "--no-wait",
+            "--store",
+            AWAY,
+            "--",
+            "true",
+        ])))
     };
     assert_eq!(away(&["run", "name"]), 91);
     assert_eq!(away(&["elect", "name", "--failed-exit-code", "81"]), 81);

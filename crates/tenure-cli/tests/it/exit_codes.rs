@@ -78,7 +78,8 @@ fn wrong_usage_gives_2_and_a_reason() {
 #[test]
 fn a_store_that_cannot_be_used_gives_125() {
     let scene = Scene::new();
-    let output = scene.output(["run", "name", "--store", "redis://127.0.0.1:1", "--", "true"]);
+    let output =
+        scene.output(["run", "name", "--no-wait", "--store", "redis://127.0.0.1:1", "--", "true"]);
     assert_eq!(code(&output), 125);
     assert!(text(&output.stderr).contains("127.0.0.1:1"));
 }
@@ -175,4 +176,25 @@ fn what_a_kind_of_store_never_has_is_wrong_usage() {
         assert_eq!((code(&refused), text(&refused.stdout)), (2, ""), "{options}");
         assert!(text(&refused.stderr).contains("no queue"), "{}", text(&refused.stderr));
     }
+}
+
+#[test]
+fn a_quorum_of_one_is_written_wrong() {
+    let scene = Scene::with_store("quorum:redis://127.0.0.1:1");
+    let refused = scene.run("name", "true");
+    assert_eq!(code(&refused), 2);
+    assert!(text(&refused.stderr).contains("a quorum of 1 members"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn the_notes_of_a_quorum_are_not_listed_at_its_members() {
+    let dirs = tempfile::tempdir().unwrap();
+    let member = |at: u32| format!("file:{}/{at}", dirs.path().display());
+    let quorum = Scene::with_store(&format!("quorum:{},{},{}", member(1), member(2), member(3)));
+    let _holder = quorum.start("name", "echo > held; exec sleep 1000");
+    quorum.line("held");
+    let listed = Scene::with_store(&member(1)).output(["ls"]);
+    let told = text(&listed.stdout);
+    assert!(told.contains("name") && !told.contains("tenure:quorum"), "{told}");
+    assert!(told.contains("member of a quorum"), "{told}");
 }

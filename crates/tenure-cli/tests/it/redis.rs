@@ -223,7 +223,7 @@ fn a_redis_that_cannot_be_reached_gives_125_and_says_so() {
     let (mut server, scene) = scene();
     server.kill();
     for args in [
-        &["run", "name", "--", "echo", "never"][..],
+        &["run", "name", "--no-wait", "--", "echo", "never"][..],
         &["ls"],
         &["show", "name"],
         &["break", "name", "--yes"],

@@ -31,7 +31,7 @@ fn is_refused(output: &Output, says: &[&str]) {
 }
 
 fn run_in(scene: &Scene, store: &str) -> Output {
-    scene.output(["run", "name", "--store", store, "--", "echo", "ran"])
+    scene.output(["run", "name", "--no-wait", "--store", store, "--", "echo", "ran"])
 }
 
 #[test]

@@ -53,3 +53,20 @@ fn a_name_stays_taken_after_a_short_job_that_holds_it_at_least_so_long() {
     assert_eq!(kept["holders"][0]["lingering"], true);
     eventually("the name is free", || code(&scene.run("name --no-wait", "true")) == 0);
 }
+
+#[test]
+fn a_failed_job_keeps_the_name_taken_unless_it_is_to_succeed() {
+    let scene = Scene::new();
+    let kept = "--hold-at-least 1h";
+    assert_eq!(code(&scene.run(&format!("always {kept}"), "exit 3")), 3);
+    assert_eq!(code(&scene.run("always --no-wait", "true")), 124);
+    let if_success = format!("{kept} --hold-at-least-if success");
+    assert_eq!(code(&scene.run(&format!("job {if_success}"), "exit 3")), 3);
+    let absent = format!("run job {if_success} --no-wait -- /nowhere/to/be/found");
+    assert_eq!(code(&scene.output(absent.split(' '))), 127);
+    assert_eq!(code(&scene.run(&format!("job {if_success} --no-wait"), "true")), 0);
+    assert_eq!(code(&scene.run("job --no-wait", "true")), 124);
+    let both = format!("run --all a,b {if_success} -- false");
+    assert_eq!(code(&scene.output(both.split(' '))), 1);
+    assert_eq!(code(&scene.run("a --no-wait", "true")), 0);
+}

@@ -32,6 +32,11 @@ fn an_option_of_another_tool_is_told_what_it_is_called_here() {
         ("-w", "--wait TIME"),
         ("-n", "--no-wait"),
         ("-E", "--busy-exit-code N"),
+        ("-x", "takes the lock alone"),
+        ("-e", "takes the lock alone"),
+        ("-s", "--shared"),
+        ("-o", "leave it out"),
+        ("-q", "tenure run --help"),
     ] {
         let refused = scene.output(["run", "hello", option, "5s", "--", "true"]);
         let said = text(&refused.stderr);
@@ -104,6 +109,10 @@ fn a_lock_that_is_kept_says_for_how_much_longer() {
     let refused = scene.run("name --no-wait -v", "true");
     let said = text(&refused.stderr);
     assert!(said.contains("released by web-7, but kept taken for another 59m"), "{said}");
+    let waited = scene.run("name --wait 20ms", "true");
+    let said = text(&waited.stderr);
+    assert!(said.contains("released by \"web-7\", but kept taken for another 35"), "{said}");
+    assert!(!said.contains("held by"), "{said}");
 }
 
 #[test]

@@ -105,6 +105,27 @@ impl Guard {
         self.held.lease().count_from_now(generation, max_hold, hold_at_least);
     }
 
+    /// Lets the name be free as soon as this hold is released, whatever `hold_at_least` was asked for: for
+    /// work that failed, and that somebody else may try again at once.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::{sync::Arc, time::Duration};
+    /// use tenure_core::{MemoryStore, Tenure};
+    ///
+    /// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
+    /// let job = tenure.mutex("nightly").hold_at_least(Duration::from_secs(3600));
+    /// let guard = job.lock().await?;
+    /// guard.cancel_hold_at_least();
+    /// guard.release().await?;
+    /// assert!(job.try_lock().await?.is_some());
+    /// # Ok::<(), tenure_core::AnyError>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn cancel_hold_at_least(&self) {
+        self.held.lease().cancel_hold_at_least(self.held.generation());
+    }
+
     /// Returns when the hold is lost, at its deadline at the latest; never if it is released.
     ///
     /// The future does not borrow the guard. A timer can fire late after the machine was

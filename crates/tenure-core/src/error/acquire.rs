@@ -40,6 +40,12 @@ impl fmt::Display for TimedOut {
             Some(holder) if self.here => {
                 write!(f, ", held by this process (label {:?})", holder.label)?;
             }
+            Some(holder) if holder.lingering => {
+                write!(f, ", released by {:?}, but kept taken", holder.label)?;
+                if let Some(left) = holder.left {
+                    write!(f, " for another {:?}", Duration::from_secs(left.as_secs()))?;
+                }
+            }
             Some(holder) if holder.label.is_empty() => {
                 write!(f, ", held by somebody without a label")?;
             }

@@ -13,7 +13,8 @@ use crate::{
 /// A lock that at most one guard holds at a time. A handle: cheap to make, to clone and to drop.
 ///
 /// It is not reentrant: a task that holds it and locks it again waits for itself, unless both go
-/// through [`Mutex::reentrant`]. Waiting needs a tokio runtime with time enabled.
+/// through [`Mutex::reentrant`]. On tokio it uses the runtime that it is asked in, which has to have
+/// timers and I/O; elsewhere a thread of tenure's own does that work.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -21,6 +21,18 @@ pub use tally::{Decision, RenewalTally, Yesses};
 /// The fewest members of which a quorum can be made: with fewer, none may be missing.
 pub const FEWEST_MEMBERS: usize = 3;
 
+/// Whether a quorum itself uses this name at its members: none of its locks is called so.
+///
+/// ```
+/// use tenure_proto::quorum::{is_reserved, mark};
+///
+/// assert!(is_reserved(mark::NAME) && !is_reserved("tenure:other"));
+/// ```
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    [mark::NAME, mark::NOTE].contains(&name) || name.starts_with(gate::PREFIX)
+}
+
 /// How many of so many members are a majority.
 ///
 /// ```

@@ -298,7 +298,7 @@ fn one_out_of_reach_gets_its_turn() -> bool {
                 due.insert(number, world.now);
             }
         }
-        let next = due.values().min().copied().unwrap();
+        let next = due.values().min().copied().unwrap_or(end);
         world.later(next.since(world.now));
     }
     false

@@ -609,3 +609,13 @@ async fn one_of_another_cluster_is_not_believed() {
     assert!(ours.servers.iter().any(|server| !lock_keys(server).is_empty()));
     assert!(theirs.servers.iter().all(|server| lock_keys(server).is_empty()));
 }
+
+#[tokio::test]
+async fn a_database_at_a_node_of_a_cluster_is_said_to_be_that() {
+    let cluster = RedisCluster::start();
+    let url = cluster.servers[0].url().replace("/0", "/1");
+    let fault = RedisStore::open(&url).await.unwrap_err();
+    let said = fault.to_string();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured);
+    assert!(said.contains("database 0 alone") && said.contains("redis-cluster://"), "{said}");
+}

@@ -226,6 +226,14 @@ impl Lease {
         }
     }
 
+    /// The name is not kept taken after the hold of `generation`.
+    pub(crate) fn cancel_hold_at_least(&self, generation: u32) {
+        let mut state = self.lock();
+        if state.hold.generation() == generation {
+            state.keep_until = Timestamp::ZERO;
+        }
+    }
+
     /// The hold with this token is lost, as the holder is told.
     pub(crate) fn loss(&self, token: Token, reason: LostReason) -> Lost {
         let trouble = self.last_trouble();

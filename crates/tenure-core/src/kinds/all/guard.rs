@@ -77,6 +77,11 @@ impl AllGuard {
         self.parts.iter().try_for_each(|part| part.check().map(drop))
     }
 
+    /// Lets all of the names be free as soon as they are released: [`Guard::cancel_hold_at_least`] of each.
+    pub fn cancel_hold_at_least(&self) {
+        self.parts.iter().for_each(Guard::cancel_hold_at_least);
+    }
+
     /// Returns as soon as one of them is lost, at its deadline at the latest; never if all are
     /// released. The others go on being held until the guard is dropped or released.
     ///
