@@ -2,7 +2,12 @@
 
 use tenure_core::{
     Fault, FaultKind, LockName,
-    proto::queue::{Moment, NameState, Presence, QueueError},
+    proto::{
+        Renewed,
+        queue::{
+            Answer, Contender, Moment, NameState, Presence, QueueError, Raised, Released, TakenOver,
+        },
+    },
 };
 use tokio::time::Instant;
 
@@ -10,9 +15,40 @@ use crate::{Database, Sight, Tells, contest::Contest, reserve::Reservation, row:
 
 pub(crate) type Outcome<T> = Result<(T, Tells), QueueError>;
 
+/// What a caller is told.
+pub(crate) trait Told {
+    /// Whether it may count on what is there by now. If this call has not written it, an earlier one has, of whose
+    /// commit nobody knows whether it stays: so it is written once more, by a commit that does.
+    fn is_counted_on(&self) -> bool {
+        false
+    }
+}
+
+impl Told for Answer {
+    fn is_counted_on(&self) -> bool {
+        matches!(self, Self::Granted { .. })
+    }
+}
+
+impl Told for TakenOver {
+    fn is_counted_on(&self) -> bool {
+        matches!(self, Self::Granted(_))
+    }
+}
+
+impl Told for Raised {
+    fn is_counted_on(&self) -> bool {
+        matches!(self, Self::Raised)
+    }
+}
+
+impl Told for Released {}
+impl Told for Renewed {}
+impl Told for Vec<Contender> {}
+
 /// Changes the state of a name as `decide` says, which is asked again whenever somebody came between. `first` is
 /// the name as it was seen already.
-pub(crate) async fn change<D: Database, T: Send>(
+pub(crate) async fn change<D: Database, T: Told + Send>(
     database: &D,
     name: &LockName,
     first: Option<Box<Sight>>,
@@ -23,7 +59,7 @@ pub(crate) async fn change<D: Database, T: Send>(
 }
 
 /// The same, by the patience and the manners of that contest.
-pub(crate) async fn change_in<D: Database, T: Send>(
+pub(crate) async fn change_in<D: Database, T: Told + Send>(
     mut contest: Contest,
     database: &D,
     name: &LockName,
@@ -40,6 +76,7 @@ pub(crate) async fn change_in<D: Database, T: Send>(
         let looked = began.elapsed();
         let Decided { state, is_same, is_urgent, line, answer, tells } =
             decided(database, name, &sight, &decide)?;
+        let is_same = is_same && !answer.is_counted_on();
         if is_same && !contest.has_reserved(&line) {
             return Ok(answer);
         }

@@ -37,7 +37,8 @@ impl<D: Database> SqlStore<D> {
             for ((((name, _), sight), line), ((after, _), before)) in
                 asks.iter().zip(&seen).zip(&lines).zip(names.into_iter().zip(states))
             {
-                if after != before {
+                // What is there already may not stay, unless it is written by a commit that does.
+                if after != before || matches!(answer, Together::Granted(_)) {
                     pause = pause.max(contest.leaves(line, sight.now));
                     let others = contest.others(line, sight.now);
                     let row =
