@@ -4,14 +4,10 @@ use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
 use tenure_core::{
     proto::queue::{Client, Limits},
-    store::{Capabilities, HintBoard, Owned},
+    store::{Capabilities, Owned},
 };
 
-use crate::{
-    PostgresOptions,
-    lane::{Lane, Maker},
-    statements::Statements,
-};
+use crate::{PostgresOptions, lane::Maker, lanes::Lanes, statements::Statements};
 
 /// What all connections of one store have in common.
 pub(crate) struct Common {
@@ -21,17 +17,11 @@ pub(crate) struct Common {
     pub(crate) deaf_limits: Limits,
     pub(crate) statements: Statements,
     pub(crate) client: Client,
-    pub(crate) board: HintBoard,
     /// Whether messages are not heard, so that waiters have to look by themselves.
     pub(crate) is_deaf: AtomicBool,
     pub(crate) maker: Maker,
-    /// For what tenure's own thread asks.
-    pub(crate) engine: Lane,
-    /// For renewals alone.
-    pub(crate) renewals: Lane,
-    /// Whether that was opened.
-    pub(crate) is_warm: AtomicBool,
-    pub(crate) lanes: Vec<Lane>,
+    pub(crate) lanes: Arc<Lanes>,
     pub(crate) listening: OnceLock<Owned>,
     pub(crate) sweeping: OnceLock<Owned>,
+    pub(crate) tidying: OnceLock<Owned>,
 }

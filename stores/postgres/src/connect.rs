@@ -2,11 +2,17 @@
 
 use std::{
     array,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use tenure_core::{Fault, FaultKind, store::Owned};
+use tenure_core::{
+    Fault, FaultKind,
+    store::{Home, Owned},
+};
 use tenure_sql::none_of;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio_postgres::{
@@ -16,6 +22,8 @@ use tokio_postgres::{
 use crate::{
     PostgresOptions,
     error::{self, Failure},
+    flights::Flights,
+    heard::Heard,
     options::SPELLING,
     plans::Plans,
     schema::{FORMAT, of_another, tables},
@@ -32,10 +40,21 @@ pub(crate) struct Connection {
     pub(crate) is_direct: AtomicBool,
     pub(crate) prepared: [OnceCell<tokio_postgres::Statement>; COUNT],
     pub(crate) plans: Plans,
+    /// What was sent over it and is not answered yet.
+    pub(crate) flights: Flights,
+    /// What it was told without having asked.
+    pub(crate) heard: Arc<Heard>,
+    pub(crate) home: Arc<Home>,
+    /// Whether somebody waits for what its callers do not wait for any more.
+    pub(crate) is_looked_after: AtomicBool,
+    /// For how long an answer is waited for.
+    pub(crate) patience: Duration,
+    /// One of those that count how many there are.
+    pub(crate) counted: Option<Arc<()>>,
     /// The time limit of its statements, in milliseconds.
     limit: u128,
     /// What keeps it alive. Who gives up a session that hangs leaves nothing of it.
-    pub(crate) kept: Option<Owned>,
+    kept: std::sync::Mutex<Option<Owned>>,
     turn: Mutex<()>,
     is_spoiled: AtomicBool,
 }
@@ -64,13 +83,21 @@ impl Drop for Turn<'_> {
 
 /// What a session is told of how it is to be. Whoever looks at the server sees the name.
 fn settings(options: &PostgresOptions, limit: u128) -> String {
-    // Shorter than we wait: what a lock kept from having an effect is certain then.
-    let lock_limit = (options.sql.response_timeout / 2).as_millis();
+    let lock_limit = lock_limit(options);
     format!(
         "-c statement_timeout={limit} -c lock_timeout={lock_limit} -c search_path=pg_catalog \
-         -c default_transaction_isolation=read\\ committed -c client_min_messages=warning"
+         -c default_transaction_isolation=read\\ committed -c client_min_messages=warning \
+         -c synchronous_commit=on"
     )
 }
+
+/// How long a statement waits for what others have locked, in milliseconds. Shorter than we wait: what a lock kept
+/// from having an effect is certain then. And short, since whoever asked may have gone by the time that it is free.
+pub(crate) fn lock_limit(options: &PostgresOptions) -> u128 {
+    (options.sql.response_timeout / 2).min(LOCK_LIMIT).as_millis()
+}
+
+const LOCK_LIMIT: Duration = Duration::from_millis(500);
 
 /// In milliseconds: longer than we wait, since what nobody waits for any more is to end, too. And another one for each
 /// session, by which it is known again.
@@ -101,6 +128,7 @@ pub(crate) fn config(options: &PostgresOptions, (host, port): &(String, u16)) ->
 pub(crate) async fn connect(
     options: &PostgresOptions,
     tls: &Tls,
+    home: &Arc<Home>,
 ) -> Result<(Connection, Polled), Fault> {
     let sql = &options.sql;
     // A host that is silent leaves time for the others. The driver has no time limit for what comes after a host
@@ -111,7 +139,7 @@ pub(crate) async fn connect(
     for server in &sql.servers {
         let location =
             if hosts > 1 { format!("{}:{}", server.0, server.1) } else { options.location() };
-        let opening = opened(options, tls, server, &location);
+        let opening = opened(options, tls, home, server, &location);
         match tokio::time::timeout(sql.connect_timeout / share, opening).await {
             Ok(Ok(made)) => return Ok(made),
             Ok(Err(fault)) => faults.push(fault),
@@ -128,6 +156,7 @@ pub(crate) async fn connect(
 async fn opened(
     options: &PostgresOptions,
     tls: &Tls,
+    home: &Arc<Home>,
     server: &(String, u16),
     location: &str,
 ) -> Result<(Connection, Polled), Fault> {
@@ -152,8 +181,14 @@ async fn opened(
             is_direct,
             prepared: [const { OnceCell::const_new() }; COUNT],
             plans: Plans::new(),
+            flights: Flights::new(),
+            heard: Arc::default(),
+            home: home.clone(),
+            is_looked_after: AtomicBool::new(false),
+            patience: options.sql.response_timeout,
+            counted: None,
             limit,
-            kept: None,
+            kept: std::sync::Mutex::default(),
             turn: Mutex::new(()),
             is_spoiled: AtomicBool::new(false),
         },
@@ -172,6 +207,23 @@ impl Connection {
         !self.client.is_closed() && !self.is_spoiled.load(Ordering::Relaxed)
     }
 
+    /// It lives for as long as this does.
+    pub(crate) fn keep(&self, kept: Owned) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+    }
+
+    /// Nothing more is asked over it. What was is answered still.
+    pub(crate) fn retire(&self) {
+        self.is_spoiled.store(true, Ordering::Relaxed);
+        self.heard.end();
+    }
+
+    /// Ends it: whoever waits for an answer is told so.
+    pub(crate) fn end(&self) {
+        self.retire();
+        drop(self.kept.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
     /// Waits until nobody waits for an answer. A pooler gives the session to the next one after each answer: to
     /// what was sent already, that one would get the answer. None where an answer that nobody waited for may come.
     pub(crate) async fn turn(&self) -> Option<Turn<'_>> {
@@ -182,9 +234,15 @@ impl Connection {
 
     /// Looks whether what this session commits stays, and whether the tables are there.
     pub(crate) async fn check(&self, options: &PostgresOptions) -> Result<(), Fault> {
-        let settings = "select current_setting('synchronous_commit'), current_setting('server_encoding'), \
-                        (select setting from pg_settings where name = 'statement_timeout')";
-        let [commit, encoding, limit] = self.look(settings).await.map_err(Failure::fault)?;
+        // In the same step whoever waits there is to end with this process: later it would have an effect.
+        let settings = format!(
+            "select current_setting('synchronous_commit'), current_setting('server_encoding'), limited.setting, \
+             (select set_config(name, '100', false) from pg_settings where name = 'client_connection_check_interval' \
+             and setting = '0' and version() ~ 'linux' and limited.setting = '{}') \
+             from pg_settings limited where limited.name = 'statement_timeout'",
+            self.limit
+        );
+        let [commit, encoding, limit] = self.look(&settings).await.map_err(Failure::fault)?;
         if limit != self.limit.to_string() {
             // A pooler that lets settings through and forgets them. What one prepares in a session of all could be
             // another one's statement of the same name.
@@ -195,13 +253,8 @@ impl Connection {
             let cure = "use a database whose encoding is UTF8: two names could be one here";
             return Err(Fault::new(FaultKind::Misconfigured, what, cure));
         }
-        if commit == "off" {
-            if !self.is_direct.load(Ordering::Relaxed) {
-                let what =
-                    "synchronous_commit is off, so a crash of the server forgets who holds a lock";
-                let cure = "turn it on for this user: alter role … set synchronous_commit = on";
-                return Err(Fault::new(FaultKind::Misconfigured, what, cure));
-            }
+        // In a session of all each statement says it for itself.
+        if commit != "on" && self.is_direct.load(Ordering::Relaxed) {
             let on = self.client.batch_execute("set synchronous_commit = on").await;
             on.map_err(|error| error::of_statement(error, false).fault())?;
         }

@@ -16,6 +16,7 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
 use tenure_sql::{Attempt, Claimed, Database, Extended, Grant, Idle, Sight, Tells, keep_swept};
+use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use crate::{
@@ -23,14 +24,21 @@ use crate::{
     capabilities::capabilities,
     columns::Columns,
     common::Common,
+    connect::{Connection, lock_limit},
     error::Failure,
-    lane::{Lane, Maker},
+    heard::Mail,
+    lane::Maker,
+    lanes::Lanes,
     listener::Listener,
     messages::{channel, told},
-    query::{self, Parameters},
+    query::{By, Parameters},
     statements::{Statement, Statements},
     tls::Tls,
 };
+
+/// How long what callers did not wait for any more is waited for before it counts as not done: a lock keeps none from
+/// its effect for longer than half a second.
+const SETTLES: Duration = Duration::from_millis(700);
 
 /// The database, over the connections of callers or over that of tenure's own thread.
 #[derive(Clone)]
@@ -50,7 +58,9 @@ impl Postgres {
         let tls = Tls::of(&options)?;
         let home = Arc::new(Home::start("tenure-postgres", Duration::ZERO)?);
         let options = Arc::new(options);
-        let maker = Maker { options: options.clone(), tls, home };
+        let mail = Mail { board: HintBoard::new(), hello: Arc::default() };
+        let counted = Arc::default();
+        let maker = Maker { options: options.clone(), tls, home, mail, counted };
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the system gives no random numbers";
@@ -61,16 +71,13 @@ impl Postgres {
             location: options.location(),
             capabilities: capabilities(&options),
             deaf_limits: options.limits_when_deaf(),
-            statements: Statements::new(&options.schema),
+            statements: Statements::new(&options.schema, lock_limit(&options)),
             client: Client(client),
-            board: HintBoard::new(),
             is_deaf: AtomicBool::new(true),
-            engine: Lane::new(maker.clone()),
-            renewals: Lane::new(maker.clone()),
-            is_warm: AtomicBool::new(false),
-            lanes: (0..options.sql.connections).map(|_| Lane::new(maker.clone())).collect(),
+            lanes: Lanes::new(&maker, options.sql.connections),
             listening: OnceLock::new(),
             sweeping: OnceLock::new(),
+            tidying: OnceLock::new(),
             maker,
             options,
         };
@@ -79,29 +86,18 @@ impl Postgres {
         let sweeper =
             keep_swept(move || Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true })));
         let _ = common.sweeping.set(common.maker.home.spawn_owned(sweeper));
+        let tidies = Lanes::tidy(Arc::downgrade(&common.lanes));
+        let _ = common.tidying.set(common.maker.home.spawn_owned(tidies));
         Ok(Self { common, is_engine: false })
     }
 
-    /// The connection for what is asked: tenure's own thread has one for itself.
-    pub(crate) fn lane(&self) -> &Lane {
-        if self.is_engine { &self.common.engine } else { self.least_busy() }
+    fn by(&self) -> By {
+        if self.is_engine { By::Engine } else { By::Caller }
     }
 
-    fn least_busy(&self) -> &Lane {
-        let common = &self.common;
-        common.lanes.iter().min_by_key(|lane| lane.load()).unwrap_or(&common.engine)
-    }
-
-    /// Opens the connection for renewals ahead of the first: a short lease has no time for that.
-    fn warm(&self) {
-        if !self.common.is_warm.swap(true, Ordering::Relaxed) {
-            let common = self.common.clone();
-            self.common.maker.home.spawn(async move {
-                // Whoever renews tries again, and is told.
-                let is_open = common.renewals.get().await.is_ok();
-                common.is_warm.store(is_open, Ordering::Relaxed);
-            });
-        }
+    /// A connection for whatever is asked.
+    pub(crate) async fn any(&self) -> Result<Arc<Connection>, Fault> {
+        self.common.lanes.take(self.by(), Instant::now() + self.limit()).await
     }
 
     pub(crate) fn limit(&self) -> Duration {
@@ -114,7 +110,7 @@ impl Postgres {
         parameters: &Parameters<'_>,
         writes: bool,
     ) -> Result<Vec<Row>, Fault> {
-        self.lane().run(statement, parameters, writes, self.limit()).await
+        self.common.lanes.run(self.by(), statement, parameters, writes, self.limit()).await
     }
 
     pub(crate) async fn row(
@@ -133,7 +129,8 @@ impl Postgres {
         statement: &Statement,
         parameters: &Parameters<'_>,
     ) -> Result<bool, Fault> {
-        match self.lane().run_once(statement, parameters, true, self.limit()).await {
+        let (lanes, by) = (&self.common.lanes, self.by());
+        match lanes.run_once(by, statement, parameters, true, self.limit()).await {
             Ok(rows) => {
                 let count = rows.first().map(|row| self.get::<i64>(row, 0)).transpose()?;
                 Ok(count.is_some_and(|count| count > 0))
@@ -144,7 +141,7 @@ impl Postgres {
     }
 }
 
-fn micros(length: Duration) -> i64 {
+pub(crate) fn micros(length: Duration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
 }
 
@@ -162,10 +159,7 @@ impl Database for Postgres {
 
     async fn first_look(&self) -> Result<(), Fault> {
         // Every connection that is made looks for them.
-        let opened = tokio::time::timeout(self.limit(), self.lane().get()).await;
-        opened.unwrap_or_else(|_| Err(query::late("the database was not reached", false)))?;
-        self.warm();
-        Ok(())
+        self.any().await.map(drop)
     }
 
     fn kind(&self) -> &'static str {
@@ -198,19 +192,15 @@ impl Database for Postgres {
     }
 
     fn board(&self) -> &HintBoard {
-        &self.common.board
+        &self.common.maker.mail.board
     }
 
     fn listen(&self) {
         let common = &self.common;
         if common.options.listens {
             common.listening.get_or_init(|| {
-                let listener = Listener {
-                    maker: common.maker.clone(),
-                    board: common.board.clone(),
-                    channel: channel(common.client),
-                    store: Arc::downgrade(common),
-                };
+                let (channel, store) = (channel(common.client), Arc::downgrade(common));
+                let listener = Listener { channel, store };
                 common.maker.home.spawn_owned(listener.listen())
             });
         }
@@ -221,7 +211,6 @@ impl Database for Postgres {
     }
 
     async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
-        self.warm();
         let (owner, client) = (&grant.owner.as_bytes()[..], &grant.client.0[..]);
         let ttl = micros(grant.ttl);
         let parameters: &Parameters<'_> =
@@ -232,7 +221,6 @@ impl Database for Postgres {
     }
 
     async fn claim(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Claimed>, Fault> {
-        self.warm();
         let (owner, client) = (&grant.owner.as_bytes()[..], &grant.client.0[..]);
         let ttl = micros(grant.ttl);
         let parameters: &Parameters<'_> =
@@ -251,10 +239,19 @@ impl Database for Postgres {
     ) -> Result<Attempt<()>, Fault> {
         // What tenure takes back by itself is mostly not there.
         if self.is_engine {
-            let sight = self.read(name).await?;
-            let sole = sight.row.sole.as_ref();
-            if sole.is_none_or(|sole| sole.owner != *owner.as_bytes()) {
-                return Ok(Attempt::Undone(Some(Box::new(sight))));
+            let has_alone = |sight: &Sight| {
+                let sole = sight.row.sole.as_ref();
+                sole.is_some_and(|sole| sole.owner == *owner.as_bytes())
+            };
+            let mut sight = self.read(name).await?;
+            if !has_alone(&sight) {
+                // What it takes back may be under way still.
+                if self.common.lanes.settle(SETTLES).await {
+                    sight = self.read(name).await?;
+                }
+                if !has_alone(&sight) {
+                    return Ok(Attempt::Undone(Some(Box::new(sight))));
+                }
             }
         }
         let (statements, owner) = (&self.common.statements, &owner.as_bytes()[..]);
@@ -269,14 +266,8 @@ impl Database for Postgres {
     }
 
     async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {
-        let names: Vec<_> = holds.iter().map(|hold| hold.name.as_str()).collect();
-        let owners: Vec<_> = holds.iter().map(|hold| &hold.owner.as_bytes()[..]).collect();
-        let ttls: Vec<_> = holds.iter().map(|hold| micros(hold.ttl)).collect();
-        let parameters: &Parameters<'_> = &[&names, &owners, &ttls];
         let mut answers = vec![None; holds.len()];
-        let common = &self.common;
-        let extended =
-            common.renewals.run(&common.statements.extend, parameters, true, self.limit()).await?;
+        let extended = self.extended(holds).await?;
         for row in extended {
             let number = self.get::<i64>(&row, 0)? - 1;
             let extended =
@@ -298,7 +289,6 @@ impl Database for Postgres {
         row: &tenure_sql::Row,
         tells: &Tells,
     ) -> Result<bool, Fault> {
-        self.warm();
         let before = row.version - 1;
         let statements = &self.common.statements;
         let statement = match before {
@@ -335,8 +325,8 @@ impl Database for Postgres {
     async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault> {
         let parameters: &Parameters<'_> = &[&name.as_str(), &empty, &more];
         // It waits for whoever has the row locked, and must not hold up what tenure does by itself.
-        let append = &self.common.statements.append;
-        self.least_busy().run(append, parameters, true, self.limit()).await.map(drop)
+        let (lanes, append) = (&self.common.lanes, &self.common.statements.append);
+        lanes.run(By::Caller, append, parameters, true, self.limit()).await.map(drop)
     }
 
     async fn write_all(

@@ -119,7 +119,7 @@ pub(crate) fn of_connecting(error: &Error, location: &str) -> Fault {
         }
         Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => (
             FaultKind::Unreachable,
-            "allow more connections, or use fewer: connections= in the URL",
+            "allow more connections at the server, or run fewer processes at once: each has two",
         ),
         _ if text(error).contains("certificate") => (
             FaultKind::Misconfigured,

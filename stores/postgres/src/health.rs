@@ -6,7 +6,7 @@ use tenure_core::{Fault, store::Finding};
 use tenure_sql::{CONNECTION, Database};
 use tokio_postgres::Row;
 
-use crate::{database::Postgres, query, schema};
+use crate::{database::Postgres, schema};
 
 impl Postgres {
     pub(crate) async fn look_at_health(&self) -> Result<Vec<Finding>, Fault> {
@@ -16,10 +16,7 @@ impl Postgres {
             return Ok(vec![finding.touches("S9")]);
         }
         // It is there by now, unless it broke meanwhile.
-        let is_direct = match tokio::time::timeout(self.limit(), self.lane().get()).await {
-            Ok(used) => used?.connection.is_direct.load(Ordering::Relaxed),
-            Err(_) => return Err(query::late("the database was not reached", false)),
-        };
+        let is_direct = self.any().await?.is_direct.load(Ordering::Relaxed);
         let mut findings = vec![Finding::good(CONNECTION, self.connection(is_direct))];
         findings.push(self.pooler(is_direct));
         match self.row(&common.statements.server, &[], false).await {
@@ -34,7 +31,7 @@ impl Postgres {
         let tls = if options.sql.tls { "over TLS" } else { "not encrypted" };
         let way = if is_direct { "" } else { ", by a pooler" };
         format!(
-            "{} as {}, {tls}{way}; at most {} connections, one for renewals and one for messages",
+            "{} as {}, {tls}{way}; two connections, and at most {} more while calls are in each other's way",
             self.common.location,
             options.sql.user.as_deref().unwrap_or_default(),
             options.sql.connections

@@ -1,16 +1,13 @@
 //! A connection that is made when it is needed, and anew when it broke.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_core::{Clock, Fault, SystemClock, Timestamp, store::Home};
-use tokio::sync::Mutex;
 
 use crate::{
     PostgresOptions,
     connect::{Connection, connect},
+    heard::{Mail, hear},
     tls::Tls,
 };
 
@@ -23,16 +20,20 @@ pub(crate) struct Maker {
     pub(crate) options: Arc<PostgresOptions>,
     pub(crate) tls: Tls,
     pub(crate) home: Arc<Home>,
+    pub(crate) mail: Mail,
+    /// One more for each connection that there is.
+    pub(crate) counted: Arc<()>,
 }
 
 impl Maker {
     /// A new connection, which the store's own thread keeps alive. One that nobody waits for any more is not made.
-    pub(crate) async fn make(&self) -> Result<Connection, Fault> {
+    async fn make(&self) -> Result<Connection, Fault> {
         let (options, tls, home) = (self.options.clone(), self.tls.clone(), self.home.clone());
-        let keeper = home.clone();
-        let made = home.spawn_owned(async move {
-            let (mut connection, polled) = connect(&options, &tls).await?;
-            connection.kept = Some(keeper.spawn_owned(polled));
+        let (mail, counted) = (self.mail.clone(), self.counted.clone());
+        let made = self.home.spawn_owned(async move {
+            let (mut connection, polled) = connect(&options, &tls, &home).await?;
+            connection.counted = Some(counted);
+            connection.keep(home.spawn_owned(hear(polled, connection.heard.clone(), mail)));
             connection.check(&options).await?;
             Ok(connection)
         });
@@ -51,73 +52,55 @@ fn ended() -> Fault {
 /// One connection at a time.
 pub(crate) struct Lane {
     maker: Maker,
-    state: Mutex<State>,
-    in_flight: AtomicUsize,
-}
-
-#[derive(Default)]
-struct State {
-    connection: Option<Arc<Connection>>,
-    failed: Option<(Timestamp, Fault)>,
-}
-
-/// A connection that somebody uses.
-pub(crate) struct Used<'a> {
-    pub(crate) connection: Arc<Connection>,
-    _flight: Flight<'a>,
+    open: Mutex<Option<Arc<Connection>>>,
+    /// Held by who makes one. When that failed last, and how.
+    making: tokio::sync::Mutex<Option<(Timestamp, Fault)>>,
 }
 
 impl Lane {
     pub(crate) fn new(maker: Maker) -> Self {
-        Self { maker, state: Mutex::default(), in_flight: AtomicUsize::new(0) }
+        Self { maker, open: Mutex::default(), making: tokio::sync::Mutex::default() }
     }
 
-    /// How many use it.
-    pub(crate) fn load(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
-    }
-
-    pub(crate) async fn get(&self) -> Result<Used<'_>, Fault> {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        let _flight = Flight(&self.in_flight);
-        let mut state = self.state.lock().await;
-        if let Some(connection) = state.connection.as_ref().filter(|open| open.is_usable()) {
-            return Ok(Used { connection: connection.clone(), _flight });
+    /// The connection, if there is one that can be used.
+    pub(crate) fn open(&self) -> Option<Arc<Connection>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.as_ref().is_some_and(|open| !open.is_usable()) {
+            *open = None;
         }
-        state.connection = None;
-        if let Some((at, fault)) = &state.failed
+        open.clone()
+    }
+
+    /// The connection, which is made if there is none.
+    pub(crate) async fn get(&self) -> Result<Arc<Connection>, Fault> {
+        self.get_another(None).await
+    }
+
+    /// The same, made anew if it is still this one. Whoever uses that goes on with it.
+    pub(crate) async fn get_another(
+        &self,
+        than: Option<&Arc<Connection>>,
+    ) -> Result<Arc<Connection>, Fault> {
+        let another = || {
+            let open = self.open();
+            open.filter(|open| than.is_none_or(|than| !Arc::ptr_eq(open, than)))
+        };
+        if let Some(open) = another() {
+            return Ok(open);
+        }
+        let mut failed = self.making.lock().await;
+        if let Some(open) = another() {
+            return Ok(open);
+        }
+        if let Some((at, fault)) = &*failed
             && SystemClock.now().since(*at) < PAUSE
         {
             return Err(fault.clone());
         }
-        match self.maker.make().await {
-            Ok(connection) => {
-                let connection = Arc::new(connection);
-                state.connection = Some(connection.clone());
-                state.failed = None;
-                Ok(Used { connection, _flight })
-            }
-            Err(fault) => {
-                state.failed = Some((SystemClock.now(), fault.clone()));
-                Err(fault)
-            }
-        }
-    }
-
-    /// Does not use this connection any more.
-    pub(crate) async fn give_up(&self, connection: &Arc<Connection>) {
-        let mut state = self.state.lock().await;
-        if state.connection.as_ref().is_some_and(|open| Arc::ptr_eq(open, connection)) {
-            state.connection = None;
-        }
-    }
-}
-
-/// One that is under way.
-struct Flight<'a>(&'a AtomicUsize);
-
-impl Drop for Flight<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let made = self.maker.make().await;
+        *failed = made.as_ref().err().map(|fault| (SystemClock.now(), fault.clone()));
+        let made = Arc::new(made?);
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.clone());
+        Ok(made)
     }
 }

@@ -1,23 +1,20 @@
 //! Messages from other processes: whose turn it is, and what was evicted.
 
 use std::{
-    future::poll_fn,
     mem,
     sync::{Weak, atomic::Ordering},
     time::Duration,
 };
 
-use tenure_core::{Fault, FaultKind, store::HintBoard};
-use tokio::sync::mpsc;
-use tokio_postgres::AsyncMessage;
+use tenure_core::{Fault, FaultKind};
+use tokio::time::timeout;
 
 use crate::{
     common::Common,
-    connect::connect,
+    connect::Connection,
     error,
-    lane::Maker,
-    messages::{self, HELLO, Message},
-    query::Parameters,
+    messages::HELLO,
+    query::{By, Parameters},
 };
 
 /// How often it is looked whether messages still come, and how long one may take.
@@ -35,10 +32,8 @@ enum Over {
     Deaf,
 }
 
-/// What hears.
+/// What sees to it that messages come.
 pub(crate) struct Listener {
-    pub(crate) maker: Maker,
-    pub(crate) board: HintBoard,
     pub(crate) channel: String,
     /// Not kept alive by it.
     pub(crate) store: Weak<Common>,
@@ -74,80 +69,64 @@ impl Listener {
     }
 
     async fn hear(&self, pause: &mut Duration) -> Over {
-        let maker = &self.maker;
-        let (connection, mut polled) = match connect(&maker.options, &maker.tls).await {
-            Ok(made) => made,
+        let Some(store) = self.store.upgrade() else { return broken() };
+        let (mail, lanes) = (store.maker.mail.clone(), store.lanes.clone());
+        drop(store);
+        let connection = match lanes.own.get().await {
+            Ok(connection) => connection,
             Err(fault) => return Over::Broken(fault),
         };
-        let (told, mut hears) = mpsc::channel::<()>(1);
-        let board = self.board.clone();
-        // It ends with the connection, which ends with this call.
-        maker.home.spawn(async move {
-            while let Some(Ok(message)) = poll_fn(|context| polled.poll(context)).await {
-                if let AsyncMessage::Notification(message) = message {
-                    heard(message.payload(), &board, &told);
-                }
-            }
-        });
-        match tokio::time::timeout(LIMIT, connection.check(&maker.options)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(fault)) => return Over::Broken(fault),
-            Err(_) => return broken(),
-        }
         // What a session listens to that a pooler gives to others, these would be told.
         if !connection.is_direct.load(Ordering::Relaxed) {
             return Over::Deaf;
         }
         let listen = format!("listen {}", self.channel);
-        match tokio::time::timeout(LIMIT, connection.client.batch_execute(&listen)).await {
+        match timeout(LIMIT, connection.client.batch_execute(&listen)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Over::Broken(error::of_statement(error, false).fault()),
-            Err(_) => return broken(),
+            Err(_) => return given_up(&connection),
         }
+        drop(lanes);
         let mut is_first = true;
         loop {
             if let Err(fault) = self.say_hello().await {
                 return Over::Broken(fault);
             }
-            match tokio::time::timeout(LIMIT, hears.recv()).await {
-                Ok(Some(())) => {}
-                Ok(None) => return broken(),
+            match timeout(LIMIT, mail.hello.notified()).await {
+                Ok(()) => {}
+                Err(_) if connection.flights.load() > 0 => return given_up(&connection),
                 Err(_) => return Over::Deaf,
             }
             if mem::take(&mut is_first) {
                 *pause = PAUSES.0;
                 let Some(store) = self.store.upgrade() else { return broken() };
                 store.is_deaf.store(false, Ordering::Relaxed);
-                self.board.wake_all();
-                self.board.evictions_missed();
+                mail.board.wake_all();
+                mail.board.evictions_missed();
             }
-            // Nobody else says anything there, so an end comes early.
-            if let Ok(None) = tokio::time::timeout(LOOKS, hears.recv()).await {
+            // Its end comes early.
+            if timeout(LOOKS, connection.heard.over()).await.is_ok() {
                 return broken();
             }
         }
     }
 
-    /// By another connection: behind a pooler this one's own message could find its way by chance.
+    /// By a connection of callers: behind a pooler this one's own message could find its way by chance.
     async fn say_hello(&self) -> Result<(), Fault> {
         let Some(store) = self.store.upgrade() else { return Ok(()) };
         let parameters: &Parameters<'_> = &[&self.channel, &HELLO];
-        store.engine.run(&store.statements.notify, parameters, false, LIMIT).await.map(|_| ())
+        let (lanes, notify) = (&store.lanes, &store.statements.notify);
+        lanes.run(By::Caller, notify, parameters, false, LIMIT).await.map(|_| ())
     }
+}
+
+/// It says nothing, and is not used any more.
+fn given_up(connection: &Connection) -> Over {
+    connection.retire();
+    broken()
 }
 
 fn broken() -> Over {
     let what = "the connection for messages broke";
     Over::Broken(Fault::new(FaultKind::Unreachable, what, "it is made anew"))
-}
-
-fn heard(payload: &str, board: &HintBoard, told: &mpsc::Sender<()>) {
-    match messages::read(payload) {
-        Message::Wake(owner) => board.wake(&owner),
-        Message::Eviction(name) => board.evicted(&name),
-        Message::Hello => {
-            // Once is enough.
-            let _ = told.try_send(());
-        }
-    }
 }

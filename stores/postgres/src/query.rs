@@ -1,6 +1,9 @@
 //! Statements are run, each within its time.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{Arc, Weak, atomic::Ordering},
+    time::Duration,
+};
 
 use futures_util::future::join;
 use tenure_core::{Fault, FaultKind};
@@ -13,20 +16,44 @@ use tokio_postgres::{
 use crate::{
     connect::Connection,
     error::{self, Failure},
-    lane::Lane,
+    lanes::Lanes,
     plans::FORGET,
     statements::Statement,
 };
 
 /// How often a statement is tried that another transaction kept from having an effect.
-const TRIES: u32 = 5;
+const TRIES: u32 = 10;
 
 pub(crate) type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
-impl Lane {
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Caller,
+    Engine,
+}
+
+impl Lanes {
+    /// A connection for whoever asks, in this time.
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        by: By,
+        until: Instant,
+    ) -> Result<Arc<Connection>, Fault> {
+        let taking = async {
+            match by {
+                By::Caller => self.for_caller().await,
+                By::Engine => self.for_engine().await,
+            }
+        };
+        let taken = tokio::time::timeout_at(until, taking).await;
+        taken.unwrap_or_else(|_| Err(late("the database was not reached", false)))
+    }
+
     /// Runs a statement. One that another transaction was in the way of is tried again.
     pub(crate) async fn run(
-        &self,
+        self: &Arc<Self>,
+        by: By,
         statement: &Statement,
         parameters: &Parameters<'_>,
         writes: bool,
@@ -36,7 +63,7 @@ impl Lane {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.run_until(statement, parameters, writes, until).await {
+            match self.run_until(by, statement, parameters, writes, until).await {
                 // With less time left, one that waits for a lock would end in doubt.
                 Err(Failure::Crossed | Failure::Unprepared)
                     if tries < TRIES && Instant::now() + limit.mul_f64(0.6) < until => {}
@@ -47,32 +74,26 @@ impl Lane {
 
     /// Runs a statement once.
     pub(crate) async fn run_once(
-        &self,
+        self: &Arc<Self>,
+        by: By,
         statement: &Statement,
         parameters: &Parameters<'_>,
         writes: bool,
         limit: Duration,
     ) -> Result<Vec<Row>, Failure> {
-        self.run_until(statement, parameters, writes, Instant::now() + limit).await
+        self.run_until(by, statement, parameters, writes, Instant::now() + limit).await
     }
 
     async fn run_until(
-        &self,
+        self: &Arc<Self>,
+        by: By,
         statement: &Statement,
         parameters: &Parameters<'_>,
         writes: bool,
         until: Instant,
     ) -> Result<Vec<Row>, Failure> {
-        let opened = tokio::time::timeout_at(until, self.get()).await;
-        let used = opened.unwrap_or_else(|_| Err(late("the database was not reached", false)));
-        let used = used.map_err(Failure::Fault)?;
-        let run = used.connection.run(statement, parameters, writes);
-        let done = tokio::time::timeout_at(until, run).await;
-        // What is behind a statement that hangs would hang, too; and another server may take writes.
-        if matches!(done, Err(_) | Ok(Err(Failure::ReadOnly(_)))) {
-            self.give_up(&used.connection).await;
-        }
-        done.unwrap_or_else(|_| Err(Failure::Fault(late("the database did not answer", writes))))
+        let connection = self.take(by, until).await.map_err(Failure::Fault)?;
+        connection.run_until(statement, parameters, writes, until).await
     }
 }
 
@@ -82,38 +103,71 @@ pub(crate) fn late(what: &str, writes: bool) -> Fault {
 }
 
 impl Connection {
+    /// Runs a statement, and is given up where that takes longer.
+    pub(crate) async fn run_until(
+        self: &Arc<Self>,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+        until: Instant,
+    ) -> Result<Vec<Row>, Failure> {
+        let run = self.run(statement, parameters, writes);
+        let done = tokio::time::timeout_at(until, run).await;
+        // What is behind a statement that hangs would hang, too; and another server may take writes.
+        if matches!(done, Err(_) | Ok(Err(Failure::ReadOnly(_)))) {
+            self.retire();
+        }
+        done.unwrap_or_else(|_| Err(Failure::Fault(late("the database did not answer", writes))))
+    }
+
     async fn run(
-        &self,
+        self: &Arc<Self>,
         statement: &Statement,
         parameters: &Parameters<'_>,
         writes: bool,
     ) -> Result<Vec<Row>, Failure> {
         let failed = |error| error::of_statement(error, writes);
+        let _looks_after = LooksAfter(self);
+        let mut flight = self.flights.begin();
         if !self.is_direct.load(Ordering::Relaxed) {
             let typed: Vec<(&(dyn ToSql + Sync), Type)> =
                 parameters.iter().copied().zip(statement.types.iter().cloned()).collect();
             let Some(turn) = self.turn().await else { return Err(Failure::Crossed) };
-            let done = self.client.query_typed(&statement.text, &typed).await.map_err(failed);
+            let doubts = self.heard.doubts();
+            flight.send();
+            let done = self.client.query_typed(&statement.shared, &typed).await.map_err(failed);
+            flight.land();
             turn.end();
-            return done;
+            return self.believed(done, writes, doubts);
         }
         let Some(prepared) = self.prepared.get(statement.number) else {
             return Err(Failure::Unprepared);
         };
+        let prepare = async || {
+            let mut flight = self.flights.begin();
+            flight.send();
+            let prepared = self.client.prepare_typed(&statement.text, statement.types).await;
+            flight.land();
+            prepared
+        };
         let prepared = prepared
-            .get_or_try_init(|| self.client.prepare_typed(&statement.text, statement.types))
+            .get_or_try_init(prepare)
             .await
             .map_err(|error| error::of_statement(error, false));
         let done = match prepared {
             Ok(prepared) => {
+                let doubts = self.heard.doubts();
+                flight.send();
                 let asked = self.client.query(prepared, parameters);
-                if self.plans.are_old() {
+                let done = if self.plans.are_old() {
                     // It goes ahead, and nobody waits for it. Where it fails they are kept a little longer.
                     let (_, done) = join(self.client.batch_execute(FORGET), asked).await;
                     done.map_err(failed)
                 } else {
                     asked.await.map_err(failed)
-                }
+                };
+                flight.land();
+                self.believed(done, writes, doubts)
             }
             Err(failure) => Err(failure),
         };
@@ -122,5 +176,56 @@ impl Connection {
             self.is_direct.store(false, Ordering::Relaxed);
         }
         done
+    }
+
+    /// What a statement came to, unless the server said meanwhile of a commit that no replica may have it.
+    fn believed(
+        &self,
+        done: Result<Vec<Row>, Failure>,
+        writes: bool,
+        doubts: u64,
+    ) -> Result<Vec<Row>, Failure> {
+        if writes && done.is_ok() && self.heard.doubts() != doubts {
+            let what = "somebody ended the wait for a replica, which may not have what was written";
+            let cure = "see who cancels statements of tenure, and try again";
+            return Err(Failure::Fault(Fault::new(FaultKind::InDoubt, what, cure)));
+        }
+        done
+    }
+
+    /// Waits for the answers that nobody else waits for, and ends a connection over which none comes.
+    async fn look_after(connection: Weak<Self>) {
+        while let Some(connection) = connection.upgrade() {
+            let mut flight = connection.flights.begin();
+            flight.send();
+            let asked = connection.client.check_connection();
+            if !matches!(tokio::time::timeout(connection.patience, asked).await, Ok(Ok(()))) {
+                connection.end();
+                return;
+            }
+            flight.land();
+            let is_looked_after = &connection.is_looked_after;
+            is_looked_after.store(false, Ordering::Relaxed);
+            // One more may have been left meanwhile.
+            if !connection.flights.is_left() || is_looked_after.swap(true, Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+}
+
+/// Of a call that is left somebody has to see whether it is ever answered. Dropped after the call.
+struct LooksAfter<'a>(&'a Arc<Connection>);
+
+impl Drop for LooksAfter<'_> {
+    fn drop(&mut self) {
+        let connection = self.0;
+        // One that others use too is not used any more by then.
+        if connection.is_usable()
+            && connection.flights.is_left()
+            && !connection.is_looked_after.swap(true, Ordering::Relaxed)
+        {
+            connection.home.spawn(Connection::look_after(Arc::downgrade(connection)));
+        }
     }
 }

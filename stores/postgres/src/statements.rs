@@ -10,6 +10,8 @@ pub(crate) struct Statement {
     /// Its place among those that a connection has prepared.
     pub(crate) number: usize,
     pub(crate) text: String,
+    /// The same for a session that others use, too.
+    pub(crate) shared: String,
     pub(crate) types: &'static [Type],
 }
 
@@ -40,7 +42,9 @@ pub(crate) struct Statements {
 pub(crate) const COUNT: usize = 18;
 
 /// The server's time. Not `now()`, which is when the transaction began.
-const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
+const NOW: &str = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000000)::bigint";
+/// Stands where nothing is written unless it is so: in each statement that writes, before anything is locked.
+const SURE: &str = "<sure>";
 /// Times from here on fit no token.
 const LIMIT: &str = "9007199254740992";
 /// How long the floor has to cover a row before that is taken away, in microseconds: longer than the server goes on with
@@ -52,8 +56,26 @@ const COLUMNS: &str = "l.version, l.last_time, l.owner, l.client, l.kind, l.toke
 const DECIDED: &str = "last_time, owner, client, kind, token, since, expires, label, waiting, others, next_owner, \
                        next_client, next_is_last, next_until";
 
+/// What a statement makes sure of itself in a session that others use, too. Whatever they set there, its commit waits
+/// until it is on disk, and on replicas where the server waits for these; who is told of doubt hears it; it waits for
+/// nobody's lock for long, nor has an effect if it had to wait for the tables; and names are told in the encoding
+/// that they are written in.
+fn sure(lock_limit: u128) -> String {
+    format!(
+        "(select pg_catalog.concat(pg_catalog.set_config('synchronous_commit', 'on', true), \
+         pg_catalog.set_config('client_min_messages', 'warning', true), \
+         pg_catalog.set_config('lock_timeout', '{lock_limit}', true)) is not null \
+         and pg_catalog.clock_timestamp() < pg_catalog.now() + interval '{lock_limit} milliseconds' \
+         and case pg_catalog.pg_client_encoding() when 'UTF8' then true \
+         else pg_catalog.concat('client_encoding is ', pg_catalog.pg_client_encoding())::int is null end)"
+    )
+}
+
 impl Statements {
-    pub(crate) fn new(schema: &str) -> Self {
+    /// Those of the tables in this schema; `lock_limit` is how long one waits for what others have locked, in
+    /// milliseconds.
+    pub(crate) fn new(schema: &str, lock_limit: u128) -> Self {
+        let sure = sure(lock_limit);
         let (locks, meta) = (format!("{schema}.locks"), format!("{schema}.meta"));
         let now = format!(
             "with t as materialized (select {NOW} as now, (select floor from {meta}) as floor)"
@@ -66,12 +88,13 @@ impl Statements {
             .join(", ");
         let nobody = "owner = null, client = null, kind = null, token = null, since = null, expires = null, label = null";
         // Not rolled back when nothing was written, as there is nothing to tell then.
-        let told = "n as (select pg_notify(c, p) from w, unnest($17::text[], $18::text[]) as x(c, p)) \
-                    select (select count(*) from w), (select count(*) from n)";
+        let told = "n as (select pg_catalog.pg_notify(c, p) from w, unnest($17::text[], $18::text[]) as x(c, p)) \
+                    select (select pg_catalog.count(*) from w), (select pg_catalog.count(*) from n)";
         let mut number = 0;
         let mut statement = |text: String, types: &'static [Type]| {
             number += 1;
-            Statement { number: number - 1, text, types }
+            let shared = text.replace(SURE, &sure);
+            Statement { number: number - 1, text: text.replace(SURE, "true"), shared, types }
         };
         Self {
             // No more than this: what else there is to see is read only where nothing was done, which a statement
@@ -82,7 +105,7 @@ impl Statements {
                      since, expires, label, waiting) \
                      select $1, t.now, t.next, $2, $3, $4, t.next << 10, t.now, t.now + $5, $6, 0 \
                      from (select n.now, greatest(n.now, n.floor + 1) as next from (select {NOW} as now, floor \
-                     from {meta}) n) t where t.next < {LIMIT} \
+                     from {meta}) n) t where {SURE} and t.next < {LIMIT} \
                      on conflict (name) do update set version = l.version + 1, \
                      last_time = greatest(excluded.since, l.last_time + 1), owner = excluded.owner, \
                      client = excluded.client, kind = excluded.kind, \
@@ -95,7 +118,7 @@ impl Statements {
             ),
             release: statement(
                 format!(
-                    "update {locks} set version = version + 1, {nobody}, waiting = 0 where name = $1 \
+                    "update {locks} set version = version + 1, {nobody}, waiting = 0 where {SURE} and name = $1 \
                      and owner = $2 and others is null and expires > {NOW} returning true"
                 ),
                 &[Type::TEXT, Type::BYTEA],
@@ -103,11 +126,11 @@ impl Statements {
             release_to_next: statement(
                 format!(
                     "with r as (update {locks} set version = version + 1, {nobody}, \
-                     next_until = case when others is not null then {NOW} + $3 end where name = $1 and owner = $2 \
+                     next_until = case when others is not null then {NOW} + $3 end where {SURE} and name = $1 and owner = $2 \
                      and (others is null or next_owner is not null) and expires > {NOW} \
                      returning next_owner, next_client, next_until) \
-                     select case when next_until is not null then pg_notify('{CHANNEL}' || encode(next_client, 'hex'), \
-                     '{WAKE}' || encode(next_owner, 'hex')) is null end from r"
+                     select case when next_until is not null then pg_catalog.pg_notify('{CHANNEL}' || pg_catalog.encode(next_client, 'hex'), \
+                     '{WAKE}' || pg_catalog.encode(next_owner, 'hex')) is null end from r"
                 ),
                 &[Type::TEXT, Type::BYTEA, Type::INT8],
             ),
@@ -119,7 +142,7 @@ impl Statements {
                      expires = t.now + $5, label = $6, waiting = greatest(l.waiting - 1, 0), \
                      others = case when l.next_is_last then null else l.others end, \
                      next_owner = null, next_client = null, next_is_last = null, next_until = null \
-                     from (select {NOW} as now) t where l.name = $1 and l.owner is null and l.next_owner = $2 \
+                     from (select {NOW} as now) t where {SURE} and l.name = $1 and l.owner is null and l.next_owner = $2 \
                      and l.next_until > t.now and greatest(t.now, l.last_time + 1) < {LIMIT} \
                      returning l.token, l.waiting > 0"
                 ),
@@ -130,7 +153,7 @@ impl Statements {
                     "{now}, a as (select * from unnest($1::text[], $2::bytea[], $3::bigint[]) with ordinality \
                      as a(name, owner, ttl, nr)), \
                      k as materialized (select l.name, l.owner, a.ttl, a.nr from a join {locks} l on l.name = a.name \
-                     and l.owner = a.owner for update of l skip locked) \
+                     and l.owner = a.owner where {SURE} for update of l skip locked) \
                      update {locks} l set version = l.version + 1, expires = greatest(l.expires, t.now + k.ttl) \
                      from k, t where l.name = k.name and l.owner = k.owner and l.expires > t.now \
                      returning k.nr, l.expires - t.now, l.waiting > 0"
@@ -144,14 +167,15 @@ impl Statements {
                 format!(
                     "update {locks} l set version = version + 1, ({DECIDED}) = \
                      ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
-                     from (select name from {locks} where name = $1 and version = $2 for update skip locked) k \
+                     from (select name from {locks} where {SURE} and name = $1 and version = $2 \
+                     for update skip locked) k \
                      where l.name = k.name and l.version = $2 returning 1::bigint"
                 ),
                 WRITE.first_chunk::<16>().map_or(&[], |types| types),
             ),
             update_and_tell: statement(
                 format!(
-                    "with k as materialized (select name from {locks} where name = $1 and version = $2 \
+                    "with k as materialized (select name from {locks} where {SURE} and name = $1 and version = $2 \
                      for update skip locked), \
                      w as (update {locks} l set version = version + 1, ({DECIDED}) = \
                      ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
@@ -163,14 +187,14 @@ impl Statements {
                 format!(
                     "with w as (insert into {locks} (name, version, {DECIDED}) select $1, {NOW} + $2, \
                      $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16 \
-                     where $3 >= (select floor from {meta}) on conflict do nothing returning 1), {told}"
+                     where {SURE} and $3 >= (select floor from {meta}) on conflict do nothing returning 1), {told}"
                 ),
                 &WRITE,
             ),
             append: statement(
                 format!(
                     "update {locks} set version = version + 1, others = coalesce(others, $2) || $3, \
-                     next_is_last = false where name = $1"
+                     next_is_last = false where {SURE} and name = $1"
                 ),
                 &[Type::TEXT, Type::BYTEA, Type::BYTEA],
             ),
@@ -181,24 +205,25 @@ impl Statements {
                      $4::bytea[], $5::bytea[], $6::smallint[], $7::bigint[], $8::bigint[], $9::bigint[], \
                      $10::text[], $11::integer[], $12::bytea[], $13::bytea[], $14::bytea[], $15::boolean[], \
                      $16::bigint[]) as v(name, version, {DECIDED})), \
-                     k as materialized (select l.name from {locks} l where l.name = any($1) order by l.name for update), \
+                     k as materialized (select l.name from {locks} l where {SURE} and l.name = any($1) \
+                     order by l.name for update), \
                      u as (update {locks} l set version = l.version + 1, ({DECIDED}) = ({decided}) from v \
-                     where v.version > 0 and l.name = v.name and l.version = v.version \
-                     and (select count(*) from k) >= 0 returning 1), \
+                     where {SURE} and v.version > 0 and l.name = v.name and l.version = v.version \
+                     and (select pg_catalog.count(*) from k) >= 0 returning 1), \
                      i as (insert into {locks} (name, version, {DECIDED}) select name, {NOW}, {DECIDED} from v \
-                     where v.version = 0 and last_time >= (select floor from {meta}) \
+                     where {SURE} and v.version = 0 and last_time >= (select floor from {meta}) \
                      order by name on conflict do nothing returning 1), \
-                     w as materialized (select 1 / case when (select count(*) from u) + (select count(*) from i) \
-                     = cardinality($1) then 1 else 0 end as done), \
-                     n as (select pg_notify(c, p) from w, unnest($17::text[], $18::text[]) as x(c, p)) \
-                     select (select count(*) from w), (select count(*) from n)"
+                     w as materialized (select 1 / case when (select pg_catalog.count(*) from u) \
+                     + (select pg_catalog.count(*) from i) = pg_catalog.cardinality($1) then 1 else 0 end as done), \
+                     n as (select pg_catalog.pg_notify(c, p) from w, unnest($17::text[], $18::text[]) as x(c, p)) \
+                     select (select pg_catalog.count(*) from w), (select pg_catalog.count(*) from n)"
                 ),
                 &WRITE_ALL,
             ),
             list: statement(
                 format!(
                     "{now} select l.name, t.now, t.floor, {COLUMNS} from t, {locks} l \
-                     where starts_with(l.name, $1) and l.name > $2 and (l.others is not null or l.owner is not null) \
+                     where pg_catalog.starts_with(l.name, $1) and l.name > $2 and (l.others is not null or l.owner is not null) \
                      order by l.name limit $3"
                 ),
                 &[Type::TEXT, Type::TEXT, Type::INT8],
@@ -209,18 +234,18 @@ impl Statements {
                      l.last_time <= t.floor and (select raised from {meta}) <= t.now - {COVERED} \
                      from t, {locks} l where l.last_time < t.now - $1 \
                      and (l.owner is null or l.expires <= t.now) \
-                     order by l.others is not null, l.last_time > t.floor, random() limit $2"
+                     order by l.others is not null, l.last_time > t.floor, pg_catalog.random() limit $2"
                 ),
                 &[Type::INT8, Type::INT8],
             ),
             raise_floor: statement(
-                format!("update {meta} set floor = $1, raised = {NOW} where floor < $1 \
+                format!("update {meta} set floor = $1, raised = {NOW} where {SURE} and floor < $1 \
                      and raised <= {NOW} - 2 * {COVERED}"),
                 &[Type::INT8],
             ),
             remove: statement(
                 format!(
-                    "delete from {locks} where name = $1 and version = $2 \
+                    "delete from {locks} where {SURE} and name = $1 and version = $2 \
                      and last_time <= (select floor from {meta})"
                 ),
                 &[Type::TEXT, Type::INT8],
@@ -246,7 +271,7 @@ impl Statements {
                 &[],
             ),
             notify: statement(
-                "select pg_notify($1, $2)".to_owned(),
+                "select pg_catalog.pg_notify($1, $2)".to_owned(),
                 &[Type::TEXT, Type::TEXT],
             ),
         }

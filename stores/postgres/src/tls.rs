@@ -1,9 +1,6 @@
 //! Connections, encrypted or not.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll},
-};
+use std::task::{Context, Poll};
 
 use tenure_core::Fault;
 use tokio_postgres::{
@@ -37,20 +34,6 @@ impl Polled {
             Self::Plain(connection) => connection.poll_message(context),
             #[cfg(feature = "tls")]
             Self::Encrypted(connection) => connection.poll_message(context),
-        }
-    }
-}
-
-impl Future for Polled {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        loop {
-            match Self::poll(&mut self, context) {
-                Poll::Ready(Some(Ok(_))) => {}
-                Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
-                Poll::Pending => return Poll::Pending,
-            }
         }
     }
 }

@@ -21,6 +21,7 @@ fn plays_its_role() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     match words.as_slice() {
         ["hold", url, ttl] => runtime.block_on(hold_on(url, ttl.parse().unwrap())),
+        ["leave", url] => runtime.block_on(leave(url)),
         ["count", url, process, rounds] => {
             let (process, rounds) = (process.parse().unwrap(), rounds.parse().unwrap());
             say(runtime.block_on(counting::count::<Table>(&tenure(url), url, process, rounds)));
@@ -42,4 +43,15 @@ async fn hold_on(url: &str, ttl: u64) {
             other => panic!("no such order: {other:?}"),
         }
     }
+}
+
+/// Asks for the lock for an hour, gives up soon, and ends in order.
+async fn leave(url: &str) {
+    let tenure = tenure(url);
+    let lock = tenure.mutex("lock").lock().ttl(Duration::from_secs(3_600));
+    let asked = tokio::time::timeout(Duration::from_millis(200), async { lock.await }).await;
+    assert!(asked.is_err(), "it was to wait");
+    tenure.shutdown(Duration::from_secs(20)).await.unwrap();
+    say("left");
+    std::process::exit(0);
 }

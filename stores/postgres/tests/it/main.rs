@@ -4,11 +4,13 @@
 
 mod child;
 mod conformance;
+mod connections;
 mod contended;
 mod counter;
 mod crashes;
 mod dropping;
 mod fenced;
+mod ghosts;
 mod hosts;
 mod inherited;
 mod kinds;
@@ -19,8 +21,10 @@ mod plans;
 mod pooler;
 mod processes;
 mod replicas;
+mod replicated;
 mod rights;
 mod sessions;
+mod shared_sessions;
 mod strangers;
 mod support;
 mod sweep;

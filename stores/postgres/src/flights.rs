@@ -1,0 +1,158 @@
+//! What was sent over a connection and is not answered yet.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// The calls that are under way over one connection. Answers come in the order of sending, so one answers for all
+/// that were sent before it.
+#[derive(Debug)]
+pub(crate) struct Flights(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    next: u64,
+    /// How many are not sent yet.
+    waiting: usize,
+    sent: VecDeque<Sent>,
+    /// When the last one began or was answered.
+    used: Instant,
+}
+
+#[derive(Debug)]
+struct Sent {
+    number: u64,
+    at: Instant,
+    /// Whether its caller left before the answer.
+    is_left: bool,
+}
+
+impl Flights {
+    pub(crate) fn new() -> Self {
+        let (sent, used) = (VecDeque::new(), Instant::now());
+        Self(Mutex::new(State { next: 0, waiting: 0, sent, used }))
+    }
+
+    pub(crate) fn load(&self) -> usize {
+        let state = self.state();
+        state.waiting + state.sent.len()
+    }
+
+    /// For how long the first of them has not been answered.
+    pub(crate) fn oldest(&self) -> Duration {
+        self.state().sent.front().map_or(Duration::ZERO, |sent| sent.at.elapsed())
+    }
+
+    /// For how long it was not used; nothing while it is.
+    pub(crate) fn idle(&self) -> Duration {
+        let state = self.state();
+        let is_used = state.waiting > 0 || !state.sent.is_empty();
+        if is_used { Duration::ZERO } else { state.used.elapsed() }
+    }
+
+    /// Whether one has not been answered whose caller has left: nobody would notice an answer that never comes.
+    pub(crate) fn is_left(&self) -> bool {
+        self.left().is_some()
+    }
+
+    /// The last of these.
+    pub(crate) fn left(&self) -> Option<u64> {
+        let state = self.state();
+        state.sent.iter().rev().find(|sent| sent.is_left).map(|sent| sent.number)
+    }
+
+    /// Whether this one and all before it were answered.
+    pub(crate) fn is_answered(&self, number: u64) -> bool {
+        self.state().sent.front().is_none_or(|sent| sent.number > number)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn begin(&self) -> Flight<'_> {
+        let mut state = self.state();
+        state.waiting += 1;
+        state.used = Instant::now();
+        drop(state);
+        Flight { flights: self, number: None }
+    }
+}
+
+/// One call. Dropped after it was sent and before it was answered, it is left.
+#[derive(Debug)]
+pub(crate) struct Flight<'a> {
+    flights: &'a Flights,
+    number: Option<u64>,
+}
+
+impl Flight<'_> {
+    /// It is sent now.
+    pub(crate) fn send(&mut self) {
+        let mut state = self.flights.state();
+        let number = state.next;
+        state.next += 1;
+        state.waiting = state.waiting.saturating_sub(1);
+        state.sent.push_back(Sent { number, at: Instant::now(), is_left: false });
+        drop(state);
+        self.number = Some(number);
+    }
+
+    /// Its answer is there, or there will be none.
+    pub(crate) fn land(self) {
+        let Some(number) = self.number else { return };
+        let mut state = self.flights.state();
+        state.used = Instant::now();
+        while state.sent.front().is_some_and(|sent| sent.number <= number) {
+            state.sent.pop_front();
+        }
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        let mut state = self.flights.state();
+        match self.number {
+            None => state.waiting = state.waiting.saturating_sub(1),
+            Some(number) => {
+                state.sent.iter_mut().filter(|sent| sent.number == number).for_each(|sent| {
+                    sent.is_left = true;
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_answers_for_all_that_was_sent_before() {
+        let flights = Flights::new();
+        let mut all: Vec<_> = (0..3).map(|_| flights.begin()).collect();
+        assert_eq!((flights.load(), flights.oldest()), (3, Duration::ZERO));
+        all.iter_mut().for_each(Flight::send);
+        let (last, middle) = (all.pop().unwrap(), all.pop().unwrap());
+        drop(middle);
+        assert_eq!(flights.left(), Some(1));
+        assert!(!flights.is_answered(1));
+        last.land();
+        assert!(!flights.is_left() && flights.is_answered(1));
+        // Answered by then, it is not left.
+        drop(all);
+        assert_eq!((flights.load(), flights.left()), (0, None));
+    }
+
+    #[test]
+    fn what_was_not_sent_is_not_left() {
+        let flights = Flights::new();
+        drop(flights.begin());
+        assert_eq!((flights.load(), flights.left()), (0, None));
+    }
+}

@@ -1,0 +1,65 @@
+//! What is asked for waits behind a lock, and whoever asked is gone by the time that it is free.
+
+use std::time::{Duration, Instant};
+
+use tenure_testkit::server::PgBouncer;
+
+use crate::{
+    child::Process,
+    support::{PATIENCE, fresh_database, hold, quiet_server, session, sql, tenure, told, until},
+};
+
+const LONG: Duration = Duration::from_secs(3_600);
+
+async fn waits(url: &str) -> bool {
+    let waits = "select pid from pg_stat_activity where datname = current_database() \
+                 and query like '%tenure.locks%' and wait_event_type = 'Lock'";
+    !sql(url, waits).await.is_empty()
+}
+
+async fn is_held(url: &str) -> bool {
+    !sql(url, "select name from tenure.locks where owner is not null").await.is_empty()
+}
+
+#[tokio::test]
+async fn what_a_process_asked_for_that_was_killed_is_not_granted_to_it_later() {
+    let pooler = PgBouncer::start(quiet_server(), 4, &[]);
+    for is_pooled in [false, true] {
+        let direct = fresh_database().await;
+        hold(&tenure(&direct), "lock", LONG).await.release().await.unwrap();
+        let url = match is_pooled {
+            true => pooler.url_of(direct.rsplit('/').next().unwrap()),
+            false => direct.clone(),
+        };
+        let stranger = session(&direct).await.unwrap();
+        told(&stranger, "begin; select 1 from tenure.locks for update").await.unwrap();
+        let url = format!("{url}?listen=no&response_timeout=40s");
+        let mut asks = Process::start(&["hold", &url, "3600000"]);
+        until("it waits", async || waits(&direct).await).await;
+        asks.kill();
+        let killed = Instant::now();
+        until("it waits no more", async || !waits(&direct).await).await;
+        let waited = killed.elapsed();
+        told(&stranger, "rollback").await.unwrap();
+        assert!(waited < Duration::from_secs(10), "it would have been granted after {waited:?}");
+        assert!(!is_held(&direct).await, "nobody is there who holds it");
+        let next = tenure(&direct).mutex("lock").lock().wait(PATIENCE).await;
+        next.unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_gives_up_and_ends_in_order_leaves_nothing_behind() {
+    for round in 0..3 {
+        let url = fresh_database().await;
+        hold(&tenure(&url), "lock", LONG).await.release().await.unwrap();
+        let stranger = session(&url).await.unwrap();
+        told(&stranger, "begin; select 1 from tenure.locks for update").await.unwrap();
+        let mut leaves = Process::start(&["leave", &format!("{url}?response_timeout=40s")]);
+        let said = tokio::task::spawn_blocking(move || leaves.says()).await.unwrap();
+        assert_eq!(said.as_deref(), Some("left"), "round {round}");
+        told(&stranger, "rollback").await.unwrap();
+        until("it waits no more", async || !waits(&url).await).await;
+        assert!(!is_held(&url).await, "round {round}: nobody is there who holds it");
+    }
+}

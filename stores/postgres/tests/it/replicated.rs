@@ -1,0 +1,137 @@
+//! Commits that wait for a replica, and somebody who ends that wait.
+
+use std::time::Duration;
+
+use tenure_core::{
+    AcquireError, FaultKind, LostReason, Store,
+    proto::{Renewed, queue::Answer},
+    store::Renewal,
+};
+use tenure_testkit::server::{PgBouncer, PostgresServer};
+
+use crate::support::{hold, lost, name, sql, store, tenure, tries, until};
+
+/// Whether the commits of this server wait for a replica, which there is none of.
+async fn wait_for_replicas(server: &PostgresServer, wait: bool) {
+    let names = if wait { "'a_replica'" } else { "''" };
+    sql(&server.url(), &format!("alter system set synchronous_standby_names = {names}")).await;
+    sql(&server.url(), "select pg_reload_conf()").await;
+    let now = if wait { "a_replica" } else { "" };
+    until("it is set", async || {
+        sql(&server.url(), "show synchronous_standby_names").await == [now]
+    })
+    .await;
+}
+
+/// Ends such a wait of a session of tenure.
+async fn end_wait(server: &PostgresServer) {
+    let end = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
+    until("somebody waits", async || !sql(&server.url(), end).await.is_empty()).await;
+}
+
+async fn server() -> PostgresServer {
+    // Messages are in another language than they would be by themselves, where there is one.
+    PostgresServer::with(&["shared_buffers=16MB"])
+}
+
+#[tokio::test]
+async fn a_grant_whose_wait_for_a_replica_is_ended_is_in_doubt() {
+    let server = server().await;
+    let pooler = PgBouncer::start(&server, 2, &[]);
+    for url in [server.url(), format!("{}?listen=no", pooler.url_of("tenure"))] {
+        let tenure = tenure(&url);
+        hold(&tenure, "lock", Duration::from_secs(60)).await.release().await.unwrap();
+        wait_for_replicas(&server, true).await;
+        let asks = tenure.mutex("lock").ttl(Duration::from_secs(60)).try_lock();
+        let asks = tokio::spawn(async move { asks.await.map(|guard| guard.is_some()) });
+        end_wait(&server).await;
+        let doubt = asks.await.unwrap().unwrap_err();
+        assert!(matches!(doubt, AcquireError::InDoubt { .. }), "{doubt}");
+        assert!(doubt.to_string().contains("replica"), "{doubt}");
+        wait_for_replicas(&server, false).await;
+        // It is taken back.
+        hold(&tenure, "lock", Duration::from_secs(5)).await.release().await.unwrap();
+    }
+}
+
+/// What was granted so is there on this server, and may be nowhere else.
+#[tokio::test]
+async fn who_asks_again_after_such_a_grant_is_not_told_that_it_holds_by_a_look() {
+    let server = server().await;
+    let store = store(&format!("{}?response_timeout=30s", server.url()));
+    for (lock, ask) in [("mutex", tries(1)), ("together", tries(2))] {
+        store.release(&name(lock), &ask.owner, Duration::ZERO).await.unwrap();
+        wait_for_replicas(&server, true).await;
+        let (asks, again) = (store.clone(), ask.clone());
+        let first = tokio::spawn(async move { asks.acquire(&name(lock), &again).await });
+        end_wait(&server).await;
+        assert_eq!(first.await.unwrap().unwrap_err().kind(), FaultKind::InDoubt);
+        let asks = store.clone();
+        let again = tokio::spawn(async move {
+            if lock == "together" {
+                let joint = [(name(lock), ask), (name("other"), tries(9))];
+                return asks.acquire_together(&joint).await.map(drop);
+            }
+            let answer = asks.acquire(&name(lock), &ask).await?;
+            assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
+            Ok(())
+        });
+        let waits = "select pid from pg_stat_activity where wait_event = 'SyncRep'";
+        until("that waits, too", async || !sql(&server.url(), waits).await.is_empty()).await;
+        assert!(!again.is_finished());
+        wait_for_replicas(&server, false).await;
+        again.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_and_a_release_whose_waits_for_a_replica_are_ended_are_in_doubt() {
+    let server = server().await;
+    let store = store(&format!("{}?response_timeout=30s", server.url()));
+    store.acquire(&name("lock"), &tries(1)).await.unwrap();
+    wait_for_replicas(&server, true).await;
+    let ttl = Duration::from_secs(60);
+    let renewal = Renewal { name: name("lock"), owner: tries(1).owner, ttl };
+    let (renews, holds) = (store.clone(), [renewal]);
+    let renewed = tokio::spawn(async move { renews.renew(&holds).await.remove(0) });
+    // Each way that it takes.
+    until("it is told", async || {
+        end_wait_if_any(&server).await;
+        renewed.is_finished()
+    })
+    .await;
+    let renewed = renewed.await.unwrap();
+    assert!(!matches!(renewed, Ok(Renewed::Renewed { .. })), "{renewed:?}");
+    assert_eq!(renewed.unwrap_err().kind(), FaultKind::InDoubt);
+    let releases = store.clone();
+    let released = tokio::spawn(async move {
+        releases.release(&name("lock"), &tries(1).owner, Duration::ZERO).await
+    });
+    end_wait(&server).await;
+    assert_eq!(released.await.unwrap().unwrap_err().kind(), FaultKind::InDoubt);
+}
+
+async fn end_wait_if_any(server: &PostgresServer) {
+    let end = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
+    sql(&server.url(), end).await;
+}
+
+#[tokio::test]
+async fn a_hold_whose_renewals_reach_no_replica_ends_at_its_deadline() {
+    let server = server().await;
+    let holder = tenure(&server.url());
+    let guard = hold(&holder, "lock", Duration::from_secs(2)).await;
+    wait_for_replicas(&server, true).await;
+    let ends = async {
+        loop {
+            end_wait_if_any(&server).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let reason = tokio::select! {
+        reason = lost(&guard) => reason,
+        () = ends => unreachable!(),
+    };
+    assert_eq!(reason, LostReason::Deadline);
+    wait_for_replicas(&server, false).await;
+}
