@@ -26,7 +26,7 @@ use crate::{
     common::Common,
     connect::Maker,
     error::Failure,
-    lane::Lane,
+    lane::{Lane, Limits as CallLimits},
     renewal::extend,
     rows::{columns, hex, micros, name, name_value, no_row, odd, sight, value},
     session::Session,
@@ -35,8 +35,13 @@ use crate::{
     watch::{Eyes, waits},
 };
 
-/// How many connections tenure's own thread has, beside the one for renewals.
+/// How many calls of tenure's own thread are under way at once, beside renewals and looks.
 const OF_ENGINE: usize = 2;
+/// How often renewals are tried, the next time after this part of the shortest lease where a connection does not
+/// answer, within these bounds: core waits for a quarter of it.
+const RENEWALS: u32 = 3;
+const PART: u32 = 14;
+const GAP: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// The database, over the connections of callers or over those of tenure's own thread.
 #[derive(Clone)]
@@ -64,16 +69,18 @@ impl Mysql {
             Fault::new(FaultKind::Unreachable, what, "see what keeps this process from them")
                 .because(error)
         })?;
+        let engine = Lane::new(maker.clone(), OF_ENGINE);
         let common = Common {
             location: options.location(),
             capabilities: capabilities(&options.sql.limits),
             statements: Arc::new(Statements::new(&options.tables)),
             client: Client(client),
             board: HintBoard::new(),
-            callers: Lane::new(maker.clone(), options.sql.connections),
-            engine: Lane::new(maker.clone(), OF_ENGINE),
-            renewals: Lane::new(maker.clone(), 1),
-            watching: Lane::new(maker, 1),
+            callers: Lane::new(maker, options.sql.connections),
+            // Most of the time one is enough for all of it.
+            renewals: engine.beside(1),
+            watching: engine.beside(1),
+            engine,
             watch: Arc::default(),
             unwatched_limits: options.limits_when_unwatched(),
             home,
@@ -354,12 +361,24 @@ impl Database for Mysql {
         // Whoever locks several rows does it in the same order.
         order.sort_by_key(|index| holds.get(*index).map(|hold| &hold.name));
         let sorted: Vec<_> = order.iter().filter_map(|index| holds.get(*index).cloned()).collect();
-        let statements = self.common.statements.clone();
+        let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default();
+        let by_old = (shortest / PART).clamp(GAP.0, GAP.1).min(self.limit());
+        let in_all = (shortest / 3).max(GAP.1).min(self.limit());
+        let limits = CallLimits { in_all, by_old };
         let lane = if self.is_engine { &self.common.renewals } else { &self.common.callers };
-        let extended = self.call_by(lane, true, move |session| {
-            Box::pin(async move { extend(session, &statements, &sorted).await })
-        });
-        let extended = extended.await.map_err(Failure::fault)?;
+        let mut tries = 0;
+        let extended = loop {
+            tries += 1;
+            let (statements, sorted) = (self.common.statements.clone(), sorted.clone());
+            let extended = lane.call(true, limits, move |session| {
+                Box::pin(async move { extend(session, &statements, &sorted).await })
+            });
+            match extended.await.map_err(Failure::fault) {
+                // However often: the effect is the same.
+                Err(fault) if fault.is_passing() && tries < RENEWALS => {}
+                done => break done?,
+            }
+        };
         let mut answers = vec![None; holds.len()];
         for (place, index) in order.into_iter().enumerate() {
             if let Some(answer) = answers.get_mut(index) {

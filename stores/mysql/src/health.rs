@@ -60,8 +60,8 @@ impl Mysql {
         let options = &self.common.options;
         let tls = if options.sql.tls { "over TLS" } else { "not encrypted" };
         format!(
-            "{} as {}, {tls}; at most {} connections for calls, one for renewals, one for looks and two for \
-             what tenure does by itself",
+            "{} as {}, {tls}; two connections, and more while calls are in each other's way: at most {} for \
+             calls, one for renewals, one for looks and two for what tenure does by itself",
             self.common.location,
             options.sql.user.as_deref().unwrap_or_default(),
             options.sql.connections

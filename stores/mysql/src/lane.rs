@@ -29,6 +29,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 const FRESH: Duration = Duration::from_secs(1);
 /// How long that may take.
 const PING: Duration = Duration::from_secs(1);
+/// One that nobody used for so long is closed where there is another one.
+const NEEDED: Duration = Duration::from_secs(10);
 
 /// Some connections, of which each call has one for itself.
 ///
@@ -43,7 +45,21 @@ pub(crate) struct Lane(Arc<Inner>);
 struct Inner {
     maker: Maker,
     turnstile: Turnstile,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
+}
+
+/// How long a call may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) in_all: Duration,
+    /// The same over a connection that was there before: it may hang.
+    pub(crate) by_old: Duration,
+}
+
+impl From<Duration> for Limits {
+    fn from(in_all: Duration) -> Self {
+        Self { in_all, by_old: in_all }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +72,13 @@ impl Lane {
     /// At most so many connections.
     pub(crate) fn new(maker: Maker, most: usize) -> Self {
         let turnstile = Turnstile::new(most);
-        Self(Arc::new(Inner { maker, turnstile, state: Mutex::default() }))
+        Self(Arc::new(Inner { maker, turnstile, state: Arc::default() }))
+    }
+
+    /// So many calls more at once, which wait for none of these, over connections of the same.
+    pub(crate) fn beside(&self, most: usize) -> Self {
+        let (maker, state) = (self.0.maker.clone(), self.0.state.clone());
+        Self(Arc::new(Inner { maker, turnstile: Turnstile::new(most), state }))
     }
 
     /// Carries out `work` with a session that nobody else has, in this time at most.
@@ -66,7 +88,7 @@ impl Lane {
     pub(crate) async fn call<T, W>(
         &self,
         hurries: bool,
-        limit: Duration,
+        limits: impl Into<Limits>,
         work: W,
     ) -> Result<T, Failure>
     where
@@ -79,7 +101,7 @@ impl Lane {
         }
         let asks = Arc::new(());
         let asked = Arc::downgrade(&asks);
-        let done = home.carry_on(self.0.clone().carry_out(asked, hurries, limit, work));
+        let done = home.carry_on(self.0.clone().carry_out(asked, hurries, limits.into(), work));
         // What waits for its turn is to see that the caller has gone when it is left behind: this goes first.
         let _asks = asks;
         done.await.unwrap_or_else(|| Err(ended().into()))
@@ -92,14 +114,14 @@ impl Inner {
         self: Arc<Self>,
         asked: Weak<()>,
         hurries: bool,
-        limit: Duration,
+        limits: Limits,
         work: W,
     ) -> Result<T, Failure>
     where
         W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send,
     {
         // By the clock of the store's own runtime: that of the caller may stand still in a test.
-        let until = Instant::now() + limit;
+        let until = Instant::now() + limits.in_all;
         let entering = while_asked(&asked, self.turnstile.enter(hurries));
         let pass = timeout_at(until, entering).await;
         let pass = pass.map_err(|_| late("all connections were busy", false))?;
@@ -107,22 +129,29 @@ impl Inner {
         let lent = match self.fresh() {
             Some(session) => Lent::new(self, session, pass),
             None => {
-                let taking = while_asked(&asked, self.taken(until, pass));
+                let taking = while_asked(&asked, self.taken(until, limits.by_old, pass));
                 taking.await.ok_or_else(abandoned)??
             }
         };
         if asked.strong_count() == 0 {
             return Err(abandoned().into());
         }
+        let soon = Instant::now() + limits.by_old;
+        let until = if lent.is_old() { until.min(soon) } else { until };
         lent.carry_out(until, work).await
     }
 
     /// A session that is asked for whether it is still there, or made. Whoever waits for it may leave.
-    async fn taken(self: Arc<Self>, until: Instant, pass: Option<Pass>) -> Result<Lent, Fault> {
+    async fn taken(
+        self: Arc<Self>,
+        until: Instant,
+        by_old: Duration,
+        pass: Option<Pass>,
+    ) -> Result<Lent, Fault> {
         let (told, hears) = oneshot::channel();
         let home = self.maker.home.clone();
         home.spawn(async move {
-            let taken = timeout_at(until, self.take()).await;
+            let taken = timeout_at(until, self.take(PING.min(by_old))).await;
             let taken = taken.unwrap_or_else(|_| Err(late("the database was not reached", false)));
             // Of a caller that has gone it goes to the next one.
             let _ = told.send(taken.map(|session| Lent::new(self, session, pass)));
@@ -131,7 +160,14 @@ impl Inner {
     }
 
     fn put(&self, session: Session) {
-        self.state().idle.push((session, SystemClock.now()));
+        let now = SystemClock.now();
+        let mut state = self.state();
+        // The first is the one that was not used for longest.
+        let is_over = state.idle.first().is_some_and(|(_, since)| now.since(*since) > NEEDED);
+        let over = is_over.then(|| state.idle.remove(0));
+        state.idle.push((session, now));
+        drop(state);
+        over.into_iter().for_each(|(over, _)| self.end(over));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -155,14 +191,14 @@ impl Inner {
     }
 
     /// The one that was used last, if it is still there, or a new one.
-    async fn take(&self) -> Result<Session, Fault> {
+    async fn take(&self, ping: Duration) -> Result<Session, Fault> {
         loop {
             if let Some(session) = self.fresh() {
                 return Ok(session);
             }
             let next = self.state().idle.pop();
             let Some((mut session, _)) = next else { break };
-            let is_ours = tokio::time::timeout(PING, session.is_ours()).await;
+            let is_ours = tokio::time::timeout(ping, session.is_ours()).await;
             if matches!(is_ours, Ok(true)) {
                 return Ok(session);
             }
@@ -192,6 +228,11 @@ impl Lent {
         Self { lane, session: Some(session), is_busy: false, _pass: pass }
     }
 
+    /// Whether it was used before.
+    fn is_old(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.is_old)
+    }
+
     async fn carry_out<T, W>(mut self, until: Instant, work: W) -> Result<T, Failure>
     where
         W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send,
@@ -202,6 +243,7 @@ impl Lent {
             return Err(late("the database did not answer", session.in_doubt).into());
         };
         self.is_busy = false;
+        session.is_old = true;
         done
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Session {
     pub(crate) in_transaction: bool,
     /// Whether nothing more should be asked of it.
     pub(crate) is_over: bool,
+    /// Whether a call was carried out over it, after which it may hang.
+    pub(crate) is_old: bool,
 }
 
 /// What a statement that writes came to.
@@ -47,6 +49,7 @@ impl Session {
             in_doubt: false,
             in_transaction: false,
             is_over: false,
+            is_old: false,
         }
     }
 
