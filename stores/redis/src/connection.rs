@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeSet,
-    fmt,
+    fmt, io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -234,6 +234,23 @@ impl Connection {
         let learnt = join_all(learnt).await;
         let all = learnt.iter().all(|told| matches!(told, Ok(Value::Array(_))));
         self.gathers.store(all, Ordering::Relaxed);
+    }
+
+    /// How many answers have come over it.
+    pub(crate) fn heard(&self) -> u64 {
+        self.pipeline.lock().answered
+    }
+
+    /// Whether something is awaited, and no answer has come since there were so many.
+    pub(crate) fn is_silent(&self, heard: u64) -> bool {
+        let state = self.pipeline.lock();
+        state.calls > 0 && state.answered == heard
+    }
+
+    /// Closes it as one over which no answer came: whatever is under way fails.
+    pub(crate) fn give_up(&self) {
+        self.pipeline.close(&io::Error::from(io::ErrorKind::TimedOut).into());
+        self.driver.abort();
     }
 
     /// Whether nothing can be sent any more.

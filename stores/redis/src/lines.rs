@@ -85,6 +85,12 @@ impl Runtimes {
 }
 
 impl Here {
+    /// The connections that many share.
+    pub(crate) fn open(&self) -> Vec<Open> {
+        let lines: Vec<_> = lock(&self.lines).iter().chain(self.only.get()).cloned().collect();
+        lines.iter().filter_map(|line| line.current()).collect()
+    }
+
     /// The line to this server.
     pub(crate) fn line(&self, seat: &Seat, route: &Route) -> Arc<Line> {
         if *seat == Seat::Only {

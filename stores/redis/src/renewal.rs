@@ -1,6 +1,6 @@
 //! Renewing many holds: those that nobody else is at by one short script, the others one by one.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, pin::pin, time::Duration};
 
 use futures_util::future::{join, join_all};
 use tenure_core::{
@@ -8,7 +8,7 @@ use tenure_core::{
     proto::{Renewed, time::ceil_millis},
     store::Renewal,
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
     call::Call,
@@ -25,6 +25,11 @@ const TOGETHER: usize = 128;
 
 /// A longer ttl is no reason to wait longer for a node.
 const LONGEST: Duration = Duration::from_secs(20);
+
+/// A connection over which no answer came for this part of the shortest lease, within these bounds, is given up while
+/// there is time for another one: core waits for a quarter of it.
+const PART: u32 = 14;
+const GAP: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// A hold, and its number among all.
 type Numbered<'a> = (usize, &'a Renewal);
@@ -48,8 +53,30 @@ impl Limits {
 }
 
 impl RedisStore {
-    /// Renews holds, each for itself.
+    /// Renews holds, each for itself, and once more by another connection where one does not answer.
     pub(crate) async fn renew_all(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
+        // Who waits for replicas hears nothing for as long as these take.
+        if self.confirms() {
+            return self.renew_once(holds).await;
+        }
+        let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default();
+        let gap = (shortest / PART).clamp(GAP.0, GAP.1);
+        let before = self.transport.heard();
+        let mut renewing = pin!(self.renew_once(holds));
+        let told = match timeout(gap, &mut renewing).await {
+            Ok(told) => return told,
+            Err(_) if self.transport.give_up_silent(&before) => renewing.await,
+            Err(_) => return renewing.await,
+        };
+        let failed = |told: &Result<_, Fault>| told.as_ref().is_err_and(Fault::is_passing);
+        let again: Vec<_> = holds.iter().zip(&told).filter(|(_, told)| failed(told)).collect();
+        let again: Vec<_> = again.into_iter().map(|(hold, _)| hold.clone()).collect();
+        let mut anew = self.renew_once(&again).await.into_iter();
+        let instead = |told| if failed(&told) { anew.next().unwrap_or(told) } else { told };
+        told.into_iter().map(instead).collect()
+    }
+
+    async fn renew_once(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         // Decided once: what is known of a hold may change while answers are on their way.
         let (crowded, alone): (Vec<_>, Vec<_>) = holds
             .iter()

@@ -281,6 +281,24 @@ impl Transport {
         self.reach_seat(here, &seat).await.map(drop)
     }
 
+    /// The connections of this runtime, and how many answers came over each.
+    pub(crate) fn heard(&self) -> Vec<(Open, u64)> {
+        let open = self.runtimes.here().map(|here| here.open()).unwrap_or_default();
+        let heard = open.into_iter().map(|open| (open.connection.heard(), open));
+        heard.map(|(heard, open)| (open, heard)).collect()
+    }
+
+    /// Closes those of them over which something is awaited, and nothing was heard since: they may hang. Whether there
+    /// was any.
+    pub(crate) fn give_up_silent(&self, before: &[(Open, u64)]) -> bool {
+        let silent = before.iter().filter(|(open, heard)| open.connection.is_silent(*heard));
+        silent.fold(false, |_, (open, _)| {
+            open.connection.give_up();
+            self.route.suspect(&open.server);
+            true
+        })
+    }
+
     fn mixed_up(&self, at: &Reached) -> Fault {
         at.line.condemn(&at.open);
         tracing::warn!(store = "redis", place = %self.place, "a reply belongs to another call");
