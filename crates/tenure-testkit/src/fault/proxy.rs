@@ -1,12 +1,12 @@
-//! A TCP proxy that misbehaves as networks do: it cuts, delays, swallows, and cuts after so many
-//! bytes.
+//! A TCP proxy that misbehaves as networks do: it cuts, delays, swallows, cuts after so many bytes, and lets
+//! connections hang.
 
 use std::{
     io,
     net::{SocketAddr, TcpListener as StdListener},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::Duration,
@@ -55,6 +55,19 @@ struct Shared {
     /// Connections of an older generation end.
     generation: watch::Sender<u64>,
     cuts: AtomicU64,
+    links: Mutex<Vec<Weak<Link>>>,
+    /// How many pieces of clients it has carried.
+    requests: AtomicU64,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+struct Link {
+    /// Nothing of the client, or nothing of the server, arrives any more.
+    is_deaf: AtomicBool,
+    is_mute: AtomicBool,
+    /// The number of the last piece of its client.
+    last: AtomicU64,
 }
 
 const ENDED: u64 = u64::MAX;
@@ -74,6 +87,8 @@ impl Proxy {
             random: Mutex::new(Random::new(seed)),
             generation: watch::Sender::new(0),
             cuts: AtomicU64::new(0),
+            links: Mutex::default(),
+            requests: AtomicU64::new(0),
         });
         let serving = shared.clone();
         let thread = thread::Builder::new().name("proxy".to_owned()).spawn(move || {
@@ -100,6 +115,35 @@ impl Proxy {
     /// Cuts all connections.
     pub fn cut(&self) {
         self.shared.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// Lets all connections that there are hang for good: they stay open, and nothing arrives any more either way. New
+    /// ones work.
+    pub fn hang(&self) {
+        for link in self.shared.links() {
+            link.is_deaf.store(true, Ordering::Relaxed);
+            link.is_mute.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The same of what the server says alone: what it is asked for is done, and nobody hears.
+    pub fn mute(&self) {
+        self.shared.links().iter().for_each(|link| link.is_mute.store(true, Ordering::Relaxed));
+    }
+
+    /// Lets the one connection hang whose client spoke last. New ones work.
+    pub fn hang_last(&self) {
+        let links = self.shared.links();
+        if let Some(link) = links.iter().max_by_key(|link| link.last.load(Ordering::Relaxed)) {
+            link.is_deaf.store(true, Ordering::Relaxed);
+            link.is_mute.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// How many connections there are.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.shared.links().len()
     }
 
     /// How many connections it has cut because of their bytes.
@@ -146,9 +190,16 @@ async fn link(client: TcpStream, upstream: SocketAddr, shared: Arc<Shared>) {
     let weather = shared.weather();
     let requests = shared.bytes(weather.cut_after_requests);
     let replies = shared.bytes(weather.cut_after_replies);
+    let link = shared.link();
+    let is_deaf = |weather: &Weather| {
+        link.last.store(shared.requests.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        weather.requests_swallowed || link.is_deaf.load(Ordering::Relaxed)
+    };
+    let is_mute =
+        |weather: &Weather| weather.replies_swallowed || link.is_mute.load(Ordering::Relaxed);
     tokio::select! {
-        () = carry(from_client, to_server, &shared, requests, |weather| weather.requests_swallowed) => {}
-        () = carry(from_server, to_client, &shared, replies, |weather| weather.replies_swallowed) => {}
+        () = carry(from_client, to_server, &shared, requests, is_deaf) => {}
+        () = carry(from_server, to_client, &shared, replies, is_mute) => {}
         later = generation.wait_for(|generation| *generation != born) => drop(later),
     }
 }
@@ -190,6 +241,18 @@ async fn carry(
 impl Shared {
     fn weather(&self) -> Weather {
         *lock(&self.weather)
+    }
+
+    fn link(&self) -> Arc<Link> {
+        let link = Arc::<Link>::default();
+        let mut links = lock(&self.links);
+        links.retain(|link| link.strong_count() > 0);
+        links.push(Arc::downgrade(&link));
+        link
+    }
+
+    fn links(&self) -> Vec<Arc<Link>> {
+        lock(&self.links).iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Mostly far fewer than `most`, so that short exchanges are cut too and long ones end.

@@ -20,6 +20,8 @@ mod docs;
 mod files;
 mod front_page;
 mod growth;
+#[cfg(all(feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]
+mod hanging;
 mod messages;
 mod names;
 mod paused;
