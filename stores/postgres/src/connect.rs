@@ -24,6 +24,7 @@ use crate::{
     error::{self, Failure},
     flights::Flights,
     heard::Heard,
+    lane::Counted,
     options::SPELLING,
     plans::Plans,
     schema::{FORMAT, of_another, tables},
@@ -49,8 +50,7 @@ pub(crate) struct Connection {
     pub(crate) is_looked_after: AtomicBool,
     /// For how long an answer is waited for.
     pub(crate) patience: Duration,
-    /// One of those that count how many there are.
-    pub(crate) counted: Option<Arc<()>>,
+    pub(crate) counted: Option<Counted>,
     /// The time limit of its statements, in milliseconds.
     limit: u128,
     /// What keeps it alive. Who gives up a session that hangs leaves nothing of it.

@@ -27,7 +27,7 @@ use crate::{
     connect::{Connection, lock_limit},
     error::Failure,
     heard::Mail,
-    lane::Maker,
+    lane::{Count, Maker},
     lanes::Lanes,
     listener::Listener,
     messages::{channel, told},
@@ -59,8 +59,8 @@ impl Postgres {
         let home = Arc::new(Home::start("tenure-postgres", Duration::ZERO)?);
         let options = Arc::new(options);
         let mail = Mail { board: HintBoard::new(), hello: Arc::default() };
-        let counted = Arc::default();
-        let maker = Maker { options: options.clone(), tls, home, mail, counted };
+        let count = Count::default();
+        let maker = Maker { options: options.clone(), tls, home, mail, count };
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the system gives no random numbers";

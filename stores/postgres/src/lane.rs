@@ -1,6 +1,9 @@
 //! A connection that is made when it is needed, and anew when it broke.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use tenure_core::{Clock, Fault, SystemClock, Timestamp, store::Home};
 
@@ -21,15 +24,39 @@ pub(crate) struct Maker {
     pub(crate) tls: Tls,
     pub(crate) home: Arc<Home>,
     pub(crate) mail: Mail,
-    /// One more for each connection that there is.
-    pub(crate) counted: Arc<()>,
+    pub(crate) count: Count,
+}
+
+/// How many connections there are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Count(Arc<AtomicUsize>);
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Counted(Count);
+
+impl Count {
+    pub(crate) fn all(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn one_more(&self) -> Counted {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Counted(self.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Maker {
     /// A new connection, which the store's own thread keeps alive. One that nobody waits for any more is not made.
     async fn make(&self) -> Result<Connection, Fault> {
         let (options, tls, home) = (self.options.clone(), self.tls.clone(), self.home.clone());
-        let (mail, counted) = (self.mail.clone(), self.counted.clone());
+        let (mail, counted) = (self.mail.clone(), self.count.one_more());
         let made = self.home.spawn_owned(async move {
             let (mut connection, polled) = connect(&options, &tls, &home).await?;
             connection.counted = Some(counted);

@@ -115,7 +115,7 @@ impl Lanes {
         let slowest = self.callers.iter().max_by_key(|lane| lane.open().as_ref().map(waits));
         if let Some((lane, open)) = slowest.and_then(|lane| Some((lane, lane.open()?)))
             && open.flights.oldest() > HANGS
-            && Arc::strong_count(&self.maker.counted) < self.callers.len() + 3 + SPARE
+            && self.maker.count.all() < self.callers.len() + 2 + SPARE
         {
             return lane.get_another(Some(&open)).await.or_else(|fault| self.any().ok_or(fault));
         }

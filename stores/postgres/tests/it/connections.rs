@@ -136,7 +136,7 @@ async fn a_connection_that_hangs_is_replaced_although_all_who_ask_give_up_early(
     let direct: SocketAddr = url.split(['@', '/']).nth(3).unwrap().parse().unwrap();
     let proxy = Proxy::start(direct, 1).unwrap();
     let by_way = url.replace(&direct.to_string(), &proxy.address().to_string());
-    let hasty: Tenure = tenure(&format!("{by_way}?listen=no&connections=1"));
+    let hasty: Tenure = tenure(&format!("{by_way}?listen=no&connections=1&response_timeout=60s"));
     hold(&hasty, "lock", Duration::from_secs(5)).await.release().await.unwrap();
     proxy.hang();
     until("it is granted", async || {

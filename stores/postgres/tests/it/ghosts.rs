@@ -63,3 +63,22 @@ async fn a_process_that_gives_up_and_ends_in_order_leaves_nothing_behind() {
         assert!(!is_held(&url).await, "round {round}: nobody is there who holds it");
     }
 }
+
+/// It need not be a lock that it waits for.
+#[tokio::test]
+async fn what_takes_long_for_a_process_that_was_killed_ends_with_it() {
+    let url = fresh_database().await;
+    hold(&tenure(&url), "lock", LONG).await.release().await.unwrap();
+    let slow = "create function tenure.slow() returns trigger language plpgsql as \
+                'begin perform pg_sleep(30); return new; end'; \
+                create trigger slow before update on tenure.locks for each row execute function tenure.slow()";
+    sql(&url, slow).await;
+    let mut asks = Process::start(&["hold", &format!("{url}?response_timeout=60s"), "3600000"]);
+    let sleeps = "select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
+    until("it is under way", async || !sql(&url, sleeps).await.is_empty()).await;
+    asks.kill();
+    let killed = Instant::now();
+    until("it is over", async || sql(&url, sleeps).await.is_empty()).await;
+    assert!(killed.elapsed() < Duration::from_secs(15), "{:?}", killed.elapsed());
+    assert!(!is_held(&url).await, "nobody is there who holds it");
+}

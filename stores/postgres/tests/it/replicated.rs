@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use tenure_core::{
     AcquireError, FaultKind, LostReason, Store,
-    proto::{Renewed, queue::Answer},
+    proto::{
+        Renewed,
+        queue::{Ask, Kind, Mode},
+    },
     store::Renewal,
 };
 use tenure_testkit::server::{PgBouncer, PostgresServer};
@@ -59,26 +62,31 @@ async fn a_grant_whose_wait_for_a_replica_is_ended_is_in_doubt() {
 async fn who_asks_again_after_such_a_grant_is_not_told_that_it_holds_by_a_look() {
     let server = server().await;
     let store = store(&format!("{}?response_timeout=30s", server.url()));
-    for (lock, ask) in [("mutex", tries(1)), ("together", tries(2))] {
-        store.release(&name(lock), &ask.owner, Duration::ZERO).await.unwrap();
+    let reader = |owner| Ask { mode: Mode::Shared, kind: Kind::ReadWrite, ..tries(owner) };
+    for asks in
+        [vec![(name("read"), reader(1))], ["a", "b"].map(|lock| (name(lock), tries(2))).into()]
+    {
+        store.inspect(&name("read")).await.unwrap();
         wait_for_replicas(&server, true).await;
-        let (asks, again) = (store.clone(), ask.clone());
-        let first = tokio::spawn(async move { asks.acquire(&name(lock), &again).await });
+        let ask = || {
+            let (store, asks) = (store.clone(), asks.clone());
+            tokio::spawn(async move {
+                match &asks[..] {
+                    [(name, ask)] => store.acquire(name, ask).await.map(drop),
+                    asks => store.acquire_together(asks).await.map(drop),
+                }
+            })
+        };
+        let first = ask();
         end_wait(&server).await;
         assert_eq!(first.await.unwrap().unwrap_err().kind(), FaultKind::InDoubt);
-        let asks = store.clone();
-        let again = tokio::spawn(async move {
-            if lock == "together" {
-                let joint = [(name(lock), ask), (name("other"), tries(9))];
-                return asks.acquire_together(&joint).await.map(drop);
-            }
-            let answer = asks.acquire(&name(lock), &ask).await?;
-            assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
-            Ok(())
-        });
+        let again = ask();
         let waits = "select pid from pg_stat_activity where wait_event = 'SyncRep'";
-        until("that waits, too", async || !sql(&server.url(), waits).await.is_empty()).await;
-        assert!(!again.is_finished());
+        until("that waits, too", async || {
+            assert!(!again.is_finished(), "it was told so by a look");
+            !sql(&server.url(), waits).await.is_empty()
+        })
+        .await;
         wait_for_replicas(&server, false).await;
         again.await.unwrap().unwrap();
     }
