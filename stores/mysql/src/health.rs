@@ -11,13 +11,19 @@ use crate::{connect::is_kept, database::Mysql, rows::value, schema};
 const VARIABLES: &str = "show global variables where variable_name in ('version', \
     'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'read_only', 'super_read_only', \
     'innodb_read_only', 'wsrep_on', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled', \
-    'rpl_semi_sync_master_wait_point', 'rpl_semi_sync_source_wait_point', 'idle_transaction_timeout', \
+    'rpl_semi_sync_master_wait_point', 'rpl_semi_sync_source_wait_point', \
+    'rpl_semi_sync_master_timeout', 'rpl_semi_sync_source_timeout', 'idle_transaction_timeout', \
     'idle_write_transaction_timeout', 'wait_timeout', 'group_replication_group_name', \
     'group_replication_single_primary_mode', 'max_allowed_packet')";
 const STATUS: &str = "show global status where variable_name in ('wsrep_cluster_size', \
-    'rpl_semi_sync_master_clients', 'rpl_semi_sync_source_clients')";
+    'rpl_semi_sync_master_clients', 'rpl_semi_sync_source_clients', \
+    'rpl_semi_sync_master_status', 'rpl_semi_sync_source_status', \
+    'rpl_semi_sync_master_no_tx', 'rpl_semi_sync_source_no_tx')";
 /// What a statement with the longest queue of the usual bounds has room in, in bytes.
 const MUCH: u64 = 4 * 1024 * 1024;
+/// A server that waits for a replica for less than this goes on without one some day, and tells nobody: a day, in
+/// milliseconds.
+const WAITS: u64 = 24 * 60 * 60 * 1_000;
 /// How long a transaction may do nothing before somebody should know, in seconds.
 const LONG: u64 = 60;
 /// Without the right to see those of others, none is seen.
@@ -188,14 +194,23 @@ impl Server {
             .iter()
             .find(|role| self.is_on(&format!("rpl_semi_sync_{role}_enabled")));
         if let Some(role) = semi {
-            let clients = self.text(&format!("rpl_semi_sync_{role}_clients"));
-            let point = self.text(&format!("rpl_semi_sync_{role}_wait_point"));
-            let found = format!("{seen} seen; semi-synchronous, {clients} of them, {point}");
-            if clients != "0" && point.eq_ignore_ascii_case("AFTER_SYNC") {
+            let of = |what| self.text(&format!("rpl_semi_sync_{role}_{what}"));
+            let (clients, point, limit, alone) =
+                (of("clients"), of("wait_point"), of("timeout"), of("no_tx"));
+            let is_on = self.is_on(&format!("rpl_semi_sync_{role}_status"));
+            let state = if is_on { "on" } else { "given up for now" };
+            let found = format!(
+                "{seen} seen; semi-synchronous, {state}, {clients} of them, {point}; after {limit} ms without one it \
+                 goes on alone and tells nobody, as with {alone} commits so far"
+            );
+            let waits = limit.parse().is_ok_and(|limit: u64| limit >= WAITS);
+            if is_on && clients != "0" && point.eq_ignore_ascii_case("AFTER_SYNC") && waits {
                 return Finding::good("replicas", found);
             }
-            let cure =
-                "use AFTER_SYNC with at least one replica that answers, and a long time limit";
+            let cure = format!(
+                "use AFTER_SYNC with at least one replica that answers, and a time limit of a day or more: \
+                 rpl_semi_sync_{role}_timeout"
+            );
             return Finding::warning("replicas", found, "S1", cure);
         }
         if seen == 0 {

@@ -20,7 +20,7 @@ impl Postgres {
         let mut findings = vec![Finding::good(CONNECTION, self.connection(is_direct))];
         findings.push(self.pooler(is_direct));
         match self.row(&common.statements.server, &[], false).await {
-            Ok(row) => findings.extend(self.server(&row)?),
+            Ok(row) => findings.extend(self.server(&row, is_direct)?),
             Err(fault) => findings.push(Finding::failed("settings", &fault).touches("S1")),
         }
         Ok(findings)
@@ -57,7 +57,7 @@ impl Postgres {
         Finding::good("messages", "waiters are woken by NOTIFY")
     }
 
-    fn server(&self, row: &Row) -> Result<Vec<Finding>, Fault> {
+    fn server(&self, row: &Row, is_direct: bool) -> Result<Vec<Finding>, Fault> {
         let text = |index| -> Result<String, Fault> {
             Ok(self.get::<Option<String>>(row, index)?.unwrap_or_default())
         };
@@ -70,7 +70,8 @@ impl Postgres {
             Finding::bad("version", found, "S1", "use PostgreSQL 12 or later")
         }];
         findings.push(if text(1)? == "on" && text(2)? == "on" {
-            let found = format!("it keeps what it committed; synchronous_commit is {}", text(3)?);
+            let commits = if is_direct { text(3)? } else { "on in each statement".to_owned() };
+            let found = format!("it keeps what it committed; synchronous_commit is {commits}");
             Finding::good("persistence", found)
         } else {
             let found = format!(
@@ -81,10 +82,18 @@ impl Postgres {
             Finding::bad("persistence", found, "S1", "turn both on")
         });
         let (standbys, names) = (self.get::<i64>(row, 5)?, text(4)?);
+        let answering = self.get::<i64>(row, 11)?;
         findings.push(match (standbys, names.is_empty()) {
             (0, true) => Finding::good("replicas", "none that this user sees: no fail-over can lose a lock"),
+            (_, false) if answering > 0 => {
+                let found = format!("what is committed is on {names} first, unless somebody cancels the wait for it, \
+                                     which leaves the call in doubt; {answering} answer");
+                Finding::good("replicas", found)
+            }
             (_, false) => {
-                Finding::good("replicas", format!("what is committed is on {names} first"))
+                let found = format!("commits wait for {names}, of which this user sees none that answers: calls may hang");
+                let cure = "see that they run; grant this user pg_read_all_stats for a better look";
+                Finding::warning("replicas", found, "S9", cure)
             }
             (count, true) => {
                 let found = format!("{count}, and none has what is committed for sure: a fail-over can lose the last locks");

@@ -266,7 +266,8 @@ impl Statements {
                      pg_is_in_recovery(), current_setting('idle_in_transaction_session_timeout'), \
                      pg_notification_queue_usage(), \
                      (select count(*) from {locks} where others is not null or expires > {NOW}), \
-                     (select count(*) from {locks})"
+                     (select count(*) from {locks}), \
+                     (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum'))"
                 ),
                 &[],
             ),

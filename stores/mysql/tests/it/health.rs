@@ -59,3 +59,25 @@ async fn a_server_that_takes_too_little_at_once_is_found() {
         assert_eq!(packets.map(|finding| finding.weight), weight, "{packets:?}");
     }
 }
+
+/// Whoever commits is not told that the wait for a replica was given up.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_gave_up_waiting_for_its_replicas_is_found() {
+    let server = MariadbServer::start_with(&["--log-bin=log", "--server-id=1"]);
+    let mut conn = outside(&server).await;
+    let role = if server.is_mysql() {
+        run(&mut conn, "install plugin rpl_semi_sync_source soname 'semisync_source.so'").await;
+        "source"
+    } else {
+        "master"
+    };
+    let store = store(&server.url());
+    run(&mut conn, &format!("set global rpl_semi_sync_{role}_timeout = 10")).await;
+    run(&mut conn, &format!("set global rpl_semi_sync_{role}_enabled = on")).await;
+    store.acquire(&crate::support::name("lock"), &crate::support::tries(1)).await.unwrap();
+    let found = store.health().await.unwrap();
+    let found = found.into_iter().find(|finding| finding.what == "replicas").unwrap();
+    assert_eq!(found.weight, Weight::Warning);
+    assert!(found.found.contains("after 10 ms") && found.found.contains("alone"), "{found:?}");
+    assert!(found.cure.unwrap().contains(&format!("rpl_semi_sync_{role}_timeout")));
+}

@@ -8,7 +8,7 @@ use tenure_core::{
         Renewed,
         queue::{Ask, Kind, Mode},
     },
-    store::Renewal,
+    store::{Renewal, Weight},
 };
 use tenure_testkit::server::{PgBouncer, PostgresServer};
 
@@ -32,14 +32,13 @@ async fn end_wait(server: &PostgresServer) {
     until("somebody waits", async || !sql(&server.url(), end).await.is_empty()).await;
 }
 
-async fn server() -> PostgresServer {
-    // Messages are in another language than they would be by themselves, where there is one.
+fn server() -> PostgresServer {
     PostgresServer::with(&["shared_buffers=16MB"])
 }
 
 #[tokio::test]
 async fn a_grant_whose_wait_for_a_replica_is_ended_is_in_doubt() {
-    let server = server().await;
+    let server = server();
     let pooler = PgBouncer::start(&server, 2, &[]);
     for url in [server.url(), format!("{}?listen=no", pooler.url_of("tenure"))] {
         let tenure = tenure(&url);
@@ -60,7 +59,7 @@ async fn a_grant_whose_wait_for_a_replica_is_ended_is_in_doubt() {
 /// What was granted so is there on this server, and may be nowhere else.
 #[tokio::test]
 async fn who_asks_again_after_such_a_grant_is_not_told_that_it_holds_by_a_look() {
-    let server = server().await;
+    let server = server();
     let store = store(&format!("{}?response_timeout=30s", server.url()));
     let reader = |owner| Ask { mode: Mode::Shared, kind: Kind::ReadWrite, ..tries(owner) };
     for asks in
@@ -94,7 +93,7 @@ async fn who_asks_again_after_such_a_grant_is_not_told_that_it_holds_by_a_look()
 
 #[tokio::test]
 async fn a_renewal_and_a_release_whose_waits_for_a_replica_are_ended_are_in_doubt() {
-    let server = server().await;
+    let server = server();
     let store = store(&format!("{}?response_timeout=30s", server.url()));
     store.acquire(&name("lock"), &tries(1)).await.unwrap();
     wait_for_replicas(&server, true).await;
@@ -126,7 +125,7 @@ async fn end_wait_if_any(server: &PostgresServer) {
 
 #[tokio::test]
 async fn a_hold_whose_renewals_reach_no_replica_ends_at_its_deadline() {
-    let server = server().await;
+    let server = server();
     let holder = tenure(&server.url());
     let guard = hold(&holder, "lock", Duration::from_secs(2)).await;
     wait_for_replicas(&server, true).await;
@@ -142,4 +141,24 @@ async fn a_hold_whose_renewals_reach_no_replica_ends_at_its_deadline() {
     };
     assert_eq!(reason, LostReason::Deadline);
     wait_for_replicas(&server, false).await;
+}
+
+#[tokio::test]
+async fn the_doctor_says_whether_a_replica_answers_that_commits_wait_for() {
+    let server = server();
+    let store = store(&server.url());
+    store.inspect(&name("lock")).await.unwrap();
+    wait_for_replicas(&server, true).await;
+    let found = store.health().await.unwrap();
+    let found = found.iter().find(|finding| finding.what == "replicas").unwrap();
+    assert_eq!(found.weight, Weight::Warning, "{found:?}");
+    let replica = server.replica();
+    sql(&server.url(), "alter system set synchronous_standby_names = '*'").await;
+    sql(&server.url(), "select pg_reload_conf()").await;
+    until("it answers", async || {
+        let found = store.health().await.unwrap();
+        found.iter().any(|finding| finding.what == "replicas" && finding.weight == Weight::Good)
+    })
+    .await;
+    drop(replica);
 }
