@@ -47,7 +47,7 @@ impl MysqlOptions {
     /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
     /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
     /// | `tls=yes`, `ca=` | over TLS, the server's certificate checked; the authorities to trust, in PEM, instead of the system's |
-    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals have one more, looks for those who wait another, and tenure's own thread two |
+    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals, looks for those who wait and what tenure does by itself share one more, and have up to four while they are in each other's way |
     /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`; 5 s unless said otherwise |
     /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
     /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |

@@ -1,9 +1,9 @@
 //! What a look at the server finds.
 
-use tenure_core::{Store, store::Weight};
+use tenure_core::{Store, proto::queue::Intent, store::Weight};
 use tenure_testkit::server::MariadbServer;
 
-use crate::support::{outside, run, store};
+use crate::support::{ask, name, outside, owner, run, store};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_forgets_what_it_committed_is_found() {
@@ -45,7 +45,7 @@ async fn a_server_that_keeps_what_a_frozen_holder_locked_is_found() {
 async fn a_log_of_statements_is_named_as_the_reason() {
     let server =
         MariadbServer::start_with(&["--log-bin=log", "--server-id=1", "--binlog-format=STATEMENT"]);
-    let fault = store(&server.url()).evict(&crate::support::name("lock")).await;
+    let fault = store(&server.url()).evict(&name("lock")).await;
     let all = format!("{fault:?} {:?}", store(&server.url()).health().await);
     assert!(all.contains("binlog_format"), "{all}");
 }
@@ -74,7 +74,8 @@ async fn a_server_that_gave_up_waiting_for_its_replicas_is_found() {
     let store = store(&server.url());
     run(&mut conn, &format!("set global rpl_semi_sync_{role}_timeout = 10")).await;
     run(&mut conn, &format!("set global rpl_semi_sync_{role}_enabled = on")).await;
-    store.acquire(&crate::support::name("lock"), &crate::support::tries(1)).await.unwrap();
+    let ask = ask(owner(1), Intent::Try, std::time::Duration::from_secs(60));
+    store.acquire(&name("lock"), &ask).await.unwrap();
     let found = store.health().await.unwrap();
     let found = found.into_iter().find(|finding| finding.what == "replicas").unwrap();
     assert_eq!(found.weight, Weight::Warning);

@@ -7,6 +7,7 @@ mod callers;
 mod characters;
 mod clocks;
 mod conformance;
+mod connections;
 mod contended;
 mod crossed;
 mod fenced;

@@ -1,0 +1,30 @@
+//! How many connections a process has.
+
+use std::time::Duration;
+
+use tenure_testkit::server::MariadbServer;
+
+use crate::support::{PATIENCE, outside, process, sessions, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_with_one_lock_has_two_connections_whether_it_holds_or_waits() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    let (holder, waiter) = (process(&server.url()), process(&server.url()));
+    let guard = holder.mutex("lock").lock().ttl(Duration::from_secs(2)).await.unwrap();
+    let first = guard.deadline();
+    until("it is renewed", async || guard.deadline() != first).await;
+    assert!(sessions(&mut conn).await.len() <= 2);
+    let lock = waiter.mutex("lock").lock().wait(PATIENCE);
+    let waits = tokio::spawn(async move { lock.await.unwrap().release().await });
+    until("somebody waits", async || {
+        holder.mutex("lock").look().await.is_ok_and(|look| !look.waiters.is_empty())
+    })
+    .await;
+    let second = guard.deadline();
+    until("it is renewed again", async || guard.deadline() != second).await;
+    // Renewals and looks that meet open one more for a while.
+    until("there are two of each", async || sessions(&mut conn).await.len() <= 4).await;
+    guard.release().await.unwrap();
+    waits.await.unwrap().unwrap();
+}
