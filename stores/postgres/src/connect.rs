@@ -21,10 +21,10 @@ use tokio_postgres::{
 
 use crate::{
     PostgresOptions,
+    count::Counted,
     error::{self, Failure},
     flights::Flights,
     heard::Heard,
-    lane::Counted,
     options::SPELLING,
     plans::Plans,
     schema::{FORMAT, of_another, tables},

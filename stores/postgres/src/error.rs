@@ -34,6 +34,12 @@ impl Failure {
     }
 }
 
+/// No answer came in time.
+pub(crate) fn late(what: &str, writes: bool) -> Fault {
+    let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
+    Fault::new(kind, format!("{what} in time"), "see that it can be reached, and try again")
+}
+
 /// What became of a statement that was sent, and may have been carried out unless the server says that it was not.
 pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     let Some(said) = error.as_db_error() else {

@@ -38,13 +38,19 @@ impl Flights {
     }
 
     pub(crate) fn load(&self) -> usize {
+        self.look().0
+    }
+
+    /// How many there are, and for how long the first of them has not been answered.
+    pub(crate) fn look(&self) -> (usize, Duration) {
         let state = self.state();
-        state.waiting + state.sent.len()
+        let oldest = state.sent.front().map_or(Duration::ZERO, |sent| sent.at.elapsed());
+        (state.waiting + state.sent.len(), oldest)
     }
 
     /// For how long the first of them has not been answered.
     pub(crate) fn oldest(&self) -> Duration {
-        self.state().sent.front().map_or(Duration::ZERO, |sent| sent.at.elapsed())
+        self.look().1
     }
 
     /// For how long it was not used; nothing while it is.

@@ -1,15 +1,15 @@
 //! A connection that is made when it is needed, and anew when it broke.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_core::{Clock, Fault, SystemClock, Timestamp, store::Home};
+use tokio::time::timeout;
 
 use crate::{
     PostgresOptions,
     connect::{Connection, connect},
+    count::Count,
+    error::late,
     heard::{Mail, hear},
     tls::Tls,
 };
@@ -27,31 +27,6 @@ pub(crate) struct Maker {
     pub(crate) count: Count,
 }
 
-/// How many connections there are.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Count(Arc<AtomicUsize>);
-
-/// One of them.
-#[derive(Debug)]
-pub(crate) struct Counted(Count);
-
-impl Count {
-    pub(crate) fn all(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn one_more(&self) -> Counted {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Counted(self.clone())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl Maker {
     /// A new connection, which the store's own thread keeps alive. One that nobody waits for any more is not made.
     async fn make(&self) -> Result<Connection, Fault> {
@@ -61,7 +36,9 @@ impl Maker {
             let (mut connection, polled) = connect(&options, &tls, &home).await?;
             connection.counted = Some(counted);
             connection.keep(home.spawn_owned(hear(polled, connection.heard.clone(), mail)));
-            connection.check(&options).await?;
+            // Nobody may wait for it who would give it up.
+            let checked = timeout(options.sql.response_timeout, connection.check(&options)).await;
+            checked.unwrap_or_else(|_| Err(late("the database did not answer", false)))?;
             Ok(connection)
         });
         made.outcome().await.unwrap_or_else(|| Err(ended()))

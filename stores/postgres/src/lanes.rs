@@ -103,11 +103,19 @@ impl Lanes {
 
     /// A connection for what a caller asks.
     pub(crate) async fn for_caller(self: &Arc<Self>) -> Result<Arc<Connection>, Fault> {
-        let open = self.open();
-        let free = open.iter().filter(|open| !open.is_slow());
-        if let Some(free) = free.min_by_key(|open| open.flights.load()) {
-            self.count(free.flights.load() > 0, open.len());
-            return Ok(free.clone());
+        let mut least: Option<(usize, Arc<Connection>)> = None;
+        for open in self.callers.iter().filter_map(Lane::open) {
+            let (load, oldest) = open.flights.look();
+            if oldest <= SLOW && least.as_ref().is_none_or(|(least, _)| load < *least) {
+                least = Some((load, open));
+            }
+            if load == 0 {
+                break;
+            }
+        }
+        if let Some((load, least)) = least {
+            self.count(load > 0);
+            return Ok(least);
         }
         if let Some(closed) = self.callers.iter().find(|lane| lane.open().is_none()) {
             return closed.get().await.or_else(|fault| self.any().ok_or(fault));
@@ -131,7 +139,7 @@ impl Lanes {
     }
 
     /// Opens one more where calls are in each other's way for more than a moment. Nobody waits for it.
-    fn count(self: &Arc<Self>, is_busy: bool, open: usize) {
+    fn count(self: &Arc<Self>, is_busy: bool) {
         let mut crowd = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
         let grows = crowd.grows(Instant::now(), is_busy);
         drop(crowd);
@@ -140,8 +148,8 @@ impl Lanes {
             self.maker.home.spawn(async move {
                 // Whoever renews is not to wait behind all of them.
                 let _ = lanes.renewals.get().await;
-                if let Some(next) = lanes.callers.get(open) {
-                    let _ = next.get().await;
+                if let Some(closed) = lanes.callers.iter().find(|lane| lane.open().is_none()) {
+                    let _ = closed.get().await;
                 }
             });
         }

@@ -11,6 +11,7 @@ mod capabilities;
 mod columns;
 mod common;
 mod connect;
+mod count;
 mod database;
 mod error;
 mod fence;

@@ -15,7 +15,7 @@ use tokio_postgres::{
 
 use crate::{
     connect::Connection,
-    error::{self, Failure},
+    error::{self, Failure, late},
     lanes::Lanes,
     plans::FORGET,
     statements::Statement,
@@ -95,11 +95,6 @@ impl Lanes {
         let connection = self.take(by, until).await.map_err(Failure::Fault)?;
         connection.run_until(statement, parameters, writes, until).await
     }
-}
-
-pub(crate) fn late(what: &str, writes: bool) -> Fault {
-    let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
-    Fault::new(kind, format!("{what} in time"), "see that it can be reached, and try again")
 }
 
 impl Connection {

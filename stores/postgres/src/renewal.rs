@@ -13,8 +13,8 @@ use tokio_postgres::Row;
 use crate::{
     connect::Connection,
     database::{Postgres, micros},
-    error::Failure,
-    query::{Parameters, late},
+    error::{Failure, late},
+    query::Parameters,
 };
 
 /// How many connections are tried, of which the last is a new one.

@@ -1,0 +1,31 @@
+//! How many connections there are.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+/// How many connections there are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Count(Arc<AtomicUsize>);
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Counted(Count);
+
+impl Count {
+    pub(crate) fn all(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn one_more(&self) -> Counted {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Counted(self.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
