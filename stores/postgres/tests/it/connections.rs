@@ -147,6 +147,35 @@ async fn a_connection_that_hangs_is_replaced_although_all_who_ask_give_up_early(
     .await;
 }
 
+/// A busy process has many, and a short lease has no time to try one after the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_is_kept_although_all_of_many_connections_hang() {
+    let url = fresh_database().await;
+    let direct: SocketAddr = url.split(['@', '/']).nth(3).unwrap().parse().unwrap();
+    let proxy = Proxy::start(direct, 1).unwrap();
+    let tenure = tenure(&url.replace(&direct.to_string(), &proxy.address().to_string()));
+    let ttl = Duration::from_secs(6);
+    let guard = hold(&tenure, "held", ttl).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for task in 0..32 {
+        let tenure = tenure.clone();
+        tasks.spawn(async move {
+            loop {
+                let lock = tenure.mutex(format!("lock {task}"));
+                drop(lock.lock().await);
+            }
+        });
+    }
+    until("there are many", async || proxy.connections() == 6).await;
+    tasks.shutdown().await;
+    renewed(&guard).await;
+    proxy.hang();
+    for _ in 0..2 {
+        renewed(&guard).await;
+    }
+    guard.check().unwrap();
+}
+
 #[tokio::test]
 async fn the_doctor_tells_how_many_there_may_be() {
     let pooler = PgBouncer::start(quiet_server(), 2, &[]);
