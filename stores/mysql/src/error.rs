@@ -134,7 +134,7 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
         }
         Error::Server(said) if matches!(said.code, 1040 | 1203 | 1226) => (
             FaultKind::Unreachable,
-            "allow more connections, or use fewer: connections= in the URL",
+            "allow more connections at the server, or run fewer processes at once: each has two",
         ),
         Error::Driver(DriverError::UnknownAuthPlugin { .. }) => {
             (FaultKind::Misconfigured, OTHER_PLUGIN)

@@ -110,6 +110,10 @@ impl Fence {
     ///
     /// It waits for a transaction that has checked the token before this one and has not ended yet.
     ///
+    /// Its commit is that of your session: with `synchronous_commit = off` there a crash may forget it, and where it waits
+    /// for a synchronous replica and somebody cancels that, your connection alone is told, by a notice. Whatever forgets it
+    /// forgets all work that was committed after it, too, and [`Fence::check`] refuses this token from then on.
+    ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder was here; [`FenceError::Database`] if the claim may not have been written.
     ///

@@ -3,6 +3,8 @@
 //! A hold is kept nevertheless, and whoever asks gets its locks soon. With `TENURE_DRILL=1` this is tried for leases
 //! of 3 to 18 s and a table is printed; without it for those of 3 s.
 
+#![allow(clippy::print_stdout, reason = "the table")]
+
 use std::{
     env,
     net::SocketAddr,
@@ -196,10 +198,6 @@ async fn undisturbed(kind: Kind, trouble: Trouble, ttl: Duration) -> Outcome {
         if outcome.lost.is_none() || stalls.longest() < ttl / 10 || repeats == REPEATS {
             return outcome;
         }
-        println!(
-            "{kind:?}, {trouble:?}, {ttl:?}: once more, as all stood still for {:?}",
-            stalls.longest()
-        );
     }
 }
 
