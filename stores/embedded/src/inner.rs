@@ -40,6 +40,7 @@ pub(crate) const LIMITS: Limits = Limits {
     look: LOOK,
     max_waiters: 1_000,
     max_holders: 1_000,
+    notices_absence: true,
     kinds_meet: true,
 };
 

@@ -109,7 +109,7 @@ impl RedisStore {
         let watch = Watch::new(options.clone(), route.clone(), client);
         let shared = Shared {
             capabilities: capabilities(&options),
-            limits: wire::limits(&options.limits, !options.deployment.is_cluster()),
+            limits: wire::limits(&options.limits),
             options: options.clone(),
             watch,
             calls: AtomicU64::new(0),

@@ -96,7 +96,7 @@ pub(crate) fn place(intent: Intent) -> String {
 
 /// The bounds of queues as scripts write them: lengths in microseconds, then counts, and whether the server
 /// knows of all clients whom a hint of its reaches.
-pub(crate) fn limits(limits: &Limits, counts_hints: bool) -> String {
+pub(crate) fn limits(limits: &Limits) -> String {
     format!(
         "{} {} {} {} {} {}",
         limits.claim_window.as_micros(),
@@ -104,7 +104,7 @@ pub(crate) fn limits(limits: &Limits, counts_hints: bool) -> String {
         limits.look.as_micros(),
         limits.max_waiters,
         limits.max_holders,
-        u8::from(counts_hints)
+        u8::from(limits.notices_absence)
     )
 }
 

@@ -29,6 +29,7 @@ use crate::{
 };
 
 const LIMITS: Limits = Limits {
+    notices_absence: true,
     claim_window: Duration::from_millis(500),
     place_ttl: Duration::from_secs(10),
     look: Duration::from_secs(1),

@@ -261,7 +261,7 @@ impl NameState {
         // Hints do not reach it, so it looks often enough to claim what it is offered.
         let look =
             if came_back { at.limits.look.min(at.limits.claim_window / 2) } else { at.limits.look };
-        let patience = look.saturating_mul(ahead.saturating_add(1));
+        let patience = at.limits.patience(look, ahead);
         let step = at.limits.claim_window / if offered > 0 { 4 } else { 1 };
         let stagger = step.saturating_mul(present);
         let retry_after = change

@@ -92,6 +92,9 @@ pub struct Limits {
     pub place_ttl: Duration,
     /// How often the first waiter looks by itself, at the latest.
     pub look: Duration,
+    /// Whether the store finds out by itself which waiters are gone: by their processes, or by whom its hints
+    /// reach. Where not, those near the head of the line look more often, and who is late is passed over sooner.
+    pub notices_absence: bool,
     /// How many may wait for one name.
     pub max_waiters: usize,
     /// How many may hold one name together.
@@ -103,7 +106,13 @@ pub struct Limits {
 impl Limits {
     /// By how much a waiter may be late to ask before what is free is offered past it.
     pub(super) fn lateness(&self) -> Duration {
-        self.place_ttl / 5
+        self.place_ttl / if self.notices_absence { 5 } else { 10 }
+    }
+
+    /// How often a waiter looks by itself that has so many ahead, at the latest.
+    pub(super) fn patience(&self, look: Duration, ahead: u32) -> Duration {
+        let together = if self.notices_absence { 1 } else { 4 };
+        look.saturating_mul((ahead / together).saturating_add(1))
     }
 }
 

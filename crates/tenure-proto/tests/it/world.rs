@@ -16,6 +16,7 @@ pub(crate) const LIMITS: Limits = Limits {
     look: ms(1_000),
     max_waiters: 8,
     max_holders: 8,
+    notices_absence: true,
     kinds_meet: true,
 };
 

@@ -129,6 +129,8 @@ impl RedisOptions {
     }
 
     fn of(deployment: Deployment) -> Self {
+        // A node of a cluster does not know who hears hints at the others.
+        let notices_absence = !deployment.is_cluster();
         Self {
             deployment,
             tls: false,
@@ -143,6 +145,7 @@ impl RedisOptions {
                 claim_window: Duration::from_millis(500),
                 place_ttl: Duration::from_secs(10),
                 look: Duration::from_secs(1),
+                notices_absence,
                 max_waiters: 1_000,
                 max_holders: 1_000,
                 kinds_meet: true,

@@ -26,7 +26,7 @@ local function may_enter(taken, before)
             if who ~= owner and not end_of('o' .. who) then
                 local waiter = read('w' .. who)
                 if not waiter then return false end
-                if not is_overdue(waiter, place_ttl, now) then
+                if not is_overdue(waiter, place_ttl, counted, now) then
                     if not fits(taken, waiter) then return false end
                     taken.n = taken.n + 1
                     taken[waiter[1]] = taken[waiter[1]] + waiter[2]
@@ -111,7 +111,7 @@ local function busy(at)
     local waiter = read('w' .. owner)
     -- What was passed over before may hear nothing, so it looks often enough to claim what it is offered.
     local often = waiter and waiter[10] and math.min(look, claim / 2) or look
-    local retry = retry_after(change, ahead - offered, offered, claim, often, place_ttl)
+    local retry = retry_after(change, ahead - offered, offered, claim, often, place_ttl, counted)
     if at and waiter then waiter[9] = now + retry end
     local holder = first and read(first)
     local reply = {owner, 'busy', retry, ahead, at and whole(at) or ''}

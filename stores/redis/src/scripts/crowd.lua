@@ -203,7 +203,7 @@ local function offer()
             if not end_of('o' .. who) then
                 local waiter = read('w' .. who)
                 if not waiter then return end
-                local passes = is_overdue(waiter, place_ttl, now)
+                local passes = is_overdue(waiter, place_ttl, counted, now)
                 if not passes and not fits(room, waiter) then return end
                 passes = passes or not reaches(waiter[5], who, counted) and not waiter[10]
                 if passes then

@@ -15,7 +15,7 @@ if short and sole == '' and n > 1 and s == 0 and places > 0 and holds and keep =
         if not redis.call('ZSCORE', ends, 'o' .. who) then
             local waiter = redis.call('HGET', lock, 'w' .. who)
             waiter = waiter and cmsgpack.unpack(waiter)
-            local late = waiter and is_overdue(waiter, place_ttl, now)
+            local late = waiter and is_overdue(waiter, place_ttl, counted, now)
             local fits = waiter and waiter[1] == 'p' and sharing < tonumber(most) and taken + waiter[2] <= waiter[3]
             if not late and not fits then
                 over = true

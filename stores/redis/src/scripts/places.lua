@@ -11,21 +11,22 @@ end
 
 -- How long a waiter may sleep whom nobody wakes: this many before it are in line, and this many are
 -- offered the lock. Where an offer ends, whoever is ahead has likely gone as well.
-local function retry_after(change, present, offered, claim, look, place_ttl)
+local function retry_after(change, present, offered, claim, look, place_ttl, counted)
     local step = offered > 0 and claim / 4 or claim
-    local patience = look * (present + offered + 1)
+    local together = counted == '1' and 1 or 4
+    local patience = look * (math.floor((present + offered) / together) + 1)
     return math.floor(math.min(change + step * present, patience, place_ttl / 3))
 end
 
 -- By how much a waiter may be late to ask before what is free is offered past it.
-local function lateness(place_ttl)
-    return place_ttl / 5
+local function lateness(place_ttl, counted)
+    return place_ttl / (counted == '1' and 5 or 10)
 end
 
 -- Whether a waiter should have asked again long ago. Behind its label and its kind stand when it said
 -- that it would, and whether it was passed over before.
-local function is_overdue(waiter, place_ttl, now)
-    return waiter[9] and not waiter[10] and waiter[9] + lateness(place_ttl) <= now
+local function is_overdue(waiter, place_ttl, counted, now)
+    return waiter[9] and not waiter[10] and waiter[9] + lateness(place_ttl, counted) <= now
 end
 
 -- Tells a waiter that it comes next; false when that surely reached nobody, though its process heard

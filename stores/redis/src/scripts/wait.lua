@@ -2,7 +2,7 @@
 if short and sole ~= '' and not waits and ask == 'x' and not old and place == '' and string.sub(how, 2) == 'w'
     and string.sub(sole, 2, 33) ~= owner and redis.acl_check_cmd('HSET', lock)
     and redis.acl_check_cmd('ZADD', line) and redis.acl_check_cmd('PEXPIREAT', line) then
-    local claim, place_ttl, look, most = string.match(limits, '^(%d+) (%d+) (%d+) (%d+)')
+    local claim, place_ttl, look, most, counted = string.match(limits, '^(%d+) (%d+) (%d+) (%d+) %d+ (%d)$')
     local offered, upto = string.sub(sole, 1, 1) == 'o', now + place_ttl
     local used, grant, shown = string.match(sole, '^(%a?)([^ ]*) (.*)$', 34)
     if till >= upto and places < tonumber(most) and (offered or grant) then
@@ -10,7 +10,7 @@ if short and sole ~= '' and not waits and ask == 'x' and not old and place == ''
             upto, 'k' .. owner)
         local left, next_to = first_end - now, offered and 1 or 0
         local ahead = present + next_to
-        local retry = retry_after(left, present, next_to, claim, look, place_ttl)
+        local retry = retry_after(left, present, next_to, claim, look, place_ttl, counted)
         redis.call('HSET', lock, 'due', math.min(due, upto), 'next', next_place + 1,
             'present', present + 1, 'places', places + 1, 'w' .. owner,
             cmsgpack.pack({'x', 1, 0, next_place, channel, now, label, use or '', now + retry}))

@@ -51,6 +51,7 @@ const FEW: Limits = Limits {
     look: Duration::from_secs(1),
     max_waiters: 3,
     max_holders: 3,
+    notices_absence: true,
     kinds_meet: true,
 };
 const MANY: Limits = Limits { max_waiters: 40, max_holders: 40, ..FEW };

@@ -94,6 +94,7 @@ const LIMITS: Limits = Limits {
     look: Duration::from_secs(1),
     max_waiters: 1_000,
     max_holders: 1_000,
+    notices_absence: false,
     kinds_meet: true,
 };
 
