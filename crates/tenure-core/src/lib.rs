@@ -13,6 +13,7 @@ mod driver;
 mod engine;
 pub mod entropy;
 pub mod error;
+pub mod files;
 pub mod kinds;
 mod local;
 mod names;

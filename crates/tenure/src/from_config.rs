@@ -38,7 +38,10 @@ impl Tenure {
     /// # Cancel safety
     /// As for [`Tenure::examine`].
     pub async fn examine_config(config: &Config) -> Result<Examination, OpenError> {
-        Self::examine(config.store()?).await.map_err(|error| told(config, error))
+        let examined = Self::examine(config.store()?).await;
+        let mut examined = examined.map_err(|error| told(config, error))?;
+        examined.findings.splice(0..0, config.findings());
+        Ok(examined)
     }
 }
 

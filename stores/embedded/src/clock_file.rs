@@ -207,6 +207,7 @@ impl Bounds {
             bytes.chunks_exact(8).map(|chunk| chunk.try_into().map(u64::from_le_bytes));
         let mut next = || numbers.next()?.ok();
         let bounds = Self { base: next()?, durable: next()?, announced: next()? };
-        (bytes.len() == 24).then_some(bounds)
+        // No store announces what fits no token.
+        (bytes.len() == 24 && bounds.announced <= LAST_TIME).then_some(bounds)
     }
 }

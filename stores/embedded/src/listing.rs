@@ -32,14 +32,24 @@ pub(crate) struct Survey {
 impl Inner {
     /// Names with contenders that begin with `prefix`, in order.
     pub(crate) fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
-        let mut names = self.survey()?.names;
+        let Survey { mut names, damaged } = self.survey()?;
+        let mut listing = Listing::default();
+        for path in &damaged {
+            misses(&mut listing.missing, || format!("{} cannot be read", path.display()));
+        }
         names.retain(|name| name.as_str().starts_with(prefix));
         names.sort();
-        let mut listing = Listing::default();
         for name in names {
             let looked = self.decide_blocking(&name, &decisions::inspect(), &GivenUp::default());
-            // One name in trouble must not hide the others; who asks for it is told.
-            let Ok(snapshot) = looked else { continue };
+            // One name in trouble must not hide the others.
+            let snapshot = match looked {
+                Ok(snapshot) => snapshot,
+                Err(fault) => {
+                    let why = || format!("{:?}: {}", name.as_str(), fault.what_and_why());
+                    misses(&mut listing.missing, why);
+                    continue;
+                }
+            };
             if snapshot == Snapshot::default() {
                 continue;
             }
@@ -60,6 +70,16 @@ impl Inner {
             Err(path) => survey.damaged.push(path),
         })?;
         Ok(survey)
+    }
+}
+
+/// How many reasons are given why names are missing.
+const REASONS: usize = 16;
+
+/// Remembers why one is left out: a few reasons stand for all.
+fn misses(missing: &mut Vec<String>, why: impl FnOnce() -> String) {
+    if missing.len() < REASONS {
+        missing.push(why());
     }
 }
 

@@ -76,6 +76,9 @@ pub(crate) enum WriteError {
     TooLarge(usize),
 }
 
+/// The greatest number of a write: so many are never made, and behind the greatest of all nothing could follow.
+const LAST_SEQ: u64 = u64::MAX / 2;
+
 /// One file of slots. Who writes must have the file's lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots<'a> {
@@ -166,8 +169,8 @@ impl Slots<'_> {
         if version != VERSION {
             return Err(Damage::OtherVersion(version));
         }
-        // Nothing could follow it.
-        if bytes::<8>(head, 8) == [0xff; 8] {
+        let seq = u64::from_le_bytes(bytes(head, 8));
+        if seq > LAST_SEQ {
             return Ok(None);
         }
         let flags = u16::from_le_bytes(bytes(head, 6));
@@ -177,7 +180,7 @@ impl Slots<'_> {
             return Ok(None);
         };
         Ok(Some(Slot {
-            seq: u64::from_le_bytes(bytes(head, 8)),
+            seq,
             flags,
             boot: bytes(head, 16),
             length,

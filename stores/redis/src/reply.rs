@@ -151,7 +151,11 @@ impl Reply {
     pub(crate) fn evicted(self) -> Parsed<Vec<Contender>> {
         let mut fields = self.fields()?;
         match fields.text()?.as_str() {
-            "evicted" => fields.0.map(|value| rows(value)?.contender()).collect(),
+            // It is done, so what cannot be read of somebody must not look like a failure.
+            "evicted" => {
+                let readable = fields.0.filter_map(|value| rows(value).ok()?.contender().ok());
+                Ok(readable.collect())
+            }
             _ => Err(Refused::Corrupt),
         }
     }

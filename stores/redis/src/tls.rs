@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, files};
 
 use crate::failure::Failure;
 
@@ -60,9 +60,13 @@ impl Certificates {
     }
 }
 
+/// More than all authorities of a system have.
+const LONGEST: u64 = 8 * 1024 * 1024;
+
 /// A file's text; one without anything of its kind would make every server a stranger.
 fn pem(setting: &str, path: &str, kind: &str) -> Result<Vec<u8>, Fault> {
-    let text = std::fs::read(path).map_err(|error| {
+    let read = files::read(path.as_ref(), LONGEST).map(|file| file.bytes);
+    let text = read.map_err(|error| {
         Fault::new(
             FaultKind::Misconfigured,
             format!("cannot read the file {path} that {setting} names: {error}"),

@@ -1,12 +1,13 @@
 //! Whom connections over TLS trust.
 
-use std::fs;
-
 use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject},
 };
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, files};
+
+/// More than all authorities of a system have.
+const LONGEST: u64 = 8 * 1024 * 1024;
 
 /// The authorities in this file in PEM and no others, or those of the system.
 ///
@@ -25,7 +26,7 @@ fn of_file(file: &str) -> Result<Vec<CertificateDer<'static>>, Fault> {
         let cure = "name a file with certificates in PEM: ca= in the URL";
         Fault::new(FaultKind::Misconfigured, what, cure)
     };
-    let pem = fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    let pem = files::read(file.as_ref(), LONGEST).map_err(|error| wrong(error.to_string()))?.bytes;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let found = found.map_err(|error| wrong(error.to_string()))?;
     for authority in &found {
@@ -54,6 +55,8 @@ fn of_system() -> Result<Vec<CertificateDer<'static>>, Fault> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panics")]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

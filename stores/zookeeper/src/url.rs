@@ -1,9 +1,9 @@
 //! Options from a URL.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use percent_encoding::percent_decode_str;
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, files};
 use zookeeper_client::{Acl, AuthId, Permission};
 
 use crate::options::{Access, Certificates, Login, Method, ZookeeperOptions};
@@ -198,9 +198,16 @@ fn acl(text: &str) -> Result<Acl, Fault> {
     Ok(Acl::new(permission, AuthId::new(scheme, id)))
 }
 
+/// More than all authorities of a system have.
+const LONGEST: u64 = 8 * 1024 * 1024;
+
 fn certificates([ca, certificate, key]: [Option<String>; 3]) -> Result<Certificates, Fault> {
     let read = |path: &String| {
-        fs::read_to_string(path).map_err(|error| wrong(&format!("{path}: {error}")))
+        let text = files::read(path.as_ref(), LONGEST).map_err(|error| error.to_string());
+        let text = text.and_then(|file| {
+            String::from_utf8(file.bytes).map_err(|_| "it is no text in PEM".to_owned())
+        });
+        text.map_err(|error| wrong(&format!("{path}: {error}")))
     };
     if ca.is_none() {
         let what = "tls=yes needs ca=, the authorities to trust, such as /etc/ssl/certs/ca-certificates.crt";

@@ -7,6 +7,9 @@ use clap::{
     error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
+use super::Cli;
+use crate::output::human::plain;
+
 const WAIT: &str =
     "write --wait TIME to give up waiting for the lock, --max-hold TIME to end the command";
 const NO_WAIT: &str = "write --no-wait to give up at once if the lock is not free";
@@ -31,13 +34,25 @@ const ELSEWHERE: [(&str, &str); 11] = [
 ];
 
 /// Prints why the words cannot be read, and what may have been meant.
-pub(crate) fn explain(mut error: Error, words: &[OsString]) {
+pub(crate) fn explain(error: Error, words: &[OsString]) {
+    // The words are in it, and may come from a branch or a file: what misleads in them is told, not shown.
+    let shown: Vec<OsString> =
+        words.iter().map(|word| plain(&word.to_string_lossy()).into()).collect();
+    let is_plain = shown == words;
+    let mut error = if is_plain { error } else { Cli::read(&shown).err().unwrap_or(error) };
     if let Some(hint) = hint(&error, words) {
         let hint = ContextValue::StyledStrs(vec![StyledStr::from(hint)]);
         error.insert(ContextKind::Suggested, hint);
     }
+    let text = error.render();
+    let text = if is_plain {
+        text.ansi().to_string()
+    } else {
+        // Without colours nothing is left of a sequence that a word had.
+        text.to_string().split('\n').map(plain).collect::<Vec<_>>().join("\n")
+    };
     // The prefix of all that tenure says of itself, as the command writes to the same place.
-    anstream::eprint!("tenure: {}", error.render().ansi());
+    anstream::eprint!("tenure: {text}");
 }
 
 fn hint(error: &Error, words: &[OsString]) -> Option<&'static str> {

@@ -42,7 +42,10 @@ pub(super) async fn break_(
         let now = seen.as_ref().filter(|now| !now.holders.is_empty());
         match now {
             Some(now) if args.yes => return Err(another_holds(name, now)),
-            Some(_) => eprint_line(&format!("{name}: whoever held it holds it no more.")),
+            Some(_) => {
+                let name = human::plain(name.as_str());
+                eprint_line(&format!("{name}: whoever held it holds it no more."));
+            }
             None => break (seen, evicted),
         }
     };

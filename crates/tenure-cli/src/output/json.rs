@@ -145,8 +145,8 @@ pub(crate) fn findings(
 
 /// JSON as it is printed.
 pub(super) trait Printed {
-    /// In one line, with nothing in it that a terminal would act on: labels and what servers say come from
-    /// elsewhere.
+    /// In one line, with nothing in it that misleads who reads it on a terminal: labels and what servers say come
+    /// from elsewhere.
     fn printed(&self) -> String;
 }
 
@@ -154,9 +154,10 @@ impl Printed for Value {
     fn printed(&self) -> String {
         let mut line = String::new();
         for c in self.to_string().chars() {
-            if human::acts(c) {
-                // All of them are below 0x10000.
-                line += &format!("\\u{:04x}", u32::from(c));
+            if human::misleads(c) {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    line += &format!("\\u{unit:04x}");
+                }
             } else {
                 line.push(c);
             }

@@ -1,4 +1,6 @@
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use nix::sys::stat::Mode;
 
 use crate::{
     process::code,
@@ -61,4 +63,68 @@ fn a_lock_takes_its_settings_from_the_file_by_its_name() {
     with_file(&scene, "[locks.'short:*']\nmax-hold = '200ms'\n");
     assert_eq!(code(&scene.run("long:x", "exit 7")), 7);
     assert_eq!(code(&scene.run("short:x", "exec sleep 60")), 123);
+}
+
+#[test]
+fn a_configuration_is_a_file_that_not_everybody_may_change() {
+    let scene = Scene::new();
+    let fifo = scene.path("fifo");
+    nix::unistd::mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+    let open = scene.path("open.toml");
+    fs::write(&open, "ttl = '10s'\n").unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o666)).unwrap();
+    let with = |path: &Path| scene.tenure(["ls"]).env("TENURE_CONFIG", path).output().unwrap();
+    for (path, told) in [
+        (fifo.as_path(), "no regular file"),
+        (Path::new("/dev/zero"), "no regular file"),
+        (Path::new("/proc"), "no regular file"),
+        (&open, "chmod o-w"),
+    ] {
+        let refused = with(path);
+        let said = text(&refused.stderr);
+        assert_eq!(code(&refused), 2, "{said}");
+        assert!(said.contains(told) && said.contains(&path.display().to_string()), "{said}");
+    }
+    assert_eq!(code(&with(Path::new("/dev/null"))), 0);
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o664)).unwrap();
+    assert_eq!(code(&with(&open)), 0);
+}
+
+#[test]
+fn files_of_certificates_are_neither_waited_for_nor_read_without_end() {
+    let scene = Scene::new();
+    let fifo = scene.path("fifo");
+    nix::unistd::mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+    let fifo = fifo.display().to_string();
+    for url in [
+        "rediss://127.0.0.1:1?ca=FILE",
+        "rediss://127.0.0.1:1?cert=FILE&key=FILE",
+        "postgres://me@127.0.0.1:1/db?tls=yes&ca=FILE",
+        "mysql://me@127.0.0.1:1/db?tls=yes&ca=FILE",
+        "zookeeper://127.0.0.1:1?tls=yes&ca=FILE",
+    ] {
+        for file in [fifo.as_str(), "/dev/zero"] {
+            let url = url.replace("FILE", file);
+            let refused = scene.output(["ls", "--store", &url]);
+            let said = text(&refused.stderr);
+            assert!(said.contains("no regular file") && said.contains(file), "{url}: {said}");
+        }
+    }
+}
+
+#[test]
+fn doctor_warns_of_a_password_that_everybody_may_read() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.path("config/tenure")).unwrap();
+    let file = scene.path("config/tenure/config.toml");
+    let store = scene.path("of-file").display().to_string();
+    let url = "redis://me:s3ntinel@127.0.0.1:1";
+    fs::write(&file, format!("store = 'file:{store}'\n[stores]\nother = '{url}'\n")).unwrap();
+    for (mode, warns) in [(0o644, true), (0o640, false)] {
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let looked = scene.tenure(["doctor"]).env_remove("TENURE_STORE").output().unwrap();
+        let said = text(&looked.stdout);
+        assert_eq!(said.contains("everybody may read"), warns, "{mode:o}: {said}");
+        assert!(!said.contains("s3ntinel"), "{said}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::{fs, process::Stdio};
 
 use crate::{
-    process::{code, program},
+    process::{Running, code, program},
     scene::{Scene, events, json, text},
 };
 
@@ -192,4 +192,49 @@ fn a_table_keeps_a_token_in_one_piece_on_any_terminal() {
     let shown = screen.stdin(Stdio::null()).output().unwrap();
     let shown = text(&shown.stdout);
     assert!(shown.contains("of one name, in order"), "{shown}");
+}
+
+#[test]
+fn no_word_of_the_command_line_reaches_the_terminal_raw() {
+    let scene = Scene::new();
+    let clipboard = "x\x1b]52;c;aGk=\x07";
+    for words in [
+        &["show", clipboard][..],
+        &["run", "a", "--ttl", "5\x1b[31m", "--", "true"],
+        &["run", "a", "--\x1b[2Jx", "--", "true"],
+        &["\x1b[2J"],
+        &["run", "a", "--store", "\x1b]0;t\x07", "--", "true"],
+    ] {
+        let mut command = program("script");
+        let line = words.iter().map(|word| format!(" '{word}'")).collect::<String>();
+        let line = format!("{}{line}", env!("CARGO_BIN_EXE_tenure"));
+        command.args(["-qfec", &line, "/dev/null"]).env("TENURE_STORE", scene.store());
+        let shown = command.stdin(Stdio::null()).output().unwrap().stdout;
+        let shown = String::from_utf8_lossy(&shown);
+        assert!(shown.contains("\\u{1b}"), "{words:?}: {shown:?}");
+        for raw in ["\x1b]", "\x1b[2J", "\x07"] {
+            assert!(!shown.contains(raw), "{words:?}: {shown:?}");
+        }
+    }
+}
+
+#[test]
+fn names_that_look_the_same_are_told_apart() {
+    let scene = Scene::new();
+    let names = ["a\u{200b}b", "a\u{feff}b", "a\u{ad}b", "a\u{e0062}b", "a\u{a0}b", "a\u{2028}b"];
+    let mut held = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        let mut command = scene.tenure(["run", name, "--"]);
+        command.args(["sh", "-c", &format!("echo > held-{at}; exec sleep 1000")]);
+        held.push(Running::start(&mut command));
+        scene.line(&format!("held-{at}"));
+    }
+    for words in [&["ls"][..], &["ls", "--json"]] {
+        let listed = scene.output(words.iter().copied());
+        let told = text(&listed.stdout);
+        for name in names {
+            assert!(!told.contains(name), "{name:?}: {told:?}");
+        }
+        assert!(told.contains("200b") && told.contains("2028"), "{told}");
+    }
 }

@@ -23,7 +23,11 @@ mod table;
 mod values;
 mod variables;
 
-use std::{collections::BTreeMap, env, fmt, path::Path};
+use std::{
+    collections::BTreeMap,
+    env, fmt,
+    path::{Path, PathBuf},
+};
 
 pub use error::ConfigError;
 use error::{Origin, Wrong};
@@ -32,7 +36,7 @@ pub use file::Run;
 use nearest::nearest;
 use pattern::Pattern;
 use table::Source;
-use tenure_core::{Defaults, Fault, LockName};
+use tenure_core::{Defaults, Fault, LockName, store::Finding};
 pub use variables::VARIABLES;
 use variables::Variables;
 
@@ -70,6 +74,11 @@ pub struct Config {
     locks: Vec<(Pattern, Defaults)>,
     run: Run,
     chosen_by: Option<Origin>,
+    /// The file that it was loaded from, and who may do what with that.
+    file: Option<PathBuf>,
+    access: places::Access,
+    /// Whether a password stands in the file itself.
+    has_password: bool,
 }
 
 impl Config {
@@ -81,9 +90,36 @@ impl Config {
     /// [`ConfigError`] with the file, the line and the cure. A file that is there and cannot be
     /// read is an error too: two callers that use different stores do not exclude each other.
     pub fn load() -> Result<Self, ConfigError> {
-        let file = places::find(&set)?;
-        let file = file.as_ref().map(|(path, text)| (path.as_path(), text.as_str()));
-        Self::parse(file, set)
+        let place = places::find(&set)?;
+        let file = place.as_ref().map(|place| (place.path.as_path(), place.text.as_str()));
+        let mut config = Self::parse(file, set)?;
+        if let Some(place) = place {
+            (config.access, config.file) = (place.access, Some(place.path));
+        }
+        if let (Some(file), Some(owner)) = (&config.file, config.access.stranger) {
+            tracing::warn!(
+                file = %file.display(), owner,
+                "the configuration belongs to another user, who chooses where locks are kept"
+            );
+        }
+        Ok(config)
+    }
+
+    /// What `tenure doctor` says of the file.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let Some(file) = self.file.as_ref().map(|file| file.display()) else { return Vec::new() };
+        let mut findings = Vec::new();
+        if let Some(owner) = self.access.stranger {
+            let found = format!("{file} belongs to user {owner}, who chooses where locks are kept");
+            let cure = "let it belong to root, or to the user that tenure runs as";
+            findings.push(Finding::warning("configuration", found, "S1", cure));
+        }
+        if self.access.is_read_by_all && self.has_password {
+            let found = format!("everybody may read {file}, and there is a password in it");
+            let cure = "chmod o-r, or put the password into a variable: ${NAME}";
+            findings.push(Finding::warning("configuration", found, "S4", cure));
+        }
+        findings
     }
 
     /// Reads `file`, a path with its text, and what `variables` gives for the names of variables.
@@ -97,6 +133,8 @@ impl Config {
         let file = file.map(|(file, text)| File::parse(Source { file, text })).transpose()?;
         let File { store, stores, defaults, mut locks, run } = file.unwrap_or_default();
         locks.sort_by_key(|(pattern, _)| pattern.fixed());
+        let urls = stores.values().chain(&store).map(|(url, _)| url.as_str());
+        let has_password = { urls }.any(secrets::has_password);
         let mut config = Self {
             store: Ok((String::new(), None)),
             stores,
@@ -105,6 +143,9 @@ impl Config {
             locks,
             run,
             chosen_by: None,
+            file: None,
+            access: places::Access::default(),
+            has_password,
         };
         if let Some(chosen) = variables(variables::STORE) {
             config.chosen_by = Some(Origin::Variable(variables::STORE));

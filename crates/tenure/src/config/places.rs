@@ -1,9 +1,11 @@
 //! Where the configuration file is.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
+
+use tenure_core::files::{self, NamedFile};
 
 use super::{
     ConfigError,
@@ -11,18 +13,41 @@ use super::{
     variables::Variables,
 };
 
-/// The first configuration file there is, with its text: the one that TENURE_CONFIG names, the
-/// user's, the system's.
-pub(super) fn find(variables: Variables<'_>) -> Result<Option<(PathBuf, String)>, ConfigError> {
+/// More than any configuration has.
+const LONGEST: u64 = 1024 * 1024;
+/// The permission of everybody to write, and to read.
+const WRITABLE: u32 = 0o002;
+const READABLE: u32 = 0o004;
+
+/// A configuration file that is there.
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+    pub(super) access: Access,
+}
+
+/// Who may change and read it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Access {
+    /// The user that it belongs to, if that is neither this one nor root.
+    pub(super) stranger: Option<u32>,
+    pub(super) is_read_by_all: bool,
+}
+
+/// The first configuration file there is: the one that TENURE_CONFIG names, the user's, the system's.
+pub(super) fn find(variables: Variables<'_>) -> Result<Option<Place>, ConfigError> {
     if let Some(path) = variables("TENURE_CONFIG").map(PathBuf::from) {
         let cure = "correct the variable TENURE_CONFIG, or unset it";
-        return read(&path).map(|text| Some((path.clone(), text))).map_err(|error| {
-            Origin::File(path).error(Wrong::new(format!("it cannot be read: {error}"), cure))
-        });
+        return read(&path)
+            .map_err(|error| {
+                let wrong = Wrong::new(format!("it cannot be read: {error}"), cure);
+                Origin::File(path.clone()).error(wrong)
+            })?
+            .map(Some);
     }
     for path in usual(variables) {
         match read(&path) {
-            Ok(text) => return Ok(Some((path, text))),
+            Ok(place) => return place.map(Some),
             Err(error) if is_absent(&error) => {}
             Err(error) => {
                 let cure = "make it readable, or name another with TENURE_CONFIG";
@@ -34,8 +59,20 @@ pub(super) fn find(variables: Variables<'_>) -> Result<Option<(PathBuf, String)>
     Ok(None)
 }
 
-fn read(path: &Path) -> io::Result<String> {
-    fs::read_to_string(path)
+/// What is there, unless it is there for everybody to change: who chooses the store lets others in.
+fn read(path: &Path) -> io::Result<Result<Place, ConfigError>> {
+    let NamedFile { bytes, stranger, mode, .. } = files::read(path, LONGEST)?;
+    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8");
+    let text = String::from_utf8(bytes).map_err(no_text)?;
+    if let Some(mode) = mode.filter(|mode| mode & WRITABLE != 0) {
+        let what = format!(
+            "everybody may change this file (mode {mode:o}), and so choose where locks are kept"
+        );
+        let cure = "take that right away: chmod o-w";
+        return Ok(Err(Origin::File(path.to_owned()).error(Wrong::new(what, cure))));
+    }
+    let is_read_by_all = mode.is_some_and(|mode| mode & READABLE != 0);
+    Ok(Ok(Place { path: path.to_owned(), text, access: Access { stranger, is_read_by_all } }))
 }
 
 fn usual(variables: Variables<'_>) -> Vec<PathBuf> {

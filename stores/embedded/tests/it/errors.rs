@@ -193,6 +193,45 @@ async fn a_damaged_clock_fails_closed() {
     assert!(fault.what().contains("clock") && fault.cure().contains("backup"), "{fault}");
 }
 
+/// Writes over both slots, and signs them as a store does.
+fn forge(path: &Path, at: usize, bytes: &[u8]) {
+    let mut page = fs::read(path).unwrap();
+    page.resize(4096, 0);
+    for slot in [0, 2048] {
+        let slot = &mut page[slot..slot + 2048];
+        slot[at..at + bytes.len()].copy_from_slice(bytes);
+        let length = u32::from_le_bytes(slot[32..36].try_into().unwrap()) as usize;
+        let signed = [&slot[..40], &slot[48..48 + length]].concat();
+        slot[40..44].copy_from_slice(&crc32fast::hash(&signed).to_le_bytes());
+    }
+    File::options().write(true).open(path).unwrap().write_all_at(&page, 0).unwrap();
+}
+
+#[tokio::test]
+async fn a_clock_that_cannot_go_on_fails_closed() {
+    for (at, number) in [(8, u64::MAX - 1), (8, u64::MAX), (48 + 16, u64::MAX), (48 + 16, 1 << 53)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        drop(open(&dir));
+        forge(&dir.path().join("clock"), at, &number.to_le_bytes());
+        let fault = EmbeddedStore::open(dir.path()).unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Corrupt, "{at} {number}: {fault}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_whose_file_makes_no_sense_is_missing_from_the_list_and_that_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    for at in ["a", "b"] {
+        take(&store, &name(at)).await;
+    }
+    forge(&state_files(dir.path()).remove(0), 8, &u64::MAX.to_le_bytes());
+    let listed = store.list("", 10).await.unwrap();
+    assert_eq!((listed.names.len(), listed.missing.len()), (1, 1), "{listed:?}");
+    assert!(listed.missing[0].contains("cannot be read"), "{listed:?}");
+}
+
 #[tokio::test]
 async fn files_removed_in_use_are_noticed() {
     let dir = tempfile::tempdir().unwrap();

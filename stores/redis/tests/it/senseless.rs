@@ -255,3 +255,17 @@ async fn what_makes_no_sense_is_never_shown_as_free_and_can_be_broken() {
         assert!(matches!(answer, Answer::Granted { .. }), "{harm:?}: {answer:?}");
     }
 }
+
+/// Of a record that a script reads and this version does not.
+#[tokio::test]
+async fn what_is_broken_although_nobody_can_be_named_is_not_said_to_have_failed() {
+    let lock = Lock::new();
+    lock.asks_in(OTHER, Mode::Exclusive, Intent::Try).await.unwrap();
+    let key = lock.stage().key("lock:");
+    let record = format!("{}99999999999999999999 somebody", owner(OTHER).to_hex());
+    lock.server.command(&["SET", &key, &record, "PX", "600000"]);
+    is_corrupt(lock.store.inspect(&lock.name).await);
+    assert_eq!(lock.store.evict(&lock.name).await.unwrap(), []);
+    let answer = lock.asks_in(ME, Mode::Exclusive, WAIT).await.unwrap();
+    assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
+}

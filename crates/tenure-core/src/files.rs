@@ -1,0 +1,75 @@
+//! Files that a user names, for configuration, certificates and keys.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    path::Path,
+};
+
+/// What is in a file, and who may change or read it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NamedFile {
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// The user that it belongs to, if that is neither root nor the user of this process.
+    pub stranger: Option<u32>,
+    /// Its permission bits, as `chmod` has them; `None` where the system has none.
+    pub mode: Option<u32>,
+}
+
+/// Reads a file of at most `longest` bytes. `/dev/null` is an empty one.
+///
+/// It waits for nobody and reads no device: what is no regular file is refused, as is one that is longer.
+///
+/// # Errors
+/// What the system says, or that it is no regular file, or too long.
+///
+/// ```
+/// let none = tenure_core::files::read("/dev/null".as_ref(), 10)?;
+/// assert!(none.bytes.is_empty());
+/// assert!(tenure_core::files::read("/dev/zero".as_ref(), 10).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn read(path: &Path, longest: u64) -> io::Result<NamedFile> {
+    let file = open(path)?;
+    let about = file.metadata()?;
+    let mut read = NamedFile { bytes: Vec::new(), stranger: None, mode: None };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+        let us = nix::unistd::geteuid().as_raw();
+        read.stranger = Some(about.uid()).filter(|owner| *owner != 0 && *owner != us);
+        read.mode = Some(about.mode() & 0o7777);
+        let null = || std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == about.rdev());
+        if about.file_type().is_char_device() && null() {
+            // Everybody may write to it, and nobody changes it.
+            read.mode = None;
+            return Ok(read);
+        }
+    }
+    if !about.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    file.take(longest.saturating_add(1)).read_to_end(&mut read.bytes)?;
+    if read.bytes.len() as u64 > longest {
+        let what = format!("it is longer than {longest} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(read)
+}
+
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    // A pipe does not let this wait for who writes, nor does a terminal become this process's own.
+    let careful = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
+    OpenOptions::new().read(true).custom_flags(careful).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).open(path)
+}
