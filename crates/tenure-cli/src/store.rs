@@ -46,6 +46,17 @@ pub(crate) fn tell(tenure: &Tenure, config: &Config, voice: &Voice) {
     voice.event(&Event::Store { kind: store.kind(), location: &location, chosen_by });
 }
 
+/// Whether a password stands in the URL of a store, as far as can be told of one that may be written wrong.
+pub(crate) fn has_password(url: &str) -> bool {
+    let in_front = |member: &str| {
+        let credentials = member.split_once("://").and_then(|(_, behind)| behind.rsplit_once('@'));
+        let password = credentials.and_then(|(credentials, _)| credentials.split_once(':'));
+        password.is_some_and(|(_, password)| !password.is_empty())
+    };
+    url.split(',').any(in_front)
+        || url.split("password=").skip(1).any(|value| !value.is_empty() && !value.starts_with('&'))
+}
+
 /// Locks in the memory of this command are seen by no other, so they lock nothing.
 fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
     let url = config.store().map_err(|error| Failure::Usage(error.to_string()))?;
@@ -62,4 +73,26 @@ fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
          use file:/dir, or name no store for the embedded one in its default place"
             .to_owned(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_password;
+
+    #[test]
+    fn a_password_in_a_url_is_noticed() {
+        for url in [
+            "redis://:secret@host",
+            "quorum:redis://a,redis://me:secret@b,redis://c",
+            "unix:/run/redis.sock?password=secret",
+            "redis-sentinel://a,b?service=m&sentinel_password=secret",
+        ] {
+            assert!(has_password(url), "{url}");
+        }
+        for url in
+            ["redis://host", "postgres://me@host/db", "redis://me:@host", "file:/a:b@c", "main"]
+        {
+            assert!(!has_password(url), "{url}");
+        }
+    }
 }

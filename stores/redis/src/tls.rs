@@ -166,6 +166,16 @@ mod with_rustls {
                 format!("refuses the client's certificate: {error}"),
                 "see that cert in the URL is signed by an authority that the server trusts",
             )),
+            TlsError::AlertReceived(AlertDescription::ProtocolVersion)
+            | TlsError::PeerIncompatible(_) => Some((
+                format!("speaks no version of TLS that is safe, and no common cipher: {error}"),
+                "let the server speak TLS 1.2 or 1.3: tls-protocols in its configuration",
+            )),
+            TlsError::AlertReceived(AlertDescription::HandshakeFailure) => Some((
+                "has no cipher or version of TLS in common with this client".to_owned(),
+                "let the server speak TLS 1.2 or 1.3 with its usual ciphers: tls-protocols and tls-ciphers in its \
+                 configuration",
+            )),
             TlsError::InvalidMessage(_) => Some((
                 "does not speak TLS there".to_owned(),
                 "write redis:// instead of rediss://, or the server's tls-port",

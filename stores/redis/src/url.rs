@@ -290,6 +290,10 @@ fn host_and_port(server: &str, usual: u16) -> Result<(String, u16), Fault> {
         Some((host, rest)) => (host, rest.strip_prefix(':').unwrap_or("")),
         None => server.split_once(':').unwrap_or((server, "")),
     };
+    // A colon without a port is the place of a variable that was empty.
+    if server.ends_with(':') && !host.is_empty() {
+        return Err(wrong("no port stands behind the colon"));
+    }
     let port = match port {
         "" => usual,
         text => text.parse().map_err(|_| wrong("the port is no number up to 65535"))?,
@@ -367,6 +371,8 @@ mod tests {
         for (url, told) in [
             (format!("redis://{SENTINEL}@host"), ":PASSWORD@"),
             (format!("redis-cluster://{SENTINEL}@host"), ":PASSWORD@"),
+            ("redis://host:".to_owned(), "no port"),
+            ("redis-cluster://a,b:".to_owned(), "no port"),
             ("redis://host/2?db=3".to_owned(), "two databases"),
             ("redis-sentinel://host/0?db=3&service=m".to_owned(), "two databases"),
         ] {

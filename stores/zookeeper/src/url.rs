@@ -160,6 +160,10 @@ fn servers_of(list: &str) -> Result<Vec<(String, u16)>, Fault> {
         if server.is_empty() || server.starts_with(':') || server.contains(char::is_whitespace) {
             return Err(wrong("one of its hosts is empty, or has a space in it"));
         }
+        // A colon without a port is the place of a variable that was empty.
+        if server.ends_with(':') {
+            return Err(wrong("no port stands behind the colon"));
+        }
         let (host, port) = match server.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((host, rest)) => (host, rest.strip_prefix(':').unwrap_or("")),
             None => server.split_once(':').unwrap_or((server, "")),
@@ -313,6 +317,7 @@ mod tests {
             ("zookeeper://".to_owned(), "empty"),
             ("zookeeper://a,,b".to_owned(), "empty"),
             ("zookeeper://a:x".to_owned(), "port"),
+            ("zookeeper://a,b:".to_owned(), "no port"),
             ("zookeeper://a?what=ever".to_owned(), "what"),
             ("zookeeper://a?session=1".to_owned(), "500ms"),
             ("zookeeper://a?session=1ms".to_owned(), "session"),

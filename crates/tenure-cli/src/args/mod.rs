@@ -188,11 +188,21 @@ pub(crate) struct Hold {
     /// Time between SIGTERM and SIGKILL, at most half the ttl [default: 5s or a quarter of the ttl]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
+    /// Do not hand TENURE_STORE on to the command: there may be a password in it
+    #[arg(long)]
+    pub(crate) hide_store: bool,
     #[command(flatten)]
     pub(crate) asking: Asking,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+impl Hold {
+    /// The variable that its user wants to keep from the command.
+    pub(crate) fn hidden(&self) -> Option<&'static str> {
+        self.hide_store.then_some("TENURE_STORE")
+    }
 }
 
 /// How a lock is asked for.

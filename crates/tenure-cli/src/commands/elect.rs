@@ -64,9 +64,15 @@ async fn lead(
     };
     let away = |why: &str| voice.event(&Event::StoreAway { name, why });
     signals.unless_ended(wait.open(plan.ttl, look, away)).await?;
-    let names = [&args.name];
-    let under_lock =
-        UnderLock { names: &names, command: &args.hold.command, tenure, plan, voice, without: &[] };
+    let (names, without) = ([&args.name], Vec::from_iter(args.hold.hidden()));
+    let under_lock = UnderLock {
+        names: &names,
+        command: &args.hold.command,
+        tenure,
+        plan,
+        voice,
+        without: &without,
+    };
     loop {
         let asked = Instant::now();
         let held = signals.unless_ended(campaign(args, plan, &wait, tenure, voice)).await?;

@@ -25,7 +25,7 @@ use crate::{
     handle::read::given,
     output::{Event, Voice},
     settings,
-    store::open,
+    store::{self, open},
 };
 
 /// How long an interrupted wait may take to leave the queue.
@@ -42,6 +42,9 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
         for name in settings::unknown_variables() {
             voice.event(&Event::UnknownVariable { name: &name });
         }
+    }
+    if common.store.as_deref().is_some_and(store::has_password) {
+        voice.event(&Event::PasswordShown);
     }
     match command {
         Command::Run(args) => {

@@ -40,7 +40,8 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
 
     let asked = Instant::now();
     // A copy of the handle is no use to the command, and a secret that leaks.
-    let without: &[&str] = if args.attach { &[VARIABLE] } else { &[] };
+    let handle = args.attach.then_some(VARIABLE);
+    let without: Vec<_> = handle.into_iter().chain(args.hold.hidden()).collect();
     let held = signals.unless_ended(get(&tenure, attaching, &names, &plan, &wait, voice)).await;
     let done = match held {
         Ok((held, at_end)) => {
@@ -51,7 +52,7 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
                 tenure: &tenure,
                 plan: &plan,
                 voice,
-                without,
+                without: &without,
             };
             under_lock.run(held, &mut signals, waited, at_end).await
         }

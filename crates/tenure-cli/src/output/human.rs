@@ -10,6 +10,8 @@ use crate::exit::Failure;
 
 /// What stands for something the store does not tell.
 pub(super) const UNKNOWN: &str = "?";
+pub(super) const PASSWORD_SHOWN: &str = "the password in --store can be read by every user of this machine, in its list of processes; put the URL into \
+     TENURE_STORE or into a configuration file";
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Whether it is better told than shown: a terminal acts on it, or nobody sees it, so that two texts look the same.
@@ -106,6 +108,7 @@ fn sentence(event: &Event<'_>) -> String {
         Event::Store { location, chosen_by: None, .. } => {
             format!("locks are kept in {location}, as nothing chooses another place")
         }
+        Event::PasswordShown => PASSWORD_SHOWN.to_owned(),
         Event::UnknownVariable { name } => {
             format!("the variable {name} is set, but tenure knows none of that name")
         }

@@ -22,6 +22,9 @@ pub(crate) fn event(event: &Event<'_>) -> String {
             "event": "store", "kind": kind, "location": location, "chosen_by": chosen_by,
         }),
         Event::UnknownVariable { name } => json!({ "event": "unknown_variable", "name": name }),
+        Event::PasswordShown => {
+            json!({ "event": "password_shown", "message": human::PASSWORD_SHOWN })
+        }
         Event::Waiting { name, holder, ahead } => json!({
             "event": "waiting", "name": name, "holder": holder.map(contender), "ahead": ahead,
         }),

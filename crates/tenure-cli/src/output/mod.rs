@@ -41,6 +41,7 @@ pub(crate) struct Voice {
 pub(crate) enum Event<'a> {
     Store { kind: &'a str, location: &'a str, chosen_by: Option<&'a str> },
     UnknownVariable { name: &'a str },
+    PasswordShown,
     Waiting { name: &'a str, holder: Option<&'a Contender>, ahead: u32 },
     StoreAway { name: &'a str, why: &'a str },
     Acquired { name: &'a str, token: Token, waited: Duration },
@@ -148,7 +149,8 @@ impl Voice {
             | Event::ReleaseRequested { .. }
             | Event::ReleaseFailed { .. }
             | Event::CampaignFailed { .. }
-            | Event::FileStays { .. } => !self.quiet,
+            | Event::FileStays { .. }
+            | Event::PasswordShown => !self.quiet,
             Event::Store { .. }
             | Event::UnknownVariable { .. }
             | Event::Waiting { .. }

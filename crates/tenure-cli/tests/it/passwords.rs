@@ -102,3 +102,24 @@ fn a_password_in_a_url_that_makes_no_sense_is_never_shown() {
         shows_nothing(&scene.output(["--nonsense"]), &url);
     }
 }
+
+#[test]
+fn a_password_on_the_command_line_is_warned_of_and_the_command_need_not_have_it() {
+    let server = RedisServer::with(&["--save", "", "--requirepass", SENTINEL]);
+    let url = format!("redis://:{SENTINEL}@{}", server.address());
+    let scene = Scene::with_store(&url);
+    let warned = scene.output(["run", "a", "--store", &url, "--", "true"]);
+    assert_eq!(code(&warned), 0);
+    let said = text(&warned.stderr);
+    assert!(said.contains("list of processes") && !said.contains(SENTINEL), "{said}");
+    let quiet = scene.output(["run", "a", "-q", "--store", &url, "--", "true"]);
+    assert_eq!((code(&quiet), text(&quiet.stderr)), (0, ""));
+    for (words, has) in
+        [("run b", true), ("run b --hide-store", false), ("elect c --hide-store", false)]
+    {
+        let printed = scene.output(words.split(' ').chain(["--", "printenv"]));
+        assert_eq!(code(&printed), 0, "{}", text(&printed.stderr));
+        assert_eq!(text(&printed.stdout).contains(SENTINEL), has, "{words}");
+        assert!(text(&printed.stdout).contains("TENURE_TOKEN="), "{words}");
+    }
+}

@@ -156,3 +156,13 @@ async fn replicas_confirm_what_is_acquired_over_tls() {
     tokio::time::sleep(TTL * 2).await;
     held.check().unwrap();
 }
+
+#[tokio::test]
+async fn a_server_that_speaks_no_safe_version_is_said_to_do_so() {
+    let certificates = Certificates::new();
+    let (server, url) = server(&certificates, false);
+    let url = with_file(&url, "ca", &certificates, "ca.pem");
+    server.command(&["CONFIG", "SET", "tls-protocols", "TLSv1.1"]);
+    let said = refused(&url).await;
+    assert!(said.contains("TLS 1.2 or 1.3") && !said.contains("firewall"), "{said}");
+}
