@@ -6,13 +6,13 @@
 //! | `tenure_contended_total` | counter | acquisitions that found the lock busy |
 //! | `tenure_timed_out_total` | counter | acquisitions that gave up waiting |
 //! | `tenure_failed_total` | counter | acquisitions that a fault of the store ended |
-//! | `tenure_lost_total` | counter | holds lost; label `reason` |
+//! | `tenure_lost_total` | counter | holds lost, each once, whoever notices it; label `reason`: `deadline`, `taken`, `max_hold` |
 //! | `tenure_renewals_total` | counter | renewals; label `outcome`: `renewed`, `lost`, `unknown` |
 //! | `tenure_release_requests_total` | counter | holds whose holder was asked to let go |
 //! | `tenure_passes_total` | counter | locks passed on inside this process |
 //! | `tenure_cleanups_total` | counter | acquisitions in doubt or dropped that were taken back |
 //! | `tenure_wait_seconds` | histogram | how long an acquisition waited |
-//! | `tenure_hold_seconds` | histogram | how long a lock was held |
+//! | `tenure_hold_seconds` | histogram | how long a lock was held, each hold once, however it ended |
 //!
 //! An acquisition runs in the span `tenure.acquire` with the fields `lock`, `kind` and `store`; events
 //! are at level `DEBUG`, and at `WARN` where somebody should look.
@@ -85,6 +85,12 @@ impl Observer {
     }
 
     pub(crate) fn lost(&self, lost: &Lost, held: Duration) {
+        self.held(held);
+        self.lost_at_release(lost);
+    }
+
+    /// It had been lost before its holder let go of it, which was told as the end of a hold then.
+    pub(crate) fn lost_at_release(&self, lost: &Lost) {
         let reason = match lost.reason {
             LostReason::Taken => "taken",
             LostReason::MaxHold => "max_hold",
@@ -92,7 +98,6 @@ impl Observer {
             _ => "deadline",
         };
         counter!("tenure_lost_total", "store" => self.store, "reason" => reason).increment(1);
-        self.held(held);
         warn!(lock = %lost.place.name, token = %lost.token, reason, "lost");
     }
 
@@ -119,6 +124,11 @@ impl Observer {
     pub(crate) fn leaves(&self, name: &LockName, token: Token, held: Duration) {
         self.held(held);
         debug!(lock = %name, %token, ?held, "leaves this process");
+    }
+
+    pub(crate) fn left_to_expire(&self, name: &LockName, token: Token, held: Duration) {
+        self.held(held);
+        debug!(lock = %name, %token, ?held, "left to expire");
     }
 
     pub(crate) fn detached(&self, name: &LockName, token: Token) {

@@ -132,7 +132,11 @@ impl<'a> Contention<'a> {
         let useful = sent.saturating_add(ttl.min(LONGEST_CALL));
         let until = if tries { useful } else { useful.min(self.give_up) };
         let Context { store, clock, .. } = &**self.context;
-        let over = |along: &mut Along| along.over.as_ref().map(|over| over.owner());
+        let over = |along: &mut Along| {
+            let over = along.over.as_mut()?;
+            over.believe(false);
+            Some(over.owner())
+        };
         let leaving = self.head.as_ref().and_then(|head| head.came_along(over));
         let waits = || self.head.iter().for_each(|head| head.waits(until));
         match leaving {

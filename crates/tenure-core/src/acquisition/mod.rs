@@ -10,7 +10,7 @@ mod release;
 use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
-    Owner, Timestamp, Token,
+    Owner, Timestamp,
     queue::Place,
     rule::{Rule, kept},
 };
@@ -18,7 +18,7 @@ use tenure_proto::{
 use crate::{
     AcquireError, LockName, Wakeups,
     context::Context,
-    engine::{Job, Slot, TakeBack},
+    engine::{End, Job, Slot, TakeBack},
 };
 
 /// One acquisition of one name, under an owner of its own.
@@ -49,17 +49,6 @@ enum Stage {
     Unknown,
     /// A hold that is over.
     Over(End),
-}
-
-/// How a hold ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct End {
-    /// The token of the last hold.
-    pub(crate) token: Token,
-    /// When the lease ends by itself.
-    pub(crate) until: Timestamp,
-    /// Until when the name is to stay taken.
-    pub(crate) keep_until: Timestamp,
 }
 
 impl Acquisition {
@@ -151,6 +140,19 @@ impl Acquisition {
         self.stage == Stage::Unknown || now < self.tainted_until
     }
 
+    /// Whether the store that says that nothing is held tells of a loss: not once a call that ends the hold
+    /// may have arrived before.
+    pub(crate) fn is_believed(&self) -> bool {
+        matches!(self.stage, Stage::Over(End { believed: true, .. }))
+    }
+
+    /// See [`Acquisition::is_believed`].
+    pub(crate) fn believe(&mut self, it: bool) {
+        if let Stage::Over(end) = &mut self.stage {
+            end.believed = it;
+        }
+    }
+
     /// Forgets what may be there: it is not this process's to take back, or a test is to notice.
     pub(crate) fn forget(&mut self) {
         self.stage = Stage::Idle;
@@ -180,7 +182,7 @@ impl Acquisition {
             TakeBack::new(self.name.clone(), self.owner, slot, now, until, late_calls)
         };
         Some(match end {
-            Some(end) => take_back(end.until, tainted).held(end.keep_until),
+            Some(end) => take_back(end.until, tainted).held(end),
             None => take_back(now.saturating_add(self.lasts()), late_calls && (unknown || tainted)),
         })
     }

@@ -23,14 +23,19 @@ impl Acquisition {
         let mut now = context.now();
         let give_up = now.saturating_add(PATIENCE).min(end.until);
         let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(500));
-        let (mut doubted, mut failed) = (false, None::<Fault>);
+        let mut failed = None::<Fault>;
         loop {
             let keep = Duration::from_millis(ceil_millis(end.keep_until.since(now)));
+            let believed = self.is_believed();
+            // Also if this future is dropped meanwhile.
+            self.believe(false);
             let call = context.store.release(&self.name, &self.owner, keep);
             let fault = match before(&*context.clock, give_up, call).await {
-                Some(Ok(Released::NotHeld)) if !doubted => {
+                Some(Ok(Released::NotHeld)) if believed => {
                     self.released();
-                    return Err(context.lost(&self.name, end.token, LostReason::Taken).into());
+                    let lost = context.lost(&self.name, end.token, LostReason::Taken);
+                    context.observer.lost_at_release(&lost);
+                    return Err(lost.into());
                 }
                 // If it is not held, an earlier try may have been the one that released it.
                 Some(Ok(Released::Released | Released::NotHeld)) => {
@@ -41,7 +46,7 @@ impl Acquisition {
                 // Why an earlier try failed says more than that the last one was cut off.
                 None => failed.take().unwrap_or_else(unanswered),
             };
-            doubted |= fault.kind() == FaultKind::InDoubt;
+            self.believe(believed && fault.kind() != FaultKind::InDoubt);
             let pause = context.now().saturating_add(backoff.next(context.entropy.jitter()));
             if !fault.is_passing() || pause >= give_up {
                 let place = context.place(&self.name);

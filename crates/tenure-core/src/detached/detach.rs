@@ -8,7 +8,7 @@ use std::{
 };
 
 use tenure_proto::{
-    Grace, Timestamp, Token, Ttl, lease,
+    Grace, LostReason, Timestamp, Token, Ttl, lease,
     queue::TakeOver,
     rule::{Rule, kept},
     time::ceil_millis,
@@ -160,6 +160,8 @@ impl Detach {
             label: shortened(label).to_string(),
             detached: true,
         };
+        let believed = old.is_believed();
+        old.believe(false);
         match take_over(&context, &handle.name, &over, &mut acquisition, give_up).await {
             Outcome::Taken { grant, sent, received } => {
                 let deadline = lease::deadline(sent, received, grant.left, Grace::NONE);
@@ -176,6 +178,10 @@ impl Detach {
             }
             Outcome::NotHeld => {
                 old.released();
+                if believed {
+                    let lost = context.lost(&handle.name, token, LostReason::Taken);
+                    context.observer.lost_at_release(&lost);
+                }
                 Err(DetachError::lost(place, token))
             }
             Outcome::Failed(fault) => Err(DetachError::store(place, fault)),

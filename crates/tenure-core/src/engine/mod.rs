@@ -14,13 +14,14 @@ use agenda::Once;
 pub(crate) use agenda::{Agenda, Job, Key, OnTime, WakesEngine, Watched};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
-pub(crate) use take_back::TakeBack;
-use tenure_proto::{Timestamp, hold::HINT_GAP};
+pub(crate) use take_back::{End, TakeBack};
+use tenure_proto::{LostReason, Timestamp, hold::HINT_GAP, queue::Released};
 use tokio::sync::Notify;
 
 use crate::{
-    Clock, Eviction, Evictions, Fault, Store,
+    Clock, Eviction, Evictions, Fault, FaultKind, Store,
     driver::{Either, before, first},
+    error::{Lost, Place},
     observe::Observer,
     store::Renewal,
 };
@@ -184,6 +185,17 @@ impl Engine {
         let until = now.saturating_add(call_limit(job.rest(now)));
         let release = self.store.release(&job.name, &job.owner, job.keep(now));
         let answer = before(&*self.clock, until, release).await;
+        match &answer {
+            Some(Ok(Released::NotHeld)) => {
+                if let Some(token) = job.would_be_lost(self.clock.now()) {
+                    let place = Place { name: job.name.clone(), store: self.store.location() };
+                    let lost = Lost::new(place, token, LostReason::Taken);
+                    self.observer.lost_at_release(&lost);
+                }
+            }
+            Some(Err(fault)) if fault.kind() != FaultKind::InDoubt => {}
+            None | Some(_) => job.doubt(),
+        }
         let gone = matches!(answer, Some(Ok(_)));
         if job.attempted(self.clock.now(), gone) {
             if !job.was_held() {

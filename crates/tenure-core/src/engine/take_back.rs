@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_proto::{
-    Owner, Timestamp,
+    Owner, Timestamp, Token,
     cleanup::{Attempt, Cleanup},
     time::ceil_millis,
 };
@@ -20,7 +20,21 @@ pub(crate) struct TakeBack {
     until: Timestamp,
     cleanup: Cleanup,
     slot: Slot,
-    was_held: bool,
+    /// How its hold ended, if it had a guard.
+    end: Option<End>,
+}
+
+/// How a hold ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// The token of the last hold.
+    pub(crate) token: Token,
+    /// When the lease ends by itself.
+    pub(crate) until: Timestamp,
+    /// Until when the name is to stay taken.
+    pub(crate) keep_until: Timestamp,
+    /// Whether its holder counted on it to its end.
+    pub(crate) believed: bool,
 }
 
 impl TakeBack {
@@ -37,19 +51,32 @@ impl TakeBack {
         slot.end();
         let cleanup = Cleanup::new(now, until.since(now), late_calls);
         let keep_until = Timestamp::ZERO;
-        Self { name, owner, keep_until, until, cleanup, slot, was_held: false }
+        Self { name, owner, keep_until, until, cleanup, slot, end: None }
     }
 
-    /// What is released had a guard, and its name is to stay taken until `keep_until`.
-    pub(crate) fn held(mut self, keep_until: Timestamp) -> Self {
-        self.was_held = true;
-        self.keep_until = keep_until;
+    /// What is released had a guard.
+    pub(crate) fn held(mut self, end: End) -> Self {
+        self.keep_until = end.keep_until;
+        self.end = Some(end);
         self
     }
 
     /// Whether there was a guard, so that this is the end of a hold and no clean-up.
     pub(crate) fn was_held(&self) -> bool {
-        self.was_held
+        self.end.is_some()
+    }
+
+    /// The token of the hold, if it is a loss that the store knows nothing of it at `now`: its holder counted
+    /// on it, its lease is not over, and no release may have arrived before.
+    pub(crate) fn would_be_lost(&self, now: Timestamp) -> Option<Token> {
+        self.end.filter(|end| end.believed && now < end.until).map(|end| end.token)
+    }
+
+    /// A release may have arrived.
+    pub(crate) fn doubt(&mut self) {
+        if let Some(end) = &mut self.end {
+            end.believed = false;
+        }
     }
 
     pub(crate) fn keep(&self, now: Timestamp) -> Duration {

@@ -45,6 +45,8 @@ pub(crate) enum Flaw {
     Silent,
     /// It fails in this way.
     Fails(FaultKind),
+    /// It is carried out, and never answered.
+    Unanswered,
 }
 
 /// What is wrong with some kinds of calls.
@@ -89,12 +91,19 @@ pub(crate) struct Flawed {
 
 /// A tenure on such a store, on a clock that stands still.
 pub(crate) fn on_flawed() -> (Tenure, Flawed, ManualClock) {
+    let (tenure, engine, flawed, clock) = on_flawed_engine();
+    tokio::spawn(engine);
+    (tenure, flawed, clock)
+}
+
+/// The same with its engine, for the test to run or to stop.
+pub(crate) fn on_flawed_engine()
+-> (Tenure, impl Future<Output = ()> + Send + 'static, Flawed, ManualClock) {
     let (_, _, store, clock) = on_manual_clock();
     let flawed = Flawed::new(store);
     let builder = Tenure::builder(Arc::new(flawed.clone())).clock(Arc::new(clock.clone()));
     let (tenure, engine) = builder.build_inline();
-    tokio::spawn(engine);
-    (tenure, flawed, clock)
+    (tenure, engine, flawed, clock)
 }
 
 impl Flawed {
@@ -141,13 +150,21 @@ impl Flawed {
     async fn hinder(&self, which: impl FnOnce(&Flaws) -> &Option<Flaw>) -> Result<(), Fault> {
         let flaw = which(&self.flaws.lock().unwrap()).clone();
         match flaw {
-            None => Ok(()),
+            None | Some(Flaw::Unanswered) => Ok(()),
             Some(Flaw::Late(clock, late)) => {
                 clock.sleep_until(clock.now().saturating_add(late)).await;
                 Ok(())
             }
             Some(Flaw::Silent) => std::future::pending().await,
             Some(Flaw::Fails(kind)) => Err(Fault::new(kind, "it is flawed", "mend it")),
+        }
+    }
+
+    /// Keeps the answer of a call that was carried out.
+    async fn withhold(&self, which: impl FnOnce(&Flaws) -> &Option<Flaw>) {
+        let withholds = matches!(which(&self.flaws.lock().unwrap()), Some(Flaw::Unanswered));
+        if withholds {
+            std::future::pending::<()>().await;
         }
     }
 
@@ -342,7 +359,9 @@ impl Store for Flawed {
         if self.cut_off.load(Ordering::Relaxed) {
             return Err(Fault::new(FaultKind::InDoubt, "the request got lost", "ask again"));
         }
-        self.answer(self.store.release(name, owner, keep).await)
+        let answer = self.store.release(name, owner, keep).await;
+        self.withhold(|flaws| &flaws.release).await;
+        self.answer(answer)
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
@@ -354,7 +373,9 @@ impl Store for Flawed {
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
         self.note(Call::TakeOver);
         self.hinder(|flaws| &flaws.take_over).await?;
-        self.answer(self.store.take_over(name, over).await)
+        let answer = self.store.take_over(name, over).await;
+        self.withhold(|flaws| &flaws.take_over).await;
+        self.answer(answer)
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {

@@ -13,14 +13,21 @@ where
     S: FnOnce(Tenure, MemoryStore, ManualClock) -> F,
     F: Future<Output = ()>,
 {
+    counted_by(|| async {
+        let (tenure, store, clock) = running();
+        scene(tenure, store, clock).await;
+    })
+}
+
+/// The same with nothing made before.
+pub(crate) fn counted_by<F: Future<Output = ()>>(
+    scene: impl FnOnce() -> F,
+) -> BTreeMap<String, u64> {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     metrics::with_local_recorder(&recorder, || {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            let (tenure, store, clock) = running();
-            scene(tenure, store, clock).await;
-        });
+        runtime.block_on(scene());
     });
     let series = snapshotter.snapshot().into_vec().into_iter().map(|(key, _, _, value)| {
         let labels = key.key().labels().map(|label| format!(",{}={}", label.key(), label.value()));

@@ -13,7 +13,8 @@ use tenure_proto::{
 
 use super::{Ended, Held, Lease, State};
 use crate::{
-    acquisition::{Acquisition, End},
+    acquisition::Acquisition,
+    engine::End,
     local::{Head, Locked, Waiter},
     options::Wants,
 };
@@ -58,10 +59,12 @@ impl Lease {
         }
         if let Action::TellLost(reason) = state.hold.next_action(now) {
             let lost = self.loss_in(state.trouble(), state.token, reason);
-            let acquisition = self.leave(&mut state, Timestamp::ZERO);
+            let loss = self.lost_now(&mut state, now, reason);
+            let acquisition = self.leave(&mut state, Timestamp::ZERO, false);
             let handoff = queue.as_mut().map(|queue| queue.leave(now));
             drop(state);
             queue.zip(handoff).into_iter().for_each(|(queue, handoff)| queue.carry_out(handoff));
+            loss.into_iter().for_each(|loss| self.tell(loss));
             drop(acquisition);
             return Some(Ended::Lost(lost));
         }
@@ -88,12 +91,15 @@ impl Lease {
             let unwanted = self.pass(state, queue, waiter, token, now, tell);
             // The hold that was let go of has ended well, whatever became of the next one.
             return Some(match unwanted.map(|mut held| held.end()) {
-                Some(Ended::Leaving(acquisition)) => Ended::Leaving(acquisition),
+                Some(Ended::Leaving(mut acquisition)) => {
+                    acquisition.believe(was_held);
+                    Ended::Leaving(acquisition)
+                }
                 Some(Ended::HandedOver | Ended::Lost(_)) | None => Ended::HandedOver,
             });
         }
         let keep_until = state.keep_until;
-        let mut acquisition = self.leave(&mut state, keep_until);
+        let mut acquisition = self.leave(&mut state, keep_until, was_held);
         let goes_along = !stays_taken && matches!(handoff, Handoff::Head(..));
         if let Some(queue) = queue.as_mut().filter(|_| goes_along) {
             queue.along(|along| along.over = acquisition.take());
@@ -111,18 +117,28 @@ impl Lease {
 
     /// Ends the hold of `generation` without telling the store.
     pub(crate) fn abandon(self: &Arc<Self>, generation: u32) -> Duration {
+        let now = self.context.now();
         let mut state = self.lock();
         let over = state.hold.generation() != generation;
         if over || self.context.forked() {
             return Duration::ZERO;
         }
-        let rest = state.hold.deadline().since(self.context.now());
+        let rest = state.hold.deadline().since(now);
+        let (token, held_for) = (state.token, now.since(state.held_since));
+        let loss = match state.hold.next_action(now) {
+            Action::TellLost(reason) => Err(self.lost_now(&mut state, now, reason)),
+            Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
+        };
         state.hold.end();
         self.unplan(&mut state);
         let slot = state.slot.take();
         drop(state);
         drop(slot);
         self.leave_queue();
+        match loss {
+            Ok(()) => self.context.observer.left_to_expire(self.name(), token, held_for),
+            Err(loss) => loss.into_iter().for_each(|loss| self.tell(loss)),
+        }
         rest
     }
 
@@ -167,25 +183,31 @@ impl Lease {
         waiter.give(Held::new(self.clone(), generation, token))
     }
 
-    fn leave(&self, state: &mut State, keep_until: Timestamp) -> Option<Box<Acquisition>> {
+    fn leave(
+        &self,
+        state: &mut State,
+        keep_until: Timestamp,
+        believed: bool,
+    ) -> Option<Box<Acquisition>> {
         state.hold.end();
         if state.hold.ended() {
             self.unplan(state);
         }
-        self.depart(state, keep_until)
+        self.depart(state, keep_until, believed)
     }
 
-    /// What the store is to be told, if it was not told before.
+    /// What the store is to be told, if it was not told before. Its holder `believed` in the hold to its end.
     pub(super) fn depart(
         &self,
         state: &mut State,
         keep_until: Timestamp,
+        believed: bool,
     ) -> Option<Box<Acquisition>> {
         let slot = state.slot.take()?;
         // The store keeps the lease until its own end, also where the hold ended before.
         let terms = state.hold.terms();
         let until = state.hold.deadline_for(&terms).saturating_add(terms.grace.rounded());
-        let end = End { token: state.token, until, keep_until };
+        let end = End { token: state.token, until, keep_until, believed };
         let (context, name, tainted) = (&self.context, self.name(), state.tainted_until());
         Some(Box::new(Acquisition::over(context, name, self.owner, slot, tainted, end)))
     }

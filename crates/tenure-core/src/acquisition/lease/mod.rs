@@ -3,6 +3,7 @@
 mod downgrading;
 mod ending;
 mod held;
+mod losing;
 mod requested;
 mod state;
 mod watching;
@@ -179,8 +180,12 @@ impl Lease {
         if state.hold.generation() != generation {
             return Err(LostReason::Taken);
         }
-        match state.hold.next_action(self.context.now()) {
-            Action::TellLost(reason) if kept(Rule::HolderStopsAtDeadline) => Err(reason),
+        let now = self.context.now();
+        match state.hold.next_action(now) {
+            Action::TellLost(reason) if kept(Rule::HolderStopsAtDeadline) => {
+                self.lose(state, now, reason);
+                Err(reason)
+            }
             _ => Ok(state.token),
         }
     }
@@ -279,8 +284,12 @@ impl Lease {
         if state.hold.ended() || state.hold.generation() != generation {
             return Outlook::Over;
         }
-        match state.hold.next_action(self.context.now()) {
-            Action::TellLost(reason) => Outlook::Lost(reason),
+        let now = self.context.now();
+        match state.hold.next_action(now) {
+            Action::TellLost(reason) => {
+                self.lose(state, now, reason);
+                Outlook::Lost(reason)
+            }
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => {
                 Outlook::HeldUntil(state.hold.deadline())
             }

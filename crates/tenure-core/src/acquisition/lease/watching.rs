@@ -1,8 +1,8 @@
 //! What the engine does with a lease: renewing it, and noticing that it is lost.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
-use tenure_proto::{LostReason, Owner, Renewed, Timestamp, hold::Action};
+use tenure_proto::{Owner, Renewed, Timestamp, hold::Action};
 
 use super::{Lease, State};
 use crate::{
@@ -91,33 +91,6 @@ impl Watched for Lease {
 }
 
 impl Lease {
-    pub(super) fn lose(
-        &self,
-        mut state: MutexGuard<'_, State>,
-        now: Timestamp,
-        reason: LostReason,
-    ) {
-        state.hold.lose(reason);
-        self.unplan(&mut state);
-        if std::mem::replace(&mut state.told_lost, true) {
-            return;
-        }
-        // The store still has a hold that has lasted its longest. Nobody is to wait for the rest of
-        // that lease, a scope that asks for it again least of all, only because a guard is kept.
-        let outlasted = reason == LostReason::MaxHold;
-        let keep_until = state.keep_until;
-        let acquisition = outlasted.then(|| self.depart(&mut state, keep_until));
-        let held = now.since(state.held_since);
-        let lost = self.loss_in(state.trouble(), state.token, reason);
-        let news = state.news();
-        drop(state);
-        news.iter().for_each(|news| news.notify_waiters());
-        self.context.observer.lost(&lost, held);
-        drop(acquisition);
-        // Whoever is next in this process need not wait for a guard that is worth nothing.
-        self.leave_queue();
-    }
-
     pub(super) fn plan(self: &Arc<Self>, state: &mut State, now: Timestamp) {
         drop(self.plan_quietly(state, now));
     }
