@@ -15,10 +15,18 @@ mod pages;
 mod run;
 mod settings;
 mod store;
+mod system;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
+    system::caught(|| Ok(act())).unwrap_or_else(|failure| {
+        output::refuse(&failure);
+        ExitCode::from(exit::FAILED)
+    })
+}
+
+fn act() -> ExitCode {
     // `run` and `bench` start this very program again in other roles.
     if let Some(code) = run::play_role().or_else(bench::play_role) {
         return code;
@@ -39,7 +47,8 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let mut voice = output::Voice::new(&cli.common);
-    let code = commands::dispatch(cli, &mut voice).unwrap_or_else(|failure| {
+    let done = system::caught(|| commands::dispatch(cli, &mut voice));
+    let code = done.unwrap_or_else(|failure| {
         voice.failure(&failure);
         if let exit::Failure::Interrupted { signal, .. } = failure
             && let Some(interrupt) = run::interrupt::Interrupt::of_wait(signal)

@@ -1,6 +1,10 @@
 //! What all locks of one [`Tenure`](crate::Tenure) share.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tenure_proto::{
     LostReason, OutOfRange, Owner, Timestamp, Token,
@@ -9,8 +13,8 @@ use tenure_proto::{
 };
 
 use crate::{
-    AcquireError, Clock, Entropy, Fault, LockName, Store,
-    engine::{Agenda, Refusal, Slot, Slots},
+    AcquireError, Clock, Entropy, Fault, FaultKind, LockName, Store,
+    engine::{Agenda, Refusal, Slot, Slots, Starter},
     error::{Lost, Place},
     observe::Observer,
     options::{Defaults, DefaultsOf, Options, Settings, shortened},
@@ -31,7 +35,9 @@ pub(crate) struct Context {
     label: Arc<str>,
     defaults: DefaultsOf,
     process: u32,
-    first_owner: std::sync::OnceLock<Owner>,
+    first_owner: OnceLock<Owner>,
+    /// What starts the engine, if that runs on tenure's own thread.
+    pub(crate) starter: OnceLock<Starter>,
 }
 
 impl Context {
@@ -53,7 +59,8 @@ impl Context {
             slots,
             defaults,
             process,
-            first_owner: std::sync::OnceLock::new(),
+            first_owner: OnceLock::new(),
+            starter: OnceLock::new(),
         }
     }
 
@@ -87,12 +94,19 @@ impl Context {
         if self.forked() {
             return Err(AcquireError::ShutDown { place: self.place(name) });
         }
+        self.start_engine().map_err(|fault| AcquireError::store(self.place(name), fault))?;
         self.slots.reserve().map_err(|refusal| match refusal {
             Refusal::Full { limit } => {
                 AcquireError::TooManyHolds { place: self.place(name), limit }
             }
             Refusal::Closed => AcquireError::ShutDown { place: self.place(name) },
         })
+    }
+
+    /// Sees that there is an engine, where it runs on tenure's own thread.
+    pub(crate) fn start_engine(&self) -> Result<(), Fault> {
+        let Some(starter) = self.starter.get() else { return Ok(()) };
+        starter.start().map_err(no_thread)
     }
 
     /// How long a task has to take what another task of this process passes on to it: as long as a
@@ -125,6 +139,12 @@ impl Drop for Context {
     fn drop(&mut self) {
         self.slots.close();
     }
+}
+
+fn no_thread(error: io::Error) -> Fault {
+    let what = "tenure's own thread, which renews what is held, cannot be started";
+    let cure = "see how many threads and open files the system allows this user and this container";
+    Fault::new(FaultKind::Unreachable, what, cure).because(error)
 }
 
 fn host() -> String {

@@ -19,7 +19,7 @@ mod local;
 mod names;
 pub mod observe;
 mod options;
-mod runtime;
+pub mod runtime;
 pub mod store;
 mod tenure;
 
@@ -37,7 +37,7 @@ pub use kinds::{
 };
 pub use names::{LockName, NameError};
 pub use options::{Busy, Defaults};
-pub use runtime::{in_background, within_runtime};
+pub use runtime::{in_background, may_block, within_runtime};
 pub use store::{
     Eviction, Evictions, Fault, FaultKind, HintBoard, MemoryStore, Saved, Store, Wakeups,
 };

@@ -2,21 +2,18 @@
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use tokio::sync::watch;
-
 use crate::{
     Clock, Entropy, Handle, LockName, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
     context::Context,
     detached::{self, Attach},
     driver::before,
-    engine::{Agenda, Engine, Slots},
+    engine::{Agenda, Engine, Slots, Starter},
     error::{HandleError, ShutdownError},
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     local::Queues,
     observe::Observer,
     options::{Defaults, DefaultsOf},
-    runtime,
 };
 use tenure_proto::Timestamp;
 
@@ -40,8 +37,6 @@ use tenure_proto::Timestamp;
 #[derive(Clone)]
 pub struct Tenure {
     acquirer: Arc<Acquirer>,
-    /// Its other end goes with the engine, if that runs on tenure's own thread.
-    engine: Option<watch::Receiver<()>>,
 }
 
 impl Tenure {
@@ -215,12 +210,8 @@ impl Tenure {
             let (open, unsettled) = slots.unsettled();
             return Err(ShutdownError { open, unsettled });
         }
-        if let Some(mut engine) = self.engine.clone()
-            && slots.are_over()
-            && self.acquirer.context.agenda.is_empty()
-        {
-            // It fails when the engine is gone, which is all that is ever sent.
-            let _ = before(clock, until, engine.changed()).await;
+        if slots.are_over() && self.acquirer.context.agenda.is_empty() {
+            before(clock, until, slots.without_engine()).await;
         }
         Ok(())
     }
@@ -295,20 +286,15 @@ impl TenureBuilder {
 
     /// Opens it, with the engine on tenure's own thread.
     ///
-    /// If that thread cannot be started, every acquisition fails with
-    /// [`ShutDown`](crate::AcquireError::ShutDown): nothing is held that nobody would renew.
+    /// As long as the system has no thread to spare for that, acquisitions fail with
+    /// [`Unreachable`](crate::AcquireError::Unreachable): nothing is held that nobody would renew.
     #[must_use]
     pub fn build(self) -> Tenure {
-        let (mut tenure, engine) = self.build_inline();
-        let (running, ended) = watch::channel(());
-        tenure.engine = Some(ended);
-        let engine = async move {
-            engine.await;
-            drop(running);
-        };
-        if let Err(error) = runtime::in_background(engine) {
-            tracing::error!(%error, "tenure's own thread cannot be started; nothing is acquired");
-            tenure.acquirer.context.slots.close();
+        let (tenure, engine) = self.build_inline();
+        let context = &tenure.acquirer.context;
+        let _ = context.starter.set(Starter::new(&context.slots, engine));
+        if let Err(fault) = context.start_engine() {
+            tracing::warn!(%fault, "nothing is acquired until it can be started");
         }
         tenure
     }
@@ -349,6 +335,6 @@ impl TenureBuilder {
             Context::new(self.store, self.clock, self.entropy, (agenda, slots), self.defaults);
         let context = Arc::new(context);
         let acquirer = Acquirer { queues: Queues::new(&context), context };
-        (Tenure { acquirer: Arc::new(acquirer), engine: None }, engine.run(evictions))
+        (Tenure { acquirer: Arc::new(acquirer) }, engine.run(evictions))
     }
 }

@@ -45,8 +45,11 @@ pub enum OpenError {
         /// What happened, and what the user can do.
         fault: Fault,
     },
-    /// The thread that waits for blocking callers cannot be started.
-    #[error("tenure's thread for blocking callers cannot be started: {0}")]
+    /// A thread of tenure's own cannot be started: the system allows no more of them, or no more open files.
+    #[error(
+        "a thread of tenure's own cannot be started: {0}; see how many threads and open files the system allows this \
+         user and this container"
+    )]
     Thread(std::io::Error),
     /// The configuration has a mistake.
     #[cfg(feature = "config")]
@@ -57,10 +60,15 @@ pub enum OpenError {
 tenure_core::debug_is_text!(OpenError);
 
 impl OpenError {
-    /// Whether the same may work later, without anybody changing anything: the store is away.
+    /// Whether the same may work later, without anybody changing anything: the store is away, or the system has
+    /// nothing to spare.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Store { fault, .. } if fault.is_passing())
+        match self {
+            Self::Store { fault, .. } => fault.is_passing(),
+            Self::Thread(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -95,6 +103,7 @@ impl Tenure {
     pub async fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
         let url = url.as_ref();
         let (scheme, rest) = check(url)?;
+        tenure_core::runtime::ready().map_err(OpenError::Thread)?;
         let store = match scheme {
             "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
             "" | "file" => embedded(rest),

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     access::Access,
     dir::{Dir, unfinished},
-    machine::Machine,
+    machine::{Machine, check_size},
     slots::{Kind, PAGE, Record, Slots, WriteError},
 };
 
@@ -22,6 +22,7 @@ pub(crate) fn file(
 ) -> io::Result<Option<File>> {
     let unfinished = Unfinished { dir, name: unfinished(name)? };
     let file = dir.create_file(&unfinished.name, access)?;
+    check_size(PAGE as u64)?;
     file.set_len(PAGE as u64)?;
     let slots = Slots { machine, file: &file, kind };
     slots.write(first).map_err(|error| match error {

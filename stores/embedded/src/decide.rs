@@ -10,11 +10,12 @@ use std::{
 };
 
 use tenure_core::{
-    Fault, FaultKind, LockName,
+    Fault, FaultKind, LockName, may_block,
     proto::{
         Timestamp,
         queue::{Moment, NameState, QueueError, Wake},
     },
+    runtime::begin_to_block,
 };
 
 use crate::{
@@ -80,7 +81,8 @@ impl Inner {
                 Step::Done(answer) => {
                     if self.is_tidying_due() {
                         let inner = self.clone();
-                        drop(tokio::task::spawn_blocking(move || inner.tidy()));
+                        // Whoever comes next does it where there is no thread for it now.
+                        let _ = begin_to_block(move || inner.tidy());
                     }
                     return Ok(answer);
                 }
@@ -91,8 +93,8 @@ impl Inner {
                 }
                 Step::Ceiling(time) => {
                     let inner = self.clone();
-                    let raised = tokio::task::spawn_blocking(move || inner.clock.raise(time));
-                    raised.await.map_err(stopped)??;
+                    let raised = may_block(move || inner.clock.raise(time)).await;
+                    raised.map_err(error::no_thread)??;
                 }
             }
         }
@@ -262,11 +264,6 @@ impl Inner {
         }
         Ok(Moment { now, wall: clock.wall(), limits: &LIMITS, alive, reachable: &|_| true })
     }
-}
-
-fn stopped(error: tokio::task::JoinError) -> Fault {
-    Fault::new(FaultKind::Unreachable, "the runtime is shutting down", "try again in another one")
-        .because(error)
 }
 
 fn abandoned() -> Fault {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, FaultKind, HoldId, Incarnation, LockName, Store, Wakeups,
+    Evictions, Fault, HoldId, Incarnation, LockName, Store, Wakeups, may_block,
     proto::{
         Owner, Renewed, Token,
         queue::{
@@ -16,7 +16,7 @@ use tenure_core::{
 
 use crate::{
     decide::GivenUp,
-    decisions,
+    decisions, error,
     inner::{CAPABILITIES, Inner, KIND},
 };
 
@@ -43,15 +43,8 @@ impl EngineView {
         let inner = self.0.clone();
         let given_up = GivenUp::default();
         let _tell = TellWhenDropped(given_up.clone());
-        match tokio::task::spawn_blocking(move || work(&inner, &given_up)).await {
-            Ok(done) => done,
-            Err(error) => Err(Fault::new(
-                FaultKind::InDoubt,
-                "the thread that worked on the store's files ended early",
-                "look for a panic in the log",
-            )
-            .because(error)),
-        }
+        let done = may_block(move || work(&inner, &given_up)).await;
+        done.unwrap_or_else(|why| Err(error::no_thread(why)))
     }
 }
 

@@ -40,6 +40,11 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
         );
     }
     match error.kind() {
+        ErrorKind::FileTooLarge => (
+            Misconfigured,
+            "this process may not make a file so large",
+            "raise the limit of the size of files (ulimit -f)",
+        ),
         ErrorKind::StorageFull => (Misconfigured, "the disk is full", "free some space on it"),
         ErrorKind::QuotaExceeded => {
             (Misconfigured, "the disk quota is used up", "free some space or raise the quota")
@@ -66,6 +71,13 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
         ),
         _ => (Unreachable, "", "look at the machine's disk and its log (dmesg)"),
     }
+}
+
+/// There is no thread for work on files.
+pub(crate) fn no_thread(error: io::Error) -> Fault {
+    let what = "no thread can be started for work on the store's files";
+    let cure = "see how many threads the system allows this user and this container";
+    Fault::new(FaultKind::Unreachable, what, cure).because(error)
 }
 
 /// The store's files were removed under it: others would not see this process any more.

@@ -11,6 +11,7 @@ use std::{
 use tenure_core::{
     Fault, FaultKind,
     proto::{Timestamp, queue::Limits},
+    runtime::ready_to_block,
     store::{Capabilities, LeaseScope, Reasons},
 };
 
@@ -149,6 +150,8 @@ impl Inner {
         boots::refuse_living(&boots, &own_boot)?;
         let clock = clock.start()?;
         let floor = Floor::open(machine.clone(), &layout, boot)?;
+        // What is held is renewed there, also when the system has no thread to spare.
+        ready_to_block().map_err(error::no_thread)?;
         let watch = Watch::open(members.clone());
         let inner = Arc::new(Self {
             machine,

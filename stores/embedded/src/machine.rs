@@ -3,6 +3,7 @@
 
 use std::{fmt, fs::File, io, os::unix::fs::FileExt, path::Path};
 
+use rustix::process::{Resource, getrlimit};
 use tenure_core::{Clock, Fault, SystemClock};
 
 use crate::{boot, file_system::FileSystem};
@@ -74,10 +75,19 @@ impl Machine for ThisMachine {
     }
 
     fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+        check_size(offset.saturating_add(bytes.len() as u64))?;
         file.write_all_at(bytes, offset)
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {
         file.sync_data()
+    }
+}
+
+/// Whether this process may make a file so large. The system kills who tries and may not.
+pub(crate) fn check_size(size: u64) -> io::Result<()> {
+    match getrlimit(Resource::Fsize).current {
+        Some(most) if most < size => Err(io::ErrorKind::FileTooLarge.into()),
+        _ => Ok(()),
     }
 }

@@ -30,6 +30,7 @@ use crate::{
     dir::{Dir, Entry, stem_of_unfinished, unfinished},
     error,
     layout::{Layout, SOCKET, WAKE_SOCKET, is_hash, stem_of_socket},
+    machine::check_size,
     removal,
     short_path::ShortPath,
     stake::Stake,
@@ -381,5 +382,7 @@ fn publish(dir: &Dir, name: &str, layout: &Layout, until: u64) -> io::Result<Fil
 
 /// Writes until when what the member has counts, in nanoseconds since the boot.
 fn write_until(file: &File, until: u64) -> io::Result<()> {
-    file.write_all_at(&until.to_le_bytes(), 0)
+    let bytes = until.to_le_bytes();
+    check_size(bytes.len() as u64)?;
+    file.write_all_at(&bytes, 0)
 }

@@ -7,11 +7,12 @@ use std::{
     task::{Context, Poll},
 };
 
+use tenure_core::runtime;
 #[cfg(unix)]
 use tokio::net::{UnixStream, unix};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpStream, lookup_host, tcp},
+    net::{TcpStream, tcp},
 };
 
 use crate::{
@@ -138,7 +139,7 @@ async fn addresses(host: &str, port: u16, journal: &mut Journal) -> io::Result<V
         return Ok(vec![(address, port).into()]);
     }
     journal.begin(Step::Name);
-    let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
+    let addresses = runtime::addresses(host, port).await?;
     if addresses.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "it has none"));
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::future::{join, join_all};
-use tenure_core::store::Finding;
+use tenure_core::{runtime, store::Finding};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -147,7 +147,8 @@ fn bounds(told: &[(String, Result<Told, &'static str>)]) -> Option<Finding> {
 /// Asks a server; an error is why it did not answer.
 async fn four_letters((host, port): &(String, u16), word: &str) -> Result<String, String> {
     let answer = async {
-        let mut stream = TcpStream::connect((host.as_str(), *port)).await?;
+        let addresses = runtime::addresses(host, *port).await?;
+        let mut stream = TcpStream::connect(addresses.as_slice()).await?;
         stream.write_all(word.as_bytes()).await?;
         let mut told = Vec::new();
         stream.take(MOST).read_to_end(&mut told).await?;

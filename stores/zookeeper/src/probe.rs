@@ -5,10 +5,10 @@
 use std::{fmt, io, time::Duration};
 
 use futures_util::future::join_all;
-use tenure_core::{Fault, FaultKind, store::Finding};
+use tenure_core::{Fault, FaultKind, runtime, store::Finding};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    net::{TcpStream, lookup_host},
+    net::TcpStream,
     time::timeout,
 };
 
@@ -134,8 +134,8 @@ pub(crate) fn because(fault: Fault, place: &str, all: &[(String, Came)]) -> Faul
 }
 
 async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> Came {
-    let addresses: Vec<_> = match timeout(PATIENCE, lookup_host((host, port))).await {
-        Ok(Ok(addresses)) => addresses.collect(),
+    let addresses = match timeout(PATIENCE, runtime::addresses(host, port)).await {
+        Ok(Ok(addresses)) => addresses,
         Ok(Err(error)) => return Came::NoAddress(error),
         Err(_) => return Came::NoAddress(io::ErrorKind::TimedOut.into()),
     };

@@ -1,6 +1,6 @@
 //! What is said of a command line that cannot be read, besides what clap says.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, io::Write};
 
 use clap::{
     builder::StyledStr,
@@ -52,7 +52,7 @@ pub(crate) fn explain(error: Error, words: &[OsString]) {
         text.to_string().split('\n').map(plain).collect::<Vec<_>>().join("\n")
     };
     // The prefix of all that tenure says of itself, as the command writes to the same place.
-    anstream::eprint!("tenure: {text}");
+    let _ = write!(anstream::stderr(), "tenure: {text}");
 }
 
 fn hint(error: &Error, words: &[OsString]) -> Option<&'static str> {

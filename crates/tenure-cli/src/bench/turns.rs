@@ -65,7 +65,7 @@ fn prepare() -> Result<Runtime, Trouble> {
     signals::deaf_to().thread_block()?;
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_name(c"lock-bench")?;
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+    Ok(crate::system::runtime()?)
 }
 
 async fn play(name: &str, rounds: u32, length: Duration) -> Result<(), Trouble> {

@@ -77,9 +77,7 @@ fn cores() -> usize {
 
 /// As a program does it that has many tasks.
 pub(super) fn on_all_cores(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
+    crate::system::runtime_of_many()
         .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?
         .block_on(work)
 }

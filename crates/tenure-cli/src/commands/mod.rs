@@ -26,6 +26,7 @@ use crate::{
     output::{Event, Voice},
     settings,
     store::{self, open},
+    system,
 };
 
 /// How long an interrupted wait may take to leave the queue.
@@ -129,9 +130,7 @@ async fn leave<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
 }
 
 fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+    system::runtime()
         .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?
         .block_on(work)
 }

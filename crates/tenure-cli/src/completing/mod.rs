@@ -51,7 +51,8 @@ pub(crate) fn answer(words: &[OsString]) -> Option<ExitCode> {
 fn tell(place: Place) {
     let (sender, found) = mpsc::channel();
     // It is left behind where it takes too long, and ends with this process.
-    thread::spawn(move || sender.send(names::fitting(&place)));
+    let look = move || drop(sender.send(names::fitting(&place)));
+    let _ = thread::Builder::new().spawn(look);
     let found = found.recv_timeout(PATIENCE).unwrap_or_default();
     let lines: String = found.into_iter().map(|name| name + "\n").collect();
     let _ = io::stdout().write_all(lines.as_bytes());

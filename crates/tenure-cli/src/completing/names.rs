@@ -32,8 +32,7 @@ pub(super) fn fitting(place: &Place) -> Vec<String> {
 /// The names of locks that begin with what was typed.
 fn in_use(config: &Config, typed: &str) -> Vec<String> {
     let Ok(url) = config.store() else { return Vec::new() };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let Ok(runtime) = runtime else { return Vec::new() };
+    let Ok(runtime) = crate::system::runtime() else { return Vec::new() };
     let names = runtime.block_on(names_in_use(url, typed)).unwrap_or_default();
     names.into_iter().map(|name| name.as_str().to_owned()).collect()
 }

@@ -6,6 +6,7 @@ pub(crate) mod handing_over;
 pub(crate) mod human;
 pub(crate) mod json;
 mod rows;
+pub(crate) mod spinner;
 pub(crate) mod tables;
 
 use std::{

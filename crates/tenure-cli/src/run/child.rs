@@ -99,13 +99,13 @@ impl Child {
         launch.without.iter().for_each(|variable| {
             outer.env_remove(variable);
         });
-        let outer = outer
+        outer
             .arg0(GUARDIAN)
             .arg(launch.name)
             .envs(launch.environment)
             .stdin(OwnedFd::from(theirs))
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        let outer = outer.spawn()?;
         let stdin = io::stdin();
         let liveness = launch.liveness.as_ref().map(AsFd::as_fd);
         let handed: Vec<_> = [stdin.as_fd()].into_iter().chain(liveness).collect();
@@ -122,7 +122,13 @@ impl Child {
         }
         let Launch { command, foreground, failed, terms, .. } = launch;
         let order = Order::start(command, foreground, failed, terms, deadline);
-        child.link.say(&order).await?;
+        if let Err(error) = child.link.say(&order).await {
+            // One that could not begin may have said why.
+            return Err(match child.report().await {
+                Some(Report::NotStarted(why)) => io::Error::other(why).into(),
+                _ => error.into(),
+            });
+        }
         Ok(child)
     }
 

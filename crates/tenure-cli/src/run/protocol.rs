@@ -102,7 +102,8 @@ impl<T: DeserializeOwned> Link<T> {
     }
 }
 
-fn as_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
+/// A message as it is sent.
+pub(crate) fn as_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)

@@ -38,15 +38,25 @@ pub(crate) struct Signals {
 impl Signals {
     /// None yet. To be made before anything else here listens for a signal: what is heard is not ignored.
     pub(crate) fn new() -> Self {
-        Self { streams: Vec::new(), ignored: ignored() }
+        let signals = Self { streams: Vec::new(), ignored: ignored() };
+        // A limit to the size of files is for those of the command: where what tenure says would exceed it, that is
+        // not said. What is heard once does nothing any more.
+        if !signals.ignores(Signal::SIGXFSZ) {
+            let _ = unix::signal(SignalKind::from_raw(Signal::SIGXFSZ as i32));
+        }
+        signals
     }
 
-    /// Listens for `wanted` from now on. Those that this process was started to ignore, as under
-    /// `nohup`, stay ignored, also by the command.
+    /// Whether this process was started to ignore it.
+    const fn ignores(&self, signal: Signal) -> bool {
+        self.ignored & (1 << (signal as i32 - 1)) != 0
+    }
+
+    /// Listens for `wanted` from now on. Those that this process was started to ignore, as under `nohup`, stay ignored, also by the command.
     pub(crate) fn listen(&mut self, wanted: &[Signal]) -> io::Result<()> {
         for &wanted in wanted {
             let listens = self.streams.iter().any(|(signal, _)| *signal == wanted);
-            if !listens && self.ignored & (1 << (wanted as i32 - 1)) == 0 {
+            if !listens && !self.ignores(wanted) {
                 let stream = unix::signal(SignalKind::from_raw(wanted as i32))?;
                 self.streams.push((wanted, stream));
             }

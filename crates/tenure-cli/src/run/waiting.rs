@@ -8,7 +8,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use tenure::{Busy, Token};
 
-use crate::output::{Event, Voice, human};
+use crate::output::{Event, Voice, human, spinner::Spinner};
 
 /// How often the line on the terminal moves.
 const TICK: Duration = Duration::from_millis(200);
@@ -22,7 +22,7 @@ pub(crate) struct Waiting {
 
 #[derive(Default)]
 struct Shown {
-    bar: Option<ProgressBar>,
+    spinner: Option<Spinner>,
     /// The holder's token and how many come first, as said last.
     said: Option<(Option<Token>, u32)>,
     /// Whether the store ever answered that others come first.
@@ -72,20 +72,7 @@ impl Waiting {
 
 impl Shown {
     fn bar(&mut self) -> &ProgressBar {
-        self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new_spinner();
-            bar.enable_steady_tick(TICK);
-            bar
-        })
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        let shown = self.shown.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bar) = &shown.bar {
-            bar.finish_and_clear();
-        }
+        &self.spinner.get_or_insert_with(|| Spinner::new(TICK)).bar
     }
 }
 

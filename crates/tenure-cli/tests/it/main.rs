@@ -32,6 +32,7 @@ mod process;
 mod redis;
 mod requested;
 mod roles;
+mod scarce;
 mod scene;
 mod screen;
 mod settings;

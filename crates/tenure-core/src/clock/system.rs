@@ -6,12 +6,12 @@ use nix::time::{ClockId, clock_gettime};
 use tenure_proto::Timestamp;
 
 use super::{Clock, Sleep};
-use crate::within_runtime;
+use crate::{in_background, within_runtime};
 
 /// No single pause of a timer is longer: timers stand still while the machine is suspended.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// How long a thread of tokio's for blocking work is kept at a time.
+/// How long tenure's own thread is asked to wait at a time, whose time is never paused.
 const LONGEST_STAY: Duration = Duration::from_millis(20);
 
 /// The machine's clock: `CLOCK_BOOTTIME` on Linux, the continuous clock on macOS.
@@ -66,7 +66,10 @@ impl Clock for SystemClock {
 /// Returns after `rest`, or earlier, when as much time has passed for the machine.
 async fn in_real_time(rest: Duration) {
     let rest = rest.min(LONGEST_STAY);
-    let slept = tokio::task::spawn_blocking(move || std::thread::sleep(rest));
-    // It fails when the runtime shuts down, and then nobody goes on.
-    let _ = slept.await;
+    // A timer is of the runtime in which it is made.
+    match in_background(async move { tokio::time::sleep(rest).await }) {
+        Ok(slept) => drop(slept.await),
+        // Without tenure's own thread nothing is acquired, so there is little to wait for.
+        Err(_) => std::thread::sleep(rest),
+    }
 }

@@ -6,6 +6,8 @@
 
 mod agenda;
 mod slots;
+mod starter;
+mod survival;
 mod take_back;
 
 use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
@@ -14,6 +16,8 @@ use agenda::Once;
 pub(crate) use agenda::{Agenda, Job, Key, OnTime, WakesEngine, Watched};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 pub(crate) use slots::{Refusal, Slot, Slots};
+pub(crate) use starter::Starter;
+use survival::{alone, alone_for};
 pub(crate) use take_back::{End, TakeBack};
 use tenure_proto::{LostReason, Timestamp, hold::HINT_GAP, queue::Released};
 use tokio::sync::Notify;
@@ -50,16 +54,24 @@ pub(crate) struct Engine {
 
 /// One call to the store that is under way. There are never more than holds and abandoned
 /// acquisitions, which the slots bound.
-type Call<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+type Call<'a> = Pin<Box<dyn Future<Output = Option<()>> + Send + 'a>>;
+type Calls<'a> = FuturesUnordered<Call<'a>>;
 
 impl Engine {
     /// Works until the slots are closed and nothing is left to do. It hears of evictions by `evictions`.
     pub(crate) async fn run(self, mut evictions: Evictions) {
-        let mut calls: FuturesUnordered<Call<'_>> = FuturesUnordered::new();
+        let mut calls = Calls::new();
+        while alone_for(self.work(&mut calls, &mut evictions)).await.is_none() {
+            // What panics each time leaves time for others.
+            self.clock.sleep_until(self.clock.now().saturating_add(HINT_GAP)).await;
+        }
+    }
+
+    async fn work<'a>(&'a self, calls: &mut Calls<'a>, evictions: &mut Evictions) {
         let mut hears_from = Timestamp::ZERO;
         loop {
             let now = self.clock.now();
-            self.start_what_is_due(now, &calls);
+            self.start_what_is_due(now, calls);
             if self.is_finished() && calls.is_empty() {
                 return;
             }
@@ -77,12 +89,12 @@ impl Engine {
                 told.await
             } else {
                 match first(calls.next(), told).await {
-                    Either::One(None | Some(())) => continue,
+                    Either::One(_) => continue,
                     Either::Other(told) => told,
                 }
             };
             if let Either::One(eviction) = told
-                && self.look_into(eviction, &mut evictions)
+                && self.look_into(eviction, evictions)
             {
                 hears_from = self.clock.now().saturating_add(HINT_GAP);
             }
@@ -138,22 +150,23 @@ impl Engine {
         self.slots.are_over() && self.agenda.is_empty()
     }
 
-    fn start_what_is_due<'a>(&'a self, now: Timestamp, calls: &FuturesUnordered<Call<'a>>) {
+    fn start_what_is_due<'a>(&'a self, now: Timestamp, calls: &Calls<'a>) {
         let mut renewals = Vec::new();
         for job in self.agenda.take_due(now) {
             match job {
                 Job::Once(once) => match *once {
-                    Once::TakeBack(job) => calls.push(Box::pin(self.take_back(job))),
+                    Once::TakeBack(job) => calls.push(Box::pin(alone_for(self.take_back(job)))),
                     Once::LookAtQueue(queues, name) => {
                         if let Some(queues) = queues.upgrade() {
-                            queues.on_time(&name, now);
+                            alone(|| queues.on_time(&name, now));
                         }
                     }
                 },
                 Job::Watch(lease) => {
-                    if let Some(renewal) = lease.clone().on_time(now) {
-                        renewals.push((lease, renewal));
-                    }
+                    alone(|| {
+                        let renewal = lease.clone().on_time(now);
+                        renewals.extend(renewal.map(|renewal| (lease, renewal)));
+                    });
                 }
             }
         }
@@ -162,7 +175,7 @@ impl Engine {
         let mut renewals = renewals.into_iter().peekable();
         while renewals.peek().is_some() {
             let batch: Vec<_> = renewals.by_ref().take(BATCH).collect();
-            calls.push(Box::pin(self.renew(now, batch)));
+            calls.push(Box::pin(alone_for(self.renew(now, batch))));
         }
     }
 
@@ -170,27 +183,36 @@ impl Engine {
         let (leases, renewals): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
         let shortest = renewals.iter().map(|renewal| renewal.ttl).min().unwrap_or_default();
         let until = sent.saturating_add(call_limit(shortest));
-        let answers = before(&*self.clock, until, self.store.renew(&renewals)).await;
+        let renew = survival::call("a renewal", async { self.store.renew(&renewals).await });
+        let answers = before(&*self.clock, until, renew).await;
         let received = self.clock.now();
-        let mut answers = answers.unwrap_or_default().into_iter();
+        let (mut answers, panicked) = match answers {
+            Some(Ok(answers)) => (answers.into_iter(), None),
+            Some(Err(fault)) => (Vec::new().into_iter(), Some(fault)),
+            None => (Vec::new().into_iter(), None),
+        };
+        let none = || panicked.clone().unwrap_or_else(|| Fault::unanswered("the renewal"));
         for lease in leases {
-            let answer = answers.next().unwrap_or_else(|| Err(Fault::unanswered("the renewal")));
-            self.observer.renewed(lease.name(), &answer);
-            lease.renewal_answered(sent, received, answer);
+            let answer = answers.next().unwrap_or_else(|| Err(none()));
+            alone(|| self.observer.renewed(lease.name(), &answer));
+            alone(|| lease.renewal_answered(sent, received, answer));
         }
     }
 
     async fn take_back(&self, mut job: TakeBack) {
         let now = self.clock.now();
         let until = now.saturating_add(call_limit(job.rest(now)));
-        let release = self.store.release(&job.name, &job.owner, job.keep(now));
-        let answer = before(&*self.clock, until, release).await;
+        let keep = job.keep(now);
+        let release = survival::call("a release", async {
+            self.store.release(&job.name, &job.owner, keep).await
+        });
+        let answer = before(&*self.clock, until, release).await.map(Result::flatten);
         match &answer {
             Some(Ok(Released::NotHeld)) => {
                 if let Some(token) = job.would_be_lost(self.clock.now()) {
                     let place = Place { name: job.name.clone(), store: self.store.location() };
                     let lost = Lost::new(place, token, LostReason::Taken);
-                    self.observer.lost_at_release(&lost);
+                    alone(|| self.observer.lost_at_release(&lost));
                 }
             }
             Some(Err(fault)) if fault.kind() != FaultKind::InDoubt => {}
@@ -199,7 +221,7 @@ impl Engine {
         let gone = matches!(answer, Some(Ok(_)));
         if job.attempted(self.clock.now(), gone) {
             if !job.was_held() {
-                self.observer.cleaned_up(&job.name);
+                alone(|| self.observer.cleaned_up(&job.name));
             }
         } else {
             self.agenda.schedule(job.next_attempt(), Job::take_back(job));

@@ -16,13 +16,15 @@ pub(crate) struct Slots {
     engine: Arc<Notify>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Counts {
     taken: usize,
     /// How many of them stand for what is over, and how many of these for what is settled.
     over: usize,
     settled: usize,
     closed: bool,
+    /// Whether tenure's own thread works for them.
+    engine_runs: bool,
 }
 
 /// Why no slot was given.
@@ -39,8 +41,9 @@ pub(crate) enum Refusal {
 impl Slots {
     /// So many slots, of which the engine that is woken by `engine` hears when the last is free.
     pub(crate) fn new(limit: usize, engine: &Arc<Notify>) -> Arc<Self> {
-        let (counts, quiet) = (Mutex::default(), Notify::new());
-        Arc::new(Self { limit, counts, quiet, engine: engine.clone() })
+        let counts =
+            Mutex::new(Counts { taken: 0, over: 0, settled: 0, closed: false, engine_runs: false });
+        Arc::new(Self { limit, counts, quiet: Notify::new(), engine: engine.clone() })
     }
 
     /// A slot for one hold, waiter or clean-up, until it is dropped.
@@ -77,18 +80,30 @@ impl Slots {
 
     /// Returns when every one is free or settled.
     pub(crate) async fn quiet(&self) {
+        self.until(|counts| counts.taken == counts.settled).await;
+    }
+
+    /// Returns when tenure's own thread works for them no more.
+    pub(crate) async fn without_engine(&self) {
+        self.until(|counts| !counts.engine_runs).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&Counts) -> bool) {
         loop {
             let quiet = self.quiet.notified();
             let mut quiet = std::pin::pin!(quiet);
             quiet.as_mut().enable();
-            {
-                let counts = self.lock();
-                if counts.taken == counts.settled {
-                    return;
-                }
+            if is_so(&self.lock()) {
+                return;
             }
             quiet.await;
         }
+    }
+
+    /// Tenure's own thread works for them from now on, until what this gives is dropped.
+    pub(crate) fn engine_runs(self: &Arc<Self>) -> EngineRuns {
+        self.lock().engine_runs = true;
+        EngineRuns(self.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
@@ -144,5 +159,16 @@ impl Drop for Slot {
         if over {
             self.slots.engine.notify_one();
         }
+    }
+}
+
+/// Tenure's own thread works for some slots.
+#[derive(Debug)]
+pub(crate) struct EngineRuns(Arc<Slots>);
+
+impl Drop for EngineRuns {
+    fn drop(&mut self) {
+        self.0.lock().engine_runs = false;
+        self.0.quiet.notify_waiters();
     }
 }

@@ -2,24 +2,20 @@
 
 use std::{
     future::Future,
-    io, process,
-    sync::{Arc, OnceLock, mpsc},
-    thread,
+    process,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use tokio::{
-    runtime::{Builder, Handle},
-    sync::oneshot,
-    task::JoinHandle,
-};
+use tokio::{runtime::Handle, sync::oneshot, task::JoinHandle};
 
 use super::{
     Fault, FaultKind,
     carried_on::{Calls, CarriedOn},
 };
+use crate::runtime;
 
-/// A thread of a store's own, with a runtime.
+/// A thread of a store's own, with a runtime. A second one is there from the beginning for drivers that look up names.
 ///
 /// A connection that belongs to the runtime of one caller ends with it, although others still use the store. What is
 /// [spawned](Self::spawn) here does not.
@@ -50,27 +46,14 @@ impl Home {
     /// A fault if the system allows no more threads.
     pub fn start(name: &str, goodbye: Duration) -> Result<Self, Fault> {
         let (stop, stopped) = oneshot::channel::<()>();
-        let (told, hears) = mpsc::sync_channel(1);
-        let run = move || {
-            let runtime = match Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(error) => {
-                    let _ = told.send(Err(error));
-                    return;
-                }
-            };
-            let _ = told.send(Ok(runtime.handle().clone()));
-            runtime.block_on(async {
-                let _ = stopped.await;
-                tokio::time::sleep(goodbye).await;
-            });
+        let end = async move {
+            let _ = stopped.await;
+            tokio::time::sleep(goodbye).await;
         };
-        let spawned = thread::Builder::new().name(name.to_owned()).spawn(run);
-        let heard = spawned.and_then(|_| hears.recv().map_err(io::Error::other)?);
-        let handle = heard.map_err(|error| {
+        let handle = runtime::begin(name, true, end).map_err(|error| {
             let what = format!("the thread {name} cannot be started");
-            Fault::new(FaultKind::Unreachable, what, "see how many threads the system allows")
-                .because(error)
+            let cure = "see how many threads and open files the system allows this user and this container";
+            Fault::new(FaultKind::Unreachable, what, cure).because(error)
         })?;
         Ok(Self { handle, process: process::id(), calls: OnceLock::new(), _stop: stop })
     }

@@ -47,6 +47,8 @@ pub(crate) enum Flaw {
     Fails(FaultKind),
     /// It is carried out, and never answered.
     Unanswered,
+    /// It panics.
+    Panics,
 }
 
 /// What is wrong with some kinds of calls.
@@ -56,6 +58,8 @@ pub(crate) struct Flaws {
     pub(crate) release: Option<Flaw>,
     pub(crate) take_over: Option<Flaw>,
     pub(crate) inspect: Option<Flaw>,
+    /// Of which nobody hears.
+    pub(crate) hints: Option<Flaw>,
 }
 
 /// Does what it says it can, and answers only every other time while answers are to be lost. It
@@ -156,6 +160,7 @@ impl Flawed {
                 Ok(())
             }
             Some(Flaw::Silent) => std::future::pending().await,
+            Some(Flaw::Panics) => panic!("on purpose"),
             Some(Flaw::Fails(kind)) => Err(Fault::new(kind, "it is flawed", "mend it")),
         }
     }
@@ -288,8 +293,10 @@ impl Store for Flawed {
     fn evictions(&self) -> Evictions {
         let (mute, flooded, forged) =
             (self.mute.clone(), self.flooded.clone(), self.forged.clone());
+        let flaws = self.flaws.clone();
         let sources = vec![self.store.evictions(), self.forged.evictions()];
         Evictions::merged(sources, move |from, eviction| {
+            assert!(flaws.lock().is_ok_and(|flaws| flaws.hints.is_none()), "on purpose");
             if let Eviction::Of(name) = eviction
                 && flooded.load(Ordering::Relaxed)
             {

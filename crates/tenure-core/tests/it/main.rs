@@ -38,6 +38,7 @@ mod rwlock;
 mod semaphore;
 mod shutdown;
 mod subscriber;
+mod survival;
 mod texts;
 mod together;
 mod unsupported;

@@ -11,16 +11,19 @@ use std::{
     io,
     panic::{AssertUnwindSafe, resume_unwind},
     pin::Pin,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, Waker},
     thread,
     time::{Duration, Instant},
 };
 
 use futures_util::FutureExt;
-use tenure_core::store::poll_directly;
+use tenure_core::{
+    runtime::{PerProcess, Workers, start},
+    store::poll_directly,
+};
 use tokio::{
-    runtime::{Builder, Handle, RuntimeFlavor, worker_index},
+    runtime::{Handle, RuntimeFlavor, worker_index},
     task::{AbortHandle, block_in_place, unconstrained},
 };
 
@@ -29,9 +32,13 @@ use super::{
     news::{Listener, Message, Post, channel},
 };
 
-static THREAD: OnceLock<Thread> = OnceLock::new();
-/// A forked child has the one above without its thread: what it opens itself has this one.
-static OF_CHILD: Mutex<Option<&'static Thread>> = Mutex::new(None);
+static THREAD: PerProcess<Thread> = PerProcess::new();
+/// What is told to programs goes on for as long as they like.
+static TELLS: PerProcess<Workers> = PerProcess::new();
+
+/// How many programs are told something at a time, and how often a lack of threads is looked at.
+const TELLERS: usize = 256;
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Tenure's own thread for blocking callers.
 #[derive(Debug)]
@@ -43,36 +50,7 @@ pub(super) struct Thread {
 impl Thread {
     /// The thread of this process, started if it does not run yet.
     pub(super) fn get() -> io::Result<&'static Self> {
-        let thread = match THREAD.get() {
-            Some(thread) => thread,
-            // If two come here at once, the thread of the one that loses stays idle for ever.
-            None => THREAD.get_or_init({
-                let thread = Self::start()?;
-                || thread
-            }),
-        };
-        if !thread.is_gone() {
-            return Ok(thread);
-        }
-        let mut of_child = OF_CHILD.lock().unwrap_or_else(PoisonError::into_inner);
-        match *of_child {
-            Some(thread) if !thread.is_gone() => Ok(thread),
-            _ => {
-                // One for each fork that goes on with tenure: never dropped, as the one above.
-                let thread: &Self = Box::leak(Box::new(Self::start()?));
-                *of_child = Some(thread);
-                Ok(thread)
-            }
-        }
-    }
-
-    fn start() -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let thread = Self { runtime: runtime.handle().clone(), process: std::process::id() };
-        thread::Builder::new()
-            .name("tenure-blocking".to_owned())
-            .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
-        Ok(thread)
+        THREAD.get(|| Ok(Self { runtime: start("tenure-blocking")?, process: std::process::id() }))
     }
 
     /// Blocks the caller until `future` is done; `None` in a forked child, where this thread does not run.
@@ -235,8 +213,43 @@ pub(super) fn forked() -> io::Error {
 fn park<T>(wait: impl FnOnce() -> T) -> T {
     let of_many = Handle::try_current()
         .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
-    // Elsewhere than on a worker's thread, as inside a `LocalSet`, tokio would panic.
-    if of_many && worker_index().is_some() { block_in_place(wait) } else { wait() }
+    // Elsewhere than on a worker's thread, as inside a `LocalSet`, tokio would panic; and where it finds no thread
+    // that serves on.
+    let can = of_many && worker_index().is_some() && has_a_thread_to_spare();
+    if can { block_in_place(wait) } else { wait() }
+}
+
+/// Whether the system allows one more thread, as far as anybody can tell.
+fn has_a_thread_to_spare() -> bool {
+    thread::Builder::new().spawn(|| {}).is_ok_and(|spare| spare.join().is_ok())
+}
+
+/// Sees that there is a thread for [`tell`] when something is to be told.
+pub(super) fn ready_to_tell() {
+    if let Ok(tells) = tellers() {
+        // Without one it is tried again then.
+        let _ = tells.ready();
+    }
+}
+
+/// Has `tell` called on a thread of its own, as soon as there is one.
+pub(super) async fn tell(tell: impl FnOnce() + Send + 'static) {
+    let tell = Arc::new(Mutex::new(Some(tell)));
+    loop {
+        let told = tell.clone();
+        let tells = move || {
+            let tell = told.lock().unwrap_or_else(PoisonError::into_inner).take();
+            tell.into_iter().for_each(|tell| tell());
+        };
+        if tellers().and_then(|tellers| tellers.submit(tells)).is_ok() {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn tellers() -> io::Result<&'static Workers> {
+    TELLS.get(|| Ok(Workers::new("tenure-tells", TELLERS)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
 use tenure_core::{LockName, Lost, LostReason, Token, error::Place};
 use tokio::task::AbortHandle;
 
-use super::thread::Thread;
+use super::thread::{self, Thread};
 
 /// What waits on behalf of a guard, for as long as there is something to lose.
 #[derive(Debug)]
@@ -42,10 +42,11 @@ impl Watch {
         news: impl Future<Output = T> + Send + 'static,
         tell: impl FnOnce(T) + Send + 'static,
     ) {
+        thread::ready_to_tell();
         let watcher = self.thread.spawn(async move {
             let news = news.await;
             // It is not waited for: the guard's end shall not cut it short.
-            drop(tokio::task::spawn_blocking(move || tell(news)));
+            thread::tell(move || tell(news)).await;
         });
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
     }

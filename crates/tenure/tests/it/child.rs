@@ -3,6 +3,7 @@
 use std::{
     env,
     io::{BufRead, BufReader, Write, stdin, stdout},
+    os::unix::process::CommandExt,
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::mpsc::{Receiver, channel},
@@ -35,7 +36,16 @@ pub(crate) struct Player {
 impl Player {
     /// Starts a child that plays `part` in `dir`.
     pub(crate) fn start(part: &str, dir: &Path) -> Self {
-        let mut process = Command::new(env::current_exe().unwrap())
+        Self::start_as(None, &env::current_exe().unwrap(), part, dir)
+    }
+
+    /// The same as another user, who may run `program`, a copy of this one.
+    pub(crate) fn start_as(user: Option<u32>, program: &Path, part: &str, dir: &Path) -> Self {
+        let mut command = Command::new(program);
+        if let Some(user) = user {
+            command.uid(user).gid(user).current_dir(dir);
+        }
+        let mut process = command
             .args(["child::plays_its_part", "--exact", "--ignored", "--nocapture"])
             .env(PART, part)
             .env(DIR, dir)
@@ -119,6 +129,9 @@ pub(crate) async fn open(dir: &Path) -> Tenure {
 fn plays_its_part() {
     let (Ok(part), Ok(dir)) = (env::var(PART), env::var(DIR)) else { return };
     let dir = Path::new(&dir);
+    if crate::scarce::play(&part, dir) {
+        return;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         match part.as_str() {

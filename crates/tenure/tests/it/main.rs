@@ -30,5 +30,6 @@ mod permits;
 mod quorum;
 mod readers;
 mod readme;
+mod scarce;
 mod stores;
 mod testing;

@@ -86,6 +86,23 @@ fn a_missing_permission_is_named() {
     assert!(said.contains("Misconfigured") && said.contains("permission denied"), "{said}");
 }
 
+/// What a process says that opens the store after it was limited by `before`.
+fn opened_under(before: &[&str]) -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let role = ["open", store.to_str().unwrap()];
+    let said =
+        Process::run(&mut child::command(before, &std::env::current_exe().unwrap(), &role)).says();
+    (dir, said.unwrap())
+}
+
+#[test]
+fn a_limit_to_the_size_of_files_is_named() {
+    // Who tries to exceed it is killed.
+    let (_dir, said) = opened_under(&["prlimit", "--fsize=100"]);
+    assert!(said.contains("Misconfigured") && said.contains("ulimit -f"), "{said}");
+}
+
 #[test]
 fn a_file_instead_of_the_directory_is_named() {
     let dir = tempfile::tempdir().unwrap();

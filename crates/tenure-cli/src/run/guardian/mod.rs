@@ -25,9 +25,12 @@ use std::{
     time::Duration,
 };
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::{
+    sys::signal::{SigSet, Signal},
+    unistd::write,
+};
 use tenure::clock::{Clock, SystemClock, Timestamp};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{self, SignalKind, signal};
 
 use self::{
     alarm::Alarm,
@@ -39,10 +42,10 @@ use super::{
     command::Start,
     descriptors,
     ending::{Ended, How},
-    protocol::{Link, Order, Report},
+    protocol::{Link, Order, Report, as_line},
     signals,
 };
-use crate::exit;
+use crate::{exit, system};
 
 /// How often a family that is being ended is looked at: not every member's end is signalled here.
 const LOOK: Duration = Duration::from_millis(10);
@@ -56,9 +59,16 @@ struct Handed {
 }
 
 pub(crate) fn main() -> ExitCode {
-    match prepare().and_then(play) {
+    match prepare().inspect_err(refuse).and_then(play) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(exit::FAILED),
+    }
+}
+
+/// Tells tenure that no command was started, and why. There may be no files for more than that.
+fn refuse(error: &io::Error) {
+    if let Ok(line) = as_line(&Report::NotStarted(error.to_string())) {
+        let _ = write(io::stdin(), &line);
     }
 }
 
@@ -81,9 +91,9 @@ use be_guardian as play;
 
 /// Does the guardian's work, from the first order on.
 fn be_guardian(handed: Handed) -> io::Result<()> {
-    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(guard(socket, handed))
+    let socket = io::stdin().as_fd().try_clone_to_owned().inspect_err(refuse)?;
+    let runtime = system::runtime().inspect_err(refuse)?;
+    runtime.block_on(guard(UnixStream::from(socket), handed))
 }
 
 #[allow(
@@ -99,16 +109,16 @@ async fn guard(socket: UnixStream, handed: Handed) -> io::Result<()> {
     else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    let mut children = signal(SignalKind::child())?;
-    let mut alarm = Alarm::new()?;
-    let mut limit = TimeLimit::new()?;
     let mut vigil = Vigil::new(terms, Timestamp::from_nanos(deadline));
     // This process may have stood still since the order was given.
     let signals = hear_waiting(&mut link, &mut vigil).await;
     if !vigil.may_start(SystemClock.now()) {
         return link.say(&Report::Ended(Ended::before_it_began())).await;
     }
-    limit.set(vigil.last_moment(SystemClock.now()))?;
+    let (mut children, mut alarm, mut limit) = match tools(&vigil) {
+        Ok(tools) => tools,
+        Err(error) => return link.say(&Report::NotStarted(error.to_string())).await,
+    };
     let command = command.into_iter().map(OsString::from_vec).collect();
     let mut family = match Family::start(Start { command, stdin, foreground, failed }) {
         Ok(family) => family,
@@ -135,6 +145,14 @@ async fn guard(socket: UnixStream, handed: Handed) -> io::Result<()> {
     let at = SystemClock.now().as_nanos();
     drop(liveness);
     link.say_now(&Report::Ended(Ended { how, cause: vigil.cause(), at }))
+}
+
+/// What it hears of the command's end by, and what wakes and ends it itself.
+fn tools(vigil: &Vigil) -> io::Result<(unix::Signal, Alarm, TimeLimit)> {
+    let children = signal(SignalKind::child())?;
+    let (alarm, mut limit) = (Alarm::new()?, TimeLimit::new()?);
+    limit.set(vigil.last_moment(SystemClock.now()))?;
+    Ok((children, alarm, limit))
 }
 
 /// Sees what became of the command; how it ended, when nothing of its family is left.

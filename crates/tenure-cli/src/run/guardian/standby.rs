@@ -12,7 +12,7 @@ use nix::{
     unistd::{Pid, dup2_stdin, setpgid},
 };
 
-use super::{Handed, LOOK, be_guardian, group, remains::Remains};
+use super::{Handed, LOOK, be_guardian, group, refuse, remains::Remains};
 use crate::exit;
 
 /// Starts the guardian and stands by until nothing of its work is left.
@@ -21,8 +21,8 @@ use crate::exit;
 /// command line. To start the program once more would cost more than all that both of them do.
 pub(super) fn stand_by(handed: Handed) -> io::Result<()> {
     // Nothing that can fail comes after the fork: without this process a guardian would be alone.
-    let nothing = File::open("/dev/null")?;
-    let guardian = match fork()? {
+    let nothing = File::open("/dev/null").inspect_err(refuse)?;
+    let guardian = match fork().inspect_err(refuse)? {
         Fork::Child => process::exit(match become_guardian(handed) {
             Ok(()) => 0,
             Err(_) => exit::FAILED.into(),

@@ -1,0 +1,41 @@
+//! What tenure needs of the system, and may not get: that is a failure which says so, and never a panic.
+
+use std::{
+    io,
+    os::unix::net::UnixStream,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::exit::Failure;
+
+/// How many pairs of files a runtime opens, at most.
+const PAIRS: usize = 4;
+
+/// A runtime of this thread alone.
+pub(crate) fn runtime() -> io::Result<Runtime> {
+    built(&mut Builder::new_current_thread())
+}
+
+/// A runtime with a thread for each core.
+pub(crate) fn runtime_of_many() -> io::Result<Runtime> {
+    built(&mut Builder::new_multi_thread())
+}
+
+fn built(builder: &mut Builder) -> io::Result<Runtime> {
+    // Where no file is left for the signals of the process, it panics.
+    let room: Vec<_> = (0..PAIRS).map(|_| UnixStream::pair()).collect::<Result<_, _>>()?;
+    drop(room);
+    builder.enable_all().build()
+}
+
+/// What `work` gives, or that tenure panicked: what that says stands in the error output already.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Failure::failed(
+            "tenure itself panicked: that is a mistake in it, or the system lacks threads or memory; see what it \
+             said before this, and report it",
+        ))
+    })
+}

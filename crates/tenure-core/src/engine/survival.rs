@@ -1,0 +1,42 @@
+//! The engine outlives what panics under it: a store, or who observes. All holds of the process depend on it.
+
+use std::{
+    any::Any,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use futures_util::FutureExt;
+
+use crate::{Fault, FaultKind};
+
+/// What a call to the store gives; a panic is a fault of it, and what became of the call is in doubt.
+pub(super) async fn call<F: Future + Send>(what: &str, call: F) -> Result<F::Output, Fault> {
+    AssertUnwindSafe(call).catch_unwind().await.map_err(|panic| {
+        let text = text(&*panic);
+        tracing::error!(panic = text, "the store panicked in {what}; tenure goes on");
+        let what = format!("the store panicked in {what}: {text}");
+        Fault::new(FaultKind::InDoubt, what, "look at what panicked, and report it to its authors")
+    })
+}
+
+/// Does something of which nothing else is to depend.
+pub(super) fn alone(work: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+        tell(&*panic);
+    }
+}
+
+/// The same for a future; nothing if it panicked.
+pub(super) async fn alone_for<F: Future + Send>(work: F) -> Option<F::Output> {
+    AssertUnwindSafe(work).catch_unwind().await.inspect_err(|panic| tell(&**panic)).ok()
+}
+
+fn tell(panic: &(dyn Any + Send)) {
+    tracing::error!(panic = text(panic), "something panicked under tenure's engine, which goes on");
+}
+
+fn text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a text")
+}

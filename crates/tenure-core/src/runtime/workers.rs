@@ -1,0 +1,199 @@
+//! Threads for work that may block.
+//!
+//! Those of an executor panic where the system has no thread to spare, in whoever has something to be done. Here one
+//! thread stays for good once there was one, so that all work gets done in the end, and that there is none is an
+//! error.
+
+use std::{
+    any::Any,
+    collections::VecDeque,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+
+use super::PerProcess;
+
+/// How long a thread without work stays, unless it is the last.
+const IDLE: Duration = Duration::from_secs(10);
+/// The most that may wait for a thread.
+const MOST_WAITING: usize = 65_536;
+/// The most threads for [`may_block`].
+const MOST: usize = 16;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads for work that may block, so many at most.
+#[derive(Debug)]
+pub struct Workers {
+    name: &'static str,
+    most: usize,
+    state: Mutex<State>,
+    wakes: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { waiting, threads, idle } = self;
+        let waiting = waiting.len();
+        write!(f, "{waiting} wait for {threads} threads, {idle} of them idle")
+    }
+}
+
+impl Workers {
+    /// Threads of this name, `most` at a time.
+    #[must_use]
+    pub fn new(name: &'static str, most: usize) -> Self {
+        Self { name, most, state: Mutex::default(), wakes: Condvar::new() }
+    }
+
+    /// Sees that there is a thread, which stays.
+    ///
+    /// # Errors
+    /// The system allows no thread.
+    pub fn ready(&'static self) -> io::Result<()> {
+        let mut state = self.state();
+        if state.threads > 0 { Ok(()) } else { self.grow(&mut state) }
+    }
+
+    /// Lets `work` be done on one of the threads, soon or when one has the time for it.
+    ///
+    /// # Errors
+    /// The system allows no thread, and there is none yet; or too much waits already. Then nothing is done.
+    pub fn submit(&'static self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let mut state = self.state();
+        if state.waiting.len() >= MOST_WAITING {
+            return Err(io::Error::other("too much work waits for a thread"));
+        }
+        if state.idle <= state.waiting.len() && state.threads < self.most {
+            let grown = self.grow(&mut state);
+            // Those that are there come to it.
+            grown.or_else(|error| if state.threads > 0 { Ok(()) } else { Err(error) })?;
+        }
+        state.waiting.push_back(Box::new(work));
+        drop(state);
+        self.wakes.notify_one();
+        Ok(())
+    }
+
+    fn grow(&'static self, state: &mut State) -> io::Result<()> {
+        thread::Builder::new().name(self.name.to_owned()).spawn(|| self.work())?;
+        state.threads += 1;
+        Ok(())
+    }
+
+    fn work(&'static self) {
+        let mut state = self.state();
+        loop {
+            if let Some(job) = state.waiting.pop_front() {
+                // It may be the only one only because there was no other thread to be had before.
+                if !state.waiting.is_empty() && state.idle == 0 && state.threads < self.most {
+                    let _ = self.grow(&mut state);
+                }
+                drop(state);
+                // Whoever waits for it is told; a panic ends no thread.
+                let _ = catch_unwind(AssertUnwindSafe(job));
+                state = self.state();
+                continue;
+            }
+            state.idle += 1;
+            let waited = self.wakes.wait_timeout(state, IDLE);
+            let (back, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = back;
+            state.idle -= 1;
+            if timeout.timed_out() && state.waiting.is_empty() && state.threads > 1 {
+                state.threads -= 1;
+                return;
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+static WORKERS: PerProcess<Workers> = PerProcess::new();
+
+fn workers() -> io::Result<&'static Workers> {
+    WORKERS.get(|| Ok(Workers::new("tenure-worker", MOST)))
+}
+
+/// Sees that the process has a thread for [`may_block`], which stays: for a store that is to work on when the system
+/// has none to spare.
+///
+/// # Errors
+/// The system allows no thread.
+pub fn ready_to_block() -> io::Result<()> {
+    workers()?.ready()
+}
+
+/// Lets `work`, which may block, be done on a thread of tenure's own, for which nobody waits.
+///
+/// # Errors
+/// The system allows no thread, and there is none yet: then nothing is done.
+pub fn begin_to_block(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    workers()?.submit(work)
+}
+
+/// Does `work`, which may block, on a thread of tenure's own, whatever runtime the caller has.
+///
+/// # Errors
+/// The system allows no thread, and there is none yet: then nothing is done.
+///
+/// # Panics
+/// As `work` does.
+///
+/// # Cancel safety
+/// What has not begun when the future is dropped never does; what has begun goes on.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let lines = tenure_core::may_block(|| std::fs::read_to_string("/proc/self/status")).await??;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub async fn may_block<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let (tells, told) = oneshot::channel::<Result<T, Box<dyn Any + Send>>>();
+    workers()?.submit(move || {
+        if !tells.is_closed() {
+            let _ = tells.send(catch_unwind(AssertUnwindSafe(work)));
+        }
+    })?;
+    match told.await {
+        Ok(done) => Ok(done.unwrap_or_else(|panic| resume_unwind(panic))),
+        Err(_) => Err(io::Error::other("nobody does this work")),
+    }
+}
+
+/// The addresses that `host` has, as the system says, with this port.
+///
+/// Unlike tokio's own it does not panic where the system has no thread to spare.
+///
+/// # Errors
+/// Those of the system; there is no thread to ask it on.
+///
+/// # Cancel safety
+/// Cancel-safe.
+pub async fn addresses(host: &str, port: u16) -> io::Result<Vec<std::net::SocketAddr>> {
+    use std::net::{IpAddr, ToSocketAddrs};
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![(address, port).into()]);
+    }
+    let host = host.to_owned();
+    may_block(move || (host.as_str(), port).to_socket_addrs()).await?.map(Iterator::collect)
+}
