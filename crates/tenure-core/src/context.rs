@@ -2,7 +2,10 @@
 
 use std::{
     io,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -38,6 +41,8 @@ pub(crate) struct Context {
     first_owner: OnceLock<Owner>,
     /// What starts the engine, if that runs on tenure's own thread.
     pub(crate) starter: OnceLock<Starter>,
+    /// Whether nobody can acquire anything any more but what is held.
+    is_deserted: AtomicBool,
 }
 
 impl Context {
@@ -61,6 +66,7 @@ impl Context {
             process,
             first_owner: OnceLock::new(),
             starter: OnceLock::new(),
+            is_deserted: AtomicBool::new(false),
         }
     }
 
@@ -107,6 +113,31 @@ impl Context {
     pub(crate) fn start_engine(&self) -> Result<(), Fault> {
         let Some(starter) = self.starter.get() else { return Ok(()) };
         starter.start().map_err(no_thread)
+    }
+
+    /// Nobody acquires anything any more. What was let go of is waited for.
+    pub(crate) fn desert(self: &Arc<Self>, own: usize) {
+        self.is_deserted.store(true, Ordering::Release);
+        self.farewell(own);
+    }
+
+    /// Whether what is held is all that is left.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.is_deserted.load(Ordering::Acquire)
+    }
+
+    /// Blocks this thread until what was let go of is off the store, for a second at most. If nobody but who says
+    /// so has this, as often as `own`, that is the end of it, and the store is closed by then too: the program may
+    /// end right after.
+    pub(crate) fn farewell(self: &Arc<Self>, own: usize) {
+        if self.forked() {
+            return;
+        }
+        self.slots.wait_for_releases();
+        if Arc::strong_count(self) <= own {
+            self.slots.close();
+            self.slots.wait_for_engine();
+        }
     }
 
     /// How long a task has to take what another task of this process passes on to it: as long as a

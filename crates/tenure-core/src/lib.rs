@@ -6,6 +6,7 @@
 
 mod acquire;
 mod acquisition;
+mod at_exit;
 pub mod clock;
 mod context;
 pub mod detached;

@@ -5,6 +5,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use crate::{
     Clock, Entropy, Handle, LockName, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
+    at_exit,
     context::Context,
     detached::{self, Attach},
     driver::before,
@@ -21,6 +22,15 @@ use tenure_proto::Timestamp;
 ///
 /// Renewals and clean-up run on a thread of tenure's own, so it can be opened in one runtime and
 /// used in another. When the last clone and the last guard are gone, its background work ends.
+///
+/// # Dropping
+/// Whatever is left of it last, a clone, a lock made from it or a guard, waits as it is dropped until the store has
+/// released what was let go of, a second at most in all: the program may end right after. So does the end of `main`
+/// where it is never dropped, as in a `static`, on Linux with glibc and on macOS. Nothing is waited for after a
+/// [`shutdown`](Tenure::shutdown) that ran out of time, nor in a forked child.
+///
+/// `std::process::exit`, an abort and a kill drop no guard: what is held then is free when its lease ends, or when the
+/// store notices the end of the process.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -171,27 +181,6 @@ impl Tenure {
         &self.acquirer.context.clock
     }
 
-    /// Whether this is all that is left: no clone and no lock made from it, nothing held, waited for, or still
-    /// to be released. A [`Tenure::shutdown`] takes nothing from anybody then, and is over at once.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use tenure_core::{MemoryStore, Tenure};
-    ///
-    /// let tenure = Tenure::new(Arc::new(MemoryStore::new()));
-    /// let mutex = tenure.mutex("a");
-    /// assert!(!tenure.is_last_and_idle());
-    /// drop(mutex);
-    /// assert!(tenure.is_last_and_idle());
-    /// ```
-    #[must_use]
-    pub fn is_last_and_idle(&self) -> bool {
-        let context = &self.acquirer.context;
-        Arc::strong_count(&self.acquirer) == 1
-            && context.slots.unsettled() == (0, 0)
-            && context.agenda.is_empty()
-    }
-
     /// Refuses further acquisitions, and waits until all guards and waits are gone and the store
     /// has answered every release and clean-up. Then tenure's own thread uses the store no more.
     ///
@@ -208,6 +197,9 @@ impl Tenure {
         let clock = &*self.acquirer.context.clock;
         if before(clock, until, slots.quiet()).await.is_none() {
             let (open, unsettled) = slots.unsettled();
+            if !within.is_zero() {
+                slots.lose_patience();
+            }
             return Err(ShutdownError { open, unsettled });
         }
         if slots.are_over() && self.acquirer.context.agenda.is_empty() {
@@ -296,6 +288,7 @@ impl TenureBuilder {
         if let Err(fault) = context.start_engine() {
             tracing::warn!(%fault, "nothing is acquired until it can be started");
         }
+        at_exit::wait_for_releases_of(&context.slots);
         tenure
     }
 

@@ -26,6 +26,13 @@ pub(crate) struct Acquirer {
     pub(crate) queues: Queues<Lease>,
 }
 
+impl Drop for Acquirer {
+    fn drop(&mut self) {
+        // It has the context, and so have the queues.
+        self.context.desert(2);
+    }
+}
+
 /// Acquires `name`, waiting for it as long as `settings` say.
 pub(crate) async fn lock(
     Acquirer { context, queues }: &Acquirer,

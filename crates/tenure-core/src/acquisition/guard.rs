@@ -20,9 +20,10 @@ use crate::{
 /// and let the resource refuse a smaller one than it has seen.
 ///
 /// # Dropping
-/// Releases in the background: it never blocks, spawns or panics, and works outside a runtime. To
-/// know that it is done, use [`Guard::release`]. If the process ends first, the lease ends by
-/// itself.
+/// Releases in the background: it never spawns or panics, and works outside a runtime. It never blocks either, unless it
+/// is the last that is left of its [`Tenure`](crate::Tenure#dropping), which waits for the release, a second at most. To
+/// know that it is done, use [`Guard::release`]. What is not dropped, as by `std::process::exit`, is not released: its
+/// lease ends by itself.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

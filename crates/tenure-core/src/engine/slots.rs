@@ -3,16 +3,27 @@
 //! A slot is reserved before anything is asked of a store, so whatever happens later there is room
 //! to hand it to the engine: no drop ever has to wait, spawn or fail.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
 
 use tokio::sync::Notify;
+
+use crate::runtime::is_own_thread;
+
+/// For how long threads wait in all for what was let go of.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The slots of one [`Tenure`](crate::Tenure).
 #[derive(Debug)]
 pub(crate) struct Slots {
     limit: usize,
+    process: u32,
     counts: Mutex<Counts>,
+    /// Tells of what may be waited for, tasks and threads.
     quiet: Notify,
+    calm: Condvar,
     engine: Arc<Notify>,
 }
 
@@ -25,6 +36,9 @@ struct Counts {
     closed: bool,
     /// Whether tenure's own thread works for them.
     engine_runs: bool,
+    /// How many threads wait, and how much longer they may.
+    threads: usize,
+    patience: Duration,
 }
 
 /// Why no slot was given.
@@ -41,9 +55,17 @@ pub(crate) enum Refusal {
 impl Slots {
     /// So many slots, of which the engine that is woken by `engine` hears when the last is free.
     pub(crate) fn new(limit: usize, engine: &Arc<Notify>) -> Arc<Self> {
-        let counts =
-            Mutex::new(Counts { taken: 0, over: 0, settled: 0, closed: false, engine_runs: false });
-        Arc::new(Self { limit, counts, quiet: Notify::new(), engine: engine.clone() })
+        let counts = Mutex::new(Counts {
+            taken: 0,
+            over: 0,
+            settled: 0,
+            closed: false,
+            engine_runs: false,
+            threads: 0,
+            patience: PATIENCE,
+        });
+        let (quiet, calm, process) = (Notify::new(), Condvar::new(), std::process::id());
+        Arc::new(Self { limit, process, counts, quiet, calm, engine: engine.clone() })
     }
 
     /// A slot for one hold, waiter or clean-up, until it is dropped.
@@ -106,6 +128,48 @@ impl Slots {
         EngineRuns(self.clone())
     }
 
+    /// Blocks this thread until the store has answered every release and clean-up that tenure's own thread
+    /// sees to, a second at most for all such waits together.
+    pub(crate) fn wait_for_releases(&self) {
+        self.block(PATIENCE, |counts| counts.over == counts.settled || !counts.engine_runs);
+    }
+
+    /// Blocks this thread for a moment until tenure's own thread works for them no more.
+    pub(crate) fn wait_for_engine(&self) {
+        self.block(PATIENCE / 10, |counts| !counts.engine_runs);
+    }
+
+    /// Nobody waits for releases any more: somebody has, for as long as he chose.
+    pub(crate) fn lose_patience(&self) {
+        self.lock().patience = Duration::ZERO;
+    }
+
+    fn block(&self, limit: Duration, is_so: impl Fn(&Counts) -> bool) {
+        // In a forked child nobody works for them, and whoever had them locked may not be there.
+        if self.process != std::process::id() || is_own_thread() {
+            return;
+        }
+        let began = Instant::now();
+        let mut counts = self.lock();
+        if is_so(&counts) {
+            return;
+        }
+        let limit = limit.min(counts.patience);
+        counts.threads += 1;
+        let waited = self.calm.wait_timeout_while(counts, limit, |counts| !is_so(counts));
+        (counts, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        counts.threads -= 1;
+        counts.patience = counts.patience.saturating_sub(began.elapsed());
+    }
+
+    /// Tells those who wait. To be called when they are locked no more.
+    fn tell(&self, threads: usize) {
+        self.quiet.notify_waiters();
+        if threads > 0 {
+            self.calm.notify_all();
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,8 +198,11 @@ impl Slot {
         self.end();
         if !self.settled {
             self.settled = true;
-            self.slots.lock().settled += 1;
-            self.slots.quiet.notify_waiters();
+            let mut counts = self.slots.lock();
+            counts.settled += 1;
+            let threads = counts.threads;
+            drop(counts);
+            self.slots.tell(threads);
         }
     }
 
@@ -152,9 +219,10 @@ impl Drop for Slot {
         counts.settled -= usize::from(self.settled);
         let quiet = counts.taken == counts.settled;
         let over = counts.closed && counts.taken == 0;
+        let threads = counts.threads;
         drop(counts);
-        if quiet {
-            self.slots.quiet.notify_waiters();
+        if quiet || threads > 0 {
+            self.slots.tell(threads);
         }
         if over {
             self.slots.engine.notify_one();
@@ -168,7 +236,10 @@ pub(crate) struct EngineRuns(Arc<Slots>);
 
 impl Drop for EngineRuns {
     fn drop(&mut self) {
-        self.0.lock().engine_runs = false;
-        self.0.quiet.notify_waiters();
+        let mut counts = self.0.lock();
+        counts.engine_runs = false;
+        let threads = counts.threads;
+        drop(counts);
+        self.0.tell(threads);
     }
 }

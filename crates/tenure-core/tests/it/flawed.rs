@@ -49,6 +49,8 @@ pub(crate) enum Flaw {
     Unanswered,
     /// It panics.
     Panics,
+    /// It arrives so late by the machine's clock.
+    Slow(Duration),
 }
 
 /// What is wrong with some kinds of calls.
@@ -145,6 +147,11 @@ impl Flawed {
         Self { slow: Some((clock, late)), ..self }
     }
 
+    /// How many copies there are of it.
+    pub(crate) fn copies(&self) -> usize {
+        Arc::strong_count(&self.can)
+    }
+
     /// Changes what is wrong with calls from now on.
     pub(crate) fn flaws(&self, change: impl FnOnce(&mut Flaws)) {
         change(&mut self.flaws.lock().unwrap());
@@ -161,6 +168,10 @@ impl Flawed {
             }
             Some(Flaw::Silent) => std::future::pending().await,
             Some(Flaw::Panics) => panic!("on purpose"),
+            Some(Flaw::Slow(late)) => {
+                tokio::time::sleep(late).await;
+                Ok(())
+            }
             Some(Flaw::Fails(kind)) => Err(Fault::new(kind, "it is flawed", "mend it")),
         }
     }

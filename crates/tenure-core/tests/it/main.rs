@@ -26,6 +26,7 @@ mod insist;
 mod latch;
 mod latch_wait;
 mod late;
+mod leaving;
 mod lost_once;
 mod memory;
 mod mutex;

@@ -12,14 +12,9 @@ use super::{
 };
 use crate::OpenError;
 
-/// How long the last one of a store may take to end. What is left by then is left to tenure's own thread.
-const ENDS: Duration = Duration::from_millis(100);
-
 /// One opened store. Cheap to clone; all clones are one.
 ///
-/// When the last clone is dropped, and with it no lock made from it and nothing held or underway is left, the
-/// store is closed by then: a program that ends right after leaves nothing of its own there. That takes a
-/// tenth of a second at most, and mostly no time.
+/// Dropping the last of it waits for what was let go of, as [`crate::Tenure`] does.
 ///
 /// ```
 /// use tenure::blocking::Tenure;
@@ -172,16 +167,5 @@ impl Tenure {
     fn home(&self, name: &str) -> Home {
         let tenure = self.tenure.clone();
         Home { tenure, thread: self.thread, name: name.into(), listener: Listener::default() }
-    }
-}
-
-impl Drop for Tenure {
-    fn drop(&mut self) {
-        // tenure's own thread would close it as soon, but may end with the program before.
-        if self.thread.can_wait() && self.tenure.is_last_and_idle() {
-            let tenure = self.tenure.clone();
-            let ending = async move { tenure.shutdown(ENDS).await };
-            let _ = self.thread.wait_at_most(ENDS, ending);
-        }
     }
 }

@@ -139,12 +139,6 @@ impl Thread {
         self.runtime.spawn(future).abort_handle()
     }
 
-    /// Whether the caller can wait here: it is no forked child, and no thread that ends.
-    pub(super) fn can_wait(&self) -> bool {
-        let ends = Handle::try_current().is_err_and(|none| none.is_thread_local_destroyed());
-        !ends && !thread::panicking() && !self.is_gone()
-    }
-
     fn is_gone(&self) -> bool {
         self.process != std::process::id()
     }

@@ -62,6 +62,11 @@ impl Drop for Held {
             // Whatever is to be told the store goes to the engine when this is dropped.
             drop(self.end());
         }
+        let context = self.lease.context();
+        // The last of all that there was of a `Tenure` may be the last of its program, too.
+        if context.is_deserted() && !context.forked() && context.slots.unsettled().0 == 0 {
+            context.farewell(1 + usize::from(self.lease.head().is_some()));
+        }
     }
 }
 
