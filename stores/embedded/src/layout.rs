@@ -75,6 +75,15 @@ impl Root {
             .file_system(there)
             .map_err(|why| error::io("look at the file system of", there, why))?
             .check(&root)?;
+        // What would be made so nobody but root could use, with whatever umask.
+        if takes_from_owner() {
+            let root = root.display();
+            return Err(Fault::new(
+                FaultKind::Misconfigured,
+                format!("the umask takes from this user what he creates himself in {root}"),
+                "set another one, as umask 077",
+            ));
+        }
         make_root(&root).map_err(|why| error::io("create the directory", &root, why))?;
         // One directory has one location, however it is spelled: multi-locks are taken in the order of
         // locations, and know by it that two locks are one.
@@ -180,6 +189,16 @@ fn make_root(root: &Path) -> io::Result<()> {
         sync_dir(made)?;
     }
     Ok(())
+}
+
+/// Whether the umask of this process takes rights from its own user, where the system tells that.
+fn takes_from_owner() -> bool {
+    let status = fs::read("/proc/self/status").unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    umask
+        .and_then(|umask| u32::from_str_radix(umask.trim(), 8).ok())
+        .is_some_and(|umask| umask & 0o700 != 0)
 }
 
 /// Makes the names in a directory outlive a loss of power.

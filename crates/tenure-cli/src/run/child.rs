@@ -26,6 +26,7 @@ use super::{
         remains::{Remains, bury},
     },
     held::Held,
+    inherited::as_started,
     own_program,
     protocol::{Link, Order, Report},
     signals::ends_of_children,
@@ -105,7 +106,7 @@ impl Child {
             .envs(launch.environment)
             .stdin(OwnedFd::from(theirs))
             .process_group(0);
-        let outer = outer.spawn()?;
+        let outer = as_started(|| outer.spawn())?;
         let stdin = io::stdin();
         let liveness = launch.liveness.as_ref().map(AsFd::as_fd);
         let handed: Vec<_> = [stdin.as_fd()].into_iter().chain(liveness).collect();

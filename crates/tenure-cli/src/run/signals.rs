@@ -52,13 +52,15 @@ impl Signals {
         self.ignored & (1 << (signal as i32 - 1)) != 0
     }
 
-    /// Listens for `wanted` from now on. Those that this process was started to ignore, as under `nohup`, stay ignored, also by the command.
+    /// Listens for `wanted` from now on, also where they were blocked. Those that this process was started to
+    /// ignore, as under `nohup`, stay ignored, also by the command.
     pub(crate) fn listen(&mut self, wanted: &[Signal]) -> io::Result<()> {
         for &wanted in wanted {
             let listens = self.streams.iter().any(|(signal, _)| *signal == wanted);
             if !listens && !self.ignores(wanted) {
                 let stream = unix::signal(SignalKind::from_raw(wanted as i32))?;
                 self.streams.push((wanted, stream));
+                SigSet::from(wanted).thread_unblock()?;
             }
         }
         Ok(())

@@ -16,6 +16,7 @@ mod exit_codes;
 mod guardian;
 mod handle_files;
 mod handle_secrets;
+mod inherited;
 mod keyboard;
 mod kinds;
 mod labels;

@@ -104,6 +104,13 @@ fn a_limit_to_the_size_of_files_is_named() {
 }
 
 #[test]
+fn a_umask_that_takes_from_its_own_user_is_named_and_leaves_nothing_behind() {
+    let (dir, said) = opened_under(&["sh", "-c", "umask 0177; exec \"$@\"", "sh"]);
+    assert!(said.contains("Misconfigured") && said.contains("umask 077"), "{said}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn a_file_instead_of_the_directory_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");

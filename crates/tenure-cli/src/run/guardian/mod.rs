@@ -74,6 +74,8 @@ fn refuse(error: &io::Error) {
 
 fn prepare() -> io::Result<Handed> {
     signals::deaf_to().thread_block()?;
+    // Whoever started tenure may have blocked that, too.
+    SigSet::from(Signal::SIGCHLD).thread_unblock()?;
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_name(c"lock-standby")?;
     // What a guardian or the command leaves becomes this process's own.
