@@ -235,7 +235,7 @@ impl Line {
         world.limits.notices_absence = self.finds_out;
         world.take(&Ask { ttl: ms(600_000), ..ask(1) });
         let dead = 2..2 + self.dead;
-        dead.clone().for_each(|number| drop(world.queue(&ask(number))));
+        dead.clone().for_each(|number| _ = world.queue(&ask(number)));
         let survivor = dead.end;
         let released = world.now.saturating_add(self.died);
         let mut due = world.now.saturating_add(retry_after(&world.acquire(&ask(survivor))));

@@ -36,6 +36,12 @@ pub trait Adapter: fmt::Debug + Send + Sync + 'static {
         true
     }
 
+    /// Whether wake-ups reach all who wait. `false` where their connections break at any moment: a
+    /// store that notices so passes over whoever it cannot reach, and no order can be shown.
+    fn reaches_waiters(&self) -> bool {
+        true
+    }
+
     /// Ends a client as `kill -9` ends its process. `false` when that cannot be shown here.
     async fn kill(&self, client: Arc<dyn Store>) -> bool {
         drop(client);

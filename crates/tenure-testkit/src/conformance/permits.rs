@@ -44,6 +44,9 @@ pub async fn a_release_lets_in_as_many_as_fit(scene: Scene) {
     if without_permits(&scene, &client).await || without_queue(&scene, &client).await {
         return;
     }
+    if scene.without_order() {
+        return;
+    }
     let all = takes(4, client.tries());
     client.lock(&all).await;
     let line = [2, 1, 2].map(|take| takes(take, client.waits()));

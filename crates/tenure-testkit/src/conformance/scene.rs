@@ -71,6 +71,15 @@ impl Scene {
         self.adapter.loss_shows()
     }
 
+    /// Whether waiters cannot be reached at any moment, so that no order among them can be shown.
+    pub(super) fn without_order(&self) -> bool {
+        let unreached = !self.adapter.reaches_waiters();
+        if unreached {
+            eprintln!("not shown: whoever no wake-up reaches may be passed over");
+        }
+        unreached
+    }
+
     /// Checks that the store refuses what it declared that it cannot do, and says so.
     pub fn refused<T: fmt::Debug>(&self, what: &str, outcome: Result<T, Fault>) {
         match outcome {

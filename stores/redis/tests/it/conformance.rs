@@ -27,10 +27,7 @@ mod forgotten_scripts {
 mod killed_clients {
     use crate::places::Place;
 
-    const KILL: &[&[&str]] =
-        &[&["CLIENT", "KILL", "TYPE", "normal"], &["CLIENT", "KILL", "TYPE", "pubsub"]];
-
-    tenure_testkit::conformance!(Place::with_nuisance(KILL));
+    tenure_testkit::conformance!(Place::killing_clients());
 }
 
 mod replicated {

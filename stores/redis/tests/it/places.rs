@@ -39,6 +39,8 @@ pub(crate) struct Place {
     replica: Option<RedisServer>,
     server: Arc<RedisServer>,
     options: RedisOptions,
+    /// Whether no connection breaks.
+    steady: bool,
 }
 
 impl Place {
@@ -46,7 +48,7 @@ impl Place {
     pub(crate) fn plain() -> Self {
         let server = Arc::new(RedisServer::start());
         let options = over(server.address());
-        Self { nuisance: None, proxy: None, replica: None, server, options }
+        Self { nuisance: None, proxy: None, replica: None, server, options, steady: true }
     }
 
     /// As the user of the documentation, who may do no more than a lock needs.
@@ -80,7 +82,7 @@ impl Place {
             ..Weather::default()
         });
         let options = over(proxy.address()).response_timeout(Duration::from_millis(500)).unwrap();
-        Self { proxy: Some(proxy), options, ..place }
+        Self { proxy: Some(proxy), options, steady: false, ..place }
     }
 
     /// On a server whose replica has to have what counts.
@@ -88,7 +90,7 @@ impl Place {
         let (server, replica) = crate::replicas::followed();
         let options = over(server.address()).replicas(1);
         let (nuisance, proxy, server) = (None, None, Arc::new(server));
-        Self { nuisance, proxy, replica: Some(replica), server, options }
+        Self { nuisance, proxy, replica: Some(replica), server, options, steady: true }
     }
 
     /// With somebody who sends these commands again and again.
@@ -96,6 +98,13 @@ impl Place {
         let place = Self::plain();
         let nuisance = Nuisance::start(place.server.clone(), commands);
         Self { nuisance: Some(nuisance), ..place }
+    }
+
+    /// With somebody who ends all connections again and again.
+    pub(crate) fn killing_clients() -> Self {
+        const KILL: &[&[&str]] =
+            &[&["CLIENT", "KILL", "TYPE", "normal"], &["CLIENT", "KILL", "TYPE", "pubsub"]];
+        Self { steady: false, ..Self::with_nuisance(KILL) }
     }
 }
 
@@ -218,6 +227,10 @@ impl Adapter for Place {
 
     fn loss_shows(&self) -> bool {
         false
+    }
+
+    fn reaches_waiters(&self) -> bool {
+        self.steady
     }
 }
 
