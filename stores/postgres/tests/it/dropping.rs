@@ -18,8 +18,9 @@ const DROPS: u32 = 10_000;
 /// So long that within the patience of a test nothing ends by itself.
 const LONG: Duration = Duration::from_secs(120);
 
-fn process(url: &str) -> Tenure {
-    let url = format!("{url}?connections=2&place_ttl=120s&max_waiters=10000");
+fn process(url: &str, place_ttl: Duration) -> Tenure {
+    let place_ttl = place_ttl.as_secs();
+    let url = format!("{url}?connections=2&place_ttl={place_ttl}s&max_waiters=10000");
     Tenure::builder(Arc::new(store(&url))).max_holds(100_000).build()
 }
 
@@ -52,7 +53,7 @@ async fn drop_acquires(tenure: &Tenure, seed: u64, dropped: &AtomicU32) {
 async fn ten_thousand_acquires_dropped_at_any_moment_leave_nothing() {
     let url = fresh_database().await;
     let dropped = Arc::new(AtomicU32::new(0));
-    let tenures: Vec<_> = (0..4).map(|_| process(&url)).collect();
+    let tenures: Vec<_> = (0..4).map(|_| process(&url, LONG)).collect();
     let mut tasks = Vec::new();
     for (seed, tenure) in (0..16).zip(tenures.iter().cycle()) {
         let (tenure, dropped) = (tenure.clone(), dropped.clone());
@@ -89,9 +90,11 @@ async fn ten_thousand_acquires_dropped_at_any_moment_leave_nothing() {
 
 async fn drop_acquires_of_one_who_connects(url: &str, seed: u64) {
     let after = Duration::from_micros(Random::new(seed).below(6_000));
-    let tenure = process(url);
-    // What comes late is taken back for as long as its lease could last, and the connections are needed for it.
-    let lock = tenure.mutex("lock").ttl(Duration::from_secs(2));
+    // What comes late is taken back for as long as its lease or its place could last, and the connections are needed
+    // for it.
+    let lasts = Duration::from_secs(2);
+    let tenure = process(url, lasts);
+    let lock = tenure.mutex("lock").ttl(lasts);
     let _ = tokio::time::timeout(after, async { lock.lock().await.map(drop) }).await;
     drop(lock);
     tenure.shutdown(PATIENCE).await.unwrap();
