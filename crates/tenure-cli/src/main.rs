@@ -12,6 +12,7 @@ mod handle;
 mod label;
 mod output;
 mod pages;
+mod plain;
 mod run;
 mod settings;
 mod store;

@@ -8,7 +8,7 @@ use clap::{
 };
 
 use super::Cli;
-use crate::output::human::plain;
+use crate::plain::plain;
 
 const WAIT: &str =
     "write --wait TIME to give up waiting for the lock, --max-hold TIME to end the command";

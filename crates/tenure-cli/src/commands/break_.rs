@@ -12,6 +12,7 @@ use crate::{
     args,
     exit::Failure,
     output::{Voice, answer, human, json, tables},
+    plain::plain,
 };
 
 pub(super) async fn break_(
@@ -43,7 +44,7 @@ pub(super) async fn break_(
         match now {
             Some(now) if args.yes => return Err(another_holds(name, now)),
             Some(_) => {
-                let name = human::plain(name.as_str());
+                let name = plain(name.as_str());
                 eprint_line(&format!("{name}: whoever held it holds it no more."));
             }
             None => break (seen, evicted),
@@ -145,7 +146,7 @@ fn another_holds(name: &LockName, now: &Snapshot) -> Failure {
         .collect();
     Failure::Declined(format!(
         "{} was left as it is: the hold that you named is gone, and it is held by {}",
-        human::plain(name.as_str()),
+        plain(name.as_str()),
         holders.join(", ")
     ))
 }
@@ -165,7 +166,7 @@ async fn doubtful(
     if fault.kind() != FaultKind::InDoubt {
         return at(tenure, name, fault);
     }
-    let shown = human::plain(name.as_str());
+    let shown = plain(name.as_str());
     let told = match (before, tenure.store().inspect(name).await) {
         (Some(before), Ok(now)) => after_doubt(before, &now),
         _ => None,
@@ -201,7 +202,7 @@ fn shown(name: &LockName, seen: Option<&Snapshot>) -> String {
         Some(seen) => tables::snapshot(name, seen),
         None => format!(
             "What the store keeps of {} makes no sense, so nobody can be told who holds it.",
-            human::plain(name.as_str())
+            plain(name.as_str())
         ),
     }
 }
@@ -249,12 +250,12 @@ fn question(name: &LockName, seen: Option<&Snapshot>, meant: &Meant, tells: bool
         "{}\nIts holder is not asked. A command under `tenure run` is {when}; anything else works \
          on until it looks, and only what checks tokens refuses it.\nTake {} away{from}? [y/N] ",
         shown(name, seen),
-        human::plain(name.as_str())
+        plain(name.as_str())
     )
 }
 
 fn told(name: &LockName, seen: Option<&Snapshot>, evicted: &[Contender]) -> String {
-    let name = human::plain(name.as_str());
+    let name = plain(name.as_str());
     if evicted.is_empty() && seen.is_none() {
         return format!(
             "{name} was repaired: what the store kept of it made no sense. Whoever held it holds it \

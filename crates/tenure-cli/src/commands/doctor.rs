@@ -4,7 +4,8 @@ use tenure::{config::Config, store::Weight};
 
 use crate::{
     exit::{self, Failure},
-    output::{Voice, answer, findings, human, json},
+    output::{Voice, answer, findings, json},
+    plain::plain,
     store,
 };
 
@@ -17,10 +18,10 @@ pub(super) async fn doctor(config: &Config, voice: &Voice) -> Result<u8, Failure
     } else if !voice.is_quiet() {
         answer(&format!(
             "Locks are kept in {}.\n{}\n\n{}",
-            human::plain(&seen.location),
+            plain(&seen.location),
             chosen_by.map_or_else(
                 || "Nothing chooses another place.".to_owned(),
-                |by| format!("That was chosen by {}.", human::plain(by)),
+                |by| format!("That was chosen by {}.", plain(by)),
             ),
             findings::list(&seen.findings)
         ))?;

@@ -3,8 +3,9 @@
 use crate::{
     args::{self, Cli},
     exit::Failure,
-    output::{Voice, answer, human, json},
+    output::{Voice, answer, json},
     pages::{folder, roff},
+    plain::plain,
 };
 
 pub(super) fn man(args: &args::Man, voice: &Voice) -> Result<u8, Failure> {
@@ -17,7 +18,7 @@ pub(super) fn man(args: &args::Man, voice: &Voice) -> Result<u8, Failure> {
     if voice.is_json() {
         answer(&json::pages(dir, pages.iter().map(|page| page.name.as_str())))?;
     } else if !voice.is_quiet() {
-        let dir = human::plain(&dir.display().to_string());
+        let dir = plain(&dir.display().to_string());
         answer(&format!("wrote {} pages into {dir}", pages.len()))?;
     }
     Ok(0)

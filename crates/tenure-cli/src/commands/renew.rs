@@ -11,6 +11,7 @@ use crate::{
     exit::Failure,
     handle::read::Given,
     output::{Voice, answer, human, json},
+    plain::plain,
 };
 
 pub(super) async fn renew(
@@ -27,7 +28,7 @@ pub(super) async fn renew(
     answer(&if voice.is_json() {
         json::renewed(handle.name(), left)
     } else {
-        let name = human::plain(handle.name().as_str());
+        let name = plain(handle.name().as_str());
         let until = humantime::format_rfc3339_seconds(SystemTime::now() + left);
         format!("{name} stays held for {}, until {until}", human::length(left))
     })?;

@@ -3,7 +3,7 @@
 use tenure::{config::Config, names_in_use};
 
 use super::place::Place;
-use crate::output::human::plain;
+use crate::plain::plain;
 
 /// More than anybody looks through.
 const MOST: usize = 1_000;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{human::plain, json::Printed, rows::Rows};
+use super::{json::Printed, rows::Rows};
+use crate::plain::plain;
 
 /// What was measured, and where.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
 use tenure::store::{Finding, Weight};
 
-use super::human::plain;
+use crate::plain::plain;
 
 /// What is not fitted into any more.
 const NARROWEST: u16 = 40;

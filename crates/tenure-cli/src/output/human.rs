@@ -6,43 +6,13 @@ use anstyle::{AnsiColor, Style};
 use tenure::{LostReason, Token, look::Contender};
 
 use super::{Event, Fate};
-use crate::exit::Failure;
+use crate::{exit::Failure, plain::plain};
 
 /// What stands for something the store does not tell.
 pub(super) const UNKNOWN: &str = "?";
 pub(super) const PASSWORD_SHOWN: &str = "the password in --store can be read by every user of this machine, in its list of processes; put the URL into \
      TENURE_STORE or into a configuration file";
 const BAD: Style = AnsiColor::Red.on_default().bold();
-
-/// Whether it is better told than shown: a terminal acts on it, or nobody sees it, so that two texts look the same.
-/// These are control characters and Unicode's `Default_Ignorable_Code_Point`, its other format characters, and every
-/// space and end of line but the usual ones.
-pub(super) fn misleads(c: char) -> bool {
-    c.is_control() || c != ' ' && c.is_whitespace() || is_invisible(c)
-}
-
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}' | '\u{891}'
-        | '\u{8e2}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
-        | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// Text from elsewhere, with nothing in it that misleads who reads it on a terminal.
-pub(crate) fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if misleads(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
 
 /// Now, in microseconds since the Unix epoch.
 pub(crate) fn now() -> u64 {
@@ -183,12 +153,6 @@ pub(crate) fn failure(failure: &Failure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_from_elsewhere_cannot_act_on_the_terminal() {
-        assert_eq!(plain("a\u{1b}[2Jb\u{202e}"), "a\\u{1b}[2Jb\\u{202e}");
-        assert_eq!(plain("grün"), "grün");
-    }
 
     #[test]
     fn lengths_are_fit_for_reading() {

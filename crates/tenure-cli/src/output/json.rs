@@ -14,7 +14,7 @@ use tenure::{
 };
 
 use super::{Event, Fate, human};
-use crate::exit::Failure;
+use crate::{exit::Failure, plain::misleads};
 
 pub(crate) fn event(event: &Event<'_>) -> String {
     let value = match *event {
@@ -157,7 +157,7 @@ impl Printed for Value {
     fn printed(&self) -> String {
         let mut line = String::new();
         for c in self.to_string().chars() {
-            if human::misleads(c) {
+            if misleads(c) {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     line += &format!("\\u{unit:04x}");
                 }
@@ -237,7 +237,7 @@ mod tests {
     fn what_a_terminal_acts_on_is_escaped_and_read_as_it_was() {
         let said = "a\u{1b}[2J\u{9b}1m\u{202e}b\u{200f}ä\u{1f512}";
         let line = json!({ "label": said }).printed();
-        assert!(!line.chars().any(human::misleads), "{line}");
+        assert!(!line.chars().any(misleads), "{line}");
         assert!(line.contains("ä\u{1f512}"), "{line}");
         let read: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(read["label"], said);

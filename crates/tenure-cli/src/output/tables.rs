@@ -7,9 +7,10 @@ use tenure::{
 };
 
 use super::{
-    human::{UNKNOWN, ago, length, now, plain, token, who},
+    human::{UNKNOWN, ago, length, now, token, who},
     rows::Rows,
 };
+use crate::plain::plain;
 
 /// The answer of `ls`; `filtered` if only some labels are asked for.
 pub(crate) fn listing(listing: &Listing, filtered: bool) -> String {

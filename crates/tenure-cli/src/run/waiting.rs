@@ -8,7 +8,10 @@ use std::{
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use tenure::{Busy, Token};
 
-use crate::output::{Event, Voice, human, spinner::Spinner};
+use crate::{
+    output::{Event, Voice, human, spinner::Spinner},
+    plain::plain,
+};
 
 /// How often the line on the terminal moves.
 const TICK: Duration = Duration::from_millis(200);
@@ -58,7 +61,7 @@ impl Waiting {
         shown.said = None;
         if self.voice.has_terminal() {
             let text = format!("waiting for {}: the store is away: {why}", self.name);
-            shown.bar().set_style(text_line(human::plain(&text)));
+            shown.bar().set_style(text_line(plain(&text)));
         } else {
             self.voice.event(&Event::StoreAway { name: &self.name, why });
         }
@@ -77,7 +80,7 @@ impl Shown {
 }
 
 fn line(name: &str, busy: &Busy) -> ProgressStyle {
-    let before = format!("waiting for {}: ", human::plain(name));
+    let before = format!("waiting for {}: ", plain(name));
     let holder = busy.holder.clone();
     let ahead = human::ahead(busy.ahead);
     spinner(move |to| {
