@@ -99,10 +99,11 @@ impl Asking<'_> {
         if self.ask.intent == Intent::Try {
             let mut line = self.list(&self.place.dir).await?;
             // Unless this server is behind.
-            if !line.is_open_to(self.ask.mode) {
+            if !line.is_open_to(self.ask.mode) || !line.unknown().is_empty() {
                 self.session.sync().await?;
                 line = self.list(&self.place.dir).await?;
             }
+            self.refuse_other_programs(&[(&self.place.dir, &line)]).await?;
             self.refuse_other_kinds(&line).await?;
             if !line.is_open_to(self.ask.mode) || line.nodes().len() >= self.limits().1 {
                 let holder = line.holding().first();
@@ -222,6 +223,8 @@ impl Asking<'_> {
             // That look was too early: the directory had to be made first.
             None => self.list(&self.place.dir).await?,
         };
+        // Other programs may come at any time, also while this one waits.
+        self.refuse_other_programs(&[(&self.place.dir, &line)]).await?;
         if !self.is_checked() {
             self.refuse_other_kinds(&line).await?;
             self.entries().change(&self.ask.owner, |entry| entry.checked = true);
@@ -412,20 +415,6 @@ impl Asking<'_> {
     fn downgrades(&self) -> bool {
         let held = self.entries().with(&self.ask.owner, |entry| entry.base);
         self.base == Base::Read && held == Some(Base::Write)
-    }
-
-    /// Refuses a name that others use as another kind of lock.
-    async fn refuse_other_kinds(&self, line: &Line) -> Result<(), Fault> {
-        let other = match line.other_than(self.base.kind()) {
-            Some(other) => Some(other),
-            None if line.has_permits() => {
-                self.shared.permits_used(self.session, &self.place).await?
-            }
-            None => None,
-        };
-        let Some(other) = other else { return Ok(()) };
-        self.shared.let_go(self.session, &self.ask.owner).await?;
-        Err(error::other_kind(other))
     }
 
     pub(crate) async fn list(&self, dir: &str) -> Result<Line, Fault> {

@@ -101,6 +101,15 @@ pub(crate) fn other_kind(used_as: Kind) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, cure)
 }
 
+pub(crate) fn other_program(path: &str, program: &str) -> Fault {
+    let what = format!(
+        "the name is used by another program: {path} is a node of {program}, which tenure's locks do not exclude"
+    );
+    let cure = "let one library use each name, and give the other one another name or base path; a node that nobody \
+                needs any more can be deleted";
+    Fault::new(FaultKind::Misconfigured, what, cure)
+}
+
 /// The server's counter is at its end: who came first is not to be told any more.
 pub(crate) fn used_up(name: &str) -> Fault {
     let what = format!("{name:?} had two billion contenders, and the server has no more numbers");

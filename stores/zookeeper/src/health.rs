@@ -1,9 +1,15 @@
 //! What a look at the real ensemble brings up.
 
+use futures_util::future::try_join_all;
 use tenure_core::{Clock, Fault, SystemClock, store::Finding};
 use zookeeper_client::{CreateMode, Error};
 
-use crate::{members, probe, session::Session, store::Shared};
+use crate::{layout::Place, members, probe, session::Session, store::Shared, strangers::Stranger};
+
+/// How many names are looked at for nodes of other programs.
+const NAMES: usize = 1024;
+/// How many of these are told of.
+const SHOWN: usize = 3;
 
 impl Shared {
     pub(crate) async fn health(&self) -> Result<Vec<Finding>, Fault> {
@@ -17,6 +23,7 @@ impl Shared {
         findings.push(self.response_timeout(&session));
         findings.push(self.full_cycle(&session).await);
         findings.push(self.containers(&session).await);
+        findings.push(self.other_programs(&session).await);
         Ok(findings)
     }
 
@@ -72,6 +79,55 @@ impl Shared {
             }
             Err(fault) => Finding::failed("full cycle", &fault).touches("S1"),
         }
+    }
+
+    /// Whether another program uses names of locks.
+    async fn other_programs(&self, session: &Session) -> Finding {
+        const WHAT: &str = "other programs";
+        let (names, found) = match self.used_by_others(session).await {
+            Ok(looked) => looked,
+            Err(fault) => return Finding::failed(WHAT, &fault).touches("S1"),
+        };
+        let looked = match names.checked_sub(NAMES) {
+            None | Some(0) => format!("at all {names} names below {}", session.base()),
+            Some(more) => {
+                format!("at {NAMES} names below {}, and not at {more} more", session.base())
+            }
+        };
+        let shown: Vec<_> = found
+            .iter()
+            .take(SHOWN)
+            .map(|stranger| format!("{} of {}", stranger.path, stranger.program()))
+            .collect();
+        let more = found.len().saturating_sub(shown.len());
+        let more = if more == 0 { String::new() } else { format!(" and of {more} more names") };
+        let shown = format!("looked {looked}: a node {}{more}", shown.join(", a node "));
+        if found.is_empty() {
+            return Finding::good(
+                WHAT,
+                format!("looked {looked}: none has a node that tenure does not know"),
+            );
+        }
+        let cure = "give tenure, or the other program, a base path of its own: these names are refused, and who held one \
+                    before the other program came holds it beside that";
+        Finding::bad(WHAT, shown, "S1", cure)
+    }
+
+    /// How many names there are, and the first node of another program that each of them has, of so many.
+    async fn used_by_others(&self, session: &Session) -> Result<(usize, Vec<Stranger>), Fault> {
+        let names = self.names(session, "").await?;
+        let mut found = Vec::new();
+        for some in names.chunks(64).take(NAMES / 64) {
+            let looks = some.iter().map(|name| async {
+                let place = Place::new(&self.options.base, name);
+                let line = self.list_line(session, &place.dir).await?;
+                self.all_strangers(session, &place, &line).await
+            });
+            for strangers in try_join_all(looks).await? {
+                found.extend(strangers.into_iter().next());
+            }
+        }
+        Ok((names.len(), found))
     }
 
     /// Whether empty directories go away by themselves.

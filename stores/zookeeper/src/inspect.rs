@@ -83,6 +83,8 @@ impl Shared {
             holders.extend(takers);
             waiters.extend(queued);
         }
+        let strangers = self.all_strangers(session, &place, &line).await?;
+        holders.extend(self.as_holders(session, &strangers).await);
         Ok(Snapshot::new(holders, waiters))
     }
 
@@ -189,19 +191,30 @@ impl Shared {
         Ok(self.who_waits(session, &places).await?.contains(&true))
     }
 
+    /// All names that have a node, in their order.
+    pub(crate) async fn names(
+        &self,
+        session: &Session,
+        prefix: &str,
+    ) -> Result<Vec<LockName>, Fault> {
+        session.sync().await?;
+        let mut names: Vec<_> =
+            match session.read(session.client().list_children(session.base())).await? {
+                Ok(nodes) => nodes
+                    .iter()
+                    .filter_map(|node| encoding::name_of(node))
+                    .filter(|name| name.as_str().starts_with(prefix))
+                    .collect(),
+                Err(Error::NoNode) => Vec::new(),
+                Err(error) => return Err(session.fault(error, false)),
+            };
+        names.sort_unstable();
+        Ok(names)
+    }
+
     pub(crate) async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
         let session = self.sessions.get().await?;
-        session.sync().await?;
-        let mut names = match session.read(session.client().list_children(session.base())).await? {
-            Ok(nodes) => nodes
-                .iter()
-                .filter_map(|node| encoding::name_of(node))
-                .filter(|name| name.as_str().starts_with(prefix))
-                .collect(),
-            Err(Error::NoNode) => Vec::new(),
-            Err(error) => return Err(session.fault(error, false)),
-        };
-        names.sort_unstable();
+        let names = self.names(&session, prefix).await?;
         let mut listing = Listing::default();
         // Empty directories stay for a while, so more are looked at than are listed.
         for some in names.chunks(64) {
@@ -255,6 +268,12 @@ impl Shared {
             paths.extend(taken.map(|node| format!("{}/{}", place.leases(), node.name())));
             let takers = self.permits_in(&session, &place).await?.0;
             evicted.extend(takers.into_iter().filter(|taker| taker.id.is_some_and(is_meant)));
+        }
+        // They are not tenure's to take away.
+        if paths.is_empty()
+            && let Some(other) = self.all_strangers(&session, &place, &line).await?.first()
+        {
+            return Err(other.refusal());
         }
         let (mut ours, mut gone) = (false, paths.is_empty());
         for path in paths {

@@ -74,7 +74,7 @@ impl Asking<'_> {
         };
         let found = line.into_iter().next();
         let is_read = |placed: &Placed| {
-            Node::parse(placed.name().to_owned()).is_some_and(|node| node.base() == Base::Read)
+            Node::parse(placed.name().to_owned()).is_ok_and(|node| node.base() == Base::Read)
         };
         // A writer that became a reader.
         if base == Base::Write

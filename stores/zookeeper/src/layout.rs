@@ -28,6 +28,11 @@ impl Place {
         if base == Base::Lease { format!("{}/{LOCKS}", self.dir) } else { self.dir.clone() }
     }
 
+    /// The directories of a semaphore, in the order in which one goes through them.
+    pub(crate) fn of_permits(&self) -> [String; 2] {
+        [self.line(Base::Lease), self.leases()]
+    }
+
     /// Where permits are.
     pub(crate) fn leases(&self) -> String {
         format!("{}/{LEASES}", self.dir)

@@ -26,11 +26,13 @@ mod options;
 mod passing;
 mod permits;
 mod probe;
+mod refusing;
 mod release;
 mod renewal;
 mod session;
 mod sessions;
 mod store;
+mod strangers;
 #[cfg(feature = "tls")]
 mod tls;
 mod url;

@@ -8,6 +8,7 @@ use tenure_core::proto::{
 use crate::{
     layout::{LEASES, LOCKS},
     node::{Base, Node},
+    session,
 };
 
 /// The contenders of one directory in their order.
@@ -16,6 +17,8 @@ pub(crate) struct Line {
     nodes: Vec<Node>,
     /// Whether there are directories of a semaphore.
     has_permits: bool,
+    /// What is neither.
+    unknown: Vec<String>,
 }
 
 /// Where a contender stands.
@@ -40,16 +43,35 @@ pub(crate) enum Standing<'a> {
 }
 
 impl Line {
-    /// Sorts what the server listed. What is no contender is not heeded: the server's own nodes, other people's.
+    /// Sorts what the server listed.
     pub(crate) fn of(children: impl IntoIterator<Item = String>) -> Self {
-        let mut has_permits = false;
-        let mut nodes: Vec<_> = children
-            .into_iter()
-            .inspect(|child| has_permits |= matches!(child.as_str(), LOCKS | LEASES))
-            .filter_map(Node::parse)
-            .collect();
-        nodes.sort_by(Node::order);
-        Self { nodes, has_permits }
+        let mut line = Self::default();
+        for child in children {
+            if matches!(child.as_str(), LOCKS | LEASES) {
+                line.has_permits = true;
+                continue;
+            }
+            // Where another base path is below this lock.
+            if session::is_probe(&child) {
+                continue;
+            }
+            match Node::parse(child) {
+                Ok(node) => line.nodes.push(node),
+                Err(unknown) => line.unknown.push(unknown),
+            }
+        }
+        line.nodes.sort_by(Node::order);
+        line
+    }
+
+    /// What is no contender: directories, and nodes of other programs.
+    pub(crate) fn unknown(&self) -> &[String] {
+        &self.unknown
+    }
+
+    /// Whether there is nothing at all.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.unknown.is_empty() && !self.has_permits
     }
 
     /// Whether the name was used as a semaphore, and may be still.
@@ -182,9 +204,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_contender_is_not_heeded_and_another_kind_is_seen() {
-        let line = line(&["leases", "note", "a-lock-0000000001"]);
+    fn what_is_no_contender_is_told_apart_and_another_kind_is_seen() {
+        let line = line(&[
+            "leases",
+            "note",
+            "a-lock-0000000001",
+            "b__lock__0000000000",
+            "%probe-00000000000000ff",
+        ]);
         assert!(line.has_permits() && line.nodes().len() == 1);
+        assert_eq!(line.unknown(), ["note", "b__lock__0000000000"]);
         assert_eq!(line.other_than(Kind::Mutex), None);
         assert_eq!(line.other_than(Kind::Election), Some(Kind::Mutex));
         assert!(

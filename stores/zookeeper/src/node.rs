@@ -69,21 +69,20 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// One of a directory's children, if it is a contender.
-    pub(crate) fn parse(name: String) -> Option<Self> {
-        // A negative number has a sign: the counter of a directory that was used two billion times.
-        let digits = name.len().checked_sub(DIGITS)?;
-        let tail = name.as_bytes().get(digits..)?;
-        if !tail.iter().all(u8::is_ascii_digit) {
-            return None;
+    /// One of a directory's children as a contender; if it is none, its name.
+    pub(crate) fn parse(name: String) -> Result<Self, String> {
+        let parts = has_number(&name).then(|| {
+            Base::ALL.into_iter().find_map(|base| {
+                let number = name.rfind(base.text())? + base.text().len();
+                // A negative number has a sign: the counter of a directory that was used two billion times.
+                let signed = name.get(number..name.len() - DIGITS)?;
+                matches!(signed, "" | "-").then_some((base, number))
+            })
+        });
+        match parts.flatten() {
+            Some((base, number)) => Ok(Self { name, base, number }),
+            None => Err(name),
         }
-        let (base, number) = Base::ALL.into_iter().find_map(|base| {
-            let at = name.rfind(base.text())?;
-            let number = at + base.text().len();
-            let signed = name.get(number..digits)?;
-            matches!(signed, "" | "-").then_some((base, number))
-        })?;
-        Some(Self { name, base, number })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -120,6 +119,12 @@ impl Node {
         let (mark, _) = self.name.split_at_checked(PREFIX.len() + UUID)?;
         mark.starts_with(PREFIX).then_some(mark)
     }
+}
+
+/// Whether a name ends with a number as the server appends it.
+pub(crate) fn has_number(name: &str) -> bool {
+    let digits = name.len().checked_sub(DIGITS).and_then(|at| name.as_bytes().get(at..));
+    digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
 }
 
 /// What Curator calls protection: it tells after a broken connection whether a node was made.
@@ -178,6 +183,8 @@ mod tests {
             ),
             ("_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-lease-0000000003", Base::Lease, "0000000003"),
             ("_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-latch-0000000003", Base::Latch, "0000000003"),
+            // As go-zookeeper writes its own.
+            ("_c_8a59fe6c1f2b4c329a531d5f0f5a4a11-lock-0000000003", Base::Lock, "0000000003"),
             ("lock-0000000003", Base::Lock, "0000000003"),
             ("lock--2147483647", Base::Lock, "-2147483647"),
         ] {
@@ -187,10 +194,19 @@ mod tests {
         let used_up = |number: &str| Node::parse(format!("lock-{number}")).unwrap().is_used_up();
         assert!(!used_up("0000000000") && !used_up("2147483646"));
         assert!(used_up("2147483647") && used_up("-2147483648"));
-        for strange in
-            ["", "locks", "leases", "lock-", "lock-12", "0000000003", "lock-x000000003", "größe"]
-        {
-            assert_eq!(Node::parse(strange.to_owned()), None, "{strange}");
+        for strange in [
+            "",
+            "locks",
+            "leases",
+            "lock-",
+            "lock-12",
+            "0000000003",
+            "lock-x000000003",
+            "größe",
+            "0123456789abcdef0123456789abcdef__lock__0000000000",
+            "x-94091823-0000000003",
+        ] {
+            assert_eq!(Node::parse(strange.to_owned()), Err(strange.to_owned()));
         }
     }
 }

@@ -30,7 +30,7 @@ impl Shared {
     ) -> Result<(), Fault> {
         let seen = self.entries.with(&ask.owner, |entry| (entry.place.clone(), entry.token));
         let Some((Some(writer), token)) = seen else { return Ok(()) };
-        let Some(number) = Node::parse(writer.name().to_owned()) else { return Ok(()) };
+        let Ok(number) = Node::parse(writer.name().to_owned()) else { return Ok(()) };
         let dir = Place::new(&self.options.base, name).dir;
         let path = format!("{dir}/{}{}", node::prefix(&ask.owner, Base::Read), number.number());
         let refused = |error| session.fault(error, true);

@@ -11,12 +11,9 @@ use zookeeper_client::Error;
 use crate::{
     asking::Asking,
     entries::Placed,
-    error,
-    layout::{self, Place},
+    error, layout,
     line::{Line, Standing},
     node::Base,
-    session::Session,
-    store::Shared,
 };
 
 /// What stands in the directories of a name.
@@ -32,18 +29,21 @@ impl Asking<'_> {
         // What another kind made stands beside the two directories.
         let beside = self.list(&self.place.dir).await?;
         let tries_for_some = self.ask.intent == Intent::Try && beside.has_permits();
-        if tries_for_some || !beside.nodes().is_empty() {
+        let is_used = !beside.nodes().is_empty() || !beside.unknown().is_empty();
+        if tries_for_some || is_used {
             // Unless this server is behind.
             self.session.sync().await?;
         }
-        let beside =
-            if beside.nodes().is_empty() { beside } else { self.list(&self.place.dir).await? };
+        let beside = if is_used { self.list(&self.place.dir).await? } else { beside };
+        self.refuse_other_programs(&[(&self.place.dir, &beside)]).await?;
         if let Some(other) = beside.other_than(Kind::Semaphore) {
             return Err(error::other_kind(other));
         }
         if self.ask.intent == Intent::Try && beside.has_permits() {
             let line = self.list(&self.place.line(Base::Lease)).await?;
             let leases = self.list(&self.place.leases()).await?;
+            let [dir, of_leases] = self.place.of_permits();
+            self.refuse_other_programs(&[(&dir, &line), (&of_leases, &leases)]).await?;
             let (take, of) = layout::permits(self.ask.mode);
             if !line.nodes().is_empty() || !fits(leases.nodes().len() + take as usize, of) {
                 return self.busy_with_permits(&leases, line.nodes().len()).await.map(Some);
@@ -54,12 +54,10 @@ impl Asking<'_> {
         self.stand_for_permits(&placed?, Some(looked?)).await
     }
 
-    /// Looks at all directories of the name; what another kind made stands beside them, and is looked for once.
+    /// Looks at all directories of the name; what another kind or program made stands beside them.
     async fn look_at_permits(&self) -> Result<Looked, Fault> {
-        let (dir, leases) = (self.place.line(Base::Lease), self.place.leases());
-        let beside = async {
-            if self.is_checked() { Ok(Line::default()) } else { self.list(&self.place.dir).await }
-        };
+        let [dir, leases] = self.place.of_permits();
+        let beside = self.list(&self.place.dir);
         let (line, leases, beside) = try_join3(self.list(&dir), self.list(&leases), beside).await?;
         Ok(Looked { line, leases, beside })
     }
@@ -77,7 +75,10 @@ impl Asking<'_> {
             None => self.look_at_permits().await?,
         };
         let Looked { line, leases, beside } = looked;
-        if let Some(other) = beside.other_than(Kind::Semaphore) {
+        let [dir, of_leases] = self.place.of_permits();
+        let listed = [(&*self.place.dir, &beside), (&*dir, &line), (&*of_leases, &leases)];
+        self.refuse_other_programs(&listed).await?;
+        if let Some(other) = beside.other_than(Kind::Semaphore).filter(|_| !self.is_checked()) {
             self.shared.let_go(self.session, &self.ask.owner).await?;
             return Err(error::other_kind(other));
         }
@@ -182,23 +183,6 @@ impl Asking<'_> {
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         let retry_after = self.shared.options.session / 20;
         Ok(Answer::Busy { retry_after, ahead, holder, place: None })
-    }
-}
-
-impl Shared {
-    /// Whether somebody has permits of a name or waits for them.
-    pub(crate) async fn permits_used(
-        &self,
-        session: &Session,
-        place: &Place,
-    ) -> Result<Option<Kind>, Fault> {
-        // In the order in which one goes through them: who leaves the line has permits by then.
-        for dir in [place.line(Base::Lease), place.leases()] {
-            if !self.list_line(session, &dir).await?.nodes().is_empty() {
-                return Ok(Some(Kind::Semaphore));
-            }
-        }
-        Ok(None)
     }
 }
 

@@ -22,6 +22,14 @@ use crate::{
 /// How many nodes are looked at by one call.
 pub(crate) const BATCH: usize = 250;
 
+/// What the name of a probe begins with, of which there is one for each session. No lock's name is written so.
+const PROBE: &str = "%probe-";
+
+/// Whether a node with this name is a probe.
+pub(crate) fn is_probe(name: &str) -> bool {
+    name.starts_with(PROBE)
+}
+
 /// How often a call that found a node missing is sent for the others.
 const TRIES: u32 = 8;
 
@@ -67,8 +75,7 @@ impl Session {
             return Err(error::too_short(place, length));
         }
         Ok(Self {
-            // No lock's name is written so.
-            probe: format!("{}/%probe-{:016x}", options.base, client.session_id().0),
+            probe: format!("{}/{PROBE}{:016x}", options.base, client.session_id().0),
             options: options.clone(),
             client,
             number,

@@ -21,4 +21,5 @@ mod numbers;
 mod places;
 mod refusals;
 mod repeated;
+mod strangers;
 mod support;
