@@ -2,7 +2,7 @@
 //!
 //! The client tells of all servers together that none was of use, so they are asked once more, one by one.
 
-use std::{fmt, io, time::Duration};
+use std::{fmt, future::pending, io, time::Duration};
 
 use futures_util::future::join_all;
 use tenure_core::{Fault, FaultKind, runtime, store::Finding};
@@ -16,6 +16,9 @@ use crate::options::{ZookeeperOptions, place_of};
 
 /// How long each step may take.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How soon it is looked whether anybody listens, where no session has begun.
+const SOON: Duration = Duration::from_millis(20);
 
 /// A request for a new session of 4 s: protocol, last transaction, length, session and password of none, and not
 /// for reading alone.
@@ -94,6 +97,21 @@ impl fmt::Display for Came {
     }
 }
 
+/// Returns once no server of all takes a connection, which is certain when each has refused one; else never. A client
+/// that finds them so tries on until its time is up.
+pub(crate) async fn nobody_listens(options: &ZookeeperOptions) {
+    // Where a session begins no server is to see a connection that says nothing.
+    tokio::time::sleep(SOON).await;
+    let each = options.servers.iter().map(|(host, port)| connected(host, *port));
+    if join_all(each)
+        .await
+        .iter()
+        .any(|came| !matches!(came, Err(Came::NoAddress(_) | Came::Refused(_))))
+    {
+        pending::<()>().await;
+    }
+}
+
 /// What each server that the URL names does.
 pub(crate) async fn all(options: &ZookeeperOptions) -> Vec<(String, Came)> {
     let each = options.servers.iter().map(|server| async move {
@@ -133,16 +151,22 @@ pub(crate) fn because(fault: Fault, place: &str, all: &[(String, Came)]) -> Faul
     Fault::new(FaultKind::Unreachable, what, cures.join("; "))
 }
 
-async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> Came {
+async fn connected(host: &str, port: u16) -> Result<TcpStream, Came> {
     let addresses = match timeout(PATIENCE, runtime::addresses(host, port)).await {
         Ok(Ok(addresses)) => addresses,
-        Ok(Err(error)) => return Came::NoAddress(error),
-        Err(_) => return Came::NoAddress(io::ErrorKind::TimedOut.into()),
+        Ok(Err(error)) => return Err(Came::NoAddress(error)),
+        Err(_) => return Err(Came::NoAddress(io::ErrorKind::TimedOut.into())),
     };
-    let stream = match timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return Came::Refused(error),
-        Err(_) => return Came::Away,
+    match timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
+        Ok(connected) => connected.map_err(Came::Refused),
+        Err(_) => Err(Came::Away),
+    }
+}
+
+async fn one(options: &ZookeeperOptions, host: &str, port: u16) -> Came {
+    let stream = match connected(host, port).await {
+        Ok(stream) => stream,
+        Err(came) => return came,
     };
     #[cfg(feature = "tls")]
     if let Some(certificates) = &options.tls {

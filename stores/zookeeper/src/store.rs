@@ -57,7 +57,18 @@ impl ZookeeperStore {
     /// # Cancel safety
     /// Cancel-safe: a session that is not wanted any more ends.
     pub async fn open(url: &str) -> Result<Self, Fault> {
-        let store = Self::new(ZookeeperOptions::from_url(url)?)?;
+        Self::open_with(ZookeeperOptions::from_url(url)?).await
+    }
+
+    /// The same with options that were made by hand.
+    ///
+    /// # Errors
+    /// As for [`ZookeeperStore::open`].
+    ///
+    /// # Cancel safety
+    /// As for [`ZookeeperStore::open`].
+    pub async fn open_with(options: ZookeeperOptions) -> Result<Self, Fault> {
+        let store = Self::new(options)?;
         match store.shared.first_session().await {
             Ok(_) => Ok(store),
             Err(fault) if fault.is_passing() => {
@@ -90,10 +101,16 @@ impl ZookeeperStore {
 }
 
 impl Shared {
-    /// The session, with as much time as it takes to try more than one server.
+    /// The session, with as much time as it takes to try more than one server, unless all of them refuse.
     pub(crate) async fn first_session(&self) -> Result<Arc<Session>, Fault> {
         let limit = self.options.session.max(self.options.response_timeout);
-        self.sessions.get_within(limit).await
+        tokio::select! {
+            biased;
+            begun = self.sessions.get_within(limit) => begun,
+            () = probe::nobody_listens(&self.options) => {
+                Err(error::away(&self.place, self.options.tls.is_some()))
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use tenure_testkit::server::ZookeeperServer;
 use tenure_zookeeper::ZookeeperStore;
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 
-use crate::support::{hold, path, quiet_server, tenure};
+use crate::support::{PATIENCE, hold, path, quiet_server, tenure};
 
 const SENTINEL: &str = "s3ntinel";
 
@@ -47,6 +47,22 @@ async fn servers_that_are_not_there_certainly_did_nothing() {
         assert!(fault.to_string().contains("no session begins"), "{fault}");
         assert!(error.to_string().contains("reached"), "{error}");
     }
+}
+
+/// The session would be waited for ten minutes.
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_all_refuse_are_not_tried_for_a_whole_session() {
+    for hosts in ["127.0.0.1:1", "127.0.0.1:1,127.0.0.1:2", "no-such-host.invalid"] {
+        let url = format!("zookeeper://{hosts}?session=10m");
+        let opened = ZookeeperStore::open(&url);
+        let fault = tokio::time::timeout(PATIENCE, opened).await.unwrap().unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+        let looked = tenure(&url).store().health().await.unwrap();
+        assert!(looked.iter().any(|finding| finding.found.contains("no session begins")));
+    }
+    // Of which one is there.
+    let hosts = format!("127.0.0.1:1,{}", quiet_server().address());
+    ZookeeperStore::open(&format!("zookeeper://{hosts}{}?tick=500ms", path())).await.unwrap();
 }
 
 /// Something listens there that does not speak ZooKeeper's protocol, or does not speak at all.
