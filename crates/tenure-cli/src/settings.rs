@@ -185,6 +185,11 @@ impl Plan {
         plan.fitting(LeaseScope::Hold)
     }
 
+    /// The configuration to open the store by, which is to suit this hold.
+    pub(crate) fn config(&self, config: &Config) -> Config {
+        config.for_holds(self.ttl, self.chosen_grace)
+    }
+
     /// The same on a store with such leases.
     pub(crate) fn fitting(mut self, lease: LeaseScope) -> Result<Self, Failure> {
         // What is certain of the hold: a lease, or less if it is ended earlier.

@@ -1,6 +1,6 @@
 //! Looking at a store that may not open.
 
-use tenure_core::{MemoryStore, within_runtime};
+use tenure_core::{Defaults, MemoryStore, within_runtime};
 
 use crate::{
     Examination, OpenError, Tenure,
@@ -35,13 +35,17 @@ impl Tenure {
     /// # }).unwrap();
     /// ```
     pub async fn examine(url: impl AsRef<str>) -> Result<Examination, OpenError> {
-        let url = url.as_ref();
+        Self::examine_for(url.as_ref(), &Defaults::default()).await
+    }
+
+    /// The same for what is known of the holds that there are to be, as for opening it.
+    pub(crate) async fn examine_for(url: &str, holds: &Defaults) -> Result<Examination, OpenError> {
         let (scheme, rest) = check(url)?;
         let examined = match scheme {
             "memory" => of(&MemoryStore::new()).await,
             "" | "file" => stores::examine_embedded(rest),
             "quorum" => within_runtime(examine_quorum(rest)).await,
-            "zookeeper" => within_runtime(stores::examine_zookeeper(url)).await,
+            "zookeeper" => within_runtime(stores::examine_zookeeper(url, holds)).await,
             scheme if stores::is_mysql(scheme) => within_runtime(stores::examine_mysql(url)).await,
             scheme if stores::is_postgres(scheme) => {
                 within_runtime(stores::examine_postgres(url)).await

@@ -24,7 +24,9 @@ impl Tenure {
     /// # Cancel safety
     /// Cancel-safe.
     pub async fn from_config(config: &Config) -> Result<Self, OpenError> {
-        let opened = Self::open(config.store()?).await.map_err(|error| told(config, error))?;
+        let opened = Self::open_for(config.store()?, &config.holds())
+            .await
+            .map_err(|error| told(config, error))?;
         let config = config.clone();
         let builder = Self::builder(opened.store().clone());
         Ok(builder.defaults(move |name| config.defaults_of(name)).build().into())
@@ -38,7 +40,7 @@ impl Tenure {
     /// # Cancel safety
     /// As for [`Tenure::examine`].
     pub async fn examine_config(config: &Config) -> Result<Examination, OpenError> {
-        let examined = Self::examine(config.store()?).await;
+        let examined = Self::examine_for(config.store()?, &config.holds()).await;
         let mut examined = examined.map_err(|error| told(config, error))?;
         examined.findings.splice(0..0, config.findings());
         Ok(examined)

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use tenure_core::{AnyError, Fault, MemoryStore, Store, TenureBuilder, within_runtime};
+use tenure_core::{AnyError, Defaults, Fault, MemoryStore, Store, TenureBuilder, within_runtime};
 
 use crate::{
     Examination,
@@ -101,14 +101,18 @@ impl Tenure {
     /// # Cancel safety
     /// Cancel-safe: nothing is held by opening a store.
     pub async fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
-        let url = url.as_ref();
+        Self::open_for(url.as_ref(), &Defaults::default()).await
+    }
+
+    /// The same for what is known of the holds that there are to be: the shortest ttl, and the longest grace.
+    pub(crate) async fn open_for(url: &str, holds: &Defaults) -> Result<Self, OpenError> {
         let (scheme, rest) = check(url)?;
         tenure_core::runtime::ready().map_err(OpenError::Thread)?;
         let store = match scheme {
             "memory" => Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>),
             "" | "file" => embedded(rest),
             "quorum" => within_runtime(quorum(rest)).await,
-            "zookeeper" => within_runtime(zookeeper(url)).await,
+            "zookeeper" => within_runtime(zookeeper(url, holds)).await,
             scheme if is_mysql(scheme) => within_runtime(mysql(url)).await,
             scheme if is_postgres(scheme) => within_runtime(postgres(url)).await,
             _ => within_runtime(redis(url)).await,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_core::{Fault, Store};
+use tenure_core::{Defaults, Fault, Store};
 
 use crate::Examination;
 
@@ -134,25 +134,39 @@ pub(crate) fn redis_member(_url: &str) -> Result<Arc<dyn Store>, Fault> {
 }
 
 #[cfg(feature = "zookeeper")]
-pub(crate) async fn examine_zookeeper(url: &str) -> Result<Examination, Fault> {
-    use tenure_zookeeper::{ZookeeperOptions, ZookeeperStore};
-
-    crate::examination::of(&ZookeeperStore::new(ZookeeperOptions::from_url(url)?)?).await
+pub(crate) async fn examine_zookeeper(url: &str, holds: &Defaults) -> Result<Examination, Fault> {
+    let options = zookeeper_options(url, holds)?;
+    crate::examination::of(&tenure_zookeeper::ZookeeperStore::new(options)?).await
 }
 
 #[cfg(not(feature = "zookeeper"))]
-pub(crate) async fn examine_zookeeper(_url: &str) -> Result<Examination, Fault> {
+pub(crate) async fn examine_zookeeper(_: &str, _: &Defaults) -> Result<Examination, Fault> {
     Err(not_built_in("ZooKeeper store", "zookeeper"))
+}
+
+/// Where all holds of a process share a session, it is no longer than they need.
+#[cfg(feature = "zookeeper")]
+fn zookeeper_options(
+    url: &str,
+    holds: &Defaults,
+) -> Result<tenure_zookeeper::ZookeeperOptions, Fault> {
+    let options = tenure_zookeeper::ZookeeperOptions::from_url(url)?;
+    let grace = holds.grace.unwrap_or_default();
+    Ok(match holds.ttl {
+        Some(ttl) => options.for_holds(ttl, grace),
+        None => options,
+    })
 }
 
 /// An ensemble that answers now.
 #[cfg(feature = "zookeeper")]
-pub(crate) async fn zookeeper(url: &str) -> Result<Arc<dyn Store>, Fault> {
-    Ok(Arc::new(tenure_zookeeper::ZookeeperStore::open(url).await?))
+pub(crate) async fn zookeeper(url: &str, holds: &Defaults) -> Result<Arc<dyn Store>, Fault> {
+    let options = zookeeper_options(url, holds)?;
+    Ok(Arc::new(tenure_zookeeper::ZookeeperStore::open_with(options).await?))
 }
 
 #[cfg(not(feature = "zookeeper"))]
-pub(crate) async fn zookeeper(_url: &str) -> Result<Arc<dyn Store>, Fault> {
+pub(crate) async fn zookeeper(_: &str, _: &Defaults) -> Result<Arc<dyn Store>, Fault> {
     Err(not_built_in("ZooKeeper store", "zookeeper"))
 }
 

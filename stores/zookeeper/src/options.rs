@@ -5,6 +5,8 @@ use std::{fmt, time::Duration};
 use tenure_core::{Fault, FaultKind};
 use zookeeper_client::{Acl, Acls};
 
+use crate::validity;
+
 /// Who may see and change what tenure creates.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Access {
@@ -85,6 +87,8 @@ pub struct ZookeeperOptions {
     pub(crate) login: Option<Login>,
     pub(crate) tls: Option<Certificates>,
     pub(crate) session: Duration,
+    /// Whether somebody said how long the session is to be.
+    session_is_chosen: bool,
     pub(crate) tick: Duration,
     pub(crate) response_timeout: Duration,
     pub(crate) epoch: u32,
@@ -123,6 +127,7 @@ impl ZookeeperOptions {
             login: None,
             tls: None,
             session: Self::DEFAULT_SESSION,
+            session_is_chosen: false,
             tick: Self::DEFAULT_TICK,
             response_timeout: Duration::from_secs(2),
             epoch: 0,
@@ -165,7 +170,23 @@ impl ZookeeperOptions {
     /// A fault if it is out of range.
     pub fn session(mut self, session: Duration) -> Result<Self, Fault> {
         self.session = within("session", session, 1, 3600)?;
+        self.session_is_chosen = true;
         Ok(self)
+    }
+
+    /// Unless a length was chosen, the session that is asked for is as long as `ttl`, the shortest of the holds
+    /// that there are to be, so that what a dead process held is free as soon as its lease would be over. Never
+    /// longer than [`DEFAULT_SESSION`](Self::DEFAULT_SESSION), and never shorter than 1 s, two ticks, or what leaves
+    /// twice the `grace` of a hold that can be counted on.
+    #[must_use]
+    pub fn for_holds(mut self, ttl: Duration, grace: Duration) -> Self {
+        if self.session_is_chosen {
+            return self;
+        }
+        let shortest = Duration::from_secs(1).max(self.tick * 2);
+        let for_grace = validity::session_for(grace.saturating_mul(2), self.tick);
+        self.session = ttl.max(for_grace).max(shortest).min(Self::DEFAULT_SESSION);
+        self
     }
 
     /// The `tickTime` of the servers: it is taken off a session twice over, as `docs/stores/zookeeper.md` says.
@@ -283,4 +304,36 @@ fn within(what: &str, given: Duration, least: u64, most: u64) -> Result<Duration
 
 pub(crate) fn wrong(what: &str, cure: &str) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(url: &str, ttl: u64, grace: u64) -> Duration {
+        let options = ZookeeperOptions::from_url(url).unwrap();
+        let (ttl, grace) = (Duration::from_millis(ttl), Duration::from_millis(grace));
+        let options = options.for_holds(ttl, grace);
+        let left = validity::of(options.session, options.tick);
+        assert!(grace <= left / 2 || options.session >= ZookeeperOptions::DEFAULT_SESSION);
+        options.session
+    }
+
+    #[test]
+    fn a_session_is_as_long_as_a_lease_unless_it_was_chosen() {
+        let seconds = Duration::from_secs;
+        assert_eq!(session("zookeeper://a", 4_000, 0), seconds(4));
+        assert_eq!(session("zookeeper://a", 30_000, 0), seconds(10));
+        assert_eq!(session("zookeeper://a?session=8s", 4_000, 0), seconds(8));
+        assert_eq!(session("zookeeper://a?session=10s", 4_000, 0), seconds(10));
+        // What the servers grant at least, by the tick.
+        assert_eq!(session("zookeeper://a", 100, 0), seconds(4));
+        assert_eq!(session("zookeeper://a?tick=500ms", 2_000, 0), seconds(2));
+        assert_eq!(session("zookeeper://a?tick=100ms", 100, 0), seconds(1));
+        // 2 s can be counted on of 4 s, and half of it is left for a grace.
+        assert_eq!(session("zookeeper://a", 4_000, 1_000), seconds(4));
+        assert_eq!(session("zookeeper://a", 4_000, 2_000), Duration::from_millis(6_250));
+        assert_eq!(session("zookeeper://a", 30_000, 15_000), seconds(10));
+        assert_eq!(session("zookeeper://a?tick=60s", 4_000, 0), seconds(10));
+    }
 }

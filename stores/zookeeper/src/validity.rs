@@ -23,6 +23,15 @@ pub(crate) fn of(session: Duration, tick: Duration) -> Duration {
     session.saturating_sub(unheard.max(tick))
 }
 
+/// The shortest session of which so much can be counted on.
+pub(crate) fn session_for(validity: Duration, tick: Duration) -> Duration {
+    let by_what_is_unheard = validity.saturating_add(tick / 2).saturating_mul(5) / 4;
+    let length = by_what_is_unheard.max(validity.saturating_add(tick));
+    // The servers count milliseconds.
+    let millis = length.as_micros().div_ceil(1_000);
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+}
+
 /// How often a session says something, at least.
 pub(crate) fn pause(session: Duration) -> Duration {
     session / 10
@@ -90,6 +99,10 @@ mod tests {
         assert_eq!(of(30 * SECOND, 2 * SECOND), 23 * SECOND);
         assert_eq!(of(4 * SECOND, 2 * SECOND), Duration::from_millis(2200).min(2 * SECOND));
         assert_eq!(of(SECOND, 2 * SECOND), Duration::ZERO);
+        for (validity, tick) in [(7, 2), (2, 2), (1, 4), (23, 2), (5, 0)] {
+            let session = session_for(validity * SECOND, tick * SECOND);
+            assert_eq!(of(session, tick * SECOND), validity * SECOND);
+        }
     }
 
     #[test]

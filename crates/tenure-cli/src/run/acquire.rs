@@ -37,8 +37,8 @@ pub(crate) async fn open_store(
     wait: &Wait,
     voice: &Voice,
 ) -> Result<Tenure, Failure> {
-    let waiting = Waiting::new(voice, name);
-    wait.open(plan.ttl, || open(config), |why| waiting.away(why)).await
+    let (waiting, config) = (Waiting::new(voice, name), plan.config(config));
+    wait.open(plan.ttl, || open(&config), |why| waiting.away(why)).await
 }
 
 /// Acquires what the command runs under, as planned.

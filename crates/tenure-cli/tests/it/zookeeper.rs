@@ -1,11 +1,58 @@
 //! What is said of a lock that belongs to a session.
 
+use nix::sys::signal::Signal;
 use tenure_testkit::server::ZookeeperServer;
 
 use crate::{
     process::code,
-    scene::{Scene, text},
+    scene::{Scene, eventually, text},
 };
+
+/// The lengths of the sessions that a server has, in milliseconds.
+fn sessions(server: &ZookeeperServer) -> Vec<String> {
+    let told = server.four_letters("cons");
+    let of = |field: &str| field.strip_prefix("to=").map(str::to_owned);
+    told.split([',', '(', ')']).filter_map(of).collect()
+}
+
+#[test]
+fn a_command_holds_by_a_session_as_long_as_its_ttl() {
+    let server = ZookeeperServer::start();
+    let asked = [
+        ("--ttl 4s", "", "4000"),
+        ("--ttl 2s", "", "2000"),
+        // Less than the server grants, and no more than without a ttl.
+        ("--ttl 500ms", "", "1000"),
+        ("--ttl 30s", "", "10000"),
+        ("", "", "10000"),
+        ("--ttl 4s", "&session=6s", "6000"),
+        // 4 s have to be left for a grace of 2 s.
+        ("--ttl 4s --grace 2s", "", "5313"),
+    ];
+    for (number, (options, setting, length)) in asked.into_iter().enumerate() {
+        let scene = Scene::with_store(&format!("{}/locks?tick=500ms{setting}", server.url()));
+        let running = scene.start(&format!("{number} {options}"), "echo > held; exec sleep 1000");
+        scene.line("held");
+        assert_eq!(sessions(&server), [length], "{options} {setting}");
+        running.signal(Signal::SIGKILL);
+        running.wait();
+        eventually("its connection is gone", || sessions(&server).is_empty());
+    }
+    // With its session goes what was killed.
+    eventually("the names are free", || !server.four_letters("dump").contains("/locks/"));
+}
+
+/// The session would be waited for ten minutes.
+#[test]
+fn ports_that_refuse_are_told_of_at_once_or_within_the_wait() {
+    let scene = Scene::with_store("zookeeper://127.0.0.1:1,127.0.0.1:2/locks?session=10m");
+    for options in ["lock --no-wait", "lock --wait 1s", "lock --ttl 1s"] {
+        let output = scene.start(options, "exit 7").wait();
+        let said = text(&output.stderr);
+        assert_eq!(code(&output), 125, "{said}");
+        assert!(said.contains("127.0.0.1:2: it takes no connection: Connection refused"), "{said}");
+    }
+}
 
 #[test]
 fn a_release_after_a_loss_is_said_to_come_with_the_end_of_the_session() {

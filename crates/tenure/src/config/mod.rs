@@ -27,6 +27,7 @@ use std::{
     collections::BTreeMap,
     env, fmt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 pub use error::ConfigError;
@@ -79,6 +80,8 @@ pub struct Config {
     access: places::Access,
     /// Whether a password stands in the file itself.
     has_password: bool,
+    /// What the program knows of its holds.
+    expected: Option<Defaults>,
 }
 
 impl Config {
@@ -146,6 +149,7 @@ impl Config {
             file: None,
             access: places::Access::default(),
             has_password,
+            expected: None,
         };
         if let Some(chosen) = variables(variables::STORE) {
             config.chosen_by = Some(Origin::Variable(variables::STORE));
@@ -220,6 +224,32 @@ impl Config {
         let by_name =
             matching.fold(self.forced.clone(), |above, (_, below)| above.or(below.clone()));
         by_name.or(self.defaults.clone())
+    }
+
+    /// The same for a program that knows its holds before it opens the store: they last for `ttl`, and leave
+    /// `grace` of it unused, whatever stands in the file. A store where all holds of a process share a session, as on
+    /// ZooKeeper, is opened with a session of that length unless its URL says another.
+    #[must_use]
+    pub fn for_holds(&self, ttl: Duration, grace: Option<Duration>) -> Self {
+        let mut config = self.clone();
+        config.expected = Some(Defaults::default());
+        if let Some(expected) = &mut config.expected {
+            (expected.ttl, expected.grace) = (Some(ttl), grace);
+        }
+        config
+    }
+
+    /// The shortest ttl and the longest grace of all holds, as far as they are known before the store is opened.
+    pub(crate) fn holds(&self) -> Defaults {
+        if let Some(expected) = &self.expected {
+            return expected.clone();
+        }
+        // A variable is for every lock, so nothing in the file counts beside it.
+        let said = || self.locks.iter().map(|(_, of)| of).chain([&self.defaults]);
+        let mut holds = Defaults::default();
+        holds.ttl = self.forced.ttl.or_else(|| said().filter_map(|of| of.ttl).min());
+        holds.grace = self.forced.grace.or_else(|| said().filter_map(|of| of.grace).max());
+        holds
     }
 
     /// What only the command `tenure run` uses.

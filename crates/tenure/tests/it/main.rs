@@ -31,5 +31,7 @@ mod quorum;
 mod readers;
 mod readme;
 mod scarce;
+#[cfg(feature = "zookeeper")]
+mod sessions;
 mod stores;
 mod testing;
