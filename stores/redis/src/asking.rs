@@ -47,7 +47,7 @@ impl RedisStore {
             } else {
                 self.transport.run_gathered(Many::Acquire, &owner, call).await?
             };
-            if let Some(answer) = self.answer_alone(name, ask, answer)? {
+            if let Some(answer) = self.answer_alone(ask, answer)? {
                 return Ok(answer);
             }
             self.met_others_at(name);
@@ -57,12 +57,7 @@ impl RedisStore {
     }
 
     /// What an ask was answered that knew of nobody else; `None` when it met others.
-    fn answer_alone(
-        &self,
-        name: &LockName,
-        ask: &Ask,
-        answer: Answered,
-    ) -> Result<Option<Answer>, Fault> {
+    fn answer_alone(&self, ask: &Ask, answer: Answered) -> Result<Option<Answer>, Fault> {
         let refused = |refused| self.refused(refused);
         let (alone, mut answer) = match answer {
             Answered::Whole(reply) if reply.is_crowd() => return Ok(None),
@@ -75,7 +70,7 @@ impl RedisStore {
                 None => return Ok(None),
             },
         };
-        self.seen_by(name, ask, &mut answer);
+        self.seen_by(ask, &mut answer);
         if let Answer::Granted { token, .. } = answer {
             if alone && self.transport.compares() {
                 self.shared.records.insert(ask, token);
@@ -86,9 +81,9 @@ impl RedisStore {
     }
 
     /// What an answer says of the holder, and when to ask again.
-    fn seen_by(&self, name: &LockName, ask: &Ask, answer: &mut Answer) {
+    fn seen_by(&self, ask: &Ask, answer: &mut Answer) {
         let Answer::Busy { holder, retry_after, place, .. } = answer else { return };
-        self.by_the_clock(name, &mut *holder);
+        self.by_the_clock(&mut *holder);
         // It has no place behind one without scripts, which tells nobody, and whose lease may be endless.
         if place.is_none() && matches!(ask.intent, Intent::Wait { .. }) {
             let ends = holder.as_ref().is_none_or(|holder| holder.left.is_some());
@@ -118,7 +113,7 @@ impl RedisStore {
         let reply = self.run(&script::ASK, &owner, call).await?;
         let (alone, finds_nobody) = (reply.is_alone(), reply.finds_nobody());
         let mut answer = reply.answer(ask.ttl).map_err(|refused| self.refused(refused))?;
-        self.seen_by(name, ask, &mut answer);
+        self.seen_by(ask, &mut answer);
         if let Answer::Granted { .. } = answer {
             if !alone {
                 self.shared.crowded_holds.insert(ask.owner);

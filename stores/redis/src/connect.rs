@@ -10,7 +10,8 @@ use crate::{
     compare::Compare,
     confirm::Confirm,
     connection::Connection,
-    epoch, error,
+    epoch::Epoch,
+    error,
     failure::Failure,
     format,
     greet::{Whom, greet},
@@ -31,8 +32,9 @@ pub(crate) async fn connect(
     hear: Option<Hear>,
 ) -> Result<Connection, Fault> {
     let confirm = if hear.is_none() { route.confirm(options, server)? } else { None };
-    let walked = walk(options, server, hear, confirm, &mut Journal::new()).await;
-    let (mut connection, epoch) = walked.inspect_err(|_| route.suspect(server))?;
+    let walked = walk(options, route, server, hear, confirm, &mut Journal::new()).await;
+    let mut connection = walked.inspect_err(|_| route.suspect(server))?;
+    let epoch = connection.epoch_then;
     route.trust(server);
     if route.changes() {
         let (route, server) = (route.clone(), server.clone());
@@ -41,14 +43,15 @@ pub(crate) async fn connect(
     Ok(connection)
 }
 
-/// The same with the epoch of the server, and writes down how far it came.
+/// The same, and writes down how far it came.
 pub(crate) async fn walk(
     options: &RedisOptions,
+    route: &Route,
     server: &Server,
     hear: Option<Hear>,
     confirm: Option<Confirm>,
     journal: &mut Journal,
-) -> Result<(Connection, u64), Fault> {
+) -> Result<Connection, Fault> {
     let place = &server.place;
     let for_calls = hear.is_none();
     let whom = Whom {
@@ -71,26 +74,31 @@ pub(crate) async fn walk(
         }
         let epoch = match &server.role {
             Role::Alone => 0,
-            Role::Primary(named) => named.epoch,
+            Role::Primary(named) => {
+                connection.make_tokens_ahead(&Epoch::new(named.epoch));
+                named.epoch
+            }
             Role::Node { .. } if !greeting.is_in_cluster() => {
                 return Err(cluster::no_cluster(place));
             }
             Role::Node { id, .. } => {
                 let told = connection.send(&["CLUSTER", "NODES"]).await;
                 let told = told.map_err(|failure| error::of_step(place, journal.at, failure))?;
-                let myself = text(&told).and_then(|told| cluster::myself(&told));
                 let failed = || error::of_step(place, journal.at, Failure::Nonsense);
-                let myself = myself.ok_or_else(failed)?;
+                let told = text(&told).ok_or_else(failed)?;
+                let myself = cluster::myself(&told).ok_or_else(failed)?;
                 // Hints come from replicas as well.
                 if for_calls && !myself.is_primary || !id.is_empty() && *id != myself.id {
                     return Err(error::another_node(place));
                 }
+                if let Some(cluster) = route.cluster() {
+                    cluster.epoch.hear(cluster::newest(&told));
+                    connection.make_tokens_ahead(&cluster.epoch);
+                }
                 myself.epoch
             }
         };
-        if server.role != Role::Alone {
-            connection.make_tokens_ahead(epoch::ahead(epoch));
-        }
+        connection.epoch_then = epoch;
         // There each goes alone: names are in many slots.
         let is_node = matches!(server.role, Role::Node { .. });
         if options.database != 0 {
@@ -143,7 +151,7 @@ pub(crate) async fn walk(
             })?;
             journal.done(asked);
         }
-        Ok((connection, epoch))
+        Ok(connection)
     };
     match tokio::time::timeout(options.connect_timeout, opened).await {
         Ok(opened) => opened,

@@ -23,6 +23,7 @@ use crate::{
     compare::Compare,
     confirm::Confirm,
     driver::Driver,
+    epoch::Epoch,
     failure::Failure,
     gather::{Many, Outcome, Told},
     pipeline::{Hear, Pipeline, broken},
@@ -38,10 +39,10 @@ pub(crate) struct Connection {
     driver: AbortHandle,
     /// What closes it before somebody drops it.
     closing: Option<AbortHandle>,
-    /// How far tokens are ahead of the server's time, as scripts are told; empty when they are not.
-    ahead: String,
-    /// The same as a number.
-    pub(crate) seconds_ahead: u64,
+    /// By which tokens are ahead of the server's time, where they are.
+    epoch: Option<Epoch>,
+    /// That of the server when it was connected to.
+    pub(crate) epoch_then: u64,
     /// How keys are deleted that have a certain value.
     pub(crate) compare: Compare,
     /// Whether the server knows the scripts for calls that go together.
@@ -68,8 +69,8 @@ impl Connection {
             pipeline,
             driver,
             closing: None,
-            ahead: String::new(),
-            seconds_ahead: 0,
+            epoch: None,
+            epoch_then: 0,
             compare: Compare::default(),
             gathers: AtomicBool::new(false),
             confirms: AtomicBool::new(false),
@@ -77,10 +78,15 @@ impl Connection {
         }
     }
 
-    /// From now on tokens are so many seconds ahead of the server's time.
-    pub(crate) fn make_tokens_ahead(&mut self, seconds: u64) {
-        (self.ahead, self.seconds_ahead) = (format!("+{seconds}"), seconds);
-        self.pipeline.lock().ahead.clone_from(&self.ahead);
+    /// From now on tokens are ahead of the server's time, by what this is when they are made.
+    pub(crate) fn make_tokens_ahead(&mut self, epoch: &Epoch) {
+        self.epoch = Some(epoch.clone());
+        self.pipeline.lock().epoch = Some(epoch.clone());
+    }
+
+    /// By how many seconds they are.
+    pub(crate) fn seconds_ahead(&self) -> u64 {
+        self.epoch.as_ref().map_or(0, Epoch::seconds_ahead)
     }
 
     /// From now on writes count when they are confirmed so. Tries whether this user may have them confirmed.
@@ -102,9 +108,10 @@ impl Connection {
         script: &Script,
         manner: Manner,
     ) -> Result<Value, Failure> {
-        let ahead = if script.makes_tokens { self.ahead.as_str() } else { "" };
-        let by_digest = |out: &mut Vec<u8>| call.write(BY_DIGEST, &script.digest, ahead, out);
-        let in_full = |out: &mut Vec<u8>| call.write(IN_FULL, &script.text, ahead, out);
+        let epoch = self.epoch.as_ref().filter(|_| script.makes_tokens);
+        let ahead = epoch.map(Epoch::argument).unwrap_or_default();
+        let by_digest = |out: &mut Vec<u8>| call.write(BY_DIGEST, &script.digest, &ahead, out);
+        let in_full = |out: &mut Vec<u8>| call.write(IN_FULL, &script.text, &ahead, out);
         if self.wants_in_full(script) {
             let answer = self.called(in_full, script.writes, manner).await;
             // Who is refused may not have been listened to.

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     call::{self, Call},
+    epoch::Epoch,
     failure::Failure,
     protocol::{ServerError, Value},
     script::{self, Script},
@@ -84,9 +85,14 @@ impl Gathered {
         self.answers.len() >= MOST
     }
 
-    /// Writes them, and says whose answers are to come; `None` when there are none. `ahead` is for scripts
+    /// Writes them, and says whose answers are to come; `None` when there are none. `epoch` is for scripts
     /// that make tokens.
-    pub(crate) fn write(&mut self, kind: Many, ahead: &str, out: &mut Vec<u8>) -> Option<Expected> {
+    pub(crate) fn write(
+        &mut self,
+        kind: Many,
+        epoch: Option<&Epoch>,
+        out: &mut Vec<u8>,
+    ) -> Option<Expected> {
         let alone = self.answers.len() <= 1;
         let script = if alone { kind.alone() } else { kind.together() };
         let expected = if alone {
@@ -94,8 +100,9 @@ impl Gathered {
         } else {
             Expected::Many(self.echo, std::mem::take(&mut self.answers))
         };
-        let ahead = if script.makes_tokens { ahead } else { "" };
-        self.calls.write(call::BY_DIGEST, &script.digest, ahead, out);
+        let epoch = epoch.filter(|_| script.makes_tokens);
+        let ahead = epoch.map(Epoch::argument).unwrap_or_default();
+        self.calls.write(call::BY_DIGEST, &script.digest, &ahead, out);
         self.calls.clear();
         Some(expected)
     }
@@ -188,13 +195,13 @@ mod tests {
     fn one_alone_is_written_as_if_nothing_were_gathered() {
         let (mut all, _told) = gathered(1);
         let mut out = Vec::new();
-        assert!(matches!(all.write(Many::Release, "", &mut out), Some(Expected::One(_))));
+        assert!(matches!(all.write(Many::Release, None, &mut out), Some(Expected::One(_))));
         let mut call = Call::new(Tag::default());
         call.key(&[b"key0"]).argument(&[b"argument0"]);
         let mut alone = Vec::new();
         call.write("EVALSHA", &script::RELEASE_ALONE.digest, "", &mut alone);
         assert_eq!(out, alone);
-        assert!(all.is_empty() && all.write(Many::Release, "", &mut out).is_none());
+        assert!(all.is_empty() && all.write(Many::Release, None, &mut out).is_none());
         assert_eq!(out, alone);
     }
 
@@ -203,7 +210,7 @@ mod tests {
         let (mut all, _told) = gathered(2);
         let mut out = Vec::new();
         assert_eq!(
-            all.write(Many::Release, "", &mut out).map(|expected| expected.count()),
+            all.write(Many::Release, None, &mut out).map(|expected| expected.count()),
             Some(2)
         );
         let mut call = Call::new(Tag::default());
@@ -216,7 +223,7 @@ mod tests {
     #[test]
     fn each_is_told_its_part() {
         let (mut all, told) = gathered(2);
-        let expected = all.write(Many::Acquire, "", &mut Vec::new()).unwrap();
+        let expected = all.write(Many::Acquire, None, &mut Vec::new()).unwrap();
         let reply = Value::Array(vec![bytes(&[b'0'; 32]), bytes(b"12"), Value::Nil]);
         assert!(expected.tell(reply));
         let told: Vec<_> = told.into_iter().map(|mut told| told.try_recv().unwrap()).collect();
@@ -236,7 +243,7 @@ mod tests {
             Value::Int(1),
         ] {
             let (mut all, told) = gathered(2);
-            let expected = all.write(Many::Acquire, "", &mut Vec::new()).unwrap();
+            let expected = all.write(Many::Acquire, None, &mut Vec::new()).unwrap();
             assert!(!expected.tell(reply));
             for mut told in told {
                 assert!(told.try_recv().is_err());

@@ -9,6 +9,7 @@ use std::{
 use crate::{
     call::{Call, command},
     confirm::{Confirm, Enough},
+    epoch::Epoch,
     failure::Failure,
     gather::{Answer, Expected, Gathered, Many},
     protocol::Value,
@@ -69,8 +70,8 @@ pub(crate) struct State {
     /// The driver looks from time to time whether replies come.
     pub(crate) watched: bool,
     closed: bool,
-    /// How far tokens are ahead of the server's time.
-    pub(crate) ahead: String,
+    /// By which tokens are ahead of the server's time, where they are.
+    pub(crate) epoch: Option<Epoch>,
     /// What makes writes count, if more than the server's word is wanted.
     pub(crate) confirm: Option<Confirm>,
     /// How many calls wait for the next confirmation.
@@ -314,7 +315,7 @@ impl State {
         // What is let go may be what another one asks for.
         for kind in [Many::Release, Many::Acquire] {
             let gathered = &mut self.gathered[kind as usize];
-            if let Some(expected) = gathered.write(kind, &self.ahead, &mut self.out) {
+            if let Some(expected) = gathered.write(kind, self.epoch.as_ref(), &mut self.out) {
                 self.expect(expected, true);
             }
         }

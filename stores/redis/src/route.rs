@@ -187,14 +187,11 @@ impl Route {
         Ok(Some(Confirm::by_channel(needed, within, channel)))
     }
 
-    /// Whether this is still the server, as far as was asked lately, and tokens that are so many seconds ahead
-    /// are so enough.
-    pub(crate) fn trusts(&self, server: &Server, seconds_ahead: u64) -> bool {
+    /// Whether this is still the server, as far as was asked lately, and still has this epoch.
+    pub(crate) fn trusts(&self, server: &Server, epoch: u64) -> bool {
         match (self, &server.role) {
             (Self::Sentinels(group), Role::Primary(named)) => group.trusts(named),
-            (Self::Cluster(cluster), Role::Node { place, .. }) => {
-                cluster.is_ahead(place, seconds_ahead)
-            }
+            (Self::Cluster(cluster), Role::Node { place, .. }) => cluster.is_same(place, epoch),
             _ => true,
         }
     }
@@ -226,14 +223,14 @@ impl Route {
         }
     }
 
-    /// By how many microseconds tokens with this tag are ahead of their server's time now.
-    pub(crate) fn ahead(&self, tag: Tag) -> u64 {
-        let epoch = match self {
+    /// By how many microseconds tokens are ahead of their server's time now.
+    pub(crate) fn ahead(&self) -> u64 {
+        let seconds = match self {
             Self::Always(_) => 0,
-            Self::Sentinels(group) => group.named().map_or(0, |named| named.epoch),
-            Self::Cluster(cluster) => cluster.epoch(tag.slot()),
+            Self::Sentinels(group) => group.named().map_or(0, |named| epoch::ahead(named.epoch)),
+            Self::Cluster(cluster) => cluster.epoch.seconds_ahead(),
         };
-        epoch::ahead(epoch) * 1_000_000
+        seconds * 1_000_000
     }
 
     /// Whether it is known that there is such a server, if not which.

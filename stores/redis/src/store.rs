@@ -33,7 +33,7 @@ use crate::{
     gather::Many,
     health::{self, Patient},
     incarnation,
-    keys::{self, Key, Keys, Tag},
+    keys::{self, Key, Keys},
     listing,
     options::Replicas,
     records::Records,
@@ -128,7 +128,7 @@ impl RedisStore {
         }
         let mut seen =
             self.inspected(name).await?.seen().map_err(|refused| self.refused(refused))?;
-        self.by_the_clock(name, &mut seen.holders);
+        self.by_the_clock(&mut seen.holders);
         Ok(seen)
     }
 
@@ -153,18 +153,14 @@ impl RedisStore {
         call.argument(&[only.as_ref().map_or(&[], OwnerText::as_slice)]);
         let reply = self.run(&script::EVICT, &echo, call).await?;
         let mut evicted = reply.evicted().map_err(|refused| self.refused(refused))?;
-        self.by_the_clock(name, &mut evicted);
+        self.by_the_clock(&mut evicted);
         Ok(evicted)
     }
 
     /// Since when these hold, by the server's clock: it is told by their tokens. After a fail-over those from
     /// before it seem older than they are.
-    pub(crate) fn by_the_clock<'a>(
-        &self,
-        name: &LockName,
-        holders: impl IntoIterator<Item = &'a mut Contender>,
-    ) {
-        let ahead = self.transport.route.ahead(Tag::of(name));
+    pub(crate) fn by_the_clock<'a>(&self, holders: impl IntoIterator<Item = &'a mut Contender>) {
+        let ahead = self.transport.route.ahead();
         for holder in holders {
             holder.since = holder.since.map(|since| since.saturating_sub(ahead));
         }

@@ -93,6 +93,10 @@ impl Request<'_> {
         }
     }
 
+    const fn makes_tokens(&self) -> bool {
+        matches!(self, Self::Script(script, _) if script.makes_tokens)
+    }
+
     async fn send(&self, connection: &Connection, manner: Manner) -> Result<Value, Failure> {
         match self {
             Self::Script(script, call) => connection.run(call, script, manner).await,
@@ -169,6 +173,11 @@ impl Transport {
             let line = here.line(&Seat::Node(place), &self.route);
             let open = self.opened(&here, &line).await?;
             at = Reached { here, line, open };
+            // It got the slot when others may have made tokens by an epoch of which nobody has told here.
+            if manner == Manner::Usual && request.makes_tokens() {
+                let heard = cluster.hear_of(&at.open.connection).await;
+                heard.map_err(|failure| self.failed(&at, failure))?;
+            }
             match request.send(&at.open.connection, manner).await {
                 Err(next) if self.is_elsewhere(&next) => failure = next,
                 answer => return Ok((at, answer)),
@@ -447,7 +456,7 @@ impl Transport {
     }
 
     fn trusts(&self, open: &Open) -> bool {
-        self.route.trusts(&open.server, open.connection.seconds_ahead)
+        self.route.trusts(&open.server, open.connection.epoch_then)
     }
 
     async fn open_anew(&self, here: &Here, line: &Line) -> Result<Open, Fault> {

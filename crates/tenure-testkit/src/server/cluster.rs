@@ -345,6 +345,42 @@ impl RedisCluster {
         self.close_slot(slot, to);
     }
 
+    /// Gives a slot to another server by force, which raises its epoch: what is in it is lost.
+    ///
+    /// # Panics
+    /// When that does not happen.
+    pub fn take_slot(&self, slot: u16, to: usize) {
+        let from = self.owner(slot).and_then(|from| self.servers.get(from));
+        let (Some(from), Some(receiver)) = (from, self.servers.get(to)) else { return };
+        let slot_text = slot.to_string();
+        done(receiver, &["CLUSTER", "SETSLOT", &slot_text, "IMPORTING", &id(from)]);
+        done(receiver, &["CLUSTER", "SETSLOT", &slot_text, "NODE", &id(receiver)]);
+        self.all_know(slot, to);
+    }
+
+    /// The same without raising an epoch: all forget who has the slot, and the other one says that it has it.
+    ///
+    /// # Panics
+    /// When that does not happen.
+    pub fn reassign_slot(&self, slot: u16, to: usize) {
+        let slot_text = slot.to_string();
+        for server in self.running() {
+            // Who has heard of it by another one meanwhile has nothing to forget.
+            let _ = server.command(&["CLUSTER", "DELSLOTS", &slot_text]);
+        }
+        if let Some(receiver) = self.servers.get(to) {
+            done(receiver, &["CLUSTER", "ADDSLOTS", &slot_text]);
+        }
+        self.all_know(slot, to);
+    }
+
+    fn all_know(&self, slot: u16, owner: usize) {
+        self.until("all know where the slot is", || {
+            self.running()
+                .all(|server| self.told_owner(server, slot) == Some(owner) && is_up(server))
+        });
+    }
+
     /// Begins to move a slot, and takes it back when keys that end so have been moved.
     ///
     /// # Panics

@@ -69,6 +69,13 @@ pub(crate) fn myself(told: &str) -> Option<Myself> {
     Some(Myself { id: line.id.to_owned(), epoch: line.epoch, is_primary: line.is_primary })
 }
 
+/// The greatest epoch of those who have slots. Others may have one that nobody knows any more tomorrow: who comes
+/// without slots gets one, and loses it when it is made a replica.
+pub(crate) fn newest(told: &str) -> u64 {
+    let owners = lines(told).filter(|line| line.is_primary && line.has_slots);
+    owners.map(|line| line.epoch).max().unwrap_or(0)
+}
+
 struct Line<'a> {
     id: &'a str,
     of: &'a str,
@@ -76,6 +83,7 @@ struct Line<'a> {
     is_primary: bool,
     is_myself: bool,
     is_replica: bool,
+    has_slots: bool,
     /// Most primaries had no answer from it.
     is_gone: bool,
 }
@@ -88,7 +96,9 @@ fn lines(told: &str) -> impl Iterator<Item = Line<'_>> {
         let has = |wanted| flags.split(',').any(|flag| flag == wanted);
         let (is_primary, is_replica) = (has("master"), has("slave"));
         let (is_myself, is_gone) = (has("myself"), has("fail"));
-        Some(Line { id, of, epoch, is_primary, is_myself, is_replica, is_gone })
+        // Slots on their way stand in brackets. Before them is the state of the connection.
+        let has_slots = words.skip(1).any(|slots| !slots.starts_with('['));
+        Some(Line { id, of, epoch, is_primary, is_myself, is_replica, has_slots, is_gone })
     })
 }
 
@@ -103,6 +113,9 @@ mod tests {
         let expected = Myself { id: "b".to_owned(), epoch: 12, is_primary: false };
         assert_eq!(myself(told), Some(expected));
         assert_eq!(myself("OK"), None);
+        assert_eq!((newest(told), newest("OK")), (3, 0));
+        let more = "c h:9@1 master - 0 0 7 connected [5-<-a]\nd h:9@1 master,fail - 0 0 5 disconnected 101\n";
+        assert_eq!(newest(&format!("{told}{more}")), 5);
         assert_eq!(nodes(told)["a"], About { epoch: 3, replicas: 1, is_primary: true });
     }
 

@@ -121,6 +121,11 @@ impl Told {
         Some(Self { map, ids, left_behind, newest, teller: place.clone() })
     }
 
+    /// The greatest epoch of those who have slots.
+    pub(super) fn epoch(&self) -> u64 {
+        self.map.nodes.iter().map(|node| node.epoch).max().unwrap_or(0)
+    }
+
     /// Whether it says so of the cluster that is known: it knows one of its nodes.
     pub(crate) fn is_of(&self, known: &Map) -> bool {
         known.nodes.iter().any(|node| self.ids.contains(&node.id))

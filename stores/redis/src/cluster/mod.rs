@@ -20,12 +20,15 @@ use tenure_core::{Fault, FaultKind};
 use tokio::sync::{Notify, watch};
 
 pub(crate) use self::{
-    about::myself,
+    about::{myself, newest},
     map::{Map, Node, Place, Told},
     panel::{Panel, no_cluster},
     redirect::Redirect,
 };
-use crate::{RedisOptions, epoch, options::bracketed};
+use crate::{
+    RedisOptions, connection::Connection, epoch::Epoch, failure::Failure, info::text,
+    options::bracketed,
+};
 
 /// How many nodes are asked together when one did not do what it should.
 const TOGETHER: u32 = 5;
@@ -47,6 +50,9 @@ pub(crate) struct Cluster {
     seeds: Vec<Place>,
     state: Mutex<State>,
     map: watch::Sender<Arc<Map>>,
+    /// By which tokens are ahead, at whichever node: one that gets a slot by force may have a lesser epoch than the
+    /// one that had it, and knows of the greater one.
+    pub(crate) epoch: Epoch,
     /// A node did not do what it should.
     doubts: Notify,
 }
@@ -101,7 +107,7 @@ pub(crate) enum Manner {
 impl Cluster {
     pub(crate) fn new(options: Arc<RedisOptions>, seeds: Vec<Place>) -> Self {
         let (state, map, doubts) = (Mutex::default(), watch::Sender::default(), Notify::new());
-        Self { options, seeds, state, map, doubts }
+        Self { options, seeds, state, map, epoch: Epoch::default(), doubts }
     }
 
     /// What is known now.
@@ -129,10 +135,10 @@ impl Cluster {
         self.map.borrow().owner(slot).map(|node| node.place.clone())
     }
 
-    /// Whether tokens that are so many seconds ahead are ahead enough there now.
-    pub(crate) fn is_ahead(&self, place: &Place, seconds: u64) -> bool {
-        let enough = |node: &Node| node.id.is_empty() || epoch::ahead(node.epoch) <= seconds;
-        self.map.borrow().at(place).is_none_or(enough)
+    /// Whether the node there still has this epoch, as far as is known: else it may have been replaced meanwhile.
+    pub(crate) fn is_same(&self, place: &Place, epoch: u64) -> bool {
+        let same = |node: &Node| node.id.is_empty() || node.epoch <= epoch;
+        self.map.borrow().at(place).is_none_or(same)
     }
 
     /// Where the slot is, asked for now if it is not known.
@@ -239,7 +245,12 @@ impl Cluster {
             let known = if is_replaced { Map::default() } else { known.clone() };
             // Somebody else may have heard of another cluster meanwhile.
             let and = |known: Map, told: &Told| {
-                if told.is_of(&known) { known.and(told, &doubted) } else { known }
+                if !told.is_of(&known) {
+                    return known;
+                }
+                // Before it is known who has which slots now.
+                self.epoch.hear(told.epoch());
+                known.and(told, &doubted)
             };
             told.iter().fold(known, |known, (told, _)| and(known, told))
         });
@@ -300,6 +311,13 @@ impl Cluster {
         }
     }
 
+    /// Asks a node which epochs it knows.
+    pub(crate) async fn hear_of(&self, connection: &Connection) -> Result<(), Failure> {
+        let told = connection.send(&["CLUSTER", "NODES"]).await?;
+        self.epoch.hear(newest(&text(&told).ok_or(Failure::Nonsense)?));
+        Ok(())
+    }
+
     /// A node says that this one has the slot.
     pub(crate) fn moved(&self, slot: u16, place: &Place) {
         self.learn(|known| known.moved(slot, place));
@@ -353,11 +371,6 @@ impl Cluster {
                 pause = (pause + pause / 4).min(PAUSES.1);
             }
         }
-    }
-
-    /// The epoch of the slot's owner.
-    pub(crate) fn epoch(&self, slot: u16) -> u64 {
-        self.map.borrow().owner(slot).map_or(0, |node| node.epoch)
     }
 
     /// Some node of which nothing wrong is known, asked for now.

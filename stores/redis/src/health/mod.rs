@@ -139,7 +139,7 @@ async fn go(transport: &Transport, journal: &mut Journal) -> Result<(), Fault> {
         _ => {}
     }
     let confirm = transport.route.confirm(&transport.options, &server)?;
-    let walked = walk(&transport.options, &server, None, confirm, journal).await;
+    let walked = walk(&transport.options, &transport.route, &server, None, confirm, journal).await;
     // Another one is looked for then.
     walked.map(drop).inspect_err(|_| transport.route.suspect(&server))
 }

@@ -55,7 +55,7 @@ impl Optimistic<'_> {
             self.transact(name, Watched::Clock, &[], |seen| decide::acquire(seen, ask)).await?;
         match &mut answer {
             Answer::Busy { holder, .. } => {
-                self.0.by_the_clock(name, holder);
+                self.0.by_the_clock(holder);
                 if matches!(ask.intent, Intent::Wait { .. }) {
                     self.0.listen();
                 }
@@ -136,14 +136,14 @@ impl Optimistic<'_> {
         let seen = session.look(&[keys], Watched::Nothing, &[]).await?;
         let inspected = seen.first().map(decide::inspect).transpose();
         let mut holder = inspected.map_err(|refused| self.0.refused(refused))?.flatten();
-        self.0.by_the_clock(name, &mut holder);
+        self.0.by_the_clock(&mut holder);
         Ok(Snapshot::new(holder.into_iter().collect(), Vec::new()))
     }
 
     pub(crate) async fn evict(self, name: &LockName) -> Result<Vec<Contender>, Fault> {
         let mut evicted = self.transact(name, Watched::Locks, &[], decide::evict).await?;
         self.0.tell_eviction(name).await;
-        self.0.by_the_clock(name, &mut evicted);
+        self.0.by_the_clock(&mut evicted);
         Ok(evicted)
     }
 
@@ -157,7 +157,7 @@ impl Optimistic<'_> {
         if evicted.is_some() {
             self.0.tell_eviction(name).await;
         }
-        self.0.by_the_clock(name, &mut evicted);
+        self.0.by_the_clock(&mut evicted);
         Ok(evicted)
     }
 

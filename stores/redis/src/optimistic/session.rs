@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
             self.is_done(told.next())?;
         }
         let now = self.time(told.next())?;
-        let ahead = self.loan.connection.seconds_ahead.saturating_mul(1_000_000);
+        let ahead = self.loan.connection.seconds_ahead().saturating_mul(1_000_000);
         let mut seen = Vec::with_capacity(locks.len());
         for _ in locks {
             let held = match told.next() {

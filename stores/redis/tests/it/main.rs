@@ -29,6 +29,7 @@ mod senseless;
 mod sentinel;
 mod server_faults;
 mod sick;
+mod slots_by_force;
 mod strangers;
 mod support;
 mod take_over;
