@@ -312,11 +312,14 @@ impl Holds {
 
     /// Whether this very attempt is a hold that was not given up.
     pub(crate) fn is_held(&self, attempt: Attempt) -> bool {
+        self.held(attempt).is_some()
+    }
+
+    /// What this very attempt holds, if it was not given up.
+    pub(crate) fn held(&self, attempt: Attempt) -> Option<Held> {
         let state = self.lock();
         let known = state.known.get(&attempt.of);
-        known
-            .filter(|known| known.attempt == attempt.number && !known.leaving)
-            .is_some_and(|known| known.held.is_some())
+        known.filter(|known| known.attempt == attempt.number && !known.leaving)?.held.clone()
     }
 
     fn update(

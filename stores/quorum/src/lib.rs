@@ -26,6 +26,7 @@ mod members;
 mod options;
 mod release;
 mod renewal;
+mod repair;
 mod standing;
 mod store;
 mod take_over;

@@ -1,4 +1,4 @@
-//! Renewing a majority, and bringing back members that lost a hold.
+//! Renewing a majority.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use tenure_core::{
     Fault,
     proto::{
         Renewed,
-        queue::{Answer, Ask, Intent, Order},
         quorum::{RenewalTally, mark::Standing},
         rule::{Rule, kept},
     },
@@ -18,31 +17,20 @@ use crate::{
     QuorumStore,
     background::TakingBack,
     error::{Status, no_majority},
-    holds::{Attempt, Held},
-    members::{Call, Calls, Member, within},
+    members::{Call, Calls, within},
+    repair::{After, Hold, Late, Report},
     standing::look,
 };
 
-/// What one member answered for all holds, and whether it is counted.
-struct Report {
-    member: usize,
-    answers: Vec<Result<Renewed, Fault>>,
-    standing: Option<Standing>,
-}
-
-impl Report {
-    fn needs_mark(&self) -> bool {
-        self.standing.as_ref().is_some_and(Standing::needs_mark)
-    }
-}
-
-/// One hold under renewal.
-struct Hold {
-    renewal: Renewal,
-    attempt: Attempt,
-    held: Option<Held>,
-    tally: RenewalTally,
-    answers: Vec<(usize, Result<Renewed, Fault>)>,
+/// Which holds which members have lost that are to get them back.
+fn lost_by(holds: &[Hold], after: &[After]) -> Vec<(usize, usize)> {
+    let of_hold = |(at, (hold, after)): (usize, (&Hold, &After))| -> Vec<(usize, usize)> {
+        let is_lost = |(_, answer): &&(usize, Result<Renewed, Fault>)| {
+            *after == After::BringBack && matches!(answer, Ok(Renewed::Lost))
+        };
+        hold.answers.iter().filter(is_lost).map(|(member, _)| (at, *member)).collect()
+    };
+    holds.iter().zip(after).enumerate().flat_map(of_hold).collect()
 }
 
 impl QuorumStore {
@@ -72,23 +60,17 @@ impl QuorumStore {
         while let Some(Some(report)) = reports.next().now_or_never() {
             unmarked |= note(&mut holds, report);
         }
-        if !reports.is_empty() {
-            // A member that is slow is to renew all the same, and to have a mark.
-            let quorum = self.clone();
-            drop(self.shared.background.run(async move {
-                let mut unmarked = false;
-                while let Some(report) = reports.next().await {
-                    unmarked |= report.needs_mark();
-                }
-                if unmarked {
-                    quorum.assemble_later();
-                }
-            }));
-        }
+        let (said, after): (Vec<_>, Vec<_>) = holds.iter().map(|hold| self.conclude(hold)).unzip();
         if unmarked {
             self.assemble_later();
         }
-        holds.into_iter().map(|hold| self.conclude(hold)).collect()
+        let lost = lost_by(&holds, &after);
+        if !reports.is_empty() || !lost.is_empty() {
+            let late = Late { quorum: self.clone(), holds: holds.into(), after, unmarked };
+            // What is refused for want of room is done with the next renewal.
+            drop(self.shared.background.run(late.heard(reports, lost)));
+        }
+        said
     }
 
     fn ask_to_renew(&self, holds: &[Hold], limit: Duration) -> Calls<Report> {
@@ -108,48 +90,60 @@ impl QuorumStore {
         each.collect()
     }
 
-    fn conclude(&self, hold: Hold) -> Result<Renewed, Fault> {
+    /// What a hold came to, and what follows at each member from its answer, whenever that comes.
+    fn conclude(&self, hold: &Hold) -> (Result<Renewed, Fault>, After) {
         let result = hold.tally.result();
-        let stores = |which: fn(&Renewed) -> bool| -> Vec<(usize, Member)> {
-            let answers = hold.answers.iter();
-            let members = answers.filter(|(_, answer)| answer.as_ref().is_ok_and(which));
-            members
-                .filter_map(|(member, _)| Some((*member, self.members.get(*member)?.clone())))
-                .collect()
-        };
-        let holds = &self.shared.holds;
+        let after = self.what_follows(hold, result);
+        if after == After::TakeBack {
+            for (member, answer) in &hold.answers {
+                self.take_back_left(hold, *member, answer);
+            }
+        }
         match result {
+            Renewed::Unknown => (Err(self.not_renewed(hold)), after),
+            said => (Ok(said), after),
+        }
+    }
+
+    fn what_follows(&self, hold: &Hold, result: Renewed) -> After {
+        let holds = &self.shared.holds;
+        match (result, &hold.held) {
             // Its release is under way, and has to find what is there.
-            Renewed::Lost if hold.held.is_some() && !holds.is_held(hold.attempt) => {}
+            (Renewed::Lost, Some(_)) if !holds.is_held(hold.attempt) => After::Nothing,
             // A detached hold, or one that this process does not know, is not its own to take back: it may be
             // changing hands just now. Its lease ends what is left of it.
-            Renewed::Lost if hold.held.as_ref().is_none_or(|held| held.detached) => {}
-            Renewed::Lost => {
+            (_, None) => After::Nothing,
+            (_, Some(held)) if held.detached => After::Nothing,
+            (Renewed::Lost, Some(_)) => {
                 let now = self.shared.options.now();
                 let late = holds.releasing(&hold.attempt.of(), Duration::ZERO, now).late;
-                // What is left of it, or comes late, must not stand in others' way.
-                let left = stores(|answer| matches!(answer, Renewed::Renewed { .. }));
-                let left = left.into_iter().map(|(member, store)| (member, store, false));
-                let late =
-                    late.iter().filter_map(|at| Some((*at, self.members.get(*at)?.clone(), true)));
-                for (member, store, in_doubt) in left.chain(late) {
-                    let taking_back = self.taking_back(&hold.renewal);
-                    self.shared.background.take_back(taking_back, member, store, in_doubt);
+                // What comes late must not stand in others' way.
+                for member in late {
+                    self.take_back(hold, member, true);
                 }
+                After::TakeBack
             }
-            Renewed::Unknown if kept(Rule::RenewalMakesNoMajority) => {}
-            Renewed::Renewed { .. } | Renewed::Unknown => {
-                let lost = stores(|answer| *answer == Renewed::Lost);
-                let held = hold.held.as_ref().filter(|held| !lost.is_empty() && !held.detached);
-                if let Some(held) = held {
-                    self.bring_back(&hold, held, lost);
-                }
-            }
+            (Renewed::Unknown, _) if kept(Rule::RenewalMakesNoMajority) => After::Nothing,
+            (Renewed::Renewed { .. } | Renewed::Unknown, Some(_)) => After::BringBack,
         }
-        match result {
-            Renewed::Unknown => Err(self.not_renewed(&hold)),
-            said => Ok(said),
+    }
+
+    /// What is left of a hold that is lost must not stand in others' way.
+    pub(crate) fn take_back_left(
+        &self,
+        hold: &Hold,
+        member: usize,
+        answer: &Result<Renewed, Fault>,
+    ) {
+        if matches!(answer, Ok(Renewed::Renewed { .. })) {
+            self.take_back(hold, member, false);
         }
+    }
+
+    pub(crate) fn take_back(&self, hold: &Hold, member: usize, in_doubt: bool) {
+        let Some(store) = self.members.get(member).cloned() else { return };
+        let taking_back = self.taking_back(&hold.renewal);
+        self.shared.background.take_back(taking_back, member, store, in_doubt);
     }
 
     fn not_renewed(&self, hold: &Hold) -> Fault {
@@ -167,49 +161,7 @@ impl QuorumStore {
         no_majority("renewed", Some(&hold.renewal.name), &statuses, &self.shared.places, true)
     }
 
-    /// Members that lost the hold are asked to take it back. They repair a majority that renewed,
-    /// and never make one.
-    fn bring_back(&self, hold: &Hold, held: &Held, lost: Vec<(usize, Member)>) {
-        let ask = Ask {
-            owner: hold.renewal.owner,
-            kind: held.kind,
-            mode: held.mode,
-            order: Order::Barging,
-            intent: Intent::Try,
-            ttl: hold.renewal.ttl,
-            label: held.label.clone(),
-        };
-        let (token, attempt) = (held.token, hold.attempt);
-        for (member, store) in lost {
-            let taking_back = self.taking_back(&hold.renewal);
-            let (shared, ask) = (self.shared.clone(), ask.clone());
-            // What is refused for want of room is done with the next renewal.
-            drop(self.shared.background.run(async move {
-                let (clock, limit) = (&taking_back.clock, taking_back.limit);
-                let name = &taking_back.name;
-                let granted = within(clock.clone(), limit, store.acquire(name, &ask)).await;
-                let in_doubt = match granted {
-                    Ok(Answer::Granted { token: own, .. }) => {
-                        shared.holds.joins(attempt, member, own, token);
-                        let raise = store.raise(name, &ask.owner, token);
-                        let _ = within(clock.clone(), limit, raise).await;
-                        false
-                    }
-                    Ok(Answer::Busy { .. }) => return,
-                    Err(_) => true,
-                };
-                if in_doubt {
-                    let until = clock.now().saturating_add(ask.ttl);
-                    shared.holds.may_come_late(attempt, [member], until);
-                }
-                if !shared.holds.is_held(attempt) {
-                    shared.background.take_back(taking_back, member, store, in_doubt);
-                }
-            }));
-        }
-    }
-
-    fn taking_back(&self, renewal: &Renewal) -> TakingBack {
+    pub(crate) fn taking_back(&self, renewal: &Renewal) -> TakingBack {
         TakingBack {
             clock: self.shared.options.clock.clone(),
             limit: self.shared.options.limit(renewal.ttl),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod brought_back;
 mod conformance;
 mod drill;
 mod evicted;
