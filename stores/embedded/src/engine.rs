@@ -173,6 +173,14 @@ impl Store for EngineView {
         Ok(Incarnation::from_bytes(self.0.boot))
     }
 
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        self.job(|inner, _| {
+            let found = inner.layout.root.directory();
+            found.map(Some).map_err(|failed| error::io("look at", inner.layout.root.path(), failed))
+        })
+        .await
+    }
+
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         self.job(|inner, _| Ok(inner.health())).await
     }

@@ -6,7 +6,7 @@
 use std::{
     fs::{self, DirBuilder},
     io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -134,6 +134,12 @@ impl Root {
 
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Which directory it is, by whatever path it is reached.
+    pub(crate) fn directory(&self) -> io::Result<String> {
+        let seen = self.dir.file().metadata()?;
+        Ok(format!("directory {} of device {}", seen.ino(), seen.dev()))
     }
 
     /// A directory of the store, which is created if it is not there.

@@ -186,6 +186,10 @@ impl Store for EmbeddedStore {
         EngineView(self.0.clone()).incarnation().await
     }
 
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        EngineView(self.0.clone()).server().await
+    }
+
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         EngineView(self.0.clone()).health().await
     }

@@ -492,6 +492,10 @@ impl Database for Mysql {
         self.look_at_incarnation().await
     }
 
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        self.look_at_server().await.map(Some)
+    }
+
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         self.look_at_health().await
     }

@@ -22,7 +22,20 @@ impl Mysql {
         bytes.iter_mut().zip(hash.iter()).for_each(|(byte, of)| *byte = *of);
         Ok(Incarnation::from_bytes(bytes))
     }
+
+    pub(crate) async fn look_at_server(&self) -> Result<String, Fault> {
+        let rows = self.rows(NAMES.to_owned(), Vec::new(), |row| {
+            Ok(format!("{} {}", value::<String>(row, 0)?, value::<String>(row, 1)?))
+        });
+        let mut told = rows.await?;
+        told.sort_unstable();
+        Ok(told.join(", "))
+    }
 }
+
+/// What tells a server from all others, also from one with a copy of its files. Each has some of them.
+const NAMES: &str = "show global variables where variable_name in ('server_uuid', 'server_uid', 'server_id', \
+    'hostname', 'port', 'socket', 'pid_file', 'datadir')";
 
 /// Both times are of one statement, so their difference is the start of the server to the second, whatever the clock
 /// did since.

@@ -17,4 +17,11 @@ impl Postgres {
         bytes.iter_mut().zip(hash.iter()).for_each(|(byte, of)| *byte = *of);
         Ok(Incarnation::from_bytes(bytes))
     }
+
+    /// The cluster's number, which a copy of its files has too, and when its server began.
+    pub(crate) async fn look_at_server(&self) -> Result<String, Fault> {
+        let nothing: &Parameters<'_> = &[];
+        let row = self.row(&self.common.statements.which_server, nothing, false).await?;
+        self.get(&row, 0)
+    }
 }

@@ -35,6 +35,7 @@ pub(crate) struct Statements {
     pub(crate) remove: Statement,
     pub(crate) notify: Statement,
     pub(crate) incarnation: Statement,
+    pub(crate) which_server: Statement,
     pub(crate) server: Statement,
 }
 
@@ -254,6 +255,12 @@ impl Statements {
                 "select (select system_identifier from pg_control_system())::text || '/' \
                  || left(pg_walfile_name(pg_current_wal_lsn()), 8) || case current_setting('fsync') when 'on' \
                  then '' else '/' || extract(epoch from pg_postmaster_start_time())::bigint end"
+                    .to_owned(),
+                &[],
+            ),
+            which_server: statement(
+                "select 'system ' || (select system_identifier from pg_control_system())::text || ' since ' \
+                 || to_char(pg_postmaster_start_time() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
                     .to_owned(),
                 &[],
             ),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, future::join};
 use tenure_core::{
     Fault,
     proto::quorum::{majority, mark::Standing},
@@ -27,7 +27,7 @@ const NEW: &str = "wait; make its data outlive a restart";
 impl QuorumStore {
     /// The members one after the other, and first what they come to.
     pub(crate) async fn look_at_members(&self) -> Vec<Finding> {
-        let assembled = self.assemble_once().await;
+        let (assembled, servers) = join(self.assemble_once(), self.servers(None)).await;
         let charter = self.shared.charter;
         let mut looks =
             ask_all(&self.members, &self.shared.options.clock, PATIENCE, |member| async move {
@@ -78,6 +78,7 @@ impl QuorumStore {
             let found = format!("{} members survive no more losses than one fewer", each.len());
             all.push(Finding::warning("number of members", found, "S1", "take an odd number"));
         }
+        all.extend(self.independence(&servers));
         all.extend(each.into_iter().flatten());
         all
     }

@@ -27,6 +27,7 @@ mod options;
 mod release;
 mod renewal;
 mod repair;
+mod servers;
 mod standing;
 mod store;
 mod take_over;

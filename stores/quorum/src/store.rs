@@ -113,13 +113,15 @@ impl QuorumStore {
     /// The same, with a look at the members: what is wrong with the quorum shows now.
     ///
     /// # Errors
-    /// As [`QuorumStore::new`], and when the members belong to another quorum or to one with other
-    /// rules. That members cannot be reached is no error here.
+    /// As [`QuorumStore::new`], when the members belong to another quorum or to one with other
+    /// rules, and when two are one server by its own word, as two databases of it are. That members cannot be
+    /// reached, or do not tell which server they are, is no error here.
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is held by opening a quorum.
     pub async fn open(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
         let store = Self::new(members, options)?;
+        store.no_server_twice().await?;
         match store.assemble(true).await {
             Err(fault) if !fault.is_passing() => Err(fault),
             Ok(()) | Err(_) => Ok(store),

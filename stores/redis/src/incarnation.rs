@@ -8,7 +8,12 @@
 
 use tenure_core::{Fault, FaultKind, Incarnation};
 
-use crate::{info::field, protocol::Value, route::Seat, transport::Transport};
+use crate::{
+    info::{field, text},
+    protocol::Value,
+    route::Seat,
+    transport::Transport,
+};
 
 pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
     let place = &transport.place;
@@ -34,6 +39,21 @@ pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
              confirmed, say durable_members=yes",
         ),
     })
+}
+
+/// Which run of which process answers now; nothing in a cluster, which has many, and where it is hidden.
+pub(crate) async fn server(transport: &Transport) -> Result<Option<String>, Fault> {
+    if transport.route.cluster().is_some() {
+        return Ok(None);
+    }
+    let told = transport.send(&Seat::Only, &["INFO", "server"]).await?;
+    let run = text(&told).and_then(|info| field(&info, "run_id").map(str::to_owned));
+    Ok(run.filter(|run| is_told(run)).map(|run| format!("run_id {run}")))
+}
+
+/// Whether it is a number, and not what a service says instead.
+fn is_told(run: &str) -> bool {
+    run.len() >= 16 && run.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 #[derive(Debug, PartialEq, Eq)]

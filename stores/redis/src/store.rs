@@ -416,6 +416,10 @@ impl Store for RedisStore {
         incarnation::ask(&self.transport).await
     }
 
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        incarnation::server(&self.transport).await
+    }
+
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         let (transport, channel) = (&*self.transport, self.shared.watch.channel.as_str());
         health::look(Patient { store: self, transport, channel }).await

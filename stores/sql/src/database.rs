@@ -185,6 +185,9 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
     /// Which memory of the database this is.
     async fn incarnation(&self) -> Result<Incarnation, Fault>;
 
+    /// Which server has the database now, by its own word: [`Store::server`](tenure_core::Store::server).
+    async fn server(&self) -> Result<Option<String>, Fault>;
+
     /// Looks at the real database. The first finding is of the [`CONNECTION`](crate::CONNECTION).
     async fn health(&self) -> Result<Vec<Finding>, Fault>;
 }

@@ -235,6 +235,10 @@ impl<D: Database> Store for SqlStore<D> {
         self.0.incarnation().await
     }
 
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        self.0.server().await
+    }
+
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         // Each question has a limit of its own; a server that falls silent would use them all up.
         let limit = LOOK.max(self.0.response_timeout() * 3);

@@ -419,6 +419,10 @@ impl Store for MemoryStore {
         Ok(Incarnation::from_bytes(self.lock().losses.to_be_bytes()))
     }
 
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        Ok(Some(format!("memory {} of process {}", self.number, std::process::id())))
+    }
+
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         let cure = "open another store to share locks between processes";
         Ok(vec![Finding::warning("reach", "only this process shares these locks", "S1", cure)])

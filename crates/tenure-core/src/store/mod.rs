@@ -372,6 +372,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// and may have forgotten a part.
     async fn incarnation(&self) -> Result<Incarnation, Fault>;
 
+    /// Which server keeps it now, by that server's own word: stores that answer alike are one, and fail together, by
+    /// whatever names they are reached and in whichever of its databases they are. A quorum refuses such members.
+    /// For comparing, and for people; `None` where nothing tells.
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        Ok(None)
+    }
+
     /// Looks at the real store and says which promise holds there.
     async fn health(&self) -> Result<Vec<Finding>, Fault>;
 

@@ -55,7 +55,11 @@ fn shown(group: &[&Contender]) -> Option<Contender> {
         .iter()
         .map(|one| one.token)
         .min_by_key(|token| (std::cmp::Reverse(count(*token)), token.is_none(), *token));
+    // A member may not have let go yet of the hold before it, which has the same label and a smaller token.
+    let alike = |id| group.iter().filter(|one| one.id == id).count();
+    let id = group.iter().max_by_key(|one| (alike(one.id), one.token)).and_then(|one| one.id);
     Some(Contender {
+        id,
         token: token.flatten(),
         since: group.iter().filter_map(|one| one.since).min(),
         left: group.iter().filter_map(|one| one.left).max(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_proto::{
-    Owner, Renewed, Token,
+    HoldId, Owner, Renewed, Token,
     queue::{Mode, Snapshot},
     quorum::{
         Ballot, Confirmation, Decision, RenewalTally, Step, Vote, Yesses, agreed, attempt,
@@ -215,6 +215,24 @@ fn held(label: &str, micros: u64, left: u32) -> Snapshot {
     let mut seen = marked(label.to_owned(), SECOND * left);
     seen.holders[0].token = Some(token(micros));
     seen
+}
+
+/// A member has not let go yet of the hold before, which the same process had.
+#[test]
+fn the_hold_that_is_shown_is_that_of_the_majority() {
+    let hold = |owner, micros| {
+        let mut seen = held("me", micros, 30);
+        seen.holders[0].id = Some(HoldId::of_owner(&Owner::from_bytes([owner; 16])));
+        seen
+    };
+    let (before, now) = (hold(1, 5), hold(2, 9));
+    for seen in [
+        [before.clone(), now.clone(), now.clone()].as_slice(),
+        &[now.clone(), before.clone(), now.clone()],
+        &[before.clone(), now.clone()],
+    ] {
+        assert_eq!(agreed(seen, 3).holders[0].id, now.holders[0].id);
+    }
 }
 
 #[test]

@@ -186,3 +186,19 @@ fn the_default_place_follows_the_user_not_the_environment() {
         assert_eq!(default, format!("{home}/.local/state/tenure"));
     }
 }
+
+#[tokio::test]
+async fn one_directory_is_one_whatever_it_is_called() {
+    let parent = tempfile::tempdir().unwrap();
+    let at = |name: &str| parent.path().join(name);
+    for made in ["one", "other"] {
+        fs::create_dir(at(made)).unwrap();
+    }
+    symlink(at("one"), at("link")).unwrap();
+    let server =
+        async |path: PathBuf| EmbeddedStore::open(&path).unwrap().server().await.unwrap().unwrap();
+    let one = server(at("one")).await;
+    assert_eq!(one, server(at("link")).await);
+    assert_eq!(one, server(at("one/../one")).await);
+    assert_ne!(one, server(at("other")).await);
+}

@@ -24,6 +24,20 @@ async fn a_server_that_forgets_what_it_committed_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn two_databases_of_a_server_are_one_server_and_another_server_is_another() {
+    let (one, other) = (MariadbServer::start(), MariadbServer::start());
+    run(&mut outside(&one).await, "create database second").await;
+    let server = async |url: &str| store(url).server().await.unwrap().unwrap();
+    let first = server(&one.url()).await;
+    let (host, database) =
+        one.url().rsplit_once('/').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let settings = database.split_once('?').map_or(String::new(), |(_, more)| format!("?{more}"));
+    assert_eq!(first, server(&format!("{host}/second{settings}")).await);
+    assert_eq!(first, server(&one.url().replace("127.0.0.1", "localhost")).await);
+    assert_ne!(first, server(&other.url()).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_keeps_what_a_frozen_holder_locked_is_found() {
     let server = MariadbServer::start();
     let mut conn = outside(&server).await;

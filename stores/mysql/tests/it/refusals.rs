@@ -163,6 +163,7 @@ async fn a_user_with_no_more_than_the_printed_rights_can_do_everything() {
     assert!(of_user.all(|finding| finding.weight == Weight::Good), "{found:#?}");
     take(&store, "lock", owner(1)).await;
     store.incarnation().await.unwrap();
+    assert!(store.server().await.unwrap().is_some());
     store.evict(&name("lock")).await.unwrap();
     store.sweep(Duration::ZERO).await.unwrap();
     let shown: Vec<(String, Option<String>)> =

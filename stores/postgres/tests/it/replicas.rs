@@ -16,6 +16,14 @@ async fn a_replica_grants_nothing_and_once_it_is_promoted_its_tokens_go_on_risin
     let held = hold(&tenure(&primary.url()), "lock", Duration::from_secs(60)).await;
     let (token, held) = (held.token(), held);
     let replica = primary.replica();
+    // It has the number of the first, and is a server of its own.
+    let server = async |url: &str| store(url).server().await.unwrap().unwrap();
+    assert_ne!(server(&primary.url()).await, server(&replica.url()).await);
+    let database = primary.url_of("postgres");
+    let by_name = primary.url().replace("127.0.0.1", "localhost");
+    for same in [&database, &by_name] {
+        assert_eq!(server(&primary.url()).await, server(same).await, "{same}");
+    }
     let lag = "select name from tenure.locks where owner is not null";
     until("it has the row", async || sql(&replica.url(), lag).await == ["lock"]).await;
 

@@ -48,6 +48,7 @@ async fn a_role_that_has_what_the_printed_tables_say_needs_no_more() {
         read.release().await.unwrap();
         tenure.semaphore("permits", 2).acquire().await.unwrap().release().await.unwrap();
         store.incarnation().await.unwrap();
+        assert!(store.server().await.unwrap().is_some());
         store.sweep(Duration::from_millis(1)).await.unwrap();
         assert!(store.list("", 10).await.unwrap().missing.is_empty());
     }

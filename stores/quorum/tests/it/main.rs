@@ -7,6 +7,7 @@ mod conformance;
 mod drill;
 mod evicted;
 mod gate;
+mod independent;
 mod kinds;
 mod leftovers;
 mod locks;

@@ -284,6 +284,10 @@ impl Database for Distant {
         unused()
     }
 
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        unused()
+    }
+
     /// Silent if rows are locked, and good.
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         if self.table.locks.load(Relaxed) {
