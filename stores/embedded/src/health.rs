@@ -127,6 +127,10 @@ impl Inner {
                     "nothing: they go on rising. Check that the clock is right now",
                 )
             }
+            Ok(_) if !self.file_system.lasts() => Finding::good(
+                "tokens",
+                "rise until the next reboot, and after it if the clock is not set back across that",
+            ),
             Ok(_) => Finding::good(
                 "tokens",
                 "rise, also after a loss of power: their bound is on the disk",

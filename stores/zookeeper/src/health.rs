@@ -8,6 +8,8 @@ use crate::{layout::Place, members, probe, session::Session, store::Shared, stra
 
 /// How many names are looked at for nodes of other programs.
 const NAMES: usize = 1024;
+/// What share of what can be counted on a write may take before somebody should know.
+const SHARE: u32 = 10;
 /// How many of these are told of.
 const SHOWN: usize = 3;
 
@@ -75,7 +77,12 @@ impl Shared {
         match session.prove(&[]).await {
             Ok(_) => {
                 let took = SystemClock.now().since(began);
-                Finding::good("full cycle", format!("a committed write took {took:?}"))
+                let found = format!("a committed write took {took:?}");
+                if took < session.validity() / SHARE {
+                    return Finding::good("full cycle", found);
+                }
+                let cure = "see why the disks of the servers are slow, or choose a longer session";
+                Finding::warning("full cycle", found, "S3", cure)
             }
             Err(fault) => Finding::failed("full cycle", &fault).touches("S1"),
         }

@@ -30,49 +30,91 @@ struct Told {
 pub(crate) async fn findings(options: &ZookeeperOptions) -> Vec<Finding> {
     if options.tls.is_some() {
         let found = "not checked: over TLS the servers are not asked for their tickTime";
-        return vec![Finding::good("tick", found)];
+        return vec![unchecked(options.tick, found.to_owned())];
     }
     let ask = |server| async move { (server, asked(server).await) };
     let asked = join_all(options.servers.iter().map(ask)).await;
     let mut findings = Vec::new();
-    let mut told = Vec::new();
-    for (server, (of_server, of_settings)) in asked {
+    let (mut told, mut modes) = (Vec::new(), Vec::new());
+    for (server, (of_server, mode, of_settings)) in asked {
         let place = place_of(server);
         findings.push(of_server);
+        modes.extend(mode.map(|mode| (place.clone(), mode)));
         told.push((place, of_settings));
     }
+    findings.extend(ensembles(&modes));
     findings.extend(ticks(options.tick, &told));
     findings.extend(bounds(&told));
     findings
 }
 
-async fn asked(server: &(String, u16)) -> (Finding, Result<Told, &'static str>) {
+async fn asked(server: &(String, u16)) -> (Finding, Option<String>, Result<Told, &'static str>) {
     let what = format!("server {}", place_of(server));
     let (state, settings) = join(four_letters(server, "srvr"), four_letters(server, "conf")).await;
-    let of_server = match state {
-        Ok(told) => of_server(what, &told),
-        Err(error) => Finding::warning(what, error, "S6", "see that it runs"),
+    let (of_server, mode) = match state {
+        Ok(told) => (of_server(what, &told), value(&told, "Mode:").map(str::to_owned)),
+        Err(error) => (Finding::warning(what, error, "S6", "see that it runs"), None),
     };
     let settings = match settings {
         Ok(told) => settings_of(&told).ok_or("it does not tell its settings"),
         Err(_) => Err("it does not answer"),
     };
-    (of_server, settings)
+    (of_server, mode, settings)
+}
+
+/// What stands behind a name in an answer to `srvr`.
+fn value<'a>(told: &'a str, name: &str) -> Option<&'a str> {
+    told.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
 fn of_server(what: String, told: &str) -> Finding {
-    let value = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let Some(mode) = value("Mode:") else {
+    let Some(mode) = value(told, "Mode:") else {
         let found = told.lines().next().unwrap_or("it says nothing");
         let cure = "allow it: 4lw.commands.whitelist=srvr,conf; nothing depends on it";
         return Finding::warning(what, found.to_owned(), "S6", cure);
     };
-    let version = value("Zookeeper version:").unwrap_or("unknown");
+    let version = value(told, "Zookeeper version:").unwrap_or("unknown");
     let version = version.split(['-', ',']).next().unwrap_or(version);
-    let zxid =
-        value("Zxid:").and_then(|zxid| u64::from_str_radix(zxid.trim_start_matches("0x"), 16).ok());
+    let zxid = value(told, "Zxid:")
+        .and_then(|zxid| u64::from_str_radix(zxid.trim_start_matches("0x"), 16).ok());
     let epoch = zxid.map_or(0, |zxid| zxid >> 32);
-    Finding::good(what, format!("{mode}, version {version}, epoch {epoch}"))
+    let found = format!("{mode}, version {version}, epoch {epoch}");
+    if mode == "read-only" {
+        let cure = "see that a majority of the servers runs and that they reach each other";
+        return Finding::warning(what, found, "S6", cure);
+    }
+    Finding::good(what, found)
+}
+
+/// Whether all of them are one ensemble, by what each says that it is.
+fn ensembles(modes: &[(String, String)]) -> Option<Finding> {
+    let those = |wanted: &str| -> Vec<&str> {
+        modes.iter().filter(|(_, mode)| mode == wanted).map(|(place, _)| place.as_str()).collect()
+    };
+    let (alone, leaders) = (those("standalone"), those("leader"));
+    let bad = |found: String| {
+        let cure = "name the servers of one ensemble, each by the same server.N lines in its configuration";
+        Some(Finding::bad("ensemble", format!("{found}: each grants the same locks"), "S1", cure))
+    };
+    if modes.len() > 1 && !alone.is_empty() {
+        return bad(format!(
+            "{} stands alone, and is no server of one ensemble with the others",
+            alone.join(", ")
+        ));
+    }
+    if leaders.len() > 1 {
+        return bad(format!("{} are leaders of an ensemble each", leaders.join(" and ")));
+    }
+    None
+}
+
+/// What is assumed and was not looked at.
+fn unchecked(said: Duration, found: String) -> Finding {
+    let cure = format!(
+        "see that tickTime of the servers is {said:?} at most, or write theirs into the URL: 3 s where their \
+         configuration does not say it"
+    );
+    Finding::warning("tick", found, "S1", cure)
 }
 
 /// The settings in an answer to `conf`; nothing if that is not allowed, or the server does not serve.
@@ -90,20 +132,20 @@ fn settings_of(told: &str) -> Option<Told> {
 fn ticks(said: Duration, told: &[(String, Result<Told, &'static str>)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut those: BTreeMap<Duration, Vec<&str>> = BTreeMap::new();
-    let mut unchecked = Vec::new();
+    let mut silent = Vec::new();
     for (place, told) in told {
         match told {
             Ok(told) => those.entry(told.tick).or_default().push(place),
-            Err(why) => unchecked.push(format!("{place}: {why}")),
+            Err(why) => silent.push(format!("{place}: {why}")),
         }
     }
-    if !unchecked.is_empty() {
+    if !silent.is_empty() {
         // The servers allow `srvr` alone unless they are told otherwise.
         let found = format!(
             "not checked at {}; 4lw.commands.whitelist=srvr,conf lets them say it",
-            unchecked.join(", ")
+            silent.join(", ")
         );
-        findings.push(Finding::good("tick", found));
+        findings.push(unchecked(said, found));
     }
     for (tick, places) in those {
         let places = places.join(", ");
@@ -157,5 +199,34 @@ async fn four_letters((host, port): &(String, u16), word: &str) -> Result<String
     match timeout(PATIENCE, answer).await {
         Ok(answer) => answer.map_err(|error| error.to_string()),
         Err(_) => Err("it does not answer".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::store::Weight;
+
+    use super::*;
+
+    fn of(modes: &[(&str, &str)]) -> Option<Finding> {
+        let owned = |(place, mode): &(&str, &str)| ((*place).to_owned(), (*mode).to_owned());
+        ensembles(&modes.iter().map(owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn servers_that_are_no_ensemble_are_found() {
+        let three = [("a", "follower"), ("b", "leader"), ("c", "follower")];
+        assert_eq!(of(&three), None);
+        assert_eq!(of(&[("a", "standalone")]), None);
+        for modes in [
+            [("a", "standalone"), ("b", "standalone")],
+            [("a", "standalone"), ("b", "leader")],
+            [("a", "leader"), ("b", "leader")],
+        ] {
+            let found = of(&modes).unwrap();
+            assert!(found.weight == Weight::Bad && found.found.contains('a'), "{found:?}");
+        }
+        let read = of_server("server a".to_owned(), "Mode: read-only\n");
+        assert_eq!(read.weight, Weight::Warning);
     }
 }

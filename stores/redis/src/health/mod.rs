@@ -39,6 +39,9 @@ const CLOCKS_APART: Duration = Duration::from_secs(1);
 const NODES: u32 = 3;
 /// How long one answer may take before leases get short beside it.
 const SLOW: Duration = Duration::from_millis(100);
+/// By what other servers that speak the protocol call their own version.
+const OTHERS: [&str; 4] =
+    ["dragonfly_version", "garnet_version", "keydb_version", "kvrocks_version"];
 /// What the name of the lock that is tried begins with. No other part of tenure uses it.
 const PROBE: &str = "tenure-doctor-probe";
 
@@ -76,7 +79,7 @@ async fn server(transport: &Transport, seat: &Seat) -> Vec<Finding> {
     });
     let findings = vec![
         version(info),
-        persistence(info),
+        persistence(info, sync(transport, seat).await),
         eviction(setting(transport, seat, "maxmemory-policy").await.as_deref()),
         none.unwrap_or_else(|| replicas(info, transport.options.replicas)),
         clock(transport, seat).await.unwrap_or_else(failed("clock", "S2")),
@@ -151,7 +154,15 @@ fn version(info: Option<&str>) -> Finding {
     let found = valkey.or(redis).unwrap_or_else(|| "a server without a version".to_owned());
     let major = field(info, "redis_version").and_then(|version| version.split('.').next());
     match major.and_then(|major| major.parse::<u32>().ok()) {
-        Some(7..) => Finding::good("version", found),
+        Some(7..) => match OTHERS.iter().find(|other| field(info, other).is_some()) {
+            Some(other) => {
+                let other = other.trim_end_matches("_version");
+                let found =
+                    format!("{found}, as which {other} answers: tenure is not tested on it");
+                Finding::warning("version", found, "S1", "use Redis 7.0 or later, or Valkey")
+            }
+            None => Finding::good("version", found),
+        },
         _ => Finding::bad(
             "version",
             format!("{found} is too old"),
@@ -161,18 +172,53 @@ fn version(info: Option<&str>) -> Finding {
     }
 }
 
-fn persistence(info: Option<&str>) -> Finding {
+/// When a server with an append-only file writes it to the disk: `appendfsync`, and `no-appendfsync-on-rewrite`.
+async fn sync(transport: &Transport, seat: &Seat) -> Option<(String, String)> {
+    let sync = setting(transport, seat, "appendfsync").await?;
+    Some((sync, setting(transport, seat, "no-appendfsync-on-rewrite").await?))
+}
+
+fn persistence(info: Option<&str>, sync: Option<(String, String)>) -> Finding {
     let Some(info) = info else { return not_told("persistence", "+info") };
-    if field(info, "aof_enabled") == Some("1") {
-        return Finding::good("persistence", "it writes an append-only file; see appendfsync");
+    let warning = |found: &str, cure: &str| {
+        let cure = format!(
+            "{cure}, or keep a server that crashed away for as long as the longest ttl; tokens rise as long as its \
+             clock is not behind"
+        );
+        Finding::warning("persistence", found, "S1", cure)
+    };
+    if field(info, "aof_enabled") != Some("1") {
+        let found = "a server that restarts has forgotten its locks";
+        return warning(found, "set appendonly yes and appendfsync always");
     }
-    Finding::warning(
-        "persistence",
-        "a server that restarts has forgotten its locks",
-        "S1",
-        "set appendonly yes and appendfsync always, or keep a server that crashed away for as \
-         long as the longest ttl; tokens rise as long as its clock is not behind",
-    )
+    if field(info, "aof_last_write_status").is_some_and(|status| status != "ok") {
+        let found = "it could not write its append-only file the last time";
+        return Finding::bad("persistence", found, "S1", "see the server's log and its disk");
+    }
+    let always = "set appendfsync always";
+    match sync.as_ref().map(|(sync, rewrite)| (sync.as_str(), rewrite.as_str())) {
+        Some(("always", "no")) => Finding::good(
+            "persistence",
+            "appendfsync always: what it confirms is on the disk first",
+        ),
+        Some(("always", _)) => warning(
+            "appendfsync always, but not while the append-only file is written anew: what was confirmed then is lost \
+             with the machine",
+            "set no-appendfsync-on-rewrite no",
+        ),
+        Some(("everysec", _)) => warning(
+            "appendfsync everysec: a server that restarts may have forgotten the locks of the last second or two",
+            always,
+        ),
+        Some((other, _)) => warning(
+            &format!(
+                "appendfsync {other}: a machine that restarts may have forgotten the locks of the last half minute or \
+                 more"
+            ),
+            always,
+        ),
+        None => not_told("persistence", "+config|get"),
+    }
 }
 
 fn eviction(policy: Option<&str>) -> Finding {
@@ -210,7 +256,17 @@ fn replicas(info: Option<&str>, wanted: Replicas) -> Finding {
         _ => {}
     }
     match there {
-        Some(0) => Finding::good("replicas", "none: no fail-over can lose a lock"),
+        // The server keeps what it has written last for as long as one may come back: an hour, unless told otherwise.
+        Some(0) if field(info, "repl_backlog_active") == Some("1") => Finding::warning(
+            "replicas",
+            "none is connected, but one was: a fail-over to it loses the locks that it lacks",
+            "S1",
+            "see why it is away; let nobody make it the primary before the longest ttl is over",
+        ),
+        Some(0) => Finding::good(
+            "replicas",
+            "none is connected: nothing else can take this server's place",
+        ),
         Some(count) => Finding::warning(
             "replicas",
             format!("{count}: a fail-over can lose the locks of the last moment"),
@@ -367,6 +423,32 @@ mod tests {
         let info = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\n";
         assert_eq!(version(Some(info)).found, "Valkey 8.1.1");
         assert_eq!(version(Some("redis_version:6.2.0\r\n")).weight, Weight::Bad);
+        let other = version(Some("redis_version:7.4.0\r\ndragonfly_version:df-v1.2\r\n"));
+        assert!(other.weight == Weight::Warning && other.found.contains("dragonfly"), "{other:?}");
+    }
+
+    #[test]
+    fn only_a_server_that_writes_first_keeps_what_it_confirmed() {
+        let of = |info: &str, sync: Option<(&str, &str)>| {
+            let sync = sync.map(|(sync, rewrite)| (sync.to_owned(), rewrite.to_owned()));
+            persistence(Some(info), sync)
+        };
+        let on = "aof_enabled:1\r\naof_last_write_status:ok\r\n";
+        assert_eq!(of(on, Some(("always", "no"))).weight, Weight::Good);
+        for (sync, says) in [
+            (Some(("always", "yes")), "written anew"),
+            (Some(("everysec", "no")), "appendfsync everysec"),
+            (Some(("no", "no")), "appendfsync no"),
+            (None, "does not tell"),
+        ] {
+            let found = of(on, sync);
+            assert_eq!((found.weight, found.promise), (Weight::Warning, Some("S1")), "{found:?}");
+            assert!(found.found.contains(says), "{found:?}");
+        }
+        let off = of("aof_enabled:0\r\n", Some(("always", "no")));
+        assert!(off.weight == Weight::Warning && off.found.contains("has forgotten"), "{off:?}");
+        let failed = of("aof_enabled:1\r\naof_last_write_status:err\r\n", Some(("always", "no")));
+        assert_eq!(failed.weight, Weight::Bad);
     }
 
     #[test]
@@ -375,6 +457,8 @@ mod tests {
         assert_eq!(replicas(Some("role:slave\r\n"), none).weight, Weight::Bad);
         let info = |count| format!("role:master\r\nconnected_slaves:{count}\r\n");
         assert_eq!(replicas(Some(&info(0)), none).weight, Weight::Good);
+        let away = format!("{}repl_backlog_active:1\r\n", info(0));
+        assert_eq!(replicas(Some(&away), none).weight, Weight::Warning);
         assert_eq!(replicas(Some(&info(2)), none).weight, Weight::Warning);
         assert_eq!(replicas(Some(&info(1)), Replicas::Count(2)).weight, Weight::Bad);
         assert_eq!(replicas(Some(&info(2)), Replicas::Count(2)).weight, Weight::Good);

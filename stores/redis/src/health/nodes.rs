@@ -61,12 +61,16 @@ fn nodes(there: usize, away: &[(String, Fault)]) -> Finding {
 }
 
 /// Whether a shard that is lost takes the others with it.
-fn coverage<'a>(mut told: impl Iterator<Item = Option<&'a str>>) -> Finding {
+fn coverage<'a>(told: impl Iterator<Item = Option<&'a str>>) -> Finding {
     let what = "coverage";
-    if told.any(|setting| setting == Some("yes")) {
+    let told: Vec<_> = told.collect();
+    if told.contains(&Some("yes")) {
         let found = "when one primary is lost with its replicas, no lock of any other can be had or renewed";
         let cure = "set cluster-require-full-coverage no on each node";
         return Finding::warning(what, found, "S9", cure);
+    }
+    if told.is_empty() || told.contains(&None) {
+        return super::not_told(what, "+config|get");
     }
     Finding::good(what, "a primary that is lost with its replicas takes no other's locks with it")
 }
@@ -149,6 +153,15 @@ mod tests {
         assert_eq!(slots(16_384, &BTreeSet::new()).weight, Weight::Good);
         assert_eq!(slots(16_384, &[93].into()).weight, Weight::Warning);
         assert_eq!(slots(16_383, &BTreeSet::new()).weight, Weight::Bad);
+    }
+
+    #[test]
+    fn what_a_node_does_not_tell_is_not_called_good() {
+        let of = |told: &[Option<&str>]| coverage(told.iter().copied()).weight;
+        assert_eq!(of(&[Some("no"), Some("no")]), Weight::Good);
+        for told in [&[Some("no"), None][..], &[None], &[], &[None, Some("yes")]] {
+            assert_eq!(of(told), Weight::Warning, "{told:?}");
+        }
     }
 
     #[test]

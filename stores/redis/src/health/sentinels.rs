@@ -1,5 +1,7 @@
 //! A look at the sentinels of a service.
 
+use std::time::Duration;
+
 use tenure_core::{Fault, store::Finding};
 
 use super::setting;
@@ -17,7 +19,7 @@ const ENOUGH: usize = 3;
 /// Asks all of them, and looks at what the primary does when it is cut off.
 pub(super) async fn look(transport: &Transport, group: &Group) -> Vec<Finding> {
     let survey = group.survey(&Panel::default()).await;
-    vec![sentinels(&survey), isolation(transport).await]
+    vec![sentinels(&survey), isolation(transport, survey.down_after).await]
 }
 
 fn sentinels(survey: &Survey) -> Finding {
@@ -61,25 +63,75 @@ pub(super) fn replicas(info: Option<&str>) -> Option<Finding> {
 }
 
 /// Whether a primary without its replicas goes on taking locks.
-async fn isolation(transport: &Transport) -> Finding {
+async fn isolation(transport: &Transport, down_after: Option<Duration>) -> Finding {
+    let of = async |name| setting(transport, &Seat::Only, name).await;
+    let (count, lag) = (of("min-replicas-to-write").await, of("min-replicas-max-lag").await);
+    let confirmed = transport.options.replicas != Replicas::Count(0);
+    isolated(count.as_deref(), lag.as_deref(), down_after, confirmed)
+}
+
+fn isolated(
+    count: Option<&str>,
+    lag: Option<&str>,
+    down_after: Option<Duration>,
+    confirmed: bool,
+) -> Finding {
     let what = "isolation";
     let rule = "set min-replicas-to-write 1, and min-replicas-max-lag below the down-after-milliseconds of \
                 the sentinels";
-    match setting(transport, &Seat::Only, "min-replicas-to-write").await.as_deref() {
-        Some("0") if transport.options.replicas != Replicas::Count(0) => {
-            let found = "a primary that is cut off from its replicas grants nothing, as they have to confirm";
-            Finding::good(what, found)
-        }
-        Some("0") => {
-            let found = "a primary that is cut off from its replicas still grants locks";
+    let (Some(count), Some(lag)) = (count, lag) else {
+        return super::not_told(what, "+config|get");
+    };
+    // Either turns the other one off.
+    let stops = count != "0" && lag != "0";
+    if confirmed {
+        let found =
+            "a primary that is cut off from its replicas grants nothing, as they have to confirm";
+        return Finding::good(what, found);
+    }
+    if !stops {
+        let found = "a primary that is cut off from its replicas still grants locks";
+        return Finding::warning(what, found, "S1", rule);
+    }
+    let found = format!("a primary without {count} replicas stops writing after {lag} s");
+    let lag = lag.parse().map(Duration::from_secs);
+    match (lag, down_after) {
+        (Ok(lag), Some(down_after)) if lag < down_after => Finding::good(what, found),
+        (_, Some(down_after)) => {
+            let found = format!(
+                "{found}, when another may have been made the primary: {down_after:?} after it was heard last"
+            );
             Finding::warning(what, found, "S1", rule)
         }
-        Some(count) => {
-            let lag =
-                setting(transport, &Seat::Only, "min-replicas-max-lag").await.unwrap_or_default();
-            let found = format!("a primary without {count} replicas stops writing after {lag} s");
-            Finding::good(what, found)
+        _ => {
+            let found = format!("{found}; no sentinel tells when another one is made the primary");
+            Finding::warning(what, found, "S1", rule)
         }
-        None => super::not_told(what, "+config|get"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::store::Weight;
+
+    use super::*;
+
+    #[test]
+    fn a_primary_that_is_cut_off_has_to_stop_before_the_next_one_begins() {
+        let five = Some(Duration::from_secs(5));
+        let of =
+            |count, lag, down_after| isolated(Some(count), Some(lag), down_after, false).weight;
+        assert_eq!(of("1", "4", five), Weight::Good);
+        for (count, lag, down_after) in [
+            ("0", "4", five),
+            ("1", "0", five),
+            ("1", "5", five),
+            ("1", "10", five),
+            ("1", "4", None),
+        ] {
+            assert_eq!(of(count, lag, down_after), Weight::Warning, "{count} {lag}");
+        }
+        assert_eq!(isolated(Some("0"), Some("10"), five, true).weight, Weight::Good);
+        assert_eq!(isolated(None, Some("10"), five, false).weight, Weight::Warning);
     }
 }

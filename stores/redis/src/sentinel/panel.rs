@@ -50,6 +50,8 @@ pub(crate) struct Survey {
     pub(crate) alike: usize,
     /// Of how many sentinels the one that knows fewest knows, itself counted.
     pub(crate) know: usize,
+    /// How soon one of them thinks that a silent primary is down.
+    pub(crate) down_after: Option<Duration>,
     pub(crate) faults: Vec<Fault>,
     /// Who has said nothing at all.
     pub(crate) silent: HashSet<Place>,
@@ -117,7 +119,8 @@ impl Panel {
         let Heard { answers, faults, at_least, silent, .. } = self.hear(group, |_| false).await;
         let (answered, of, alike) = counts(&answers, at_least);
         let know = answers.iter().map(|told| told.others + 1).min().unwrap_or(0);
-        Survey { answered, of, alike, know, faults, silent }
+        let down_after = answers.iter().map(|told| told.down_after).min();
+        Survey { answered, of, alike, know, down_after, faults, silent }
     }
 
     /// Asks all sentinels together, those too that the answers tell of, until they say enough.

@@ -38,6 +38,7 @@ pub(super) fn told(id: &Value, before: &Value, about: &Value, after: &Value) -> 
         replicas: u32::try_from(number(about, "num-slaves")?).ok()?,
         primary: Primary { host, port, epoch },
         patience: Duration::from_millis(patience),
+        down_after: Duration::from_millis(down_after),
         replaces: !is_new && is("failover_in_progress"),
     })
 }

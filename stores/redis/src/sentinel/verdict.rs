@@ -26,6 +26,8 @@ pub(crate) struct Told {
     pub(crate) replicas: u32,
     /// How soon this sentinel can think that the primary is down.
     pub(crate) patience: Duration,
+    /// For how long the primary is silent before this sentinel thinks so.
+    pub(crate) down_after: Duration,
     /// It is replacing the primary.
     pub(crate) replaces: bool,
 }
@@ -103,7 +105,7 @@ mod tests {
     fn told(id: &str, others: usize, port: u16, epoch: u64) -> Told {
         let primary = Primary { host: "10.0.0.1".to_owned(), port, epoch };
         let (id, patience) = (id.to_owned(), Duration::from_secs(5));
-        Told { id, others, primary, replicas: 2, patience, replaces: false }
+        Told { id, others, primary, replicas: 2, patience, down_after: patience, replaces: false }
     }
 
     fn port(told: &[Told]) -> Option<u16> {
