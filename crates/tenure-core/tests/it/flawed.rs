@@ -421,6 +421,10 @@ impl Store for Flawed {
         self.store.incarnation().await
     }
 
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        self.store.server().await
+    }
+
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         self.store.health().await
     }

@@ -261,6 +261,10 @@ impl Store for Unreliable {
         self.carry(|store| Box::pin(async move { store.incarnation().await })).await
     }
 
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        self.carry(|store| Box::pin(async move { store.server().await })).await
+    }
+
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         self.carry(|store| Box::pin(async move { store.health().await })).await
     }

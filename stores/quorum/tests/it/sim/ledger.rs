@@ -172,6 +172,10 @@ impl Store for Noted {
         self.store.evict_hold(name, hold).await
     }
 
+    async fn server(&self) -> Result<Option<String>, Fault> {
+        self.store.server().await
+    }
+
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         self.store.health().await
     }
