@@ -421,8 +421,8 @@ impl Store for RedisStore {
     }
 
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
-        let (transport, channel) = (&*self.transport, self.shared.watch.channel.as_str());
-        health::look(Patient { store: self, transport, channel }).await
+        let (transport, watch) = (&*self.transport, &self.shared.watch);
+        health::look(Patient { store: self, transport, watch }).await
     }
 
     #[cfg(unix)]

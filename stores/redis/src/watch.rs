@@ -81,16 +81,7 @@ impl Watch {
             return;
         }
         let Ok(runtime) = Handle::try_current() else { return };
-        let end = EndOfTask(Arc::downgrade(&self.running));
-        let listener = Listener {
-            options: self.options.clone(),
-            route: self.route.clone(),
-            panel: Panel::default(),
-            channel: self.channel.clone(),
-            evicted: self.evicted.clone(),
-            board: self.board.clone(),
-            is_heard: self.is_heard.clone(),
-        };
+        let (end, listener) = (EndOfTask(Arc::downgrade(&self.running)), self.listener());
         let task = runtime.spawn(async move {
             let _end = end;
             let (route, board) = (listener.route.clone(), listener.board.clone());
@@ -101,6 +92,29 @@ impl Watch {
             join(listener.watch(), route.follow(moved)).await;
         });
         *running = Some(task.abort_handle());
+    }
+
+    fn listener(&self) -> Listener {
+        Listener {
+            options: self.options.clone(),
+            route: self.route.clone(),
+            panel: Panel::default(),
+            channel: self.channel.clone(),
+            evicted: self.evicted.clone(),
+            board: self.board.clone(),
+            is_heard: self.is_heard.clone(),
+        }
+    }
+
+    /// Whether this user may listen: which channel cannot be listened to, and why.
+    pub(crate) async fn try_out(&self) -> Result<(), (Option<&'static str>, Fault)> {
+        let listener = self.listener();
+        let (connection, _ended) = listener.open().await.map_err(|fault| (None, fault))?;
+        match listener.subscribe(&connection, true).await {
+            Ok(()) => Ok(()),
+            Err(Refusal::OfWaking(fault)) => Err((Some("of turns and evictions"), fault)),
+            Err(Refusal::OfEvictions(fault)) => Err((Some("of evictions"), fault)),
+        }
     }
 }
 

@@ -1,18 +1,13 @@
 //! A look at the real server, and which promise holds there.
 
 mod nodes;
+mod persistence;
 mod sentinels;
+mod trial;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tenure_core::{
-    Fault, FaultKind, LockName, Owner, Store,
-    proto::{
-        Renewed,
-        queue::{Answer, Ask, Intent, Kind, Mode, Order},
-    },
-    store::{Finding, Renewal},
-};
+use tenure_core::{Fault, Store, store::Finding};
 
 use crate::{
     connect::walk,
@@ -22,6 +17,7 @@ use crate::{
     protocol::Value,
     route::{Panel, Role, Route, Seat},
     transport::Transport,
+    watch::Watch,
 };
 
 /// What is looked at, and by what.
@@ -29,21 +25,17 @@ use crate::{
 pub(crate) struct Patient<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) transport: &'a Transport,
-    /// The channel on which this process hears its hints.
-    pub(crate) channel: &'a str,
+    /// By which this process hears its hints.
+    pub(crate) watch: &'a Watch,
 }
 
 /// How far the server's clock may be from ours before somebody should know.
 const CLOCKS_APART: Duration = Duration::from_secs(1);
 /// Over how many nodes of a cluster the way is tried.
 const NODES: u32 = 3;
-/// How long one answer may take before leases get short beside it.
-const SLOW: Duration = Duration::from_millis(100);
 /// By what other servers that speak the protocol call their own version.
 const OTHERS: [&str; 4] =
     ["dragonfly_version", "garnet_version", "keydb_version", "kvrocks_version"];
-/// What the name of the lock that is tried begins with. No other part of tenure uses it.
-const PROBE: &str = "tenure-doctor-probe";
 
 /// Looks at the way to the server first, and at the server if it leads there.
 pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
@@ -52,20 +44,21 @@ pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
         Ok(findings) => findings,
         Err(findings) => return Ok(findings),
     };
-    findings.push(full_cycle(&patient).await);
+    let (cycle, renewal) = trial::full_cycle(&patient).await;
+    findings.extend([cycle, trial::hints(&patient).await]);
     match &*transport.route {
-        Route::Cluster(cluster) => findings.extend(nodes::look(transport, cluster).await?),
+        Route::Cluster(cluster) => findings.extend(nodes::look(transport, cluster, renewal).await?),
         Route::Sentinels(group) => {
-            findings.extend(server(transport, &Seat::Only).await);
+            findings.extend(server(transport, &Seat::Only, renewal).await);
             findings.extend(sentinels::look(transport, group).await);
         }
-        Route::Always(_) => findings.extend(server(transport, &Seat::Only).await),
+        Route::Always(_) => findings.extend(server(transport, &Seat::Only, renewal).await),
     }
     Ok(findings)
 }
 
 /// A look at one server.
-async fn server(transport: &Transport, seat: &Seat) -> Vec<Finding> {
+async fn server(transport: &Transport, seat: &Seat, renewal: Option<Duration>) -> Vec<Finding> {
     let failed = |what, promise| move |fault: Fault| Finding::failed(what, &fault).touches(promise);
     let info = info(transport, seat).await;
     let info = info.as_deref();
@@ -79,11 +72,11 @@ async fn server(transport: &Transport, seat: &Seat) -> Vec<Finding> {
     });
     let findings = vec![
         version(info),
-        persistence(info, sync(transport, seat).await),
+        persistence::persistence(info, persistence::sync(transport, seat).await),
         eviction(setting(transport, seat, "maxmemory-policy").await.as_deref()),
         none.unwrap_or_else(|| replicas(info, transport.options.replicas)),
         clock(transport, seat).await.unwrap_or_else(failed("clock", "S2")),
-        latency(transport, seat).await.unwrap_or_else(failed("latency", "S3")),
+        trial::latency(transport, seat, renewal).await.unwrap_or_else(failed("latency", "S3")),
     ];
     one_of_many.into_iter().chain(without_scripts).chain(findings).collect()
 }
@@ -172,55 +165,6 @@ fn version(info: Option<&str>) -> Finding {
     }
 }
 
-/// When a server with an append-only file writes it to the disk: `appendfsync`, and `no-appendfsync-on-rewrite`.
-async fn sync(transport: &Transport, seat: &Seat) -> Option<(String, String)> {
-    let sync = setting(transport, seat, "appendfsync").await?;
-    Some((sync, setting(transport, seat, "no-appendfsync-on-rewrite").await?))
-}
-
-fn persistence(info: Option<&str>, sync: Option<(String, String)>) -> Finding {
-    let Some(info) = info else { return not_told("persistence", "+info") };
-    let warning = |found: &str, cure: &str| {
-        let cure = format!(
-            "{cure}, or keep a server that crashed away for as long as the longest ttl; tokens rise as long as its \
-             clock is not behind"
-        );
-        Finding::warning("persistence", found, "S1", cure)
-    };
-    if field(info, "aof_enabled") != Some("1") {
-        let found = "a server that restarts has forgotten its locks";
-        return warning(found, "set appendonly yes and appendfsync always");
-    }
-    if field(info, "aof_last_write_status").is_some_and(|status| status != "ok") {
-        let found = "it could not write its append-only file the last time";
-        return Finding::bad("persistence", found, "S1", "see the server's log and its disk");
-    }
-    let always = "set appendfsync always";
-    match sync.as_ref().map(|(sync, rewrite)| (sync.as_str(), rewrite.as_str())) {
-        Some(("always", "no")) => Finding::good(
-            "persistence",
-            "appendfsync always: what it confirms is on the disk first",
-        ),
-        Some(("always", _)) => warning(
-            "appendfsync always, but not while the append-only file is written anew: what was confirmed then is lost \
-             with the machine",
-            "set no-appendfsync-on-rewrite no",
-        ),
-        Some(("everysec", _)) => warning(
-            "appendfsync everysec: a server that restarts may have forgotten the locks of the last second or two",
-            always,
-        ),
-        Some((other, _)) => warning(
-            &format!(
-                "appendfsync {other}: a machine that restarts may have forgotten the locks of the last half minute or \
-                 more"
-            ),
-            always,
-        ),
-        None => not_told("persistence", "+config|get"),
-    }
-}
-
 fn eviction(policy: Option<&str>) -> Finding {
     match policy {
         Some("noeviction") => Finding::good("eviction", "noeviction: no lock is evicted"),
@@ -248,10 +192,16 @@ fn replicas(info: Option<&str>, wanted: Replicas) -> Finding {
             return Finding::bad("replicas", found, "S9", cure);
         }
         (Some(there @ 1..), Replicas::All) => {
-            return Finding::good("replicas", format!("{there}, and each has what counts"));
+            return Finding::good(
+                "replicas",
+                format!("{there} connected, and each has what counts"),
+            );
         }
         (Some(there), Replicas::Count(wanted @ 1..)) if there == wanted => {
-            return Finding::good("replicas", format!("{there}, and each has what counts"));
+            return Finding::good(
+                "replicas",
+                format!("{there} connected, and each has what counts"),
+            );
         }
         _ => {}
     }
@@ -265,7 +215,7 @@ fn replicas(info: Option<&str>, wanted: Replicas) -> Finding {
         ),
         Some(0) => Finding::good(
             "replicas",
-            "none is connected: nothing else can take this server's place",
+            "none is connected, and none was of late: it knows of no other that could take its place",
         ),
         Some(count) => Finding::warning(
             "replicas",
@@ -278,112 +228,30 @@ fn replicas(info: Option<&str>, wanted: Replicas) -> Finding {
 }
 
 async fn clock(transport: &Transport, seat: &Seat) -> Result<Finding, Fault> {
-    let before = SystemTime::now();
+    let here = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let before = here();
     let value = transport.send(seat, &["TIME"]).await?;
-    let here = before.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let there = match &value {
-        Value::Array(parts) => parts.first().and_then(text).and_then(|text| text.parse().ok()),
-        _ => None,
-    };
-    let Some(there) = there.map(Duration::from_secs) else {
+    let after = here();
+    let parts = if let Value::Array(parts) = &value { parts.as_slice() } else { &[] };
+    let mut numbers = parts.iter().map(|part| text(part).and_then(|text| text.parse().ok()));
+    let (seconds, micros) = (numbers.next().flatten(), numbers.next().flatten());
+    let (Some(seconds), Some(micros)) = (seconds, micros) else {
         return Ok(not_told("clock", "+time"));
     };
-    let apart = here.abs_diff(there);
+    let there = Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros));
+    Ok(clocks(before, there, after))
+}
+
+/// The server looked at its clock at some moment between the two.
+fn clocks(before: Duration, there: Duration, after: Duration) -> Finding {
+    let apart = there.abs_diff(before).max(there.abs_diff(after));
     if apart <= CLOCKS_APART {
-        return Ok(Finding::good("clock", "within a second of this machine's"));
+        return Finding::good("clock", "within a second of this machine's");
     }
-    let found = format!("{} s away from this machine's", apart.as_secs());
+    let found = format!("up to {apart:.1?} away from this machine's");
     let cure = "set both by NTP: a clock that jumps ends leases early, and after a loss of data \
                 tokens rise only if it is not behind";
-    Ok(Finding::warning("clock", found, "S2", cure))
-}
-
-/// Everything that a lock does, as this very user.
-async fn full_cycle(patient: &Patient<'_>) -> Finding {
-    match try_everything(patient).await {
-        Ok(()) => Finding::good("permissions", "a full cycle of a lock works"),
-        Err(fault) => {
-            let of_user = fault.kind() == FaultKind::Misconfigured;
-            let what = if of_user { "permissions" } else { "full cycle" };
-            Finding::failed(what, &fault).touches("S9")
-        }
-    }
-}
-
-async fn try_everything(patient: &Patient<'_>) -> Result<(), Fault> {
-    let Patient { store, transport, channel } = *patient;
-    let unusual = |what: &str| {
-        Fault::new(FaultKind::InDoubt, format!("the trial lock {what}"), "look again in a minute")
-    };
-    let (holder, waiter) = (owner()?, owner()?);
-    // Several may look at the same time.
-    let mark = holder.to_hex();
-    let name = format!("{PROBE}-{}", mark.get(..8).unwrap_or_default());
-    let name = LockName::new(name).map_err(|_| unusual("has no name"))?;
-    let ttl = Duration::from_secs(5);
-    let order = if store.capabilities().fifo { Order::Fifo } else { Order::Barging };
-    let ask = |owner, intent| Ask {
-        owner,
-        kind: Kind::Mutex,
-        mode: Mode::Exclusive,
-        order,
-        intent,
-        ttl,
-        label: "tenure doctor".to_owned(),
-    };
-    let granted = store.acquire(&name, &ask(holder, Intent::Try)).await?;
-    if !matches!(granted, Answer::Granted { .. }) {
-        return Err(unusual("is held by another doctor"));
-    }
-    let cycle = async {
-        store.acquire(&name, &ask(waiter, Intent::Wait { place: None })).await?;
-        let renewal = Renewal { name: name.clone(), owner: holder, ttl };
-        match store.renew(&[renewal]).await.pop() {
-            Some(Ok(Renewed::Renewed { .. })) => {}
-            Some(Err(fault)) => return Err(fault),
-            _ => return Err(unusual("could not be renewed")),
-        }
-        store.inspect(&name).await?;
-        store.release(&name, &holder, Duration::ZERO).await?;
-        let seats = transport.seats().await?;
-        for seat in seats {
-            transport.send(&seat, &["PUBLISH", channel, ""]).await?;
-        }
-        Ok(())
-    };
-    let outcome = cycle.await;
-    for owner in [holder, waiter] {
-        store.release(&name, &owner, Duration::ZERO).await?;
-    }
-    outcome
-}
-
-async fn latency(transport: &Transport, seat: &Seat) -> Result<Finding, Fault> {
-    let mut took = Vec::new();
-    for _ in 0..10 {
-        let start = Instant::now();
-        transport.send(seat, &["PING"]).await?;
-        took.push(start.elapsed());
-    }
-    took.sort_unstable();
-    let (median, longest) = (took.get(5).copied(), took.last().copied());
-    let (median, longest) = (median.unwrap_or_default(), longest.unwrap_or_default());
-    let found = format!("{median:.1?} for an answer, {longest:.1?} at the longest of ten");
-    if longest < SLOW {
-        return Ok(Finding::good("latency", found));
-    }
-    let cure = "choose ttls of many times that, or a server that is nearer or less busy";
-    Ok(Finding::warning("latency", found, "S3", cure))
-}
-
-fn owner() -> Result<Owner, Fault> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        let what = "the operating system gives no random bytes";
-        Fault::new(FaultKind::Misconfigured, what, "see that /dev/urandom can be read")
-            .because(error.to_string())
-    })?;
-    Ok(Owner::from_bytes(bytes))
+    Finding::warning("clock", found, "S2", cure)
 }
 
 async fn info(transport: &Transport, seat: &Seat) -> Option<String> {
@@ -410,6 +278,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn clocks_are_together_only_if_they_are_whenever_the_server_looked() {
+        let of = |before, there, after| {
+            let [before, there, after] = [before, there, after].map(Duration::from_millis);
+            clocks(before, there, after).weight
+        };
+        assert_eq!(of(10_000, 10_900, 10_002), Weight::Good);
+        assert_eq!(of(10_000, 9_200, 10_002), Weight::Good);
+        for (before, there, after) in
+            [(10_000, 11_900, 10_002), (10_000, 8_900, 10_002), (10_000, 9_500, 10_800)]
+        {
+            assert_eq!(of(before, there, after), Weight::Warning, "{there}");
+        }
+    }
+
+    #[test]
     fn each_policy_but_one_is_bad() {
         assert_eq!(eviction(Some("noeviction")).weight, Weight::Good);
         for policy in ["volatile-ttl", "volatile-lru", "allkeys-lru", "allkeys-random"] {
@@ -425,30 +308,6 @@ mod tests {
         assert_eq!(version(Some("redis_version:6.2.0\r\n")).weight, Weight::Bad);
         let other = version(Some("redis_version:7.4.0\r\ndragonfly_version:df-v1.2\r\n"));
         assert!(other.weight == Weight::Warning && other.found.contains("dragonfly"), "{other:?}");
-    }
-
-    #[test]
-    fn only_a_server_that_writes_first_keeps_what_it_confirmed() {
-        let of = |info: &str, sync: Option<(&str, &str)>| {
-            let sync = sync.map(|(sync, rewrite)| (sync.to_owned(), rewrite.to_owned()));
-            persistence(Some(info), sync)
-        };
-        let on = "aof_enabled:1\r\naof_last_write_status:ok\r\n";
-        assert_eq!(of(on, Some(("always", "no"))).weight, Weight::Good);
-        for (sync, says) in [
-            (Some(("always", "yes")), "written anew"),
-            (Some(("everysec", "no")), "appendfsync everysec"),
-            (Some(("no", "no")), "appendfsync no"),
-            (None, "does not tell"),
-        ] {
-            let found = of(on, sync);
-            assert_eq!((found.weight, found.promise), (Weight::Warning, Some("S1")), "{found:?}");
-            assert!(found.found.contains(says), "{found:?}");
-        }
-        let off = of("aof_enabled:0\r\n", Some(("always", "no")));
-        assert!(off.weight == Weight::Warning && off.found.contains("has forgotten"), "{off:?}");
-        let failed = of("aof_enabled:1\r\naof_last_write_status:err\r\n", Some(("always", "no")));
-        assert_eq!(failed.weight, Weight::Bad);
     }
 
     #[test]

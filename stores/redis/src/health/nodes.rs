@@ -1,6 +1,6 @@
 //! A look at the nodes of a cluster.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::future::join_all;
 use tenure_core::{
@@ -10,7 +10,7 @@ use tenure_core::{
 
 use super::{server, setting};
 use crate::{
-    cluster::{Cluster, written},
+    cluster::{Cluster, Map, written},
     info::text,
     route::Seat,
     slots::SLOTS,
@@ -21,7 +21,11 @@ use crate::{
 const NAMED: usize = 8;
 
 /// Looks at each primary, and at the slots.
-pub(super) async fn look(transport: &Transport, cluster: &Cluster) -> Result<Vec<Finding>, Fault> {
+pub(super) async fn look(
+    transport: &Transport,
+    cluster: &Cluster,
+    renewal: Option<Duration>,
+) -> Result<Vec<Finding>, Fault> {
     let map = cluster.map();
     let each = map.nodes().iter().map(|node| async {
         let (seat, at) = (Seat::Node(node.place.clone()), written(&node.place));
@@ -31,7 +35,7 @@ pub(super) async fn look(transport: &Transport, cluster: &Cluster) -> Result<Vec
             Err(fault) => return Err((at, fault)),
         };
         let coverage = setting(transport, &seat, "cluster-require-full-coverage").await;
-        Ok((at, server(transport, &seat).await, known, coverage))
+        Ok((at, server(transport, &seat, renewal).await, known, coverage))
     });
     let (mut there, mut away) = (Vec::new(), Vec::new());
     for seen in join_all(each).await {
@@ -43,7 +47,9 @@ pub(super) async fn look(transport: &Transport, cluster: &Cluster) -> Result<Vec
     let each = there;
     let open: BTreeSet<_> = each.iter().flat_map(|(_, _, told, _)| open(told)).collect();
     let owned = (0..SLOTS).filter(|slot| map.owner(*slot).is_some()).count();
-    let mut findings = vec![nodes(each.len(), &away), slots(owned, &open)];
+    let disputed: BTreeSet<_> =
+        each.iter().flat_map(|(at, _, told, _)| disputed(&map, at, told)).collect();
+    let mut findings = vec![nodes(each.len(), &away), slots(owned, &open, &disputed)];
     findings.push(coverage(each.iter().map(|(.., coverage)| coverage.as_deref())));
     let all = each.iter().map(|(at, findings, ..)| (at.as_str(), findings.as_slice()));
     findings.extend(together(&all.collect::<Vec<_>>()));
@@ -82,7 +88,34 @@ fn open(nodes: &str) -> impl Iterator<Item = u16> {
     moves.filter_map(|word| word.strip_prefix('[')?.split_once('-')?.0.parse().ok())
 }
 
-fn slots(owned: usize, open: &BTreeSet<u16>) -> Finding {
+/// The slots that a node says it has.
+fn own(nodes: &str) -> impl Iterator<Item = u16> {
+    let own = nodes.lines().filter(|line| line.contains("myself"));
+    let words = own.flat_map(|line| line.split_ascii_whitespace().skip(8));
+    let ranges = words.filter_map(|word| {
+        let (first, last) = word.split_once('-').unwrap_or((word, word));
+        Some(first.parse::<u16>().ok()?..=last.parse().ok()?)
+    });
+    ranges.flatten()
+}
+
+/// The slots of which a node says otherwise than the others whether they are its own.
+fn disputed(map: &Map, at: &str, nodes: &str) -> Vec<u16> {
+    let own: BTreeSet<_> = own(nodes).collect();
+    let place = map.nodes().iter().map(|node| &node.place).find(|place| written(place) == at);
+    let is_its = |slot: &u16| map.owner(*slot).map(|node| &node.place) == place;
+    (0..SLOTS).filter(|slot| own.contains(slot) != is_its(slot)).collect()
+}
+
+fn named(slots: &BTreeSet<u16>) -> String {
+    let mut named: Vec<_> = slots.iter().take(NAMED).map(ToString::to_string).collect();
+    if slots.len() > NAMED {
+        named.push("…".to_owned());
+    }
+    named.join(", ")
+}
+
+fn slots(owned: usize, open: &BTreeSet<u16>, disputed: &BTreeSet<u16>) -> Finding {
     let missing = usize::from(SLOTS).saturating_sub(owned);
     if missing > 0 {
         let found = format!("{missing} of {SLOTS} have no node: locks in them cannot be had");
@@ -93,18 +126,25 @@ fn slots(owned: usize, open: &BTreeSet<u16>) -> Finding {
             "redis-cli --cluster fix gives each slot a node",
         );
     }
-    if open.is_empty() {
-        return Finding::good("slots", "each has a node, and none is on its way to another");
+    if !disputed.is_empty() {
+        let found = format!(
+            "nodes disagree about which of them has {}: {}; locks in them can have two holders until they agree",
+            disputed.len(),
+            named(disputed)
+        );
+        let cure = "look again in a moment; if it lasts, redis-cli --cluster check says who has them, and fix makes \
+                    them agree";
+        return Finding::warning("slots", found, "S1", cure);
     }
-    let mut named: Vec<_> = open.iter().take(NAMED).map(ToString::to_string).collect();
-    if open.len() > NAMED {
-        named.push("…".to_owned());
+    if open.is_empty() {
+        let found = "each has a node, which says so itself, and none is on its way to another";
+        return Finding::good("slots", found);
     }
     let found = format!(
         "{} on their way to another node: {}; names in them are not granted anew, nor renewed where others \
          are at them, until they are there",
         open.len(),
-        named.join(", ")
+        named(open)
     );
     let cure = "wait until they have moved; redis-cli --cluster fix ends a move that was given up";
     Finding::warning("slots", found, "S9", cure)
@@ -150,9 +190,11 @@ mod tests {
         let nodes = "a h:1@2 myself,master - 0 0 1 connected 0-92 [93->-b] [77-<-b]\n\
                      b h:2@3 master - 0 0 2 connected 94-16383\n";
         assert_eq!(open(nodes).collect::<Vec<_>>(), [93, 77]);
-        assert_eq!(slots(16_384, &BTreeSet::new()).weight, Weight::Good);
-        assert_eq!(slots(16_384, &[93].into()).weight, Weight::Warning);
-        assert_eq!(slots(16_383, &BTreeSet::new()).weight, Weight::Bad);
+        let none = BTreeSet::new();
+        assert_eq!(slots(16_384, &none, &none).weight, Weight::Good);
+        assert_eq!(slots(16_384, &[93].into(), &none).weight, Weight::Warning);
+        assert_eq!(slots(16_384, &none, &[93].into()).promise, Some("S1"));
+        assert_eq!(slots(16_383, &none, &none).weight, Weight::Bad);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) async fn look(transport: &Transport, group: &Group) -> Vec<Finding> {
 
 fn sentinels(survey: &Survey) -> Finding {
     let what = "sentinels";
-    let &Survey { answered, of, alike, know, .. } = survey;
+    let &Survey { answered, of, alike, know, quorum, .. } = survey;
     let mut found = format!("{answered} of {of} answer, and {alike} of them name the same primary");
     for why in survey.why() {
         found.push_str("; ");
@@ -45,6 +45,13 @@ fn sentinels(survey: &Survey) -> Finding {
                 "{found}; but one of them knows of {know}: they cannot make a fail-over together"
             );
             "see that they reach each other and the primary, and what SENTINEL CKQUORUM says"
+        }
+        None if quorum.is_some_and(|quorum| quorum > of) => {
+            let quorum = quorum.unwrap_or_default();
+            found.push_str(&format!(
+                "; {quorum} have to find the primary down, which are more than there are: no fail-over is possible"
+            ));
+            "lower the quorum by SENTINEL SET"
         }
         None if of < ENOUGH => {
             found.push_str("; when one is away nobody knows which server it is");
@@ -79,17 +86,16 @@ fn isolated(
     let what = "isolation";
     let rule = "set min-replicas-to-write 1, and min-replicas-max-lag below the down-after-milliseconds of \
                 the sentinels";
-    let (Some(count), Some(lag)) = (count, lag) else {
-        return super::not_told(what, "+config|get");
-    };
-    // Either turns the other one off.
-    let stops = count != "0" && lag != "0";
     if confirmed {
         let found =
             "a primary that is cut off from its replicas grants nothing, as they have to confirm";
         return Finding::good(what, found);
     }
-    if !stops {
+    let (Some(count), Some(lag)) = (count, lag) else {
+        return super::not_told(what, "+config|get");
+    };
+    // Either turns the other one off.
+    if count == "0" || lag == "0" {
         let found = "a primary that is cut off from its replicas still grants locks";
         return Finding::warning(what, found, "S1", rule);
     }
@@ -132,6 +138,7 @@ mod tests {
             assert_eq!(of(count, lag, down_after), Weight::Warning, "{count} {lag}");
         }
         assert_eq!(isolated(Some("0"), Some("10"), five, true).weight, Weight::Good);
+        assert_eq!(isolated(None, None, None, true).weight, Weight::Good);
         assert_eq!(isolated(None, Some("10"), five, false).weight, Weight::Warning);
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct Survey {
     pub(crate) know: usize,
     /// How soon one of them thinks that a silent primary is down.
     pub(crate) down_after: Option<Duration>,
+    /// How many have to find the primary down, by the one that wants most of them.
+    pub(crate) quorum: Option<usize>,
     pub(crate) faults: Vec<Fault>,
     /// Who has said nothing at all.
     pub(crate) silent: HashSet<Place>,
@@ -120,7 +122,8 @@ impl Panel {
         let (answered, of, alike) = counts(&answers, at_least);
         let know = answers.iter().map(|told| told.others + 1).min().unwrap_or(0);
         let down_after = answers.iter().map(|told| told.down_after).min();
-        Survey { answered, of, alike, know, down_after, faults, silent }
+        let quorum = answers.iter().filter_map(|told| told.quorum).max();
+        Survey { answered, of, alike, know, down_after, quorum, faults, silent }
     }
 
     /// Asks all sentinels together, those too that the answers tell of, until they say enough.

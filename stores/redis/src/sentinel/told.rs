@@ -39,6 +39,7 @@ pub(super) fn told(id: &Value, before: &Value, about: &Value, after: &Value) -> 
         primary: Primary { host, port, epoch },
         patience: Duration::from_millis(patience),
         down_after: Duration::from_millis(down_after),
+        quorum: number(about, "quorum").and_then(|quorum| usize::try_from(quorum).ok()),
         replaces: !is_new && is("failover_in_progress"),
     })
 }

@@ -28,6 +28,8 @@ pub(crate) struct Told {
     pub(crate) patience: Duration,
     /// For how long the primary is silent before this sentinel thinks so.
     pub(crate) down_after: Duration,
+    /// How many have to find the primary down for a fail-over, where it says that.
+    pub(crate) quorum: Option<usize>,
     /// It is replacing the primary.
     pub(crate) replaces: bool,
 }
@@ -105,7 +107,8 @@ mod tests {
     fn told(id: &str, others: usize, port: u16, epoch: u64) -> Told {
         let primary = Primary { host: "10.0.0.1".to_owned(), port, epoch };
         let (id, patience) = (id.to_owned(), Duration::from_secs(5));
-        Told { id, others, primary, replicas: 2, patience, down_after: patience, replaces: false }
+        let (down_after, quorum) = (patience, None);
+        Told { id, others, primary, replicas: 2, patience, down_after, quorum, replaces: false }
     }
 
     fn port(told: &[Told]) -> Option<u16> {

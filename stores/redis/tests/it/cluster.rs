@@ -404,6 +404,35 @@ async fn doctor_names_open_slots_and_what_each_node_lacks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn doctor_tries_each_primary_and_sees_where_they_disagree() {
+    let cluster = RedisCluster::start();
+    let store = RedisStore::open(&cluster.url()).await.unwrap();
+    let finding = async |what: &str| {
+        let findings = store.health().await.unwrap();
+        findings.into_iter().find(|finding| finding.what == what).unwrap()
+    };
+    let tried = finding("permissions").await;
+    assert!(tried.found.contains("3 of 3 primaries"), "{tried:?}");
+    let weight = async |what| finding(what).await.weight;
+    // Each has users of its own.
+    for server in &cluster.servers[..3] {
+        server.command(&["ACL", "SETUSER", "default", "-del"]);
+        assert_eq!(weight("permissions").await, Weight::Bad);
+        server.command(&["ACL", "SETUSER", "default", "+del"]);
+    }
+    assert_eq!(weight("permissions").await, Weight::Good);
+    // What the servers do not tell is not looked at.
+    cluster.servers[2].command(&["ACL", "SETUSER", "default", "-config|get"]);
+    for what in ["coverage", "eviction", "persistence"] {
+        assert_eq!(weight(what).await, Weight::Warning, "{what}");
+    }
+    assert_eq!(weight("slots").await, Weight::Good);
+    let owner = &cluster.servers[cluster.owner(91).unwrap()];
+    owner.command(&["CLUSTER", "DELSLOTS", "91"]);
+    assert_ne!(weight("slots").await, Weight::Good);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_cluster_and_what_is_away_is_said() {
     let server = RedisServer::start();
     let url = server.url().replace("redis://", "redis-cluster://");

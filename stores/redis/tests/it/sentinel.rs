@@ -487,10 +487,31 @@ async fn a_look_says_what_the_sentinels_are_worth() {
     let looked = confirmed.health().await.unwrap();
     let isolation = looked.iter().find(|finding| finding.what == "isolation").unwrap();
     assert_eq!(isolation.weight, Weight::Good, "{isolation:?}");
-    for server in &service.servers {
-        server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let set = |name, value| {
+        for server in &service.servers {
+            server.command(&["CONFIG", "SET", name, value]);
+        }
+    };
+    // It has to stop before another one begins, and not some time.
+    set("min-replicas-to-write", "1");
+    let late = finding("isolation").await;
+    assert_eq!((late.weight, late.promise), (Weight::Warning, Some("S1")), "{late:?}");
+    set("min-replicas-max-lag", "1");
+    for sentinel in &service.sentinels {
+        let down_after = "down-after-milliseconds";
+        sentinel.command(&["SENTINEL", "SET", "mymaster", down_after, "3000"]);
     }
     assert_eq!(finding("isolation").await.weight, Weight::Good);
+    set("min-replicas-max-lag", "0");
+    assert_eq!(finding("isolation").await.weight, Weight::Warning);
+    let quorum = |quorum| {
+        service.sentinels[1].command(&["SENTINEL", "SET", "mymaster", "quorum", quorum]);
+    };
+    quorum("5");
+    let found = finding("sentinels").await;
+    assert!(found.weight == Weight::Warning && found.found.contains("5 have to"), "{found:?}");
+    quorum("2");
+    assert_eq!(finding("sentinels").await.weight, Weight::Good);
     let frozen = service.sentinels[0].freeze();
     let found = finding("sentinels").await;
     assert_eq!(found.weight, Weight::Warning, "{found:?}");

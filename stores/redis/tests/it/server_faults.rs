@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use tenure_core::{AcquireError, FaultKind, LostReason, Store, store::Weight};
+use tenure_core::{
+    AcquireError, FaultKind, LostReason, Store,
+    store::{Finding, Weight},
+};
 use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisServer, redis::Reply};
 
@@ -221,10 +224,14 @@ async fn a_user_who_may_not_is_told_so() {
     waits.await.unwrap();
 }
 
-/// What a look at the server finds about `what`, by its weight.
-async fn weight(url: &str, what: &str) -> Weight {
+/// What a look at the server finds about `what`.
+async fn found(url: &str, what: &str) -> Finding {
     let findings = store(url).health().await.unwrap();
-    findings.iter().find(|finding| finding.what == what).unwrap().weight
+    findings.into_iter().find(|finding| finding.what == what).unwrap()
+}
+
+async fn weight(url: &str, what: &str) -> Weight {
+    found(url, what).await.weight
 }
 
 #[tokio::test]
@@ -243,6 +250,67 @@ async fn a_look_at_the_server_sees_what_is_wrong() {
     assert_eq!(weight(&url, "permissions").await, Weight::Bad);
     server.command(&["ACL", "SETUSER", "default", "+publish", "-del"]);
     assert_eq!(weight(&url, "permissions").await, Weight::Bad);
+    server.command(&["ACL", "SETUSER", "default", "+del"]);
+    assert_eq!(weight(&url, "hints").await, Weight::Good);
+    for rules in [&["-subscribe"][..], &["+subscribe", "resetchannels", "&tenure:wake:*"]] {
+        server.command(&[&["ACL", "SETUSER", "default"], rules].concat());
+        let hints = found(&url, "hints").await;
+        assert_eq!((hints.weight, hints.promise), (Weight::Warning, Some("S6")), "{hints:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_replica_that_was_there_lately_is_not_taken_for_none() {
+    let (server, mut other) = (RedisServer::start(), RedisServer::start());
+    let url = server.url();
+    assert_eq!(weight(&url, "replicas").await, Weight::Good);
+    let port = server.address().port().to_string();
+    other.command(&["REPLICAOF", "127.0.0.1", &port]);
+    until("it follows", async || found(&url, "replicas").await.found.starts_with('1')).await;
+    assert_eq!(weight(&url, "replicas").await, Weight::Warning);
+    other.kill();
+    until("it is gone", async || !found(&url, "replicas").await.found.starts_with('1')).await;
+    let away = found(&url, "replicas").await;
+    assert_eq!((away.weight, away.promise), (Weight::Warning, Some("S1")), "{away:?}");
+}
+
+/// Whatever it is that a restart of the server, or of its machine, takes along.
+#[tokio::test]
+async fn a_look_says_what_a_restart_can_lose() {
+    let server = RedisServer::start();
+    let url = server.url();
+    let set = |name, value| {
+        assert_eq!(server.command(&["CONFIG", "SET", name, value]), Reply::Text("OK".to_owned()));
+    };
+    let is = async |weight, says: &str| {
+        let found = found(&url, "persistence").await;
+        assert_eq!(found.weight, weight, "{found:?}");
+        assert!(found.found.contains(says), "{found:?}");
+    };
+    is(Weight::Warning, "has forgotten").await;
+    // Long enough to be seen, whoever comes late.
+    server.command(&["SET", "other", "data"]);
+    set("rdb-key-save-delay", "600000000");
+    set("appendfsync", "always");
+    set("appendonly", "yes");
+    is(Weight::Warning, "not there yet").await;
+    set("appendonly", "no");
+    set("rdb-key-save-delay", "0");
+    set("appendonly", "yes");
+    until("the file is there", async || found(&url, "persistence").await.weight == Weight::Good)
+        .await;
+    is(Weight::Good, "appendfsync always").await;
+    set("no-appendfsync-on-rewrite", "yes");
+    is(Weight::Warning, "written anew").await;
+    set("no-appendfsync-on-rewrite", "no");
+    set("appendfsync", "everysec");
+    is(Weight::Warning, "last second or two").await;
+    set("appendfsync", "no");
+    is(Weight::Warning, "half minute").await;
+    set("appendfsync", "always");
+    is(Weight::Good, "appendfsync always").await;
+    server.command(&["ACL", "SETUSER", "default", "-config"]);
+    is(Weight::Warning, "does not tell").await;
 }
 
 #[tokio::test]
