@@ -14,11 +14,13 @@ const VARIABLES: &str = "show global variables where variable_name in ('version'
     'rpl_semi_sync_master_wait_point', 'rpl_semi_sync_source_wait_point', \
     'rpl_semi_sync_master_timeout', 'rpl_semi_sync_source_timeout', 'idle_transaction_timeout', \
     'idle_write_transaction_timeout', 'wait_timeout', 'group_replication_group_name', \
-    'group_replication_single_primary_mode', 'max_allowed_packet')";
+    'group_replication_single_primary_mode', 'group_replication_consistency', 'max_allowed_packet', \
+    'innodb_doublewrite', 'innodb_flush_method', 'rpl_semi_sync_master_wait_for_slave_count', \
+    'rpl_semi_sync_source_wait_for_replica_count')";
 const STATUS: &str = "show global status where variable_name in ('wsrep_cluster_size', \
     'rpl_semi_sync_master_clients', 'rpl_semi_sync_source_clients', \
     'rpl_semi_sync_master_status', 'rpl_semi_sync_source_status', \
-    'rpl_semi_sync_master_no_tx', 'rpl_semi_sync_source_no_tx')";
+    'rpl_semi_sync_master_no_tx', 'rpl_semi_sync_source_no_tx', 'innodb_redo_log_enabled')";
 /// What a statement with the longest queue of the usual bounds has room in, in bytes.
 const MUCH: u64 = 4 * 1024 * 1024;
 /// A server that waits for a replica for less than this goes on without one some day, and tells nobody: a day, in
@@ -26,9 +28,10 @@ const MUCH: u64 = 4 * 1024 * 1024;
 const WAITS: u64 = 24 * 60 * 60 * 1_000;
 /// How long a transaction may do nothing before somebody should know, in seconds.
 const LONG: u64 = 60;
-/// Without the right to see those of others, none is seen.
-const REPLICAS: &str =
-    "select count(*) from information_schema.processlist where command like 'Binlog Dump%'";
+/// How many are seen, and whether this user has the right to see those of others.
+const REPLICAS: &str = "select (select count(*) from information_schema.processlist \
+     where command like 'Binlog Dump%'), (select count(*) from information_schema.user_privileges \
+     where privilege_type = 'PROCESS' and grantee = concat('''', replace(current_user(), '@', '''@'''), ''''))";
 
 /// What a server says of itself, by small letters.
 struct Server(BTreeMap<String, String>);
@@ -45,12 +48,18 @@ impl Mysql {
             "there are none: while somebody waits, each process looks at least twenty times a second",
         ));
         match self.server().await {
-            Ok(server) => findings.extend(server.findings()),
+            Ok(server) => {
+                findings.extend(server.findings());
+                let seen = self.rows(REPLICAS.to_owned(), Vec::new(), |row| {
+                    Ok((value::<i64>(row, 0)?, value::<i64>(row, 1)? > 0))
+                });
+                findings.push(match seen.await.as_deref() {
+                    Ok([(seen, sees_all)]) => server.replicas(*seen, *sees_all),
+                    Ok(_) => server.replicas(0, false),
+                    Err(fault) => Finding::failed("replicas", fault).touches("S1"),
+                });
+            }
             Err(fault) => findings.push(Finding::failed("settings", &fault).touches("S1")),
-        }
-        let replicas = self.rows(REPLICAS.to_owned(), Vec::new(), |row| value::<i64>(row, 0)).await;
-        if let (Ok(server), Ok(replicas)) = (self.server().await, replicas) {
-            findings.push(server.replicas(replicas.first().copied().unwrap_or_default()));
         }
         let rows = self.common.statements.rows.clone();
         let rows = self.rows(rows, Vec::new(), |row| Ok((value(row, 0)?, value(row, 1)?))).await;
@@ -116,9 +125,7 @@ impl Server {
         findings.push(self.transactions(is_mariadb));
         findings.extend(self.packets());
         let cure = "set their clocks by NTP, and name the same node first in all URLs";
-        if !self.text("group_replication_group_name").is_empty()
-            && !self.is_on("group_replication_single_primary_mode")
-        {
+        if self.is_group() && !self.is_on("group_replication_single_primary_mode") {
             let found = "a group with several primaries: who writes to two of them at once is told so, and each has \
                          its own clock";
             findings.push(Finding::warning("cluster", found, "S1", cure));
@@ -139,11 +146,35 @@ impl Server {
         findings
     }
 
+    /// Whether it is in a group of MySQL's, and has others take over by its rules.
+    fn is_group(&self) -> bool {
+        !self.text("group_replication_group_name").is_empty()
+    }
+
     fn persistence(&self, is_mariadb: bool) -> Finding {
         let flush = self.text("innodb_flush_log_at_trx_commit");
         if !is_kept(flush.parse().unwrap_or_default(), is_mariadb) {
             let found = format!("innodb_flush_log_at_trx_commit is {flush}: a crash forgets locks");
             return Finding::bad("persistence", found, "S1", "set it to 1");
+        }
+        let method = self.text("innodb_flush_method").to_ascii_lowercase();
+        if ["nosync", "littlesync"].contains(&method.as_str()) {
+            let found =
+                format!("innodb_flush_method is {method}: a crash of the machine forgets locks");
+            return Finding::bad("persistence", found, "S1", "set it to fsync or O_DIRECT");
+        }
+        if self.text("innodb_redo_log_enabled").eq_ignore_ascii_case("off") {
+            let found = "there is no redo log: a crash loses everything";
+            let cure = "alter instance enable innodb redo_log";
+            return Finding::bad("persistence", found, "S1", cure);
+        }
+        let pages = self.text("innodb_doublewrite");
+        if ["off", "0", "detect_only"].contains(&pages.to_ascii_lowercase().as_str()) {
+            let found = format!(
+                "innodb_doublewrite is {pages}: a crash of the machine can damage the tables, unless its disks write \
+                 whole pages"
+            );
+            return Finding::warning("persistence", found, "S1", "turn it on");
         }
         let sync = self.text("sync_binlog");
         // A transaction that the log lacks after a crash is undone.
@@ -175,12 +206,18 @@ impl Server {
             &["wait_timeout"]
         };
         let seconds = |name: &&str| self.text(name).parse::<u64>().ok().filter(|&long| long > 0);
-        let shortest = settings.iter().filter_map(seconds).min();
+        // The second is for those that have written, and counts for them in place of the first.
+        let longest = match settings.first().and_then(seconds) {
+            Some(first) => settings.iter().filter_map(seconds).max().map(|most| most.max(first)),
+            None => None,
+        };
         let shown: Vec<_> =
             settings.iter().map(|name| format!("{name} is {}", self.text(name))).collect();
         let shown = shown.join(", ");
-        if shortest.is_some_and(|seconds| seconds <= LONG) {
-            return Finding::good("transactions", format!("one that does nothing ends: {shown}"));
+        if longest.is_some_and(|seconds| seconds <= LONG) {
+            let found =
+                format!("one that does nothing ends, unless its session says otherwise: {shown}");
+            return Finding::good("transactions", found);
         }
         let found =
             format!("{shown}: a holder that freezes in a transaction keeps what it locked there");
@@ -189,7 +226,7 @@ impl Server {
         Finding::warning("transactions", found, "S2", cure)
     }
 
-    fn replicas(&self, seen: i64) -> Finding {
+    fn replicas(&self, seen: i64, sees_all: bool) -> Finding {
         let semi = ["master", "source"]
             .iter()
             .find(|role| self.is_on(&format!("rpl_semi_sync_{role}_enabled")));
@@ -204,23 +241,133 @@ impl Server {
                  goes on alone and tells nobody, as with {alone} commits so far"
             );
             let waits = limit.parse().is_ok_and(|limit: u64| limit >= WAITS);
-            if is_on && clients != "0" && point.eq_ignore_ascii_case("AFTER_SYNC") && waits {
-                return Finding::good("replicas", found);
+            // MariaDB waits for one, whatever there are.
+            let needed = ["wait_for_slave_count", "wait_for_replica_count"]
+                .into_iter()
+                .find_map(|what| of(what).parse().ok())
+                .unwrap_or(1);
+            let clients = clients.parse::<i64>().unwrap_or_default();
+            if !is_on || clients == 0 || !point.eq_ignore_ascii_case("AFTER_SYNC") || !waits {
+                let cure = format!(
+                    "use AFTER_SYNC with at least one replica that answers, and a time limit of a day or more: \
+                     rpl_semi_sync_{role}_timeout"
+                );
+                return Finding::warning("replicas", found, "S1", cure);
             }
-            let cure = format!(
-                "use AFTER_SYNC with at least one replica that answers, and a time limit of a day or more: \
-                 rpl_semi_sync_{role}_timeout"
-            );
+            if seen.max(clients) > needed {
+                let found = format!(
+                    "{found}; a commit waits for {needed}: a fail-over to another one can lose locks"
+                );
+                let cure = "let commits wait for each that may take over, or wait for the longest ttl before one does";
+                return Finding::warning("replicas", found, "S1", cure);
+            }
+            return Finding::good("replicas", found);
+        }
+        let wait = "wait for the longest ttl before a replica takes over";
+        if seen == 0 && !sees_all {
+            let found = "not looked at: this user may not see them";
+            let cure = format!("give it process to have this looked at; if there are any, {wait}");
             return Finding::warning("replicas", found, "S1", cure);
         }
+        if seen == 0 && self.is_group() {
+            // What the group has accepted, a new primary may not have carried out yet.
+            let consistency = self.text("group_replication_consistency");
+            let found =
+                format!("those of a group, whose group_replication_consistency is {consistency}");
+            if ["before_on_primary_failover", "after", "before_and_after"]
+                .contains(&consistency.to_ascii_lowercase().as_str())
+            {
+                return Finding::good("replicas", found);
+            }
+            let cure = "set it to BEFORE_ON_PRIMARY_FAILOVER, so that a new primary has what was committed before it grants";
+            return Finding::warning("replicas", found, "S1", cure);
+        }
+        if seen == 0 && self.is_on("wsrep_on") {
+            let found = "the other nodes of the cluster have what is committed, and no other replica is connected";
+            return Finding::good("replicas", found);
+        }
         if seen == 0 {
-            let found = "none that this user sees: no fail-over can lose a lock";
+            let found = "none is connected; one that is away for now, or a copy by other means, is not seen";
             return Finding::good("replicas", found);
         }
         let found = format!(
             "{seen}, and none has what is committed for sure: a fail-over can lose the last locks"
         );
-        let cure = "turn on semi-synchronous replication, or wait for the longest ttl before a replica takes over";
+        let cure = format!("turn on semi-synchronous replication, or {wait}");
         Finding::warning("replicas", found, "S1", cure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::store::Weight;
+
+    use super::*;
+
+    fn server(told: &[(&str, &str)]) -> Server {
+        Server(told.iter().map(|(name, is)| ((*name).to_owned(), (*is).to_owned())).collect())
+    }
+
+    #[test]
+    fn what_can_be_lost_by_a_crash_is_warned_of() {
+        let kept = [("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON")];
+        assert_eq!(server(&kept).persistence(true).weight, Weight::Good);
+        for (name, is, weight) in [
+            ("innodb_flush_log_at_trx_commit", "2", Weight::Bad),
+            ("innodb_flush_method", "nosync", Weight::Bad),
+            ("innodb_redo_log_enabled", "OFF", Weight::Bad),
+            ("innodb_doublewrite", "OFF", Weight::Warning),
+            ("innodb_doublewrite", "DETECT_ONLY", Weight::Warning),
+        ] {
+            let mut told = kept.to_vec();
+            told.push((name, is));
+            let found = server(&told).persistence(true);
+            assert!(found.weight == weight && found.found.contains("crash"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn replicas_that_may_lack_something_or_are_not_seen_are_warned_of() {
+        let alone = server(&[]);
+        assert_eq!(alone.replicas(0, true).weight, Weight::Good);
+        let blind = alone.replicas(0, false);
+        assert!(
+            blind.weight == Weight::Warning && blind.found.contains("not looked at"),
+            "{blind:?}"
+        );
+        assert_eq!(alone.replicas(1, true).weight, Weight::Warning);
+        assert_eq!(server(&[("wsrep_on", "ON")]).replicas(0, true).weight, Weight::Good);
+        for (consistency, weight) in [
+            ("EVENTUAL", Weight::Warning),
+            ("BEFORE", Weight::Warning),
+            ("BEFORE_ON_PRIMARY_FAILOVER", Weight::Good),
+        ] {
+            let group = [
+                ("group_replication_group_name", "g"),
+                ("group_replication_consistency", consistency),
+            ];
+            assert_eq!(server(&group).replicas(0, true).weight, weight, "{consistency}");
+        }
+    }
+
+    #[test]
+    fn commits_have_to_wait_for_each_replica() {
+        let mut semi = vec![
+            ("rpl_semi_sync_source_enabled", "ON"),
+            ("rpl_semi_sync_source_status", "ON"),
+            ("rpl_semi_sync_source_clients", "1"),
+            ("rpl_semi_sync_source_wait_point", "AFTER_SYNC"),
+            ("rpl_semi_sync_source_timeout", "86400000"),
+        ];
+        assert_eq!(server(&semi).replicas(1, true).weight, Weight::Good);
+        let other = server(&semi).replicas(2, true);
+        assert!(
+            other.weight == Weight::Warning && other.found.contains("waits for 1"),
+            "{other:?}"
+        );
+        semi[2].1 = "2";
+        assert_eq!(server(&semi).replicas(0, false).weight, Weight::Warning);
+        semi.push(("rpl_semi_sync_source_wait_for_replica_count", "2"));
+        assert_eq!(server(&semi).replicas(2, true).weight, Weight::Good);
     }
 }

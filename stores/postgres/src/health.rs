@@ -1,12 +1,19 @@
 //! A look at the real database.
 
-use std::sync::atomic::Ordering;
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
 use tenure_core::{Fault, store::Finding};
 use tenure_sql::{CONNECTION, Database};
 use tokio_postgres::Row;
 
 use crate::{database::Postgres, schema};
+
+/// How long a message of ours may take to come back, and how often it is looked.
+const HEARD: Duration = Duration::from_secs(2);
+const LOOKS: Duration = Duration::from_millis(10);
 
 impl Postgres {
     pub(crate) async fn look_at_health(&self) -> Result<Vec<Finding>, Fault> {
@@ -18,7 +25,7 @@ impl Postgres {
         // It is there by now, unless it broke meanwhile.
         let is_direct = self.any().await?.is_direct.load(Ordering::Relaxed);
         let mut findings = vec![Finding::good(CONNECTION, self.connection(is_direct))];
-        findings.push(self.pooler(is_direct));
+        findings.push(self.pooler(is_direct).await);
         match self.row(&common.statements.server, &[], false).await {
             Ok(row) => findings.extend(self.server(&row, is_direct)?),
             Err(fault) => findings.push(Finding::failed("settings", &fault).touches("S1")),
@@ -38,7 +45,7 @@ impl Postgres {
         )
     }
 
-    fn pooler(&self, is_direct: bool) -> Finding {
+    async fn pooler(&self, is_direct: bool) -> Finding {
         let common = &self.common;
         let cure =
             "give tenure a URL that leads straight to the server; all else may go by the pooler";
@@ -46,15 +53,31 @@ impl Postgres {
             let found = "not waited for, as listen=no says: waiters look ten times a second";
             return Finding::warning("messages", found, "S6", "take listen=no out of the URL");
         }
-        if common.listening.get().is_some() && common.is_deaf.load(Ordering::Relaxed) {
-            let found = "none come: waiters look ten times a second";
-            return Finding::warning("messages", found, "S6", cure);
-        }
         if !is_direct {
-            let found = "a pooler is in between; behind one that keeps no session no message comes";
+            let found = "a pooler is in between; behind one that keeps no session no message comes: waiters look ten times \
+                         a second";
             return Finding::warning("messages", found, "S6", cure);
         }
-        Finding::good("messages", "waiters are woken by NOTIFY")
+        if !self.hears().await {
+            let found = format!("none came within {HEARD:?}: waiters look ten times a second");
+            let cure =
+                "see that this user may have two connections, and that the server is not busy";
+            return Finding::warning("messages", found, "S6", cure);
+        }
+        Finding::good("messages", "one came: waiters are woken by NOTIFY")
+    }
+
+    /// Whether a message of ours comes back.
+    async fn hears(&self) -> bool {
+        self.listen();
+        let until = Instant::now() + HEARD;
+        while self.common.is_deaf.load(Ordering::Relaxed) {
+            if Instant::now() >= until {
+                return false;
+            }
+            tokio::time::sleep(LOOKS).await;
+        }
+        true
     }
 
     fn server(&self, row: &Row, is_direct: bool) -> Result<Vec<Finding>, Fault> {
@@ -81,26 +104,13 @@ impl Postgres {
             );
             Finding::bad("persistence", found, "S1", "turn both on")
         });
-        let (standbys, names) = (self.get::<i64>(row, 5)?, text(4)?);
-        let answering = self.get::<i64>(row, 11)?;
-        findings.push(match (standbys, names.is_empty()) {
-            (0, true) => Finding::good("replicas", "none that this user sees: no fail-over can lose a lock"),
-            (_, false) if answering > 0 => {
-                let found = format!("what is committed is on {names} first, unless somebody cancels the wait for it, \
-                                     which leaves the call in doubt; {answering} answer");
-                Finding::good("replicas", found)
-            }
-            (_, false) => {
-                let found = format!("commits wait for {names}, of which this user sees none that answers: calls may hang");
-                let cure = "see that they run; grant this user pg_read_all_stats for a better look";
-                Finding::warning("replicas", found, "S9", cure)
-            }
-            (count, true) => {
-                let found = format!("{count}, and none has what is committed for sure: a fail-over can lose the last locks");
-                let cure = "set synchronous_standby_names, or wait for the longest ttl before a replica takes over";
-                Finding::warning("replicas", found, "S1", cure)
-            }
-        });
+        let names = text(4)?;
+        findings.push(replicas(&Replicas {
+            names: &names,
+            connected: self.get(row, 5)?,
+            answering: self.get(row, 11)?,
+            away: self.get(row, 12)?,
+        }));
         if self.get::<bool>(row, 6)? {
             let cure = "point the URL to the primary, or name all hosts in it";
             findings.push(Finding::bad(
@@ -117,7 +127,8 @@ impl Postgres {
             let cure = "alter role … set idle_in_transaction_session_timeout, for those who work under locks";
             Finding::warning("transactions", found, "S2", cure)
         } else {
-            Finding::good("transactions", format!("one that does nothing ends after {idle}"))
+            let found = format!("one of this user's that does nothing ends after {idle}");
+            Finding::good("transactions", found)
         });
         let used = self.get::<f64>(row, 8)?;
         if used > 0.5 {
@@ -133,5 +144,116 @@ impl Postgres {
         );
         findings.push(Finding::good("tables", found));
         Ok(findings)
+    }
+}
+
+/// What is told of replicas.
+struct Replicas<'a> {
+    /// Those that commits wait for, as the server has it.
+    names: &'a str,
+    connected: i64,
+    /// Of those that commits wait for, as far as this user is told.
+    answering: i64,
+    /// Slots of replicas that are not connected.
+    away: i64,
+}
+
+/// For how many replicas a commit waits.
+fn needed(names: &str) -> i64 {
+    let first = names.split('(').next().filter(|first| first.len() < names.len());
+    let number = first.and_then(|first| first.split_ascii_whitespace().last());
+    match number.and_then(|number| number.parse().ok()) {
+        Some(number) => number,
+        None if names.trim().is_empty() => 0,
+        None => 1,
+    }
+}
+
+fn replicas(told: &Replicas<'_>) -> Finding {
+    let &Replicas { names, connected, answering, away } = told;
+    let what = "replicas";
+    let needed = needed(names);
+    let wait = "or wait for the longest ttl before a replica takes over";
+    if needed > 0 && answering == 0 {
+        let found = format!(
+            "commits wait for {names}, of which this user sees none that answers: calls may hang"
+        );
+        let cure = "see that they run; grant this user pg_read_all_stats for a better look";
+        return Finding::warning(what, found, "S9", cure);
+    }
+    if needed == 0 && connected > 0 {
+        let found = format!(
+            "{connected}, and none has what is committed for sure: a fail-over can lose the last locks"
+        );
+        return Finding::warning(
+            what,
+            found,
+            "S1",
+            format!("set synchronous_standby_names, {wait}"),
+        );
+    }
+    if connected.saturating_add(away) > needed {
+        let found = format!(
+            "{connected} connected, and {away} slots wait for more; what is committed is on {needed} of them first: a \
+             fail-over to another one can lose the last locks"
+        );
+        let cure = format!(
+            "let commits wait for each that may take over (synchronous_standby_names), drop the slots of those that \
+             are gone, {wait}"
+        );
+        return Finding::warning(what, found, "S1", cure);
+    }
+    if needed == 0 {
+        let found =
+            "none is connected, and no slot waits for one; a copy that is fed by files is not seen";
+        return Finding::good(what, found);
+    }
+    let found = format!(
+        "what is committed is on {names} first, unless somebody cancels the wait for it, which leaves the call in doubt; \
+         {answering} answer"
+    );
+    Finding::good(what, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::store::Weight;
+
+    use super::*;
+
+    #[test]
+    fn for_how_many_replicas_commits_wait_is_read() {
+        for (names, number) in [
+            ("", 0),
+            ("*", 1),
+            ("a, b", 1),
+            ("FIRST 2 (a, b, c)", 2),
+            ("any 3 (*)", 3),
+            ("2 (a, b)", 2),
+            ("ANY 1(a,b)", 1),
+            ("\"odd 2 \", b", 1),
+        ] {
+            assert_eq!(needed(names), number, "{names}");
+        }
+    }
+
+    #[test]
+    fn replicas_that_may_lack_something_are_warned_of() {
+        let of = |names, connected, answering, away| {
+            replicas(&Replicas { names, connected, answering, away }).weight
+        };
+        assert_eq!(of("", 0, 0, 0), Weight::Good);
+        assert_eq!(of("a", 1, 1, 0), Weight::Good);
+        assert_eq!(of("FIRST 2 (a, b)", 2, 2, 0), Weight::Good);
+        for (names, connected, answering, away) in [
+            ("", 1, 0, 0),
+            ("", 0, 0, 1),
+            ("a", 1, 0, 0),
+            ("a", 2, 1, 0),
+            ("a", 1, 1, 1),
+            ("ANY 1 (a, b)", 2, 2, 0),
+        ] {
+            assert_eq!(of(names, connected, answering, away), Weight::Warning, "{names}");
+        }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Statements {
 }
 
 /// How many there are.
-pub(crate) const COUNT: usize = 18;
+pub(crate) const COUNT: usize = 19;
 
 /// The server's time. Not `now()`, which is when the transaction began.
 const NOW: &str = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000000)::bigint";
@@ -269,12 +269,15 @@ impl Statements {
                 format!(
                     "select current_setting('server_version'), current_setting('fsync'), \
                      current_setting('full_page_writes'), current_setting('synchronous_commit'), \
-                     current_setting('synchronous_standby_names'), (select count(*) from pg_stat_replication), \
+                     current_setting('synchronous_standby_names'), \
+                     (select count(*) from pg_stat_replication r where not exists (select from pg_replication_slots s \
+                     where s.active_pid = r.pid and s.slot_type = 'logical')), \
                      pg_is_in_recovery(), current_setting('idle_in_transaction_session_timeout'), \
                      pg_notification_queue_usage(), \
                      (select count(*) from {locks} where others is not null or expires > {NOW}), \
                      (select count(*) from {locks}), \
-                     (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum'))"
+                     (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')), \
+                     (select count(*) from pg_replication_slots where slot_type = 'physical' and not active)"
                 ),
                 &[],
             ),
@@ -329,3 +332,15 @@ const WRITE_ALL: [Type; 18] = [
     Type::TEXT_ARRAY,
     Type::TEXT_ARRAY,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One without a place is taken for one that a pooler forgot.
+    #[test]
+    fn each_statement_has_a_place_where_it_is_kept_prepared() {
+        let last = Statements::new("tenure", 500).notify;
+        assert_eq!(last.number + 1, COUNT);
+    }
+}

@@ -49,9 +49,52 @@ async fn a_server_that_keeps_what_a_frozen_holder_locked_is_found() {
     assert_eq!(found().await.weight, Weight::Warning);
     let name = if server.is_mysql() { "wait_timeout" } else { "idle_transaction_timeout" };
     run(&mut conn, &format!("set global {name} = 10")).await;
-    let found = found().await;
-    assert_eq!(found.weight, Weight::Good);
-    assert!(found.found.contains(&format!("{name} is 10")), "{}", found.found);
+    let seen = found().await;
+    assert_eq!(seen.weight, Weight::Good);
+    assert!(seen.found.contains(&format!("{name} is 10")), "{}", seen.found);
+    if !server.is_mysql() {
+        // For those that have written, or for those that have not.
+        for (writes, others) in [(300, 10), (10, 0)] {
+            let written = format!("idle_write_transaction_timeout = {writes}");
+            run(&mut conn, &format!("set global {written}, global {name} = {others}")).await;
+            assert_eq!(found().await.weight, Weight::Warning, "{written}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_wait_for_its_disk_is_found() {
+    for (option, weight) in [
+        ("--innodb-doublewrite=OFF", Weight::Warning),
+        ("--innodb-flush-method=nosync", Weight::Bad),
+    ] {
+        let server = MariadbServer::start_with(&[option]);
+        if server.is_mysql() && option.contains("nosync") {
+            continue;
+        }
+        let found = store(&server.url()).health().await.unwrap();
+        let kept = found.iter().find(|finding| finding.what == "persistence").unwrap();
+        assert_eq!((kept.weight, kept.promise), (weight, Some("S1")), "{kept:?}");
+    }
+}
+
+/// Who may not see the sessions of others sees no replica.
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_that_a_user_may_not_see_are_said_not_to_be_looked_at() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    run(&mut conn, "create user app identified by 'secret'").await;
+    run(&mut conn, "grant all on tenure.* to app").await;
+    let replicas = async |url: String| {
+        let found = store(&url).health().await.unwrap();
+        found.into_iter().find(|finding| finding.what == "replicas").unwrap()
+    };
+    assert_eq!(replicas(server.url()).await.weight, Weight::Good);
+    let app = server.url().replace("root@", "app:secret@");
+    let blind = replicas(app.clone()).await;
+    assert_eq!((blind.weight, blind.promise), (Weight::Warning, Some("S1")), "{blind:?}");
+    run(&mut conn, "grant process on *.* to app").await;
+    assert_eq!(replicas(app).await.weight, Weight::Good);
 }
 
 /// Where the log says which statements were run, such a transaction cannot be written into it.

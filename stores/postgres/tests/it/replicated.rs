@@ -160,5 +160,29 @@ async fn the_doctor_says_whether_a_replica_answers_that_commits_wait_for() {
         found.iter().any(|finding| finding.what == "replicas" && finding.weight == Weight::Good)
     })
     .await;
+    let replicas = async || {
+        let found = store.health().await.unwrap();
+        found.into_iter().find(|finding| finding.what == "replicas").unwrap()
+    };
+    // Commits wait for one of them.
+    let second = server.replica();
+    until("the second one is seen", async || replicas().await.weight == Weight::Warning).await;
+    assert!(replicas().await.found.contains("on 1 of them"), "{:?}", replicas().await);
+    drop(second);
+    until("it is gone", async || replicas().await.weight == Weight::Good).await;
     drop(replica);
+}
+
+#[tokio::test]
+async fn a_replica_that_is_away_is_not_taken_for_none() {
+    let server = server();
+    let store = store(&server.url());
+    let replicas = async || {
+        let found = store.health().await.unwrap();
+        found.into_iter().find(|finding| finding.what == "replicas").unwrap()
+    };
+    assert_eq!(replicas().await.weight, Weight::Good);
+    sql(&server.url(), "select pg_create_physical_replication_slot('away')").await;
+    let away = replicas().await;
+    assert_eq!((away.weight, away.promise), (Weight::Warning, Some("S1")), "{away:?}");
 }

@@ -2,11 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_core::{AcquireError, Fault, FaultKind, Store, proto::Renewed, store::Renewal};
+use tenure_core::{
+    AcquireError, Fault, FaultKind, Store,
+    proto::Renewed,
+    store::{Renewal, Weight},
+};
 use tenure_postgres::PostgresStore;
 
 use crate::support::{
-    PATIENCE, fresh_database, hold, name, session, sql, store, tenure, told, tries,
+    PATIENCE, fresh_database, hold, name, session, sql, store, tenure, told, tries, until,
 };
 
 /// The same database for another role.
@@ -75,6 +79,50 @@ async fn each_right_that_is_missing_is_said_at_once() {
     let denied = tenure(&own).mutex("lock").lock().wait(PATIENCE).await.unwrap_err();
     assert!(matches!(denied, AcquireError::Misconfigured { .. }), "{denied}");
     assert!(began.elapsed() < Duration::from_secs(5), "it was tried again and again");
+}
+
+/// Its second connection would be the one that hears them.
+#[tokio::test]
+async fn that_no_message_comes_is_seen_before_anybody_waits() {
+    let url = fresh_database().await;
+    let role = role(&url).await;
+    let printed = tenure_postgres::schema("tenure").unwrap();
+    let grants = printed.replace("-- grant", "grant").replace("to app", &format!("to {role}"));
+    sql(&url, &grants).await;
+    let messages = async || {
+        let found = store(&as_role(&url, &role)).health().await.unwrap();
+        found.into_iter().find(|finding| finding.what == "messages")
+    };
+    let seen = messages().await.unwrap();
+    assert_eq!(seen.weight, Weight::Good, "{seen:?}");
+    sql(&url, &format!("alter role {role} connection limit 1")).await;
+    // Until the last one's connections are gone there is no way at all.
+    let mut seen = None;
+    until("it is looked at", async || {
+        seen = messages().await;
+        seen.is_some()
+    })
+    .await;
+    let seen = seen.unwrap();
+    assert_eq!((seen.weight, seen.promise), (Weight::Warning, Some("S6")), "{seen:?}");
+}
+
+/// What is only read is quick.
+#[tokio::test]
+async fn a_server_whose_writes_take_long_is_slow() {
+    let url = fresh_database().await;
+    let store = store(&url);
+    let latency = async || {
+        let found = store.health().await.unwrap();
+        found.into_iter().find(|finding| finding.what == "latency").unwrap()
+    };
+    assert!(latency().await.found.contains("for a renewal"), "{:?}", latency().await);
+    let slows = "create function slow() returns trigger language plpgsql as \
+                 $$ begin perform pg_sleep(0.2); return new; end $$; \
+                 create trigger slow before update on tenure.locks for each row execute function slow()";
+    sql(&url, slows).await;
+    let slow = latency().await;
+    assert_eq!((slow.weight, slow.promise), (Weight::Warning, Some("S3")), "{slow:?}");
 }
 
 #[tokio::test]
