@@ -77,6 +77,11 @@ impl FileSystem {
         self.known().1 == Verdict::Lasting
     }
 
+    /// Whether it is one that containers have each for itself, as far as its kind tells.
+    pub(crate) fn is_a_layer(&self) -> bool {
+        self.known().0 == "overlayfs"
+    }
+
     #[cfg(target_os = "linux")]
     fn known(&self) -> (&str, Verdict) {
         const NETWORK: Verdict = Verdict::Refused("is shared over a network");

@@ -55,6 +55,15 @@ impl Inner {
     }
 
     fn file_system_found(&self) -> Finding {
+        if self.file_system.is_a_layer() {
+            let found = format!(
+                "{}: local, its locks hold; in a container it is a layer of that container alone, and goes with it",
+                self.file_system
+            );
+            let cure =
+                "in a container name a directory on a volume that all who share the locks have";
+            return Finding::warning("file system", found, "S1", cure);
+        }
         if self.file_system.lasts() {
             return Finding::good(
                 "file system",

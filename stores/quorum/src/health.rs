@@ -41,6 +41,7 @@ impl QuorumStore {
             let place = self.shared.places.get(member).map_or("", String::as_str);
             let findings = match answer {
                 Ok((standing, findings)) => {
+                    let forgets = charter.durable.then(|| forgetful(place, &findings)).flatten();
                     let failed = findings.iter().any(|finding| finding.weight == Weight::Bad);
                     let memory = match standing {
                         Ok(standing) => {
@@ -59,7 +60,7 @@ impl QuorumStore {
                         }
                         finding.of(place)
                     });
-                    memory.into_iter().chain(own).collect()
+                    memory.into_iter().chain(forgets).chain(own).collect()
                 }
                 Err(fault) => vec![unreached(place, &fault)],
             };
@@ -100,6 +101,20 @@ impl QuorumStore {
 
 fn unreached(place: &str, fault: &Fault) -> Finding {
     Finding::warning("reach", fault.what_and_why(), "S1", fault.cure()).of(place)
+}
+
+/// What a member says against `durable_members=yes`, by which a restart of it counts for nothing.
+fn forgetful(place: &str, findings: &[Finding]) -> Option<Finding> {
+    let persistence = findings.iter().find(|finding| finding.what == "persistence")?;
+    (persistence.weight != Weight::Good).then(|| {
+        let found = format!(
+            "durable_members=yes says that no restart of it loses what it confirmed, but: {}",
+            persistence.found
+        );
+        let cure = "let it keep what it confirms (Redis: appendonly yes, appendfsync always), or take durable_members \
+                    out at all clients";
+        Finding::warning("durability", found, "S1", cure).of(place)
+    })
 }
 
 fn memory(place: &str, standing: &Standing, keep_out: Duration) -> Finding {

@@ -35,6 +35,7 @@ mod store;
 mod strangers;
 #[cfg(feature = "tls")]
 mod tls;
+mod trial;
 mod url;
 mod validity;
 mod watch;

@@ -42,7 +42,7 @@ pub(crate) async fn findings(options: &ZookeeperOptions) -> Vec<Finding> {
         modes.extend(mode.map(|mode| (place.clone(), mode)));
         told.push((place, of_settings));
     }
-    findings.extend(ensembles(&modes));
+    findings.extend(ensembles(&modes, told.len()));
     findings.extend(ticks(options.tick, &told));
     findings.extend(bounds(&told));
     findings
@@ -86,8 +86,8 @@ fn of_server(what: String, told: &str) -> Finding {
     Finding::good(what, found)
 }
 
-/// Whether all of them are one ensemble, by what each says that it is.
-fn ensembles(modes: &[(String, String)]) -> Option<Finding> {
+/// Whether all of them, so many, are one ensemble, by what each says that it is, and whether the leader is among them.
+fn ensembles(modes: &[(String, String)], all: usize) -> Option<Finding> {
     let those = |wanted: &str| -> Vec<&str> {
         modes.iter().filter(|(_, mode)| mode == wanted).map(|(place, _)| place.as_str()).collect()
     };
@@ -104,6 +104,12 @@ fn ensembles(modes: &[(String, String)]) -> Option<Finding> {
     }
     if leaders.len() > 1 {
         return bad(format!("{} are leaders of an ensemble each", leaders.join(" and ")));
+    }
+    if modes.len() == all && leaders.is_empty() && !those("follower").is_empty() {
+        let found =
+            "none of them is the leader, by whose tickTime sessions end: it was not looked at";
+        let cure = "name all servers in the URL, each by a name of its own, and look again";
+        return Some(Finding::warning("ensemble", found, "S1", cure));
     }
     None
 }
@@ -210,7 +216,7 @@ mod tests {
 
     fn of(modes: &[(&str, &str)]) -> Option<Finding> {
         let owned = |(place, mode): &(&str, &str)| ((*place).to_owned(), (*mode).to_owned());
-        ensembles(&modes.iter().map(owned).collect::<Vec<_>>())
+        ensembles(&modes.iter().map(owned).collect::<Vec<_>>(), 3)
     }
 
     #[test]
@@ -226,6 +232,10 @@ mod tests {
             let found = of(&modes).unwrap();
             assert!(found.weight == Weight::Bad && found.found.contains('a'), "{found:?}");
         }
+        let followers = [("a", "follower"), ("b", "follower"), ("c", "follower")];
+        assert_eq!(of(&followers).unwrap().weight, Weight::Warning);
+        // The one that says nothing, which is told of, may be the leader.
+        assert_eq!(of(&followers[..2]), None);
         let read = of_server("server a".to_owned(), "Mode: read-only\n");
         assert_eq!(read.weight, Weight::Warning);
     }

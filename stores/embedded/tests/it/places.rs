@@ -53,7 +53,9 @@ async fn a_new_store_is_for_its_owner_alone() {
         assert!(socket || mode(&path) & 0o077 == 0, "{} is {:o}", path.display(), mode(&path));
     }
     let findings = store.health().await.unwrap();
-    assert!(findings.iter().all(|finding| finding.weight == Weight::Good), "{findings:?}");
+    // What kind of file system the tests run on is no matter of modes.
+    let mut others = findings.iter().filter(|finding| finding.what != "file system");
+    assert!(others.all(|finding| finding.weight == Weight::Good), "{findings:?}");
     assert!(finding(&findings, "place").found.contains(dir.to_str().unwrap()));
     assert_eq!(store.location(), format!("file:{}", dir.display()));
     assert_eq!(store.for_engine().location(), store.location());

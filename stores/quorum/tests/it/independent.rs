@@ -65,6 +65,28 @@ async fn servers_of_their_own_are_said_to_be_so() {
     assert_eq!(found.weight, Weight::Good, "{found:?}");
 }
 
+/// By which a member that restarts is believed at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn members_that_are_not_as_durable_as_is_said_are_found() {
+    let always = ["--appendonly", "yes", "--appendfsync", "always"];
+    let servers: Vec<_> = (0..3).map(|_| RedisServer::with(&always)).collect();
+    let urls: Vec<_> = servers.iter().map(RedisServer::url).collect();
+    let doubted = async |durable| {
+        let options = QuorumOptions::new().durable_members(durable);
+        let found = QuorumStore::new(at(&urls), options).unwrap().health().await.unwrap();
+        let doubted = found.into_iter().filter(|one| one.what.ends_with("durability"));
+        doubted.collect::<Vec<_>>()
+    };
+    assert_eq!(doubted(true).await, []);
+    servers[1].command(&["CONFIG", "SET", "appendfsync", "everysec"]);
+    let found = doubted(true).await;
+    let [found] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((found.weight, found.promise), (Weight::Warning, Some("S1")), "{found:?}");
+    assert!(found.what.contains(&servers[1].address().to_string()), "{found:?}");
+    assert!(found.found.contains("everysec"), "{found:?}");
+    assert_eq!(doubted(false).await.len(), 0, "it is kept out after a restart");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn where_it_is_not_told_which_server_a_member_is_that_is_said_and_nothing_refused() {
     let mut servers = servers(3);

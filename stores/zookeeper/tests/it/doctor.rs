@@ -99,6 +99,33 @@ async fn a_server_that_does_not_tell_its_settings_is_said_not_to_be_checked() {
     assert!(others.clone().all(|finding| finding.weight == Weight::Good), "{findings:?}");
 }
 
+/// A write that is timed below the base needs less than a lock does.
+#[tokio::test(flavor = "multi_thread")]
+async fn rights_that_a_lock_lacks_are_found() {
+    let (at, path) = (quiet_server().address(), path());
+    let url = |more: &str| format!("zookeeper://{at}{path}?session=4s&tick=500ms{more}");
+    assert_eq!(of(&looked(&url("")).await, "full cycle").weight, Weight::Good);
+    let cycle = of(&looked(&url("&acl=ip:10.255.255.1:cdrwa")).await, "full cycle").clone();
+    assert_eq!((cycle.weight, cycle.promise), (Weight::Bad, Some("S9")), "{cycle:?}");
+    // Nothing is left of what was tried, and nothing holds a lock.
+    assert!(store(&url("")).list("", 10).await.unwrap().names.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn followers_alone_do_not_say_when_sessions_end() {
+    let ensemble = ensemble().await;
+    let leader = ensemble.leader();
+    let followers: Vec<_> = (0..3).filter(|member| *member != leader).collect();
+    let places = followers.iter().map(|member| ensemble.address_of(*member).to_string());
+    let places: Vec<_> = places.collect();
+    let url = format!("zookeeper://{}{}?session=4s&tick=500ms", places.join(","), path());
+    let found = looked(&url).await;
+    let ensembles = of(&found, "ensemble");
+    assert_eq!((ensembles.weight, ensembles.promise), (Weight::Warning, Some("S1")), "{found:?}");
+    let all = looked(&format!("{}{}?session=4s&tick=500ms", ensemble.url(), path())).await;
+    assert!(all.iter().all(|finding| finding.what != "ensemble"), "{all:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn how_long_an_answer_is_waited_for_is_shown() {
     let at = quiet_server().address();
