@@ -111,6 +111,17 @@ async fn rights_that_a_lock_lacks_are_found() {
     assert!(store(&url("")).list("", 10).await.unwrap().names.is_empty());
 }
 
+/// One that cannot be made, as another node is in its place, says nothing of containers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_there_already_is_no_container_that_was_made() {
+    let (at, path) = (quiet_server().address(), path());
+    let url = |more: &str| format!("zookeeper://{at}{path}{more}?session=4s&tick=500ms");
+    assert_eq!(of(&looked(&url("")).await, "containers").weight, Weight::Good);
+    let held = crate::support::hold(&crate::support::tenure(&url("/%25container")), "lock").await;
+    assert_ne!(of(&looked(&url("")).await, "containers").weight, Weight::Good);
+    held.release().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn followers_alone_do_not_say_when_sessions_end() {
     let ensemble = ensemble().await;
