@@ -48,11 +48,13 @@ mod clock;
 pub mod conformance;
 pub mod counting;
 pub mod fault;
+mod fuzz;
 pub mod kinds;
 mod random;
 pub mod server;
 pub mod sim;
 
+pub use fuzz::fuzz;
 pub use random::Random;
 pub use tenure_core::proto;
 

@@ -21,3 +21,56 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(&str, NameState)> {
     let name = std::str::from_utf8(name).ok()?;
     Some((name, NameState::read_from(state)?))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use tenure_core::proto::{
+        Owner, Timestamp, Token,
+        queue::{Client, Holder, Kind, Mode, Place, Presence, Waiter},
+    };
+    use tenure_testkit::fuzz;
+
+    use super::*;
+
+    fn state() -> NameState {
+        let (owner, client) = (Owner::from_bytes([7; 16]), Client([3; 16]));
+        let holder = Holder {
+            owner,
+            client,
+            kind: Kind::Semaphore,
+            mode: Mode::Permits { take: 1, of: 4 },
+            token: Token::from_raw(1 << 20).unwrap(),
+            since: 5,
+            expires: Timestamp::from_nanos(1 << 40),
+            lingering: false,
+            label: "nightly@web-1".into(),
+        };
+        let waiter = Waiter {
+            owner,
+            client,
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            place: Place(9),
+            keep_until: Timestamp::from_nanos(1 << 41),
+            presence: Presence::Offered(Timestamp::from_nanos(1 << 42)),
+            asks_by: Timestamp::ZERO,
+            came_back: false,
+            since: 6,
+            label: "é".into(),
+        };
+        NameState { last_time: 1, next_place: 10, holders: vec![holder], waiters: vec![waiter] }
+    }
+
+    #[test]
+    fn any_bytes_are_a_state_or_none() {
+        let examples = [encode("a", &NameState::default()), encode("orders/17", &state())];
+        fuzz(20_000, &examples.each_ref().map(Vec::as_slice), |bytes| {
+            let Some((name, read)) = decode(bytes) else { return false };
+            // What was read is what is written.
+            let written = encode(name, &read);
+            assert_eq!(decode(&written), Some((name, read)));
+            true
+        });
+    }
+}

@@ -98,3 +98,20 @@ pub(crate) fn check_tables(tables: &str) -> Result<(), Fault> {
     let cure = "use at most 50 of a to z, digits and _, without a digit in front";
     Err(Fault::new(FaultKind::Misconfigured, what, cure))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_is_a_url_or_refused() {
+        let examples: &[&[u8]] = &[
+            b"mysql://u:p@h:3306/db?connections=4&tables=x&tls=on",
+            b"mariadb://u@[::1]/db?place_ttl=9s&creates=no",
+        ];
+        tenure_testkit::fuzz(20_000, examples, |bytes| {
+            let Ok(url) = std::str::from_utf8(bytes) else { return false };
+            MysqlOptions::from_url(url).is_ok()
+        });
+    }
+}

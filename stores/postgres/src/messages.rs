@@ -74,3 +74,17 @@ fn owner(hex: &str) -> Option<Owner> {
     }
     Some(Owner::from_bytes(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_payload_is_a_message() {
+        let wakes = wake(&Owner::from_bytes([7; 16]));
+        let evicts = format!("{EVICTION}orders/17");
+        tenure_testkit::fuzz(20_000, &[wakes.as_bytes(), evicts.as_bytes()], |bytes| {
+            std::str::from_utf8(bytes).is_ok_and(|text| !matches!(read(text), Message::Hello))
+        });
+    }
+}

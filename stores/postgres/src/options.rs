@@ -111,3 +111,20 @@ pub(crate) fn check_schema(schema: &str) -> Result<(), Fault> {
     let cure = "use at most 63 of a to z, digits and _, without a digit in front";
     Err(Fault::new(FaultKind::Misconfigured, what, cure))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_is_a_url_or_refused() {
+        let examples: &[&[u8]] = &[
+            b"postgres://u:p%25@h1:5432,h2:5433/db?schema=x&connections=3&sslmode=verify-full",
+            b"postgresql://h/db?place_ttl=9s",
+        ];
+        tenure_testkit::fuzz(20_000, examples, |bytes| {
+            let Ok(url) = std::str::from_utf8(bytes) else { return false };
+            PostgresOptions::from_url(url).is_ok()
+        });
+    }
+}

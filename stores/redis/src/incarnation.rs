@@ -111,4 +111,12 @@ mod tests {
         }
         assert_eq!(read(&Value::Nil), Err(Unknown::NotTold));
     }
+
+    #[test]
+    fn any_answer_is_read_or_not() {
+        let all = format!("run_id:{RUN}\r\nrole:master\r\nmaster_replid:{REPLICATION}\r\n");
+        tenure_testkit::fuzz(20_000, &[all.as_bytes()], |bytes| {
+            read(&Value::Bytes(bytes.to_vec())).is_ok()
+        });
+    }
 }

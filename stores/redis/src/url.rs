@@ -512,4 +512,19 @@ mod tests {
             assert!(!without_password(&url).contains(SENTINEL), "{}", without_password(&url));
         }
     }
+
+    #[test]
+    fn any_text_is_a_url_or_refused() {
+        let examples: &[&[u8]] = &[
+            b"redis://user:p%40ss@[::1]:6379/3?prefix=a&response_timeout=5s&replicas=1",
+            b"rediss://h1:1,h2:2?ca=/etc/ca.pem&max_waiters=9",
+            b"redis+sentinel://u:p@a:1,b:2/name?sentinel_user=x",
+            b"redis+cluster://a:1,b:2",
+            b"redis+unix:///run/redis.sock?db=2",
+        ];
+        tenure_testkit::fuzz(20_000, examples, |bytes| {
+            let Ok(url) = std::str::from_utf8(bytes) else { return false };
+            RedisOptions::from_url(url).is_ok()
+        });
+    }
 }

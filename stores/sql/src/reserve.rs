@@ -172,4 +172,23 @@ mod tests {
         assert_eq!(moved_up(&line, 60, |turn| turn.id != [2; 16]), [turn(3, 67), turn(4, 74)]);
         assert_eq!(moved_up(&line, 89, |_| true), [turn(2, 90), turn(3, 97), turn(4, 104)]);
     }
+
+    #[test]
+    fn any_bytes_are_a_state_with_a_line_or_none() {
+        let mut bytes = Vec::new();
+        NameState::default().write_to(&mut bytes);
+        bytes.extend(turn(1, 9).bytes());
+        bytes.extend(turn(2, 8).bytes());
+        tenure_testkit::fuzz(20_000, &[&bytes], |bytes| {
+            let Some((state, line)) = read(bytes) else { return false };
+            let (now, length) = (5, Duration::from_secs(1));
+            let moved = moved_up(&line, now, |_| true);
+            assert!(moved.len() <= line.len());
+            let _ = Reservation::behind(&moved, [1; 16], now, length);
+            let mut written = Vec::new();
+            state.write_to(&mut written);
+            assert_eq!(NameState::read_from(&written), Some(state));
+            true
+        });
+    }
 }

@@ -59,4 +59,14 @@ mod tests {
         assert_eq!(token_of(-1, 0), None);
         assert_eq!(token_of(i64::MAX, 0), None);
     }
+
+    #[test]
+    fn any_data_are_a_label_and_perhaps_a_token() {
+        let example = written("host/7", Token::from_raw(77));
+        tenure_testkit::fuzz(20_000, &[&example, REVOKE], |data| {
+            let (label, token) = read(data);
+            assert!(label.chars().count() <= 256 && !label.chars().any(char::is_control));
+            token.is_some()
+        });
+    }
 }

@@ -345,4 +345,16 @@ mod tests {
         let options = ZookeeperOptions::from_url(&format!("zookeeper://me:{SENTINEL}@a")).unwrap();
         assert!(!format!("{options:?} {}", options.location()).contains(SENTINEL));
     }
+
+    #[test]
+    fn any_text_is_a_url_or_refused() {
+        let examples: &[&[u8]] = &[
+            b"zookeeper://u:p%20w@a:2181,[::1]:2182/chroot/x?session=10s&acl=creator",
+            b"zookeepers://a:1?ca=/x.pem",
+        ];
+        tenure_testkit::fuzz(20_000, examples, |bytes| {
+            let Ok(url) = std::str::from_utf8(bytes) else { return false };
+            ZookeeperOptions::from_url(url).is_ok()
+        });
+    }
 }

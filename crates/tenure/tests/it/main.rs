@@ -23,6 +23,7 @@ mod growth;
 #[cfg(all(feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]
 mod hanging;
 mod messages;
+mod mutated;
 mod names;
 mod paused;
 mod permits;

@@ -21,6 +21,7 @@ mod hints_in_trouble;
 mod housekeeping;
 mod kinds;
 mod members;
+mod mutated;
 mod names;
 mod places;
 mod processes;

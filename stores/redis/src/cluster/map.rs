@@ -255,6 +255,7 @@ fn number(told: &Value) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::reply;
 
     fn place(port: u16) -> Place {
         ("h".to_owned(), port)
@@ -445,5 +446,20 @@ mod tests {
         let number = map.any_at(&place(7)).unwrap();
         assert_eq!(slot(number.to_string().as_bytes()), 608);
         assert_eq!(map.any_at(&place(9)), None);
+    }
+
+    #[test]
+    fn any_answers_are_a_map_or_none() {
+        let slots = b"*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$1\r\nh\r\n:7\r\n$1\r\na\r\n";
+        let nodes = format!("$48\r\na h:7@1 master - 0 0 1 connected 0-16383\n{A}\r\n");
+        let both = [slots.as_slice(), nodes.as_bytes()].concat();
+        tenure_testkit::fuzz(20_000, &[&both], |bytes| {
+            let Ok(Some((slots, length))) = reply(bytes) else { return false };
+            let Ok(Some((nodes, _))) = reply(&bytes[length..]) else { return false };
+            Told::read(&place(1), &slots, &nodes).is_some_and(|told| {
+                known(&told);
+                true
+            })
+        });
     }
 }

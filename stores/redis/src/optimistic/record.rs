@@ -115,6 +115,8 @@ fn bytes(text: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use tenure_testkit::fuzz;
+
     use super::*;
 
     const OWNER: &str = "00112233445566778899aabbccddeeff";
@@ -164,5 +166,16 @@ mod tests {
             assert_eq!(written, format!("{OWNER}{raised}"));
             assert_eq!(Record::read(written.as_bytes()).unwrap().token().unwrap(), token);
         }
+    }
+
+    #[test]
+    fn any_bytes_are_a_record_or_none() {
+        let examples = ["x1700000000000000 a", "sr1700000000000000/1740800000000000005! a", "p17;1/20 "]
+            .map(|rest| format!("{OWNER}{rest}"));
+        fuzz(20_000, &examples.each_ref().map(String::as_bytes), |bytes| {
+            let Ok(record) = Record::read(bytes) else { return false };
+            let _ = record.raised(Token::from_raw(1 << 20).unwrap());
+            record.token().is_ok() && record.holder(1).is_ok()
+        });
     }
 }

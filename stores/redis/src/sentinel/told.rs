@@ -75,6 +75,7 @@ fn field(about: &Value, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::reply;
 
     fn bytes(text: &str) -> Value {
         Value::Bytes(text.as_bytes().to_vec())
@@ -173,5 +174,27 @@ mod tests {
         ]);
         assert_eq!(others(&list).collect::<Vec<_>>(), [("10.0.0.8".to_owned(), 26379)]);
         assert_eq!(others(&Value::Nil).count(), 0);
+    }
+
+    #[test]
+    fn any_answers_are_read_or_not() {
+        let about: String = PRIMARY
+            .iter()
+            .map(|(key, value)| format!("${}\r\n{key}\r\n${}\r\n{value}\r\n", key.len(), value.len()))
+            .collect();
+        let (id, place) = ("$3\r\nabc\r\n", "*2\r\n$8\r\n10.0.0.7\r\n$4\r\n6379\r\n");
+        let all = format!("{id}{place}%9\r\n{about}{place}");
+        tenure_testkit::fuzz(20_000, &[all.as_bytes()], |mut bytes| {
+            let mut next = || {
+                let (value, length) = reply(bytes).ok()??;
+                bytes = &bytes[length..];
+                Some(value)
+            };
+            let (Some(id), Some(before), Some(about), Some(after)) = (next(), next(), next(), next())
+            else {
+                return false;
+            };
+            told(&id, &before, &about, &after).is_some()
+        });
     }
 }
