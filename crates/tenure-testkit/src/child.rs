@@ -31,6 +31,13 @@ pub struct Process {
     output: BufReader<ChildStdout>,
 }
 
+/// Copies a program that is to be run at once. A file that this process had open for writing could not be run for as
+/// long as a child that another test starts has it open, too.
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied = Command::new("cp").arg(from.as_ref()).arg(to.as_ref()).status();
+    assert!(copied.unwrap().success());
+}
+
 /// A command that runs `program`, perhaps through others that come before it, in a role.
 #[must_use]
 pub fn command(before: &[&str], program: &Path, role: &[&str]) -> Command {

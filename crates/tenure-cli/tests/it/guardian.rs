@@ -133,7 +133,7 @@ fn jobs_in_groups_of_their_own_go_too() {
 fn processes_whose_names_are_cut_within_a_character_go_too() {
     let scene = Scene::new();
     // The kernel keeps 15 bytes of a name, and each of these letters has two.
-    std::fs::copy("/bin/sleep", scene.path("üüüüüüüü")).unwrap();
+    tenure_testkit::child::copy_program("/bin/sleep", scene.path("üüüüüüüü"));
     for (end, expected) in [("wait", 1009), ("exit 3", 3)] {
         let script =
             "set -m; ./üüüüüüüü 1000 & set +m; ./üüüüüüüü 1000 & echo $! $(jobs -p) > pids";

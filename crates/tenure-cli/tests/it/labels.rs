@@ -82,7 +82,7 @@ fn a_user_without_a_name_is_called_by_its_number() {
     fs::set_permissions(scene.path(""), Permissions::from_mode(0o777)).unwrap();
     // The program may lie where that user cannot look.
     let program = scene.path("tenure");
-    fs::copy(env!("CARGO_BIN_EXE_tenure"), &program).unwrap();
+    tenure_testkit::child::copy_program(env!("CARGO_BIN_EXE_tenure"), &program);
     let mut command = std::process::Command::new(&program);
     command.args(["run", "name", "--", "sh", "-c", "\"$0\" show name --json"]).arg(&program);
     command.current_dir(scene.path("")).uid(54_321).gid(54_321);

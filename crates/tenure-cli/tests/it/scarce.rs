@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure_testkit::server::RedisServer;
+use tenure_testkit::{child::copy_program, server::RedisServer};
 
 use crate::{
     process::{Running, code, program},
@@ -23,7 +23,7 @@ use crate::{
 fn limited(scene: &Scene, user: u32, limits: &[&str], options: &str, script: &str) -> Command {
     let ours = scene.path("tenure");
     if !ours.exists() {
-        fs::copy(env!("CARGO_BIN_EXE_tenure"), &ours).unwrap();
+        copy_program(env!("CARGO_BIN_EXE_tenure"), &ours);
         fs::set_permissions(scene.path(""), Permissions::from_mode(0o755)).unwrap();
     }
     let mut command = program("prlimit");

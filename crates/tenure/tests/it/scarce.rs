@@ -32,7 +32,7 @@ fn threads(allowed: bool) {
 fn plays(part: &str) -> (TempDir, Player) {
     let dir = tempdir().unwrap();
     let program = dir.path().join("program");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    tenure_testkit::child::copy_program(std::env::current_exe().unwrap(), &program);
     for path in [dir.path(), &program] {
         fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }

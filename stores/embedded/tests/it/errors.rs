@@ -73,7 +73,7 @@ fn a_missing_permission_is_named() {
         // Nothing is denied to root, so somebody else has to try, with a program he may run.
         fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         let program = dir.path().join("program");
-        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        tenure_testkit::child::copy_program(std::env::current_exe().unwrap(), &program);
         fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
         let mut command = child::command(&[], &program, &role);
         Process::run(command.uid(65534).gid(65534).current_dir("/")).says().unwrap()

@@ -50,7 +50,9 @@ fn files_that_say_anything_are_read_or_refused() {
             sum_up(&mut bytes);
             fs::write(path, bytes).unwrap();
             runtime.block_on(async {
-                let Ok(store) = tenure_embedded::EmbeddedStore::open(dir.path()) else { return false };
+                let Ok(store) = tenure_embedded::EmbeddedStore::open(dir.path()) else {
+                    return false;
+                };
                 let seen = store.inspect(&name).await;
                 let asked = store.acquire(&name, &once(owner())).await;
                 let listed = store.list("", 10).await;

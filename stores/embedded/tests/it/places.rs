@@ -127,7 +127,7 @@ fn users_meet(mode: u32, first: u32) {
     chown(&dir, Some(61_001), Some(61_000)).unwrap();
     fs::set_permissions(&dir, Permissions::from_mode(mode)).unwrap();
     let program = around.path().join("program");
-    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    tenure_testkit::child::copy_program(env::current_exe().unwrap(), &program);
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     let start = |user: u32, role: &[&str]| {
         // A umask that would keep the others out.
@@ -166,7 +166,7 @@ fn the_default_place_follows_the_user_not_the_environment() {
     let around = tempfile::tempdir().unwrap();
     fs::set_permissions(around.path(), Permissions::from_mode(0o755)).unwrap();
     let program = around.path().join("program");
-    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    tenure_testkit::child::copy_program(env::current_exe().unwrap(), &program);
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     let mut command = child::command(&[], &program, &["say the default"]);
     let user = if i_am_root() {

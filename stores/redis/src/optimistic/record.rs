@@ -170,8 +170,9 @@ mod tests {
 
     #[test]
     fn any_bytes_are_a_record_or_none() {
-        let examples = ["x1700000000000000 a", "sr1700000000000000/1740800000000000005! a", "p17;1/20 "]
-            .map(|rest| format!("{OWNER}{rest}"));
+        let examples =
+            ["x1700000000000000 a", "sr1700000000000000/1740800000000000005! a", "p17;1/20 "]
+                .map(|rest| format!("{OWNER}{rest}"));
         fuzz(20_000, &examples.each_ref().map(String::as_bytes), |bytes| {
             let Ok(record) = Record::read(bytes) else { return false };
             let _ = record.raised(Token::from_raw(1 << 20).unwrap());

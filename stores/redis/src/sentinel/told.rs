@@ -180,7 +180,9 @@ mod tests {
     fn any_answers_are_read_or_not() {
         let about: String = PRIMARY
             .iter()
-            .map(|(key, value)| format!("${}\r\n{key}\r\n${}\r\n{value}\r\n", key.len(), value.len()))
+            .map(|(key, value)| {
+                format!("${}\r\n{key}\r\n${}\r\n{value}\r\n", key.len(), value.len())
+            })
             .collect();
         let (id, place) = ("$3\r\nabc\r\n", "*2\r\n$8\r\n10.0.0.7\r\n$4\r\n6379\r\n");
         let all = format!("{id}{place}%9\r\n{about}{place}");
@@ -190,7 +192,8 @@ mod tests {
                 bytes = &bytes[length..];
                 Some(value)
             };
-            let (Some(id), Some(before), Some(about), Some(after)) = (next(), next(), next(), next())
+            let (Some(id), Some(before), Some(about), Some(after)) =
+                (next(), next(), next(), next())
             else {
                 return false;
             };
