@@ -216,7 +216,7 @@ mod tests {
             ["_c_8a59fe6c-1f2b-4c32-9a53-1d5f0f5a4a11-lock-0000000003", "lock--2147483647"];
         tenure_testkit::fuzz(20_000, &examples.map(str::as_bytes), |bytes| {
             let Ok(name) = std::str::from_utf8(bytes) else { return false };
-            Node::parse(name.to_owned()).is_some_and(|node| {
+            Node::parse(name.to_owned()).is_ok_and(|node| {
                 assert!(node.name() == name && name.ends_with(node.number()));
                 let _ = node.is_used_up();
                 true

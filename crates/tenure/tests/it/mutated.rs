@@ -23,7 +23,8 @@ fn summed_up(text: &str) -> Option<String> {
 
 #[tokio::test]
 async fn any_text_is_a_handle_or_none() {
-    let tenure = tenure::Tenure::new(std::sync::Arc::new(tenure::MemoryStore::new()));
+    let dir = tempfile::tempdir().unwrap();
+    let tenure = tenure::Tenure::open(format!("file:{}", dir.path().display())).await.unwrap();
     let guard = tenure.semaphore("pay:42 é", 9).acquire_many(4).await.unwrap();
     let text = guard.detach().await.unwrap().handle.expose();
     assert_eq!(summed_up(&text), Some(text.clone()));
