@@ -23,6 +23,7 @@ mod options;
 pub mod runtime;
 pub mod store;
 mod tenure;
+pub mod trial;
 
 pub use acquisition::guard::Guard;
 pub use clock::{Clock, ManualClock, SystemClock, TokioClock};

@@ -1,5 +1,7 @@
 //! What a look at the real ensemble brings up.
 
+use std::sync::Arc;
+
 use futures_util::future::try_join_all;
 use tenure_core::{Clock, Fault, SystemClock, store::Finding};
 use zookeeper_client::{CreateMode, Error};
@@ -16,7 +18,7 @@ const TRIES: u32 = 3;
 const SHOWN: usize = 3;
 
 impl Shared {
-    pub(crate) async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    pub(crate) async fn health(self: &Arc<Self>) -> Result<Vec<Finding>, Fault> {
         let session = match self.first_session().await {
             Ok(session) => session,
             Err(fault) => return Ok(self.none(&fault).await),
@@ -74,7 +76,7 @@ impl Shared {
     }
 
     /// A write is timed, and a lock is tried, as this very user.
-    async fn full_cycle(&self, session: &Session) -> Finding {
+    async fn full_cycle(self: &Arc<Self>, session: &Session) -> Finding {
         let began = SystemClock.now();
         match session.prove(&[]).await {
             Ok(_) => {

@@ -3,11 +3,11 @@
 mod nodes;
 mod persistence;
 mod sentinels;
-mod trial;
+mod tried;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tenure_core::{Fault, Store, store::Finding};
+use tenure_core::{Fault, Store, store::Finding, trial};
 
 use crate::{
     connect::walk,
@@ -29,8 +29,6 @@ pub(crate) struct Patient<'a> {
     pub(crate) watch: &'a Watch,
 }
 
-/// How far the server's clock may be from ours before somebody should know.
-const CLOCKS_APART: Duration = Duration::from_secs(1);
 /// Over how many nodes of a cluster the way is tried.
 const NODES: u32 = 3;
 /// By what other servers that speak the protocol call their own version.
@@ -44,8 +42,8 @@ pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
         Ok(findings) => findings,
         Err(findings) => return Ok(findings),
     };
-    let (cycle, renewal) = trial::full_cycle(&patient).await;
-    findings.extend([cycle, trial::hints(&patient).await]);
+    let (cycle, renewal) = tried::full_cycle(&patient).await;
+    findings.extend([cycle, tried::hints(&patient).await]);
     match &*transport.route {
         Route::Cluster(cluster) => findings.extend(nodes::look(transport, cluster, renewal).await?),
         Route::Sentinels(group) => {
@@ -76,7 +74,7 @@ async fn server(transport: &Transport, seat: &Seat, renewal: Option<Duration>) -
         eviction(setting(transport, seat, "maxmemory-policy").await.as_deref()),
         none.unwrap_or_else(|| replicas(info, transport.options.replicas)),
         clock(transport, seat).await.unwrap_or_else(failed("clock", "S2")),
-        trial::latency(transport, seat, renewal).await.unwrap_or_else(failed("latency", "S3")),
+        tried::latency(transport, seat, renewal).await.unwrap_or_else(failed("latency", "S3")),
     ];
     one_of_many.into_iter().chain(without_scripts).chain(findings).collect()
 }
@@ -239,19 +237,9 @@ async fn clock(transport: &Transport, seat: &Seat) -> Result<Finding, Fault> {
         return Ok(not_told("clock", "+time"));
     };
     let there = Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros));
-    Ok(clocks(before, there, after))
-}
-
-/// The server looked at its clock at some moment between the two.
-fn clocks(before: Duration, there: Duration, after: Duration) -> Finding {
-    let apart = there.abs_diff(before).max(there.abs_diff(after));
-    if apart <= CLOCKS_APART {
-        return Finding::good("clock", "within a second of this machine's");
-    }
-    let found = format!("up to {apart:.1?} away from this machine's");
     let cure = "set both by NTP: a clock that jumps ends leases early, and after a loss of data \
                 tokens rise only if it is not behind";
-    Finding::warning("clock", found, "S2", cure)
+    Ok(trial::clock([before, after], there, "S2", cure))
 }
 
 async fn info(transport: &Transport, seat: &Seat) -> Option<String> {
@@ -276,21 +264,6 @@ mod tests {
     use tenure_core::store::Weight;
 
     use super::*;
-
-    #[test]
-    fn clocks_are_together_only_if_they_are_whenever_the_server_looked() {
-        let of = |before, there, after| {
-            let [before, there, after] = [before, there, after].map(Duration::from_millis);
-            clocks(before, there, after).weight
-        };
-        assert_eq!(of(10_000, 10_900, 10_002), Weight::Good);
-        assert_eq!(of(10_000, 9_200, 10_002), Weight::Good);
-        for (before, there, after) in
-            [(10_000, 11_900, 10_002), (10_000, 8_900, 10_002), (10_000, 9_500, 10_800)]
-        {
-            assert_eq!(of(before, there, after), Weight::Warning, "{there}");
-        }
-    }
 
     #[test]
     fn each_policy_but_one_is_bad() {

@@ -1,0 +1,212 @@
+//! What looks at real stores have in common: a lock that is tried, and what a clock and the time of answers tell.
+
+use std::time::{Duration, Instant};
+
+use tenure_proto::{
+    Owner, Renewed,
+    queue::{Answer, Ask, Intent, Kind, Mode, Order},
+};
+
+use crate::{
+    Entropy, Fault, FaultKind, LockName, OsEntropy, Store,
+    store::{Finding, Renewal},
+};
+
+/// What the name of a lock that is tried begins with. No other part of tenure uses it.
+pub const PROBE: &str = "tenure-doctor-probe";
+/// How far the server's clock may be from ours before somebody should know.
+const CLOCKS_APART: Duration = Duration::from_secs(1);
+/// How long one answer may take before leases get short beside it.
+const SLOW: Duration = Duration::from_millis(100);
+/// How many names are tried for one that fits: enough for a part of the store that has one in a hundred.
+const NAMES: usize = 4_096;
+
+/// A lock that nobody else has, and all that is done with one, as this very user.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use tenure_core::{MemoryStore, trial::Trial};
+///
+/// let trial = Trial::new()?;
+/// trial.run(&MemoryStore::new()).await?;
+/// # Ok::<(), tenure_core::Fault>(()) }).unwrap();
+/// ```
+#[derive(Debug)]
+pub struct Trial {
+    name: LockName,
+    holder: Owner,
+    waiter: Owner,
+}
+
+impl Trial {
+    /// A trial under a name of its own: several may look at the same time.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub fn new() -> Result<Self, Fault> {
+        Self::where_name(|_| true)?.ok_or_else(|| unusual("has no name"))
+    }
+
+    /// The same under a name that `fits`; `None` if none was found.
+    ///
+    /// # Errors
+    /// As [`Trial::new`].
+    pub fn where_name(fits: impl Fn(&LockName) -> bool) -> Result<Option<Self>, Fault> {
+        let random = OsEntropy::default();
+        let (holder, waiter) = (random.owner()?, random.owner()?);
+        let name = probe(&holder.to_hex(), fits);
+        Ok(name.map(|name| Self { name, holder, waiter }))
+    }
+
+    /// The name of the lock.
+    #[must_use]
+    pub fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// Acquires it, waits for it, renews it, looks at it and releases it. Answers how long the renewal took, which is
+    /// a write that counts.
+    ///
+    /// # Errors
+    /// The first fault of the store, whatever is left behind then ends within seconds.
+    pub async fn run(&self, store: &dyn Store) -> Result<Duration, Fault> {
+        let outcome = self.cycle(store).await;
+        for owner in [self.holder, self.waiter] {
+            store.release(&self.name, &owner, Duration::ZERO).await?;
+        }
+        outcome
+    }
+
+    async fn cycle(&self, store: &dyn Store) -> Result<Duration, Fault> {
+        let Self { name, holder, waiter } = self;
+        let ttl = Duration::from_secs(5);
+        let order = if store.capabilities().fifo { Order::Fifo } else { Order::Barging };
+        let ask = |owner: &Owner, intent| Ask {
+            owner: *owner,
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            order,
+            intent,
+            ttl,
+            label: "tenure doctor".to_owned(),
+        };
+        let granted = store.acquire(name, &ask(holder, Intent::Try)).await?;
+        if !matches!(granted, Answer::Granted { .. }) {
+            return Err(unusual("is held by another doctor"));
+        }
+        store.acquire(name, &ask(waiter, Intent::Wait { place: None })).await?;
+        let renewal = Renewal { name: name.clone(), owner: *holder, ttl };
+        let begun = Instant::now();
+        match store.renew(&[renewal]).await.pop() {
+            Some(Ok(Renewed::Renewed { .. })) => {}
+            Some(Err(fault)) => return Err(fault),
+            _ => return Err(unusual("could not be renewed")),
+        }
+        let took = begun.elapsed();
+        store.inspect(name).await?;
+        store.release(name, holder, Duration::ZERO).await?;
+        Ok(took)
+    }
+}
+
+fn probe(mark: &str, fits: impl Fn(&LockName) -> bool) -> Option<LockName> {
+    let mark = mark.get(..8).unwrap_or_default();
+    let names = (0..NAMES).filter_map(|number| match number {
+        0 => LockName::new(format!("{PROBE}-{mark}")).ok(),
+        _ => LockName::new(format!("{PROBE}-{mark}-{number}")).ok(),
+    });
+    { names }.find(fits)
+}
+
+fn unusual(what: &str) -> Fault {
+    Fault::new(FaultKind::InDoubt, format!("the trial lock {what}"), "look again in a minute")
+}
+
+/// What such a trial came to. The time of its renewal is not for here: see [`latency`].
+#[must_use]
+pub fn cycle<T>(outcome: &Result<T, Fault>, works: impl Into<String>) -> Finding {
+    match outcome {
+        Ok(_) => Finding::good("permissions", works),
+        Err(fault) => {
+            let of_user = fault.kind() == FaultKind::Misconfigured;
+            let what = if of_user { "permissions" } else { "full cycle" };
+            Finding::failed(what, fault).touches("S9")
+        }
+    }
+}
+
+/// What the server's clock is beside ours: the server looked at it at some moment between the two, all since the Unix
+/// epoch. `promise` and `cure` say what it matters for.
+#[must_use]
+pub fn clock(
+    [before, after]: [Duration; 2],
+    there: Duration,
+    promise: &'static str,
+    cure: &str,
+) -> Finding {
+    let apart = there.abs_diff(before).max(there.abs_diff(after));
+    if apart <= CLOCKS_APART {
+        return Finding::good("clock", "within a second of this machine's");
+    }
+    let found = format!("up to {apart:.1?} away from this machine's");
+    Finding::warning("clock", found, promise, cure)
+}
+
+/// How long ten answers took that cost the server nothing, and a write that counts.
+#[must_use]
+pub fn latency(mut took: Vec<Duration>, renewal: Option<Duration>) -> Finding {
+    took.sort_unstable();
+    let (median, longest) = (took.get(took.len() / 2).copied(), took.last().copied());
+    let (median, longest) = (median.unwrap_or_default(), longest.unwrap_or_default());
+    let mut found = format!("{median:.1?} for an answer, {longest:.1?} at the longest of ten");
+    if let Some(renewal) = renewal {
+        found.push_str(&format!("; {renewal:.1?} for a renewal"));
+    }
+    if longest.max(renewal.unwrap_or_default()) < SLOW {
+        return Finding::good("latency", found);
+    }
+    let cure = "choose ttls of many times that, or a server that is nearer or less busy";
+    Finding::warning("latency", found, "S3", cure)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use super::*;
+    use crate::store::Weight;
+
+    #[test]
+    fn clocks_are_together_only_if_they_are_whenever_the_server_looked() {
+        let of = |before, there, after| {
+            let [before, there, after] = [before, there, after].map(Duration::from_millis);
+            clock([before, after], there, "S1", "").weight
+        };
+        assert_eq!(of(10_000, 10_900, 10_002), Weight::Good);
+        assert_eq!(of(10_000, 9_200, 10_002), Weight::Good);
+        // The last was asked so long that the server's clock may be 1.3 s behind.
+        for (before, there, after) in
+            [(10_000, 11_900, 10_002), (10_000, 8_900, 10_002), (10_000, 9_500, 10_800)]
+        {
+            assert_eq!(of(before, there, after), Weight::Warning, "{there}");
+        }
+    }
+
+    #[test]
+    fn renewals_that_take_long_are_slow_however_quick_other_answers_are() {
+        let quick = || vec![Duration::from_millis(1); 10];
+        let renewal = |millis| Some(Duration::from_millis(millis));
+        assert_eq!(latency(quick(), renewal(20)).weight, Weight::Good);
+        let found = latency(quick(), renewal(300));
+        assert!(found.weight == Weight::Warning && found.found.contains("300.0ms"), "{found:?}");
+        assert_eq!(latency(vec![Duration::from_millis(150)], None).weight, Weight::Warning);
+    }
+
+    #[test]
+    fn a_name_is_found_that_fits() {
+        let name = probe("0123456789", |_| true).unwrap();
+        assert_eq!(name.as_str(), "tenure-doctor-probe-01234567");
+        let rare = |name: &LockName| name.as_str().ends_with("99");
+        assert!(rare(&probe("0123456789", rare).unwrap()));
+        assert_eq!(probe("0123456789", |_| false), None);
+    }
+}
