@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::{StreamExt, future::join};
+use futures_util::StreamExt;
 use tenure_core::{
     Fault,
     proto::quorum::{majority, mark::Standing},
@@ -27,7 +27,11 @@ const NEW: &str = "wait; make its data outlive a restart";
 impl QuorumStore {
     /// The members one after the other, and first what they come to.
     pub(crate) async fn look_at_members(&self) -> Vec<Finding> {
-        let (assembled, servers) = join(self.assemble_once(), self.servers(None)).await;
+        let servers = self.servers(None).await;
+        let independence = self.independence(&servers);
+        // As when it is opened: members that are refused get no mark.
+        let is_refused = independence.iter().any(|finding| finding.weight == Weight::Bad);
+        let assembled = if is_refused { Ok(()) } else { self.assemble_once().await };
         let charter = self.shared.charter;
         let mut looks =
             ask_all(&self.members, &self.shared.options.clock, PATIENCE, |member| async move {
@@ -68,7 +72,7 @@ impl QuorumStore {
                 *of_member = findings;
             }
         }
-        if unmarked {
+        if unmarked && !is_refused {
             self.assemble_later();
         }
         let mut all = vec![self.sum(counted)];
@@ -79,7 +83,7 @@ impl QuorumStore {
             let found = format!("{} members survive no more losses than one fewer", each.len());
             all.push(Finding::warning("number of members", found, "S1", "take an odd number"));
         }
-        all.extend(self.independence(&servers));
+        all.extend(independence);
         all.extend(each.into_iter().flatten());
         all
     }

@@ -185,7 +185,8 @@ pub fn check_count(members: usize) -> Result<(), Fault> {
     if members >= FEWEST_MEMBERS {
         return Ok(());
     }
-    let what = format!("a quorum of {members} members cannot lose any");
+    let what =
+        format!("{members} named, and a quorum of fewer than {FEWEST_MEMBERS} cannot lose any");
     Err(Fault::new(FaultKind::Misconfigured, what, "name at least three independent stores"))
 }
 

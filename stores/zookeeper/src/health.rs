@@ -86,7 +86,7 @@ impl Shared {
                     return Finding::failed("full cycle", &fault).touches("S9");
                 }
                 let found =
-                    format!("a full cycle of a lock works; a committed write took {took:?}");
+                    format!("a full cycle of a lock works; a committed write took {took:.1?}");
                 if took < session.validity() / SHARE {
                     return Finding::good("full cycle", found);
                 }

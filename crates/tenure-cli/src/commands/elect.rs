@@ -1,6 +1,6 @@
 //! `tenure elect`: a command that runs wherever this candidate leads.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tenure::{Tenure, config::Config};
 
@@ -74,9 +74,8 @@ async fn lead(
         without: &without,
     };
     loop {
-        let asked = Instant::now();
         let held = signals.unless_ended(campaign(args, plan, &wait, tenure, voice)).await?;
-        let done = under_lock.run(held, signals, asked.elapsed(), AtEnd::Release).await?;
+        let done = under_lock.run(held, signals, wait.elapsed(), AtEnd::Release).await?;
         if !done.for_the_lock {
             return Ok(done);
         }

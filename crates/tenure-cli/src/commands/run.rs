@@ -1,7 +1,5 @@
 //! `tenure run`: a command under a lock.
 
-use std::time::Instant;
-
 use tenure::{LockName, Tenure, config::Config};
 
 use super::attach::Attaching;
@@ -38,14 +36,13 @@ pub(super) async fn run(args: args::Run, config: &Config, voice: &Voice) -> Resu
     store::tell(&tenure, config, voice);
     let plan = plan.fitting(tenure.store().capabilities().lease)?;
 
-    let asked = Instant::now();
     // A copy of the handle is no use to the command, and a secret that leaks.
     let handle = args.attach.then_some(VARIABLE);
     let without: Vec<_> = handle.into_iter().chain(args.hold.hidden()).collect();
     let held = signals.unless_ended(get(&tenure, attaching, &names, &plan, &wait, voice)).await;
     let done = match held {
         Ok((held, at_end)) => {
-            let waited = asked.elapsed();
+            let waited = wait.elapsed();
             let under_lock = UnderLock {
                 names: &names,
                 command: &args.hold.command,

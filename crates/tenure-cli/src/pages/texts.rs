@@ -216,8 +216,11 @@ pub(super) fn of(command: &str) -> Page {
         },
         "break" => Page {
             exit: &[
-                ("0", "nobody holds the lock any more by what was held"),
-                ("1", "the answer to the question was no"),
+                ("0", "the hold is gone, or the lock was free"),
+                (
+                    "1",
+                    "the answer to the question was no, or the hold that you named is gone and others hold the lock",
+                ),
                 ("125", "tenure itself failed: the store did not answer"),
                 ("2", "wrong usage; also a question without a terminal to ask it on: --yes"),
             ],

@@ -8,10 +8,12 @@ use std::{
 use tenure::entropy::{Entropy, OsEntropy};
 use tenure_core::proto::Backoff;
 
-use crate::{exit::Failure, settings::Patience};
+use crate::{exit::Failure, output::human, settings::Patience};
 
 /// What is left for the lock itself at least, where opening the store took nearly all of the wait.
 const LEAST: Duration = Duration::from_millis(100);
+/// With less time left a store is not tried once more.
+const BRIEF: Duration = Duration::from_millis(20);
 /// Between two attempts to open a store that is away, at first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
@@ -61,7 +63,7 @@ impl Wait {
         away: impl Fn(&str),
     ) -> Result<T, Failure> {
         let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
-        let (mut last, entropy) = (None, OsEntropy::default());
+        let (mut last, entropy) = (None::<String>, OsEntropy::default());
         loop {
             let Some(left) = self.for_opening(ttl) else { return open().await };
             let tried = tokio::time::timeout(left, open()).await;
@@ -69,17 +71,22 @@ impl Wait {
                 Ok(Err(Failure::Away(why))) => why,
                 Ok(done) => return done,
                 // Why it was away before says more than that there was no time left.
-                Err(_) => return Err(Failure::Away(last.unwrap_or_else(|| self.unanswered(ttl)))),
+                Err(_) => {
+                    let why = last.map_or_else(|| self.unanswered(ttl), |why| self.in_vain(&why));
+                    return Err(Failure::Away(why));
+                }
             };
             if last.is_none() {
                 away(&why);
             }
-            let pause = pauses.next(entropy.jitter());
-            if self.for_opening(ttl).is_none_or(|left| left <= pause) {
-                return Err(Failure::Away(why));
+            let left = self.for_opening(ttl).unwrap_or_default();
+            if left < BRIEF {
+                return Err(Failure::Away(self.in_vain(&why)));
             }
             last = Some(why);
-            tokio::time::sleep(pause).await;
+            // The last attempts come near the end.
+            let pause = pauses.next(entropy.jitter());
+            tokio::time::sleep(pause.min(left.saturating_sub(LEAST).max(left / 2))).await;
         }
     }
 
@@ -90,6 +97,10 @@ impl Wait {
             Patience::For(wait) => Some(wait.saturating_sub(self.elapsed())),
             Patience::Endless => Some(ttl.saturating_sub(self.elapsed())),
         }
+    }
+
+    fn in_vain(&self, why: &str) -> String {
+        format!("{why}; it was waited for {}", human::length(self.elapsed()))
     }
 
     fn unanswered(&self, ttl: Duration) -> String {

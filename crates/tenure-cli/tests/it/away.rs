@@ -176,5 +176,6 @@ fn a_store_that_does_not_come_gives_125_and_says_why() {
         let said = text(&output.stderr);
         assert_eq!(code(&output), 125, "{said}");
         assert!(said.contains("cannot be reached"), "{said}");
+        assert!(said.contains("it was waited for "), "{said}");
     }
 }

@@ -54,6 +54,11 @@ async fn databases_of_one_server_and_one_server_by_two_names_are_refused() {
             assert!(urls[1..].iter().any(|url| said.contains(url)), "{said}");
         }
     }
+    // No member has a mark: it would be kept out of the quorum that it is meant for.
+    for server in &servers {
+        let keys = server.keys();
+        assert!(!keys.iter().any(|key| key.contains("quorum")), "{keys:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

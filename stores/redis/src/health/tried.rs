@@ -21,7 +21,7 @@ pub(super) async fn full_cycle(patient: &Patient<'_>) -> (Finding, Option<Durati
 async fn try_everywhere(patient: &Patient<'_>) -> Result<(String, Duration), Fault> {
     let works = "a full cycle of a lock works";
     let Some(cluster) = patient.transport.route.cluster() else {
-        return Ok((works.to_owned(), try_everything(patient, &Trial::new()?).await?));
+        return Ok((works.to_owned(), Trial::new()?.run(patient.store).await?));
     };
     // Each node has users of its own. Which of them there are was asked on the way here.
     let map = cluster.map();
@@ -31,7 +31,7 @@ async fn try_everywhere(patient: &Patient<'_>) -> Result<(String, Duration), Fau
             map.owner(Tag::of(name).slot()).is_some_and(|owner| owner.place == node.place)
         };
         match Trial::where_name(is_there)? {
-            Some(trial) => took = took.max(try_everything(patient, &trial).await?),
+            Some(trial) => took = took.max(trial.run(patient.store).await?),
             // It has few slots.
             None => untried.push(written(&node.place)),
         }
@@ -47,29 +47,34 @@ async fn try_everywhere(patient: &Patient<'_>) -> Result<(String, Duration), Fau
     Ok((found, took))
 }
 
-/// Also what is told to others, which a lock does where it can.
-async fn try_everything(patient: &Patient<'_>, trial: &Trial) -> Result<Duration, Fault> {
-    let took = trial.run(patient.store).await?;
+/// Whether this user tells others, and hears what they say.
+pub(super) async fn hints(patient: &Patient<'_>) -> Finding {
+    let none = |found: String| {
+        let found = format!(
+            "{found}: waiters look by themselves, and who is evicted learns by its next renewal"
+        );
+        let cure = "give the user its channels, +publish and +subscribe, as the ACL line in the docs of the Redis \
+                    store has them; locks do not need them";
+        Finding::warning("hints", found, "S6", cure)
+    };
+    if let Err(fault) = publish(patient).await {
+        return none(format!("nobody is told ({})", fault.what_and_why()));
+    }
+    match patient.watch.try_out().await {
+        Ok(()) => Finding::good("hints", "this user may listen: a release wakes the next waiter"),
+        Err((None, fault)) => none(format!("nothing is heard now ({})", fault.what_and_why())),
+        // What was refused and what breaks while it is asked for look the same.
+        Err((Some(of), _)) => {
+            none(format!("nothing is heard {of} (it was refused, or the connection broke)"))
+        }
+    }
+}
+
+async fn publish(patient: &Patient<'_>) -> Result<(), Fault> {
     for seat in patient.transport.seats().await? {
         patient.transport.send(&seat, &["PUBLISH", &patient.watch.channel, ""]).await?;
     }
-    Ok(took)
-}
-
-/// Whether this user hears what others say.
-pub(super) async fn hints(patient: &Patient<'_>) -> Finding {
-    match patient.watch.try_out().await {
-        Ok(()) => Finding::good("hints", "this user may listen: a release wakes the next waiter"),
-        Err((channel, fault)) => {
-            let without = channel.unwrap_or("now");
-            let found = format!(
-                "none {without} ({}): waiters look by themselves, and who is evicted learns by its next renewal",
-                fault.what_and_why()
-            );
-            let cure = "give the user +subscribe and the channels that docs/stores/redis.md names";
-            Finding::warning("hints", found, "S6", cure)
-        }
-    }
+    Ok(())
 }
 
 /// How long answers take: that of a server that has nothing to do, and that of a write that counts.

@@ -247,15 +247,21 @@ async fn a_look_at_the_server_sees_what_is_wrong() {
     assert_eq!(weight(&url, "eviction").await, Weight::Bad);
     assert_eq!(lock_keys(&server), [] as [&str; 0], "a look leaves nothing");
     server.command(&["ACL", "SETUSER", "default", "-publish"]);
-    assert_eq!(weight(&url, "permissions").await, Weight::Bad);
+    assert_eq!(weight(&url, "hints").await, Weight::Warning);
+    assert_eq!(weight(&url, "permissions").await, Weight::Good, "locks work without");
     server.command(&["ACL", "SETUSER", "default", "+publish", "-del"]);
     assert_eq!(weight(&url, "permissions").await, Weight::Bad);
     server.command(&["ACL", "SETUSER", "default", "+del"]);
     assert_eq!(weight(&url, "hints").await, Weight::Good);
-    for rules in [&["-subscribe"][..], &["+subscribe", "resetchannels", "&tenure:wake:*"]] {
+    for rules in [
+        &["-subscribe"][..],
+        &["+subscribe", "resetchannels"],
+        &["resetchannels", "&tenure:wake:*"],
+    ] {
         server.command(&[&["ACL", "SETUSER", "default"], rules].concat());
         let hints = found(&url, "hints").await;
         assert_eq!((hints.weight, hints.promise), (Weight::Warning, Some("S6")), "{hints:?}");
+        assert_eq!(weight(&url, "permissions").await, Weight::Good, "{rules:?}");
     }
 }
 
