@@ -19,6 +19,7 @@ mod flights;
 mod from_outside;
 mod health;
 mod heard;
+mod hidden;
 mod incarnation;
 mod lane;
 mod lanes;

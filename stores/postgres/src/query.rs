@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::join;
+use futures_util::{TryStreamExt, future::join};
 use tenure_core::{Fault, FaultKind};
 use tokio::time::Instant;
 use tokio_postgres::{
@@ -16,6 +16,7 @@ use tokio_postgres::{
 use crate::{
     connect::Connection,
     error::{self, Failure, late},
+    hidden::Hidden,
     lanes::Lanes,
     plans::FORGET,
     statements::Statement,
@@ -125,12 +126,15 @@ impl Connection {
         let _looks_after = LooksAfter(self);
         let mut flight = self.flights.begin();
         if !self.is_direct.load(Ordering::Relaxed) {
-            let typed: Vec<(&(dyn ToSql + Sync), Type)> =
-                parameters.iter().copied().zip(statement.types.iter().cloned()).collect();
+            let typed: Vec<(Hidden<'_>, Type)> =
+                hidden(parameters).zip(statement.types.iter().cloned()).collect();
             let Some(turn) = self.turn().await else { return Err(Failure::Crossed) };
             let doubts = self.heard.doubts();
             flight.send();
-            let done = self.client.query_typed(&statement.shared, &typed).await.map_err(failed);
+            let asked = async {
+                self.client.query_typed_raw(&statement.shared, typed).await?.try_collect().await
+            };
+            let done = asked.await.map_err(failed);
             flight.land();
             turn.end();
             return self.believed(done, writes, doubts);
@@ -153,7 +157,9 @@ impl Connection {
             Ok(prepared) => {
                 let doubts = self.heard.doubts();
                 flight.send();
-                let asked = self.client.query(prepared, parameters);
+                let hidden: Vec<_> = hidden(parameters).collect();
+                let asked =
+                    async { self.client.query_raw(prepared, hidden).await?.try_collect().await };
                 let done = if self.plans.are_old() {
                     // It goes ahead, and nobody waits for it. Where it fails they are kept a little longer.
                     let (_, done) = join(self.client.batch_execute(FORGET), asked).await;
@@ -207,6 +213,10 @@ impl Connection {
             }
         }
     }
+}
+
+fn hidden<'a>(parameters: &Parameters<'a>) -> impl ExactSizeIterator<Item = Hidden<'a>> {
+    parameters.iter().map(|value| Hidden(*value))
 }
 
 /// Of a call that is left somebody has to see whether it is ever answered. Dropped after the call.
