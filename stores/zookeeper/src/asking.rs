@@ -7,9 +7,9 @@ use tenure_core::{
     Clock, Fault, LockName, Owner, SystemClock, Timestamp, Token,
     proto::queue::{Answer, Ask, Contender, Intent, Place as Number},
 };
-use zookeeper_client::{CreateMode, Error, Stat};
 
 use crate::{
+    client::{CreateMode, Error, Stat},
     data,
     entries::{Entry, Known, Placed},
     error,

@@ -1,7 +1,11 @@
 //! What the client's errors mean: whether a call had an effect, and what the user can do (S9).
 
 use tenure_core::{Fault, FaultKind, proto::queue::Kind};
-use zookeeper_client::Error;
+
+use crate::client::Error;
+
+const ANSWERS: &str = "answered as no server does, and the connection was ended";
+const BETWEEN: &str = "see that servers of ZooKeeper listen there, and who may stand in between";
 
 /// What an error in answer to a call means. Without a word from the ensemble a call that writes may have
 /// taken effect.
@@ -30,12 +34,13 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
             "see that a majority of its servers runs",
         ),
         Error::Throttled => (Unreachable, "is busy and took nothing", "try again"),
+        Error::Odd(_) if writes => (InDoubt, ANSWERS, BETWEEN),
+        Error::Odd(_) => (Unreachable, ANSWERS, BETWEEN),
         Error::SessionExpired | Error::ClientClosed => (
             Unreachable,
             "has ended the session",
             "try again: a new one begins; all holds of the old one are lost",
         ),
-        Error::NoHosts => (Unreachable, "has no server that can be reached", "see that they run"),
         Error::Unimplemented => {
             (FaultKind::Unsupported, "is too old: 3.6 or later is needed", "update its servers")
         }

@@ -4,9 +4,15 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use tenure_core::{Clock, Fault, SystemClock, store::Finding};
-use zookeeper_client::{CreateMode, Error};
 
-use crate::{layout::Place, members, probe, session::Session, store::Shared, strangers::Stranger};
+use crate::{
+    client::{CreateMode, Error},
+    layout::Place,
+    members, probe,
+    session::Session,
+    store::Shared,
+    strangers::Stranger,
+};
 
 /// How many names are looked at for nodes of other programs.
 const NAMES: usize = 1024;

@@ -6,9 +6,9 @@ use tenure_core::{
     proto::queue::{Contender, Mode, Snapshot, Waiting},
     store::Listing,
 };
-use zookeeper_client::{Error, MultiReadResult, Stat};
 
 use crate::{
+    client::{Error, MultiReadResult, Stat},
     data, encoding,
     layout::Place,
     line::Line,

@@ -10,6 +10,7 @@
 mod alone;
 mod asking;
 mod capabilities;
+mod client;
 mod data;
 mod encoding;
 mod entries;

@@ -3,7 +3,8 @@
 use std::{fmt, time::Duration};
 
 use tenure_core::{Fault, FaultKind};
-use zookeeper_client::{Acl, Acls};
+
+use crate::client::{Acl, Acls};
 
 use crate::validity;
 

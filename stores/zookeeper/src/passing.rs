@@ -7,9 +7,9 @@ use tenure_core::{
     proto::queue::{Answer, Ask, Intent},
 };
 use tokio::time::timeout;
-use zookeeper_client::{CreateMode, Error, MultiWriteError, MultiWriteResult};
 
 use crate::{
+    client::{CreateMode, Error, MultiWriteError, MultiWriteResult},
     data,
     entries::{Entry, Placed},
     error, layout,

@@ -6,10 +6,10 @@ use tenure_core::{
     Fault,
     proto::queue::{Answer, Intent, Kind},
 };
-use zookeeper_client::Error;
 
 use crate::{
     asking::Asking,
+    client::Error,
     entries::Placed,
     error, layout,
     line::{Line, Standing},

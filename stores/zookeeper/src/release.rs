@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_core::{Clock, Fault, LockName, Owner, SystemClock, Timestamp, proto::queue::Released};
-use zookeeper_client::Error;
 
-use crate::{entries::Entry, layout::Place, node::Base, session::Session, store::Shared};
+use crate::{
+    client::Error, entries::Entry, layout::Place, node::Base, session::Session, store::Shared,
+};
 
 /// How soon it is tried again.
 const AGAIN: Duration = Duration::from_secs(1);

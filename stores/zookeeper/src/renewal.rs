@@ -1,9 +1,11 @@
 //! Renewing: one committed write says that all holds of the session are there.
 
 use tenure_core::{Clock, Fault, Owner, SystemClock, Timestamp, proto::Renewed, store::Renewal};
-use zookeeper_client::Error;
 
-use crate::{entries::Entry, layout::Place, node::Base, session::BATCH, store::Shared, validity};
+use crate::{
+    client::Error, entries::Entry, layout::Place, node::Base, session::BATCH, store::Shared,
+    validity,
+};
 
 /// A hold that is there as far as this process knows.
 struct Standing {
@@ -77,7 +79,8 @@ impl Shared {
             })
             .collect();
         let (there, others) =
-            futures_util::join!(session.prove(&paths), self.who_waits(&session, &places));
+            futures_util::future::join(session.prove(&paths), self.who_waits(&session, &places))
+                .await;
         let (there, others) = (there?, others?);
         let mut each = there.into_iter();
         let there = batch.iter().map(|standing| {

@@ -12,10 +12,11 @@ use std::{
 
 use tenure_core::{Clock, Fault, SystemClock, Timestamp};
 use tokio::time::timeout;
-use zookeeper_client::{Client, CreateMode, CreateOptions, Error, MultiWriteError, SessionState};
 
 use crate::{
-    ZookeeperOptions, error,
+    ZookeeperOptions,
+    client::{Client, CreateMode, CreateOptions, Error, MultiWriteError, SessionState},
+    error,
     validity::{self, Said},
 };
 

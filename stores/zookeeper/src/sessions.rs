@@ -8,10 +8,11 @@ use std::{
 
 use tenure_core::{Clock, Fault, HintBoard, SystemClock, store::Home};
 use tokio::time::timeout;
-use zookeeper_client::{Client, Connector, Error, SessionState};
 
 use crate::{
-    ZookeeperOptions, error,
+    ZookeeperOptions,
+    client::{Client, Connector, Error, SessionState},
+    error,
     options::{Certificates, Method},
     session::Session,
     validity,
@@ -96,11 +97,11 @@ impl Sessions {
 
     async fn begin(&self) -> Result<Arc<Session>, Fault> {
         let connector = connector(&self.options)?;
-        let (hosts, tls) = (self.options.hosts(), self.options.tls.is_some());
+        let servers = self.options.servers.clone();
         let login = self.options.login.clone();
         let sent = SystemClock.now();
         let connecting = self.home.spawn_owned(async move {
-            let client = connect(connector, &hosts, tls).await?;
+            let client = connector.connect(&servers).await?;
             if let Some(login) = login.filter(|login| login.method == Method::Digest) {
                 let who = format!("{}:{}", login.user, login.password);
                 client.auth("digest", who.as_bytes()).await?;
@@ -109,7 +110,7 @@ impl Sessions {
         });
         let client = match connecting.outcome().await {
             Some(Ok(client)) => client,
-            Some(Err(error @ (Error::NoHosts | Error::Timeout | Error::ConnectionLoss))) => {
+            Some(Err(error @ (Error::Away(_) | Error::ConnectionLoss))) => {
                 return Err(self.away().because(error));
             }
             Some(Err(error)) => return Err(error::of_call(&self.place, error, false)),
@@ -188,19 +189,10 @@ fn connector(options: &ZookeeperOptions) -> Result<Connector, Fault> {
 fn with_tls(connector: Connector, files: Option<&Certificates>) -> Result<Connector, Fault> {
     use crate::options::wrong;
     let Some(files) = files else { return Ok(connector) };
-    // The client takes that of the process, of which there may be none yet, and two to choose from.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let refused = |error: Error| {
+    let config = crate::tls::config(files).map_err(|error| {
         wrong("the certificates cannot be used", "see that ca, cert and key are PEM").because(error)
-    };
-    let mut tls = match &files.ca {
-        Some(ca) => zookeeper_client::TlsOptions::new().with_pem_ca(ca).map_err(refused)?,
-        None => zookeeper_client::TlsOptions::new(),
-    };
-    if let Some((certificate, key)) = &files.own {
-        tls = tls.with_pem_identity(certificate, key).map_err(refused)?;
-    }
-    Ok(connector.with_tls(tls))
+    })?;
+    Ok(connector.with_tls(config))
 }
 
 #[cfg(not(feature = "tls"))]
@@ -212,8 +204,7 @@ fn with_tls(connector: Connector, _files: Option<&Certificates>) -> Result<Conne
 fn with_sasl(connector: Connector, options: &ZookeeperOptions) -> Connector {
     match &options.login {
         Some(login) if login.method == Method::Sasl => {
-            let (user, password) = (login.user.clone(), login.password.clone());
-            connector.with_sasl(zookeeper_client::SaslOptions::digest_md5(user, password))
+            connector.with_sasl(&login.user, &login.password)
         }
         _ => connector,
     }
@@ -222,14 +213,4 @@ fn with_sasl(connector: Connector, options: &ZookeeperOptions) -> Connector {
 #[cfg(not(feature = "sasl"))]
 fn with_sasl(connector: Connector, _options: &ZookeeperOptions) -> Connector {
     connector
-}
-
-#[cfg(feature = "tls")]
-async fn connect(connector: Connector, hosts: &str, tls: bool) -> Result<Client, Error> {
-    if tls { connector.secure_connect(hosts).await } else { connector.connect(hosts).await }
-}
-
-#[cfg(not(feature = "tls"))]
-async fn connect(connector: Connector, hosts: &str, _tls: bool) -> Result<Client, Error> {
-    connector.connect(hosts).await
 }

@@ -5,9 +5,10 @@ use tenure_core::{
     Fault,
     proto::queue::{Contender, Mode},
 };
-use zookeeper_client::Stat;
 
-use crate::{data, error, layout::Place, line::Line, node, session::Session, store::Shared};
+use crate::{
+    client::Stat, data, error, layout::Place, line::Line, node, session::Session, store::Shared,
+};
 
 /// How many nodes are looked at at the same time.
 const AT_ONCE: usize = 64;
@@ -146,19 +147,7 @@ mod tests {
     use super::*;
 
     fn stat(ephemeral_owner: i64, num_children: i32, cversion: i32) -> Stat {
-        Stat {
-            czxid: 1,
-            mzxid: 1,
-            pzxid: 1,
-            ctime: 1,
-            mtime: 1,
-            version: 0,
-            cversion,
-            aversion: 0,
-            ephemeral_owner,
-            data_length: 0,
-            num_children,
-        }
+        Stat { czxid: 1, ctime: 1, cversion, ephemeral_owner, num_children }
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use percent_encoding::percent_decode_str;
 use tenure_core::{Fault, FaultKind, files};
-use zookeeper_client::{Acl, AuthId, Permission};
 
-use crate::options::{Access, Certificates, Login, Method, ZookeeperOptions};
+use crate::{
+    client::{Acl, AuthId, Permission},
+    options::{Access, Certificates, Login, Method, ZookeeperOptions},
+};
 
 const DEFAULT_PORT: u16 = 2181;
 

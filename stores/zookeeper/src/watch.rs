@@ -3,9 +3,9 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use tenure_core::{Fault, Owner};
-use zookeeper_client::{Client, Error, EventType, OneshotWatcher};
 
 use crate::{
+    client::{Client, Error, EventType, OneshotWatcher},
     data,
     entries::{Entries, Placed, Watched},
     line::Line,

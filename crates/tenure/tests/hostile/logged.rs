@@ -14,7 +14,7 @@ use tenure_core::{
 };
 use tenure_testkit::{
     Random,
-    server::{MariadbServer, PostgresServer, RedisServer},
+    server::{MariadbServer, PostgresServer, RedisServer, ZookeeperServer},
 };
 use tokio::time::{Instant, sleep};
 
@@ -220,7 +220,7 @@ async fn keeps_its_secrets(url: &str, seed: u64) {
 
 /// One after the other: they all hear the same.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_store_logs_what_proves_a_hold_a_handle_or_a_password() {
+async fn no_store_and_no_driver_logs_what_proves_a_hold_a_handle_or_a_password() {
     let folder = tempfile::tempdir().unwrap();
     keeps_its_secrets(&format!("file:{}", folder.path().join("one").display()), 1).await;
 
@@ -234,6 +234,10 @@ async fn no_store_logs_what_proves_a_hold_a_handle_or_a_password() {
 
     let redis = RedisServer::with(&["--requirepass", PASSWORD]);
     keeps_its_secrets(&redis.url().replace("://", &format!("://:{PASSWORD}@")), 4).await;
+
+    let zookeeper = ZookeeperServer::start();
+    let url = zookeeper.url().replace("://", &format!("://me:{PASSWORD}@"));
+    keeps_its_secrets(&url, 5).await;
 
     let members: Vec<_> =
         ["a", "b", "c"].map(|name| format!("file:{}", folder.path().join(name).display())).into();

@@ -1,0 +1,378 @@
+//! The life of a session over its connections, one at a time.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::{Buf, Bytes};
+use tokio::{
+    io::AsyncReadExt,
+    sync::{mpsc, watch},
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout},
+};
+
+use super::{
+    Client, Connector, Error, EventType, Result, SessionState,
+    calls::{Call, Command, ROOM},
+    live::{ANSWER, Asked, CHUNK, Live, PING, write_some},
+    servers::Servers,
+    stream::{self, Encryption},
+    watches::Watches,
+    wire::{Header, Reader, Welcome, Writer, op},
+};
+
+/// As much as what begins a session may have.
+const WELCOME: usize = 1024;
+/// A connection that lasted for less does not make up for those that failed before: whoever hangs up again and again is
+/// asked less and less often.
+const SOUND: Duration = Duration::from_secs(1);
+
+const NOTICE: i32 = -1;
+const AUTH: i32 = -4;
+const SET_WATCHES: i32 = -8;
+
+impl Connector {
+    /// Begins a session with one of these, on the runtime of the caller.
+    ///
+    /// # Cancel safety
+    /// Dropped, it leaves a session at worst that ends by itself.
+    pub(crate) async fn connect(self, servers: &[(String, u16)]) -> Result<Client> {
+        let (commands, asked) = mpsc::channel(ROOM);
+        let (tells, states) = watch::channel(SessionState::Disconnected);
+        let mut session = Session::new(self, servers, asked, commands.downgrade(), tells);
+        let live = session.start().await?;
+        let (id, length) = session.identity();
+        tokio::spawn(session.run(live));
+        Ok(Client { commands, states, id, length })
+    }
+}
+
+struct Session {
+    servers: Servers,
+    encryption: Option<Encryption>,
+    #[cfg(feature = "sasl")]
+    sasl: Option<(String, String)>,
+    id: i64,
+    password: Vec<u8>,
+    length: Duration,
+    /// The last transaction that a server told of.
+    last: i64,
+    xid: i32,
+    /// Logins that worked.
+    logins: Vec<Writer>,
+    watches: Watches,
+    /// When a server was heard of last.
+    heard: Instant,
+    commands: mpsc::Receiver<Command>,
+    forgets: mpsc::WeakSender<Command>,
+    states: watch::Sender<SessionState>,
+    is_closing: bool,
+}
+
+impl Session {
+    fn new(
+        connector: Connector,
+        servers: &[(String, u16)],
+        commands: mpsc::Receiver<Command>,
+        forgets: mpsc::WeakSender<Command>,
+        states: watch::Sender<SessionState>,
+    ) -> Self {
+        Self {
+            servers: Servers::new(servers, getrandom::u64().unwrap_or_default()),
+            encryption: connector.encryption,
+            #[cfg(feature = "sasl")]
+            sasl: connector.sasl,
+            id: 0,
+            password: vec![0; 16],
+            length: connector.length,
+            last: 0,
+            xid: 0,
+            logins: Vec::new(),
+            watches: Watches::default(),
+            heard: Instant::now(),
+            commands,
+            forgets,
+            states,
+            is_closing: false,
+        }
+    }
+
+    const fn identity(&self) -> (i64, Duration) {
+        (self.id, self.length)
+    }
+
+    /// How long a server is waited for that is silent.
+    fn patience(&self) -> Duration {
+        self.length * 2 / 5
+    }
+
+    /// A connection with a server that goes on with the session, or begins it.
+    async fn start(&mut self) -> Result<Live> {
+        // The ensemble has ended the session by then, whatever becomes of us.
+        let whole = if self.id == 0 { self.length } else { self.length * 7 / 5 };
+        let until = self.heard + whole;
+        let mut last: Option<Arc<str>> = None;
+        loop {
+            let now = Instant::now();
+            if now >= until {
+                return Err(Error::Away(last.unwrap_or_else(|| "no server answered".into())));
+            }
+            let Some((pause, server)) = self.servers.next() else {
+                return Err(Error::Away("no server is named".into()));
+            };
+            sleep(pause.min(until - now)).await;
+            match self.start_with(&server, until).await {
+                Ok(live) => {
+                    self.states.send_replace(SessionState::SyncConnected);
+                    return Ok(live);
+                }
+                Err(error) if error.ends_session() => return Err(error),
+                Err(error) => last = Some(error.to_string().into()),
+            }
+        }
+    }
+
+    async fn start_with(&mut self, server: &(String, u16), until: Instant) -> Result<Live> {
+        let (host, port) = server;
+        let away = |why: String| Error::Away(format!("{host}:{port}: {why}").into());
+        let left = self.patience().min(until.saturating_duration_since(Instant::now()));
+        let connecting = stream::connect(host, *port, self.encryption.as_ref());
+        let stream = timeout(left, connecting).await;
+        let stream = stream.map_err(|_| away("it was not reached in time".to_owned()))?;
+        let mut live = Live::new(stream.map_err(|error| away(error.to_string()))?);
+        let begun = timeout(self.patience(), self.greet(&mut live)).await;
+        begun.map_err(|_| away("it did not answer in time".to_owned()))??;
+        Ok(live)
+    }
+
+    /// Begins the session, or goes on with it, and does again what the last server was told.
+    async fn greet(&mut self, live: &mut Live) -> Result<()> {
+        let mut body = Writer::default();
+        body.int(0);
+        body.long(self.last);
+        body.int(i32::try_from(self.length.as_millis()).unwrap_or(i32::MAX));
+        body.long(self.id);
+        body.bytes(&self.password);
+        // For reading alone.
+        body.flag(false);
+        live.frame(&[&body.0]);
+        let welcome = Welcome::read(&live.answer(WELCOME).await?)?;
+        let is_new = self.id == 0;
+        // What is counted on was said when it began.
+        if !is_new && (welcome.id != self.id || welcome.length < self.length) {
+            return Err(Error::SessionExpired);
+        }
+        if is_new {
+            self.length = welcome.length;
+        }
+        Welcome { id: self.id, password: self.password, .. } = welcome;
+        self.heard = Instant::now();
+        #[cfg(feature = "sasl")]
+        if let Some((user, password)) = &self.sasl {
+            super::sasl::log_in(live, user, password).await?;
+        }
+        for login in &self.logins {
+            live.request(AUTH, op::AUTH, login);
+            live.logins.push_back((login.clone(), None));
+        }
+        for body in self.watches.requests(self.last) {
+            live.request(SET_WATCHES, op::SET_WATCHES, &body);
+            live.asked.push_back(Asked { xid: SET_WATCHES, watch: None, answer: None });
+        }
+        // A server that wants a login says so to whatever else it is asked.
+        live.ping();
+        self.serve(live, true).await
+    }
+
+    /// Serves callers until the session is over.
+    async fn run(mut self, mut live: Live) {
+        let end = loop {
+            let Err(error) = self.serve(&mut live, false).await else { continue };
+            if live.begun.elapsed() >= SOUND {
+                self.servers.connected();
+            }
+            self.lost(live, &error);
+            match error {
+                Error::SessionExpired => break SessionState::Expired,
+                Error::AuthFailed => break SessionState::AuthFailed,
+                Error::ClientClosed => break SessionState::Closed,
+                _ => {}
+            }
+            self.states.send_replace(SessionState::Disconnected);
+            // The next server has to be told, too.
+            self.is_closing = false;
+            live = match self.start().await {
+                Ok(live) => live,
+                Err(Error::AuthFailed) => break SessionState::AuthFailed,
+                Err(_) => break SessionState::Expired,
+            };
+        };
+        self.states.send_replace(end);
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            if let Command::Call(call) = command {
+                let _ = call.answer.send(Err(end.error()));
+            }
+        }
+    }
+
+    /// Tells all who wait for an answer.
+    fn lost(&mut self, live: Live, error: &Error) {
+        self.watches.disconnected();
+        let asked = live.asked.into_iter().filter_map(|asked| asked.answer);
+        for answer in asked.chain(live.logins.into_iter().filter_map(|(_, answer)| answer)) {
+            let _ = answer.send(Err(error.clone()));
+        }
+    }
+
+    /// Reads, writes and is never silent for long, until the connection or the session is over. One that has just
+    /// begun serves callers once all is settled.
+    async fn serve(&mut self, live: &mut Live, begins: bool) -> Result<()> {
+        let beat = (self.length / 20).max(Duration::from_millis(1));
+        let mut beats = interval(beat);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            if live.is_settled() {
+                if begins {
+                    return Ok(());
+                }
+                if self.is_closing {
+                    return Err(Error::ClientClosed);
+                }
+            }
+            let (writes, flushes) = (!live.output.is_empty(), live.needs_flush);
+            let hears = !begins && !self.is_closing && live.has_room();
+            live.input.reserve(CHUNK);
+            tokio::select! {
+                read = live.reader.read_buf(&mut live.input) => {
+                    if read.map_err(|_| Error::ConnectionLoss)? == 0 {
+                        return Err(Error::ConnectionLoss);
+                    }
+                    self.hear(live)?;
+                }
+                wrote = write_some(&mut live.writer, &live.output), if writes || flushes => {
+                    live.output.advance(wrote?);
+                    live.needs_flush = writes;
+                    live.said = Instant::now();
+                }
+                command = self.commands.recv(), if hears => {
+                    self.obey(live, command);
+                    while live.has_room() && let Ok(command) = self.commands.try_recv() {
+                        self.obey(live, Some(command));
+                    }
+                }
+                _ = beats.tick() => {
+                    let now = Instant::now();
+                    if now >= live.heard + self.patience() {
+                        return Err(Error::ConnectionLoss);
+                    }
+                    let pause = (3 * beat).min(Duration::from_secs(10));
+                    if !live.is_pinging && now >= live.said + pause {
+                        live.ping();
+                    }
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, live: &mut Live, command: Option<Command>) {
+        match command {
+            None => {
+                self.is_closing = true;
+                let xid = self.next_xid();
+                live.request(xid, op::CLOSE, &Writer::default());
+                live.asked.push_back(Asked { xid, watch: None, answer: None });
+            }
+            // Also what nobody waits for any more: what is taken back by it would stay otherwise.
+            Some(Command::Call(Call { op: op::AUTH, body, answer, .. })) => {
+                live.request(AUTH, op::AUTH, &body);
+                live.logins.push_back((body, Some(answer)));
+            }
+            Some(Command::Call(Call { op, body, watch, answer })) => {
+                if let Some((kind, path)) = &watch {
+                    self.watches.asks(*kind, path);
+                }
+                let xid = self.next_xid();
+                live.request(xid, op, &body);
+                live.asked.push_back(Asked { xid, watch, answer: Some(answer) });
+            }
+            Some(Command::Forget(watched)) => {
+                if let Some((kind, path)) = self.watches.forget(watched) {
+                    let mut body = Writer::default();
+                    body.text(&path);
+                    body.int(kind.number());
+                    let xid = self.next_xid();
+                    live.request(xid, op::REMOVE_WATCHES, &body);
+                    live.asked.push_back(Asked { xid, watch: None, answer: None });
+                }
+            }
+        }
+    }
+
+    /// Numbers of requests are above zero: the others mean something else.
+    fn next_xid(&mut self) -> i32 {
+        self.xid = if self.xid == i32::MAX { 1 } else { self.xid + 1 };
+        self.xid
+    }
+
+    fn hear(&mut self, live: &mut Live) -> Result<()> {
+        live.heard = Instant::now();
+        self.heard = live.heard;
+        while let Some(answer) = live.next(ANSWER)? {
+            self.answered(live, answer)?;
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, live: &mut Live, answer: Bytes) -> Result<()> {
+        let mut reader = Reader(&answer);
+        let Header { xid, zxid, error } = Header::read(&mut reader)?;
+        let error = (error != 0).then(|| Error::of(error));
+        if let Some(error @ (Error::SessionExpired | Error::AuthFailed)) = error {
+            return Err(error);
+        }
+        match xid {
+            NOTICE => {
+                let (event, _) = (reader.int()?, reader.int()?);
+                let event = EventType::of(event).ok_or(Error::Odd("it tells of what is none"))?;
+                self.watches.tell(event, reader.text()?);
+                return Ok(());
+            }
+            PING => {
+                live.is_pinging = false;
+                return Ok(());
+            }
+            AUTH => {
+                let (body, answer) =
+                    live.logins.pop_front().ok_or(Error::Odd("it answers to nothing"))?;
+                if let Some(answer) = answer {
+                    if error.is_none() {
+                        self.logins.push(body);
+                    }
+                    let told = error.map_or_else(|| Ok((Bytes::new(), None)), Err);
+                    let _ = answer.send(told);
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.last = self.last.max(zxid);
+        let asked = live.asked.pop_front().filter(|asked| asked.xid == xid);
+        let asked = asked.ok_or(Error::Odd("it answers to what was not asked"))?;
+        if let Some((kind, path)) = &asked.watch {
+            self.watches.answered(*kind, path);
+        }
+        let Some(tells) = asked.answer else { return Ok(()) };
+        let told = match error {
+            Some(error) => Err(error),
+            None => {
+                let watcher = asked
+                    .watch
+                    .map(|(kind, path)| self.watches.add(kind, path, self.forgets.clone()));
+                let body = answer.slice(answer.len() - reader.0.len()..);
+                Ok((body, watcher))
+            }
+        };
+        // Of who has gone the watcher goes, too, by being dropped here.
+        let _ = tells.send(told);
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panics")]
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn frame(body: &[u8]) -> Vec<u8> {
+    [&u32::try_from(body.len()).unwrap().to_be_bytes(), body].concat()
+}
+
+fn welcome(id: i64, length: i32) -> Vec<u8> {
+    let mut body = Writer::default();
+    body.int(0);
+    body.int(length);
+    body.long(id);
+    body.bytes(&[1; 16]);
+    body.flag(false);
+    frame(&body.0)
+}
+
+async fn request(stream: &mut TcpStream) -> Vec<u8> {
+    let length = stream.read_u32().await.unwrap();
+    let mut body = vec![0; length.try_into().unwrap()];
+    stream.read_exact(&mut body).await.unwrap();
+    body
+}
+
+/// Answers what is first asked on a connection: who is there, and a ping.
+async fn begin(stream: &mut TcpStream, id: i64, length: i32) {
+    request(stream).await;
+    stream.write_all(&welcome(id, length)).await.unwrap();
+    assert_eq!(request(stream).await[..8], [-2_i32, op::PING].map(i32::to_be_bytes).concat());
+    pong(stream).await;
+}
+
+async fn pong(stream: &mut TcpStream) {
+    let header = [&(-2_i32).to_be_bytes()[..], &[0; 12]].concat();
+    stream.write_all(&frame(&header)).await.unwrap();
+}
+
+/// How a session stands that another server goes on with in this way.
+async fn goes_on_as(id: i64, length: i32) -> SessionState {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serves = tokio::spawn(async move {
+        begin(&mut listener.accept().await.unwrap().0, 7, 4_000).await;
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let asked = request(&mut stream).await;
+        assert_eq!(asked[16..24], 7_i64.to_be_bytes());
+        stream.write_all(&welcome(id, length)).await.unwrap();
+        if stream.read_u32().await.is_ok() {
+            pong(&mut stream).await;
+        }
+        std::future::pending::<()>().await;
+    });
+    let client = Client::connector().connect(&[("127.0.0.1".to_owned(), port)]).await.unwrap();
+    let mut states = client.state_watcher();
+    let settles = async {
+        loop {
+            match states.changed().await {
+                SessionState::Disconnected => {}
+                other => return other,
+            }
+        }
+    };
+    let state = timeout(PATIENCE, settles).await.unwrap();
+    serves.abort();
+    state
+}
+
+#[tokio::test]
+async fn a_session_that_goes_on_as_another_one_or_for_less_is_over() {
+    assert_eq!(goes_on_as(7, 4_000).await, SessionState::SyncConnected);
+    assert_eq!(goes_on_as(7, 60_000).await, SessionState::SyncConnected);
+    for (id, length) in [(8, 4_000), (7, 3_999), (0, 4_000), (7, 0)] {
+        assert_eq!(goes_on_as(id, length).await, SessionState::Expired, "{id} {length}");
+    }
+}
