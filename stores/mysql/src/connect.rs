@@ -5,12 +5,12 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use mysql_async::{Conn, Opts};
 use tenure_core::{Fault, FaultKind, store::Home};
 use tenure_sql::none_of;
 
 use crate::{
     MysqlOptions,
+    client::{Conn, Way},
     error::{self, Failure},
     rows::{odd, value},
     session::Session,
@@ -60,7 +60,7 @@ impl Maker {
         let share = if others > 1 { others.saturating_add(1) } else { 1 };
         let connect_timeout = sql.connect_timeout / share;
         let connecting = async {
-            let conn = Conn::new(self.driver_options(host, port)).await;
+            let conn = Conn::open(&self.way(host, port)).await;
             let conn = conn.map_err(|error| error::of_connecting(&error, &server))?;
             let mut session = Session::new(conn);
             let is_read_only = self.introduce(&mut session).await.map_err(Failure::fault)?;
@@ -85,24 +85,17 @@ impl Maker {
         })
     }
 
-    fn driver_options(&self, host: &str, port: u16) -> Opts {
+    fn way<'a>(&'a self, host: &'a str, port: u16) -> Way<'a> {
         let sql = &self.options.sql;
-        let password = sql.password.as_ref().map(|password| password.0.clone());
-        self.tls
-            .begin()
-            .ip_or_hostname(host)
-            .tcp_port(port)
-            .user(sql.user.clone())
-            .pass(password)
-            .db_name(Some(sql.database.clone()))
-            // Never by a way that the URL does not name.
-            .prefer_socket(false)
-            // Else the driver would ask for both, and we ask for the first.
-            .max_allowed_packet(Some(MOST_OF_A_PACKET))
-            .wait_timeout(Some(0))
-            .tcp_keepalive(Some(std::time::Duration::from_secs(10)))
-            .connect_attribute("program_name", "tenure")
-            .into()
+        Way {
+            host,
+            port,
+            user: sql.user.as_deref(),
+            password: sql.password.as_ref().map(|password| &*password.0),
+            database: &sql.database,
+            encryption: self.tls.encryption(),
+            trusts_key: self.options.trusts_key,
+        }
     }
 
     /// Tells the session how it is to be, and asks the server what it is: whether it is read-only.

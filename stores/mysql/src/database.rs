@@ -11,7 +11,6 @@ use std::{
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use mysql_async::Value;
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
@@ -23,6 +22,7 @@ use tenure_sql::{
 
 use crate::{
     MysqlOptions,
+    client::{Row as Found, Value},
     common::Common,
     connect::Maker,
     error::Failure,
@@ -140,7 +140,7 @@ impl Mysql {
         &self,
         statement: String,
         values: Vec<Value>,
-        read: impl Fn(&mysql_async::Row) -> Result<T, Fault> + Send + 'static,
+        read: impl Fn(&Found) -> Result<T, Fault> + Send + 'static,
     ) -> Result<Vec<T>, Fault> {
         self.call(move |session| {
             Box::pin(async move {

@@ -1,11 +1,15 @@
 //! What the server's refusals mean.
 
-use mysql_async::{DriverError, Error};
 use tenure_core::{Fault, FaultKind};
+
+use crate::client::Error;
 
 /// What to do about a user whom the driver or the server has no way to recognize.
 const OTHER_PLUGIN: &str =
     "give this user another plugin: caching_sha2_password, or mysql_native_password on MariaDB";
+
+/// What to do about a server that wants to see the password.
+const EXPOSED: &str = "write tls=yes in the URL; or get_server_public_key=yes where nobody can stand between this machine and the server";
 
 const NEW_PASSWORD: &str = "give this user a new password, and put it into the URL";
 
@@ -55,8 +59,7 @@ pub(crate) fn ends_session(error: &Error) -> bool {
             // Another server may take writes.
             | 1290 | 1792 | 1836
         ),
-        Error::Driver(DriverError::StmtParamsMismatch { .. }) => false,
-        Error::Driver(_) | Error::Io(_) | Error::Other(_) | Error::Url(_) => true,
+        Error::Io(_) | Error::Odd(_) | Error::NoTls | Error::Plugin(_) | Error::Exposed => true,
     }
 }
 
@@ -65,10 +68,13 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     let unclear = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
     let Error::Server(said) = &error else {
         let cure = "see that the server can be reached, and try again";
-        let what = "the connection to the database broke";
+        let what = match &error {
+            Error::Odd(_) => "the database answered as none does, and the connection was ended",
+            _ => "the connection to the database broke",
+        };
         return Failure::Fault(Fault::new(unclear, what, cure).because(error));
     };
-    let because = |fault: Fault| fault.because(text(&error));
+    let because = |fault: Fault| fault.because(error.to_string());
     let fault = |kind, cure: &str| {
         Failure::Fault(because(Fault::new(kind, "the database refused", cure.to_owned())))
     };
@@ -136,13 +142,16 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
             FaultKind::Unreachable,
             "allow more connections at the server, or run fewer processes at once: each has two",
         ),
-        Error::Driver(DriverError::UnknownAuthPlugin { .. }) => {
-            (FaultKind::Misconfigured, OTHER_PLUGIN)
-        }
-        Error::Driver(DriverError::NoClientSslFlagFromServer) => {
+        Error::Plugin(_) => (FaultKind::Misconfigured, OTHER_PLUGIN),
+        Error::NoTls => {
             (FaultKind::Misconfigured, "turn TLS on at the server, or leave tls=yes out of the URL")
         }
-        Error::Io(_) if text(error).contains("certificate") => (
+        Error::Exposed => (FaultKind::Misconfigured, EXPOSED),
+        Error::Odd(_) => (
+            FaultKind::Unreachable,
+            "see that a MySQL or MariaDB server listens there, and who may stand in between",
+        ),
+        Error::Io(_) if error.to_string().contains("certificate") => (
             FaultKind::Misconfigured,
             "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
         ),
@@ -150,29 +159,16 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
         Error::Server(said) if said.code == 1524 => (FaultKind::Misconfigured, OTHER_PLUGIN),
         _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
     };
-    Fault::new(kind, what, cure).because(text(error))
-}
-
-/// What the server or the system said, in one line.
-pub(crate) fn text(error: &Error) -> String {
-    match error {
-        Error::Server(said) => format!("{} ({})", said.message, said.code),
-        Error::Io(mysql_async::IoError::Io(error)) => error.to_string(),
-        Error::Driver(DriverError::NoClientSslFlagFromServer) => {
-            "the server speaks no TLS".to_owned()
-        }
-        other => other.to_string(),
-    }
+    Fault::new(kind, what, cure).because(error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
-    use mysql_async::ServerError;
-
     use super::*;
+    use crate::client::Said;
 
     fn said(code: u16) -> Error {
-        ServerError { code, message: "no".to_owned(), state: "HY000".to_owned() }.into()
+        Error::Server(Said { code, message: "no".to_owned() })
     }
 
     #[test]

@@ -6,7 +6,7 @@ use mysql_async::{Conn, Transaction, prelude::Queryable};
 use tenure_core::{Fault, FaultKind, LockName, Token};
 use tenure_sql::fence::{no_table, not_reached, stale};
 
-use crate::{error::text, options::check_tables, rows::hex};
+use crate::{options::check_tables, rows::hex};
 
 /// A table with the token of the last holder of each lock, beside the data that the locks protect.
 ///
@@ -64,7 +64,10 @@ impl fmt::Display for FenceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stale { name, token } => f.write_str(&stale(name, *token)),
-            Self::Database(error) => f.write_str(&not_reached(&text(error))),
+            Self::Database(mysql_async::Error::Server(said)) => {
+                f.write_str(&not_reached(&format!("{} ({})", said.message, said.code)))
+            }
+            Self::Database(error) => f.write_str(&not_reached(&error.to_string())),
         }
     }
 }

@@ -176,7 +176,7 @@ impl Inner {
 
     /// Ends a session from which no good is to be expected.
     fn end(&self, session: Session) {
-        self.maker.home.spawn(session.close());
+        self.maker.home.spawn(async { session.close() });
     }
 
     /// The one that was used last, if that was just now.
@@ -261,9 +261,14 @@ impl Drop for Lent {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.maker.home.is_forked() {
-            // A goodbye would be the parent's.
-            std::mem::take(&mut self.state().idle).into_iter().for_each(std::mem::forget);
+        let is_forked = self.maker.home.is_forked();
+        for (session, _) in std::mem::take(&mut self.state().idle) {
+            if is_forked {
+                // A goodbye would be the parent's.
+                std::mem::forget(session);
+            } else {
+                session.close();
+            }
         }
     }
 }

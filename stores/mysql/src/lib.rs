@@ -8,6 +8,7 @@
 //! renews a thousand. These servers send no messages, so each process looks twenty times a second, for all of its
 //! waiters at once and only while there are any. Fencing tokens come from the server's clock and never go back.
 
+mod client;
 mod common;
 mod connect;
 mod database;

@@ -10,7 +10,7 @@ pub(crate) const SPELLING: Spelling = Spelling {
     database: "MySQL",
     schemes: &["mysql", "mariadb"],
     port: 3306,
-    settings: &["tables", "create"],
+    settings: &["tables", "create", "get_server_public_key"],
     example: "mysql://user:password@host/database, or with ?tables=locks",
 };
 
@@ -33,6 +33,7 @@ pub struct MysqlOptions {
     pub(crate) sql: SqlOptions,
     pub(crate) tables: String,
     pub(crate) creates: bool,
+    pub(crate) trusts_key: bool,
 }
 
 impl MysqlOptions {
@@ -47,6 +48,7 @@ impl MysqlOptions {
     /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
     /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
     /// | `tls=yes`, `ca=` | over TLS, the server's certificate checked; the authorities to trust, in PEM, instead of the system's |
+    /// | `get_server_public_key=yes` | without TLS, a server that wants the password itself gets it encrypted by a key that it names and nobody checks |
     /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals, looks for those who wait and what tenure does by itself share one more, and have up to four while they are in each other's way |
     /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`; 5 s unless said otherwise |
     /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
@@ -62,12 +64,13 @@ impl MysqlOptions {
         let mut parts = SPELLING.parts(url)?;
         let tables = parts.take("tables").unwrap_or_else(|| Self::DEFAULT_TABLES.to_owned());
         let creates = parts.yes("create")?.unwrap_or(true);
+        let trusts_key = parts.yes("get_server_public_key")?.unwrap_or(false);
         let sql = SqlOptions::of(&mut parts, false)?;
         if sql.user.is_none() {
             return Err(SPELLING.wrong("it names no user"));
         }
         check_tables(&tables)?;
-        Ok(Self { sql, tables, creates })
+        Ok(Self { sql, tables, creates, trusts_key })
     }
 
     /// Where the database is, without user and password.

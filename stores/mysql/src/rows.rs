@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use mysql_async::{Row, Value, prelude::FromValue};
+use mysql_common::{prelude::FromValue, value::convert::from_value_opt};
 use tenure_core::{Fault, FaultKind, LockName};
 use tenure_sql::{Sight, Sole};
 
+use crate::client::{Row, Value};
+
 /// A value of a row.
 pub(crate) fn value<T: FromValue>(row: &Row, index: usize) -> Result<T, Fault> {
-    row.get_opt(index).ok_or_else(odd)?.map_err(|error| odd().because(error))
+    // An error of it would have the value in it, which may be an owner.
+    from_value_opt(row.get(index).ok_or_else(odd)?.clone()).map_err(|_| odd())
 }
 
 /// What no server says whose tables are ours.

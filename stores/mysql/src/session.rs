@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use mysql_async::{Conn, Params, Row, Value, consts::StatusFlags, prelude::Queryable};
+use mysql_common::constants::StatusFlags;
 use tenure_core::{Fault, FaultKind};
 
-use crate::error::{self, Failure};
+use crate::{
+    client::{Conn, Done, Error, Row, Value},
+    error::{self, Failure},
+    rows::value,
+};
 
 /// How often a statement is tried that another transaction kept from having an effect.
 const TRIES: u32 = 5;
@@ -55,19 +59,20 @@ impl Session {
 
     /// Whether it is there, and as it was told to be: one that was reset, or taken for another, is not.
     pub(crate) async fn is_ours(&mut self) -> bool {
-        let found: Result<Option<Option<u32>>, _> = self.conn.query_first("select @tenure").await;
-        matches!(found, Ok(Some(Some(mark))) if mark == self.mark)
+        let Ok(found) = self.conn.query("select @tenure").await else { return false };
+        let row = found.first().and_then(|done| done.rows.first());
+        row.and_then(|row| value::<Option<u32>>(row, 0).ok().flatten()) == Some(self.mark)
     }
 
     /// Whether the server commits what is written without being told to, and has nothing left to commit. It says so
     /// with each answer.
     fn commits(&self) -> bool {
-        let flags = self.conn.last_ok_packet().map_or(StatusFlags::empty(), |ok| ok.status_flags());
+        let flags = self.conn.status();
         flags.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
             && !flags.contains(StatusFlags::SERVER_STATUS_IN_TRANS)
     }
 
-    fn failed(&mut self, error: mysql_async::Error) -> Failure {
+    fn failed(&mut self, error: Error) -> Failure {
         self.is_over |= error::ends_session(&error);
         error::of_statement(error, std::mem::take(&mut self.in_doubt))
     }
@@ -78,21 +83,17 @@ impl Session {
         statement: &str,
         values: Vec<Value>,
     ) -> Result<Vec<Row>, Failure> {
-        let found = async {
-            let statement = self.conn.prep(statement).await?;
-            self.conn.exec(&statement, positional(values)).await
-        };
-        let found = found.await;
-        self.looked(found)
+        let found = self.conn.execute(statement, &values).await;
+        self.looked(found.map(|done| done.rows))
     }
 
     /// The same of a text as it stands, which is not kept for a second time.
     pub(crate) async fn found(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
         let found = self.conn.query(text).await;
-        self.looked(found)
+        self.looked(found.map(|all| all.into_iter().next().unwrap_or_default().rows))
     }
 
-    fn looked(&mut self, found: Result<Vec<Row>, mysql_async::Error>) -> Result<Vec<Row>, Failure> {
+    fn looked(&mut self, found: Result<Vec<Row>, Error>) -> Result<Vec<Row>, Failure> {
         // One that began a transaction by this look would see the same for ever.
         self.is_over |= found.is_ok() && !self.in_transaction && !self.commits();
         found.map_err(|error| self.failed(error))
@@ -100,18 +101,8 @@ impl Session {
 
     /// Carries out several statements, and gives what the last of them found.
     pub(crate) async fn said(&mut self, texts: &str) -> Result<Vec<Row>, Failure> {
-        let found = async {
-            let mut answers = self.conn.query_iter(texts).await?;
-            loop {
-                let found = answers.collect().await?;
-                if answers.is_empty() {
-                    // What one of them was refused with is said by this.
-                    return answers.drop_result().await.map(|()| found);
-                }
-            }
-        };
-        let found = found.await;
-        found.map_err(|error| self.failed(error))
+        let found = self.conn.query(texts).await;
+        found.map(|mut all| all.pop().unwrap_or_default().rows).map_err(|error| self.failed(error))
     }
 
     /// Carries out a statement that writes. One that another transaction was in the way of is tried again, unless
@@ -139,19 +130,18 @@ impl Session {
         statement: &str,
         values: Vec<Value>,
     ) -> Result<Written, Failure> {
-        let prepared = self.conn.prep(statement).await;
-        let prepared = prepared.map_err(|error| self.failed(error))?;
+        let prepared = self.conn.prepare(statement).await.map(|_| ());
+        prepared.map_err(|error| self.failed(error))?;
         // What is not committed had no effect.
         self.in_doubt = !self.in_transaction;
-        let done = self.conn.exec_drop(&prepared, positional(values)).await;
-        done.map_err(|error| self.failed(error))?;
+        let done = self.conn.execute(statement, &values).await;
+        let Done { affected: rows, number, .. } = done.map_err(|error| self.failed(error))?;
         if !self.in_transaction && !self.commits() {
             self.is_over = true;
             return Err(uncommitted().into());
         }
         self.in_doubt = false;
-        let number = self.conn.last_insert_id().unwrap_or_default();
-        Ok(Written { rows: self.conn.affected_rows(), number })
+        Ok(Written { rows, number })
     }
 
     /// Begins a transaction.
@@ -184,8 +174,8 @@ impl Session {
 
     /// Carries out a text as it stands.
     pub(crate) async fn say(&mut self, text: &str) -> Result<(), Failure> {
-        let said = self.conn.query_drop(text).await;
-        said.map_err(|error| self.failed(error))
+        let said = self.conn.query(text).await;
+        said.map(|_| ()).map_err(|error| self.failed(error))
     }
 
     /// Whether another call may have it.
@@ -194,9 +184,8 @@ impl Session {
     }
 
     /// Ends the connection at once, whatever the server is doing for it: an answer to come is nobody's any more.
-    pub(crate) async fn close(self) {
-        // Polled once, and marked as closed by that, it closes.
-        let _ = tokio::time::timeout(Duration::ZERO, self.conn.disconnect()).await;
+    pub(crate) fn close(self) {
+        self.conn.quit();
     }
 }
 
@@ -206,8 +195,4 @@ fn uncommitted() -> Fault {
     let cure =
         "let nothing stand in between that gives sessions to others: see docs/stores/mysql.md";
     Fault::new(FaultKind::InDoubt, what, cure)
-}
-
-fn positional(values: Vec<Value>) -> Params {
-    if values.is_empty() { Params::Empty } else { Params::Positional(values) }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tenure_core::{Fault, FaultKind};
 
 use crate::{
+    client::Row,
     connect::Maker,
     error::Failure,
     rows::value,
@@ -76,7 +77,7 @@ impl Maker {
 
     /// Whether each name has one row at most, names are compared by their bytes, and what is committed is kept. Tables
     /// made by hand, or restored without their indexes, may lack that.
-    fn check_make(&self, row: &mysql_async::Row) -> Result<(), Fault> {
+    fn check_make(&self, row: &Row) -> Result<(), Fault> {
         let tables = &self.options.tables;
         let text = |index| -> Result<String, Fault> {
             Ok(value::<Option<String>>(row, index)?.unwrap_or_default())

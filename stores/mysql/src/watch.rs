@@ -18,6 +18,7 @@ use tenure_sql::{random_part, state_of};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
+    client::Row,
     error::Failure,
     lane::Lane,
     rows::{hex, name, value},
@@ -198,7 +199,7 @@ fn is_next(state: &NameState, client: Client) -> bool {
     there.take(2).any(|waiter| waiter.client == client)
 }
 
-fn seen(row: &mysql_async::Row, client: Client) -> Result<Seen, Fault> {
+fn seen(row: &Row, client: Client) -> Result<Seen, Fault> {
     let others: Option<Vec<u8>> = value(row, 3)?;
     let now = u64::try_from(value::<i64>(row, 2)?).unwrap_or_default();
     let state = others.and_then(|bytes| state_of(&bytes)).unwrap_or_default();

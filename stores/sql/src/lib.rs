@@ -37,5 +37,5 @@ pub use store::{CONNECTION, SqlStore};
 pub use sweep::{Swept, keep_swept};
 pub use tells::Tells;
 #[cfg(feature = "tls")]
-pub use tls::authorities;
+pub use tls::{authorities, encryption};
 pub use url::{Parts, Password, Spelling, without_password};

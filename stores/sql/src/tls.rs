@@ -1,13 +1,35 @@
 //! Whom connections over TLS trust.
 
+use std::sync::Arc;
+
 use rustls::{
-    RootCertStore,
+    ClientConfig, RootCertStore,
+    crypto::ring,
     pki_types::{CertificateDer, pem::PemObject},
 };
 use tenure_core::{Fault, FaultKind, files};
 
 /// More than all authorities of a system have.
 const LONGEST: u64 = 8 * 1024 * 1024;
+
+/// How connections are encrypted that trust the authorities in this file in PEM and no others, or those of the system. It
+/// is ring that encrypts, whatever the process has chosen for others.
+///
+/// # Errors
+/// As [`authorities`].
+pub fn encryption(ca: Option<&str>) -> Result<Arc<ClientConfig>, Fault> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(authorities(ca)?);
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| {
+            let what = format!("TLS cannot be used: {error}");
+            Fault::new(FaultKind::Misconfigured, what, "leave tls=yes out of the URL")
+        })?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
 
 /// The authorities in this file in PEM and no others, or those of the system.
 ///

@@ -34,7 +34,7 @@ async fn no_increment_is_lost_while_connections_are_killed() {
     run(&mut conn, "grant all on tenure.* to locks").await;
     run(&mut conn, "create table counted (n int)").await;
     run(&mut conn, "insert into counted values (0)").await;
-    let url = server.url().replace("root@", "locks:secret@");
+    let url = server.url().replace("root@", "locks:secret@") + "?get_server_public_key=yes";
     let processes = [process(&url), process(&url)];
     let mut tasks = JoinSet::new();
     for number in 0..TASKS {

@@ -26,7 +26,7 @@ async fn user(server: &MariadbServer, database: &str) -> String {
     run(&mut conn, "create user if not exists locks identified by 'secret'").await;
     run(&mut conn, &format!("grant all on {database}.* to locks")).await;
     let url = server.url().replace("root@", "locks:secret@");
-    url.replace("/tenure", &format!("/{database}"))
+    format!("{}?get_server_public_key=yes", url.replace("/tenure", &format!("/{database}")))
 }
 
 /// Both take the same names for the same locks, and none of them for another one's.

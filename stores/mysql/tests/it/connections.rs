@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mysql_async::{Conn, prelude::Queryable};
 use tenure_testkit::server::MariadbServer;
 
 use crate::support::{PATIENCE, outside, process, sessions, until};
@@ -27,4 +28,23 @@ async fn a_process_with_one_lock_has_two_connections_whether_it_holds_or_waits()
     until("there are two of each", async || sessions(&mut conn).await.len() <= 4).await;
     guard.release().await.unwrap();
     waits.await.unwrap().unwrap();
+}
+
+/// Servers note each connection that ends without a word.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_ends_says_goodbye() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    let aborted = async |conn: &mut Conn| -> String {
+        let told: Option<(String, String)> =
+            conn.query_first("show global status like 'Aborted_clients'").await.unwrap();
+        told.unwrap().1
+    };
+    let before = aborted(&mut conn).await;
+    let one = process(&server.url());
+    one.mutex("lock").lock().await.unwrap().release().await.unwrap();
+    assert!(!sessions(&mut conn).await.is_empty());
+    drop(one);
+    until("they are gone", async || sessions(&mut conn).await.is_empty()).await;
+    assert_eq!(aborted(&mut conn).await, before);
 }

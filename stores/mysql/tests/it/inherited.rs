@@ -90,7 +90,7 @@ async fn user(server: &MariadbServer) -> String {
         "revoke connection admin, super on *.* from locks"
     };
     run(&mut conn, revoked).await;
-    server.url().replace("root@", "locks:secret@")
+    format!("{}?get_server_public_key=yes", server.url().replace("root@", "locks:secret@"))
 }
 
 /// What it has set. None where this server has no such setting.
@@ -115,7 +115,7 @@ async fn count(conn: &mut Conn, tables: &str, rows: &str) -> i64 {
 
 /// All that a store does. What it says is so is so for everybody else as well.
 async fn all_works(url: &str, conn: &mut Conn, tables: &str, how: &str) {
-    let url = format!("{url}?tables={tables}&response_timeout=4s");
+    let url = format!("{url}&tables={tables}&response_timeout=4s");
     let opened = MysqlStore::open(&url).await;
     let one = opened.unwrap_or_else(|fault| panic!("{how}: {fault}"));
     let other = MysqlStore::open(&url).await.unwrap();

@@ -16,7 +16,7 @@ async fn user(server: &MariadbServer, grants: &[&str]) -> String {
     for grant in grants {
         run(&mut conn, &format!("grant {grant} to locks")).await;
     }
-    server.url().replace("root@", "locks:s3ntinel@")
+    format!("{}?get_server_public_key=yes", server.url().replace("root@", "locks:s3ntinel@"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -35,7 +35,11 @@ async fn a_server_that_takes_no_writes_is_named_as_the_reason() {
     let primary = MariadbServer::start();
     user(&primary, &["all on tenure.*"]).await;
     let hosts = |server: &MariadbServer| server.url().split(['@', '/']).nth(3).unwrap().to_owned();
-    let url = format!("mariadb://locks:s3ntinel@{},{}/tenure", hosts(&server), hosts(&primary));
+    let url = format!(
+        "mariadb://locks:s3ntinel@{},{}/tenure?get_server_public_key=yes",
+        hosts(&server),
+        hosts(&primary)
+    );
     let of_both = crate::support::store(&url);
     take(&of_both, "other", owner(2)).await;
     run(&mut conn, "set global read_only = 0").await;
@@ -53,13 +57,13 @@ async fn what_is_wrong_is_said_without_the_password() {
     let url = user(&server, &["select on tenure.*"]).await;
     let mut cases = vec![
         (url.clone(), "cannot make the tables"),
-        (format!("{url}?create=no"), "tables of tenure are not there"),
+        (format!("{url}&create=no"), "tables of tenure are not there"),
         (url.replace("s3ntinel", "s3ntinel2"), "user and the password"),
         (url.replace("/tenure", "/nowhere"), "nowhere"),
-        (format!("{url}?tables=Bad-Name"), "cannot be what the names"),
+        (format!("{url}&tables=Bad-Name"), "cannot be what the names"),
     ];
     if cfg!(not(feature = "tls")) {
-        cases.push((format!("{url}?tls=yes"), "no TLS"));
+        cases.push((format!("{url}&tls=yes"), "no TLS"));
     }
     for (url, says) in cases {
         let fault = MysqlStore::open(&url).await.unwrap_err();
@@ -85,6 +89,27 @@ async fn why_a_server_lets_nobody_in_is_said() {
     let in_clear = MysqlStore::open(&url).await.unwrap_err();
     assert_eq!(in_clear.kind(), FaultKind::Misconfigured, "{in_clear}");
     assert!(in_clear.to_string().contains("tls=yes"), "{in_clear}");
+}
+
+/// What the server remembers of a password needs none of it; once it forgot, it wants it whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_password_is_encrypted_by_a_key_that_nobody_checks_unless_it_is_asked_for() {
+    let server = MariadbServer::start();
+    if !server.is_mysql() {
+        // MariaDB has no such plugin; what stands in the place of a server is in the tests of `tenure`.
+        return;
+    }
+    let mut conn = outside(&server).await;
+    let url = user(&server, &["all on tenure.*"]).await;
+    let plain = url.replace("?get_server_public_key=yes", "");
+    let refused = MysqlStore::open(&plain).await.unwrap_err();
+    assert_eq!(refused.kind(), FaultKind::Misconfigured, "{refused}");
+    let text = refused.to_string();
+    assert!(text.contains("tls=yes") && text.contains("get_server_public_key=yes"), "{text}");
+    MysqlStore::open(&url).await.unwrap();
+    MysqlStore::open(&plain).await.unwrap();
+    run(&mut conn, "flush privileges").await;
+    MysqlStore::open(&plain).await.unwrap_err();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,7 +181,8 @@ async fn a_user_with_no_more_than_the_printed_rights_can_do_everything() {
     for grant in grants {
         run(&mut conn, &format!("grant{}", grant.trim_end_matches(';'))).await;
     }
-    let store = store(&server.url().replace("root@", "app:secret@"));
+    let url = server.url().replace("root@", "app:secret@");
+    let store = store(&format!("{url}?get_server_public_key=yes"));
     let found = store.health().await.unwrap();
     // The server's own default for transactions of others is none of the user's rights.
     let replicas = found.iter().find(|finding| finding.what == "replicas").unwrap();

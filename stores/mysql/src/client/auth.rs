@@ -1,0 +1,188 @@
+//! The login: how the user is recognized, and what of the password leaves this machine for it.
+
+use std::collections::HashMap;
+
+use mysql_common::{
+    constants::{CapabilityFlags, MariadbCapabilities},
+    packets::{AuthPlugin, HandshakeResponse, SslRequest},
+    proto::MySerialize,
+    scramble::{scramble_native, scramble_sha256},
+};
+
+use super::{
+    Error, key,
+    packets::{OF_LOGIN, Packets, Room},
+    read::{Greeting, NONCE, Reader, refusal},
+    stream::Encryption,
+};
+
+const NATIVE: &str = "mysql_native_password";
+const SHA2: &str = "caching_sha2_password";
+
+/// `utf8mb4_general_ci`, which every server knows. Each session is told another one.
+const COLLATION: u8 = 45;
+/// More than any statement of ours has, in bytes.
+const MOST_OF_A_PACKET: u32 = 64 * 1024 * 1024;
+
+/// Where a server is, and who we are to it.
+pub(crate) struct Way<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    pub(crate) user: Option<&'a str>,
+    pub(crate) password: Option<&'a str>,
+    pub(crate) database: &'a str,
+    pub(crate) encryption: Option<&'a Encryption>,
+    /// Whether the password may be encrypted by a key that the server names and nobody checks.
+    pub(crate) trusts_key: bool,
+}
+
+const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_PROTOCOL_41
+    .union(CapabilityFlags::CLIENT_SECURE_CONNECTION)
+    .union(CapabilityFlags::CLIENT_LONG_PASSWORD)
+    .union(CapabilityFlags::CLIENT_TRANSACTIONS)
+    .union(CapabilityFlags::CLIENT_MULTI_STATEMENTS)
+    .union(CapabilityFlags::CLIENT_MULTI_RESULTS)
+    .union(CapabilityFlags::CLIENT_PS_MULTI_RESULTS)
+    .union(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+    .union(CapabilityFlags::CLIENT_PLUGIN_AUTH)
+    .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
+    .union(CapabilityFlags::CLIENT_CONNECT_ATTRS);
+
+/// What a server of today can do.
+const NEEDED: CapabilityFlags = CapabilityFlags::CLIENT_PROTOCOL_41
+    .union(CapabilityFlags::CLIENT_SECURE_CONNECTION)
+    .union(CapabilityFlags::CLIENT_PLUGIN_AUTH);
+
+/// Logs in. What both sides can do, too.
+pub(crate) async fn log_in(
+    mut packets: Packets,
+    way: &Way<'_>,
+) -> Result<(Packets, CapabilityFlags), Error> {
+    let mut room = Room(OF_LOGIN);
+    let greeting = Greeting::read(&packets.read(&mut room).await?)?;
+    if !greeting.capabilities.contains(NEEDED) {
+        return Err(Error::odd("it is older than any that is known"));
+    }
+    let mut capabilities = greeting.capabilities & CAPABILITIES;
+    let extended = greeting.extended & MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA;
+    if let Some(encryption) = way.encryption {
+        if !greeting.capabilities.contains(CapabilityFlags::CLIENT_SSL) {
+            return Err(Error::NoTls);
+        }
+        capabilities.insert(CapabilityFlags::CLIENT_SSL);
+        let asks = SslRequest::new(capabilities, MOST_OF_A_PACKET, COLLATION)
+            .with_mariadb_capabilities(extended);
+        packets.answer(&bytes(&asks)).await?;
+        packets = packets.encrypted(encryption, way.host).await?;
+    }
+    let plugin = if greeting.plugin == SHA2 { SHA2 } else { NATIVE };
+    let mut login = Login { way, packets, room, plugin, nonce: greeting.nonce };
+    let proof = login.proof();
+    let response = HandshakeResponse::new(
+        Some(proof),
+        (8, 0, 0),
+        way.user.map(str::as_bytes),
+        Some(way.database.as_bytes()),
+        Some(AuthPlugin::from_bytes(plugin.as_bytes())),
+        capabilities,
+        // Whoever looks at the server sees it.
+        capabilities
+            .contains(CapabilityFlags::CLIENT_CONNECT_ATTRS)
+            .then(|| HashMap::from([("program_name".to_owned(), "tenure".to_owned())])),
+        MOST_OF_A_PACKET,
+    )
+    .with_mariadb_ext_capabilities(extended);
+    login.packets.answer(&bytes(&response)).await?;
+    login.go_on().await?;
+    Ok((login.packets, capabilities))
+}
+
+fn bytes(message: &impl MySerialize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message.serialize(&mut bytes);
+    bytes
+}
+
+struct Login<'a> {
+    way: &'a Way<'a>,
+    packets: Packets,
+    room: Room,
+    plugin: &'static str,
+    nonce: Vec<u8>,
+}
+
+impl Login<'_> {
+    /// What proves that the password is known, and does not say it.
+    fn proof(&self) -> Vec<u8> {
+        let password = self.way.password.unwrap_or_default().as_bytes();
+        if password.is_empty() {
+            return Vec::new();
+        }
+        match self.plugin {
+            SHA2 => scramble_sha256(&self.nonce, password).map(|proof| proof.to_vec()),
+            _ => scramble_native(&self.nonce, password).map(|proof| proof.to_vec()),
+        }
+        .unwrap_or_default()
+    }
+
+    /// Answers until the server lets us in, or does not.
+    async fn go_on(&mut self) -> Result<(), Error> {
+        let mut has_switched = false;
+        loop {
+            let packet = self.packets.read(&mut self.room).await?;
+            if let Some(said) = refusal(&packet) {
+                return Err(said?);
+            }
+            match (packet.first(), packet.get(1)) {
+                (Some(0x00), _) => return Ok(()),
+                (Some(0xfe), Some(_)) if !has_switched => {
+                    has_switched = true;
+                    self.switch(&packet).await?;
+                }
+                // The proof was enough, and its word follows.
+                (Some(0x01), Some(0x03)) if self.plugin == SHA2 => {}
+                (Some(0x01), Some(0x04)) if self.plugin == SHA2 => self.tell().await?,
+                _ => return Err(Error::odd("it asks for what no login has")),
+            }
+        }
+    }
+
+    async fn switch(&mut self, packet: &[u8]) -> Result<(), Error> {
+        let mut reader = Reader(packet.get(1..).unwrap_or_default());
+        self.plugin = match std::str::from_utf8(reader.until_zero()) {
+            Ok(SHA2) => SHA2,
+            Ok(NATIVE) => NATIVE,
+            other => {
+                let name: String = other.unwrap_or("?").chars().take(64).collect();
+                return Err(Error::Plugin(name));
+            }
+        };
+        self.nonce = reader.0.strip_suffix(&[0]).unwrap_or(reader.0).to_vec();
+        self.nonce.resize(NONCE, 0);
+        let proof = self.proof();
+        self.packets.answer(&proof).await
+    }
+
+    /// The password itself, which a server wants that does not remember it.
+    async fn tell(&mut self) -> Result<(), Error> {
+        let mut password = self.way.password.unwrap_or_default().as_bytes().to_vec();
+        password.push(0);
+        if self.packets.is_encrypted() {
+            return self.packets.answer(&password).await;
+        }
+        if !self.way.trusts_key {
+            return Err(Error::Exposed);
+        }
+        self.packets.answer(&[0x02]).await?;
+        let packet = self.packets.read(&mut self.room).await?;
+        if let Some(said) = refusal(&packet) {
+            return Err(said?);
+        }
+        for (byte, mask) in password.iter_mut().zip(self.nonce.iter().cycle()) {
+            *byte ^= mask;
+        }
+        let encrypted = key::encrypt(&password, packet.get(1..).unwrap_or_default());
+        let encrypted = encrypted.ok_or(Error::odd("its public key is none"))?;
+        self.packets.answer(&encrypted).await
+    }
+}

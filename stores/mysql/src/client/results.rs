@@ -1,0 +1,122 @@
+//! Answers: what was found, or what was done.
+
+use std::sync::Arc;
+
+use mysql_common::constants::{CapabilityFlags, StatusFlags};
+
+use super::{
+    Conn, Done, Error, Prepared,
+    packets::{OF_ANSWER, Room},
+    read::{Column, Header, Reader, Row, Statement, Word, refusal},
+};
+
+/// What a row takes beside its bytes, and each of its values.
+const OF_ROW: usize = 64;
+const OF_VALUE: usize = 72;
+
+impl Conn {
+    async fn packet(&mut self, room: &mut Room) -> Result<Vec<u8>, Error> {
+        let packet = self.packets.read(room).await?;
+        match refusal(&packet) {
+            Some(said) => Err(said?),
+            None => Ok(packet),
+        }
+    }
+
+    /// What each of the statements came to that were sent together. The columns become what they are by now: the
+    /// server names them anew where they changed, and counts on that from then on.
+    pub(super) async fn answers(
+        &mut self,
+        mut prepared: Option<&mut Arc<[Column]>>,
+    ) -> Result<Vec<Done>, Error> {
+        let mut room = Room(OF_ANSWER);
+        let mut all = Vec::new();
+        loop {
+            let done = self.one_answer(prepared.as_deref_mut(), &mut room).await?;
+            room.take(OF_ROW)?;
+            all.push(done);
+            if !self.status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS) {
+                return Ok(all);
+            }
+        }
+    }
+
+    async fn one_answer(
+        &mut self,
+        prepared: Option<&mut Arc<[Column]>>,
+        room: &mut Room,
+    ) -> Result<Done, Error> {
+        let packet = self.packet(room).await?;
+        if let Some(word) = packet.strip_prefix(&[0]) {
+            let word = Word::read(Reader(word))?;
+            self.status = word.status;
+            let Word { affected, number, .. } = word;
+            return Ok(Done { rows: Vec::new(), affected, number });
+        }
+        let is_prepared = prepared.is_some();
+        let columns = match Header::read(&packet, prepared.as_deref())? {
+            Header::AsBefore => prepared.map(|columns| columns.clone()).unwrap_or_default(),
+            Header::Follow(count) => {
+                let columns = self.columns(count, room).await?;
+                if let Some(known) = prepared {
+                    *known = columns.clone();
+                }
+                columns
+            }
+        };
+        let rows = self.rows(&columns, is_prepared, room).await?;
+        Ok(Done { rows, affected: 0, number: 0 })
+    }
+
+    async fn rows(
+        &mut self,
+        columns: &[Column],
+        is_prepared: bool,
+        room: &mut Room,
+    ) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
+        loop {
+            let packet = self.packet(room).await?;
+            // A row that begins so is longer than any answer may be.
+            if let Some(end) = packet.strip_prefix(&[0xfe]) {
+                let word = if self.says_ends_in_the_old_way() {
+                    Word::read_old(Reader(end))?
+                } else {
+                    Word::read(Reader(end))?
+                };
+                self.status = word.status;
+                return Ok(rows);
+            }
+            room.take(OF_ROW + columns.len() * OF_VALUE)?;
+            rows.push(if is_prepared {
+                Row::of_prepared(&packet, columns)?
+            } else {
+                Row::of_text(&packet, columns)?
+            });
+        }
+    }
+
+    async fn columns(&mut self, count: usize, room: &mut Room) -> Result<Arc<[Column]>, Error> {
+        let mut columns = Vec::new();
+        for _ in 0..count {
+            columns.push(Column::read(&self.packet(room).await?)?);
+        }
+        if count > 0 && self.says_ends_in_the_old_way() {
+            self.packet(room).await?;
+        }
+        Ok(columns.into())
+    }
+
+    /// A statement as it was prepared.
+    pub(super) async fn made(&mut self, text: &str) -> Result<Prepared, Error> {
+        let room = &mut Room(OF_ANSWER);
+        let made = Statement::read(&self.packet(room).await?)?;
+        self.columns(made.parameters.into(), room).await?;
+        let columns = self.columns(made.columns.into(), room).await?;
+        Ok(Prepared { text: text.to_owned(), id: made.id, parameters: made.parameters, columns })
+    }
+
+    fn says_ends_in_the_old_way(&self) -> bool {
+        !self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+    }
+}
