@@ -1,7 +1,11 @@
 //! What the server's refusals mean.
 
+use std::{error::Error as _, io};
+
 use tenure_core::{Fault, FaultKind};
 use tokio_postgres::error::{Error, Severity, SqlState};
+
+use crate::frames::Refused;
 
 /// What is said where the tables are not there.
 pub(crate) const NO_TABLES: &str = "the tables of tenure are not there";
@@ -45,9 +49,11 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     let Some(said) = error.as_db_error() else {
         let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
         let cure = "see that the server can be reached, and try again";
-        return Failure::Fault(
-            Fault::new(kind, "the connection to the database broke", cure).because(error),
-        );
+        let what = match refused(&error) {
+            Some(_) => "the database answered as none does, and the connection was ended",
+            None => "the connection to the database broke",
+        };
+        return Failure::Fault(Fault::new(kind, what, cure).because(error));
     };
     let code = said.code().clone();
     // The word for people is in the language of the server.
@@ -109,6 +115,20 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
 /// Why no connection was made.
 pub(crate) fn of_connecting(error: &Error, location: &str) -> Fault {
     let what = format!("no connection to {location} was made");
+    match refused(error) {
+        Some(refused @ Refused::Login(login)) => {
+            let cure = format!(
+                "write tls=yes in the URL, and let the server keep the password for scram-sha-256; or require_auth={} where nobody can stand between this machine and the server",
+                login.name()
+            );
+            return Fault::new(FaultKind::Misconfigured, what, cure).because(refused);
+        }
+        Some(refused @ Refused::Odd(_)) => {
+            let cure = "see that a PostgreSQL server listens there, and who may stand in between";
+            return Fault::new(FaultKind::Unreachable, what, cure).because(refused);
+        }
+        None => {}
+    }
     let (kind, cure) = match error.code() {
         Some(code)
             if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]
@@ -137,6 +157,12 @@ pub(crate) fn of_connecting(error: &Error, location: &str) -> Fault {
         _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
     };
     Fault::new(kind, what, cure).because(text(error))
+}
+
+/// Why the connection was ended, where it was for what the server said.
+pub(crate) fn refused(error: &Error) -> Option<Refused> {
+    let broke = error.source()?.downcast_ref::<io::Error>()?;
+    broke.get_ref()?.downcast_ref::<Refused>().copied()
 }
 
 /// What the server or the system said, in one line.

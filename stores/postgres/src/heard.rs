@@ -16,6 +16,7 @@ use tokio_postgres::{
 };
 
 use crate::{
+    error,
     messages::{self, Message},
     tls::Polled,
 };
@@ -67,7 +68,16 @@ impl Mail {
 
 /// Keeps a connection alive, and hears what comes over it.
 pub(crate) async fn hear(mut polled: Polled, heard: Arc<Heard>, mail: Mail) {
-    while let Some(Ok(message)) = poll_fn(|context| polled.poll(context)).await {
+    while let Some(message) = poll_fn(|context| polled.poll(context)).await {
+        let message = match message {
+            Ok(message) => message,
+            Err(error) => {
+                if let Some(refused) = error::refused(&error) {
+                    tracing::warn!(store = "postgres", "a connection was ended: {refused}");
+                }
+                break;
+            }
+        };
         match message {
             AsyncMessage::Notification(message) => mail.heard(message.payload()),
             // It comes before the end of the answer, which is handed on after this.

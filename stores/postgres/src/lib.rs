@@ -7,6 +7,7 @@
 //! A lock is one row. Acquiring and releasing one that nobody waits for are one statement each, and one statement
 //! renews a thousand. Waiters are woken by `NOTIFY`. Fencing tokens come from the server's clock and never go back.
 
+mod bounded;
 mod capabilities;
 mod columns;
 mod common;
@@ -16,6 +17,7 @@ mod database;
 mod error;
 mod fence;
 mod flights;
+mod frames;
 mod from_outside;
 mod health;
 mod heard;
@@ -24,6 +26,7 @@ mod incarnation;
 mod lane;
 mod lanes;
 mod listener;
+mod logins;
 mod messages;
 mod options;
 mod plans;

@@ -5,12 +5,14 @@ use std::time::Duration;
 use tenure_core::{Fault, FaultKind, proto::queue::Limits};
 use tenure_sql::{Spelling, SqlOptions};
 
+use crate::logins::Logins;
+
 /// How URLs of PostgreSQL are written.
 pub(crate) const SPELLING: Spelling = Spelling {
     database: "PostgreSQL",
     schemes: &["postgres", "postgresql"],
     port: 5432,
-    settings: &["schema", "listen", "create", "sslmode"],
+    settings: &["schema", "listen", "create", "sslmode", "require_auth"],
     example: "postgres://user:password@host/database, or with ?schema=locks&tls=yes",
 };
 
@@ -31,6 +33,7 @@ pub struct PostgresOptions {
     pub(crate) schema: String,
     pub(crate) listens: bool,
     pub(crate) creates: bool,
+    pub(crate) logins: Logins,
 }
 
 impl PostgresOptions {
@@ -45,6 +48,7 @@ impl PostgresOptions {
     /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
     /// | `listen=no` | messages are not waited for, as behind a pooler that keeps no session: waiters look by themselves, ten times a second |
     /// | `tls=yes`, `ca=` | over TLS, the server's certificate checked; the authorities to trust, in PEM, instead of the system's |
+    /// | `require_auth=` | in which ways the server may have the user recognized: a list of `scram-sha-256`, `md5`, `password` and `none`, as libpq has it. Unless said otherwise each over TLS, and `scram-sha-256` and `none` without |
     /// | `connections=` | calls are spread over so many connections at most while they are in each other's way, 1 to 64; 4 unless said otherwise. Messages, renewals and what tenure does by itself have one more, and renewals another one while all are busy |
     /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`; 5 s unless said otherwise |
     /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
@@ -62,6 +66,7 @@ impl PostgresOptions {
         let listens = parts.yes("listen")?.unwrap_or(true);
         let creates = parts.yes("create")?.unwrap_or(true);
         let mode = parts.take("sslmode");
+        let logins = parts.take("require_auth");
         let encrypted = mode.as_deref() == Some("verify-full");
         let sql = SqlOptions::of(&mut parts, encrypted)?;
         match mode.as_deref() {
@@ -80,7 +85,11 @@ impl PostgresOptions {
             return Err(SPELLING.wrong("it names no user"));
         }
         check_schema(&schema)?;
-        Ok(Self { sql, schema, listens, creates })
+        let logins = match logins {
+            Some(list) => Logins::read(&list).map_err(|what| SPELLING.wrong(&what))?,
+            None => Logins::usual(sql.tls),
+        };
+        Ok(Self { sql, schema, listens, creates, logins })
     }
 
     /// Where the database is, without user and password.

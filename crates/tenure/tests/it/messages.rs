@@ -51,13 +51,14 @@ fn pieces(message: &str) -> impl Iterator<Item = &str> {
 }
 
 /// What the code puts together of two texts, with a bar where they meet.
-const OF_TWO: [&str; 6] = [
+const OF_TWO: [&str; 7] = [
     "members | granted",
     "but kept taken | for another",
     "cannot | create the directory",
     "cannot | look at the directory",
     "cannot | open",
     "that | is not known to keep locks between processes",
+    "the server wants | the password in the clear",
 ];
 
 fn says(code: &str, piece: &str) -> bool {

@@ -15,6 +15,7 @@ mod hosts;
 mod inherited;
 mod kinds;
 mod ledger;
+mod logins;
 mod next;
 mod places;
 mod plans;

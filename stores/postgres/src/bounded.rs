@@ -1,0 +1,62 @@
+//! A stream that lets through what a server may say.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::tls::{ChannelBinding, TlsStream};
+
+use crate::{frames::Frames, logins::Logins};
+
+/// What the driver reads from and writes to.
+pub(crate) struct Bounded<S> {
+    stream: S,
+    frames: Frames,
+}
+
+impl<S> Bounded<S> {
+    pub(crate) const fn new(stream: S, logins: Logins) -> Self {
+        Self { stream, frames: Frames::new(logins) }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Bounded<S> {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { stream, frames } = self.get_mut();
+        let before = buffer.filled().len();
+        ready!(Pin::new(stream).poll_read(context, buffer))?;
+        let read = frames.pass(buffer.filled().get(before..).unwrap_or_default());
+        Poll::Ready(read.map_err(|refused| io::Error::new(io::ErrorKind::InvalidData, refused)))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,159 @@
+use super::*;
+
+fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).unwrap();
+    [&[tag], &length.to_be_bytes()[..], body].concat()
+}
+
+fn ready() -> Vec<u8> {
+    message(b'Z', b"I")
+}
+
+fn let_in(encrypted: bool) -> Frames {
+    let mut frames = Frames::new(Logins::usual(encrypted));
+    frames.pass(&message(b'R', &[0; 4])).unwrap();
+    frames.pass(&ready()).unwrap();
+    frames
+}
+
+/// How many of them are let through.
+fn count(frames: &mut Frames, bytes: &[u8]) -> usize {
+    (0..100_000_000).take_while(|_| frames.pass(bytes).is_ok()).count()
+}
+
+#[test]
+fn a_message_is_no_longer_than_it_may_be_however_it_comes() {
+    for (tag, length) in [(b'D', u32::MAX), (b'D', 1 << 27), (b'A', 1 << 17), (b'N', 1 << 17)] {
+        let head = [&[tag], &length.to_be_bytes()[..]].concat();
+        assert_eq!(let_in(false).pass(&head), Err(TOO_LONG), "{tag} {length}");
+        let mut frames = let_in(false);
+        let each: Result<Vec<()>, _> = head.iter().map(|byte| frames.pass(&[*byte])).collect();
+        assert_eq!(each, Err(TOO_LONG));
+    }
+    for length in 0..4_u32 {
+        let head = [&b"D"[..], &length.to_be_bytes()].concat();
+        assert!(let_in(false).pass(&head).is_err());
+    }
+    let mut frames = let_in(false);
+    let row = message(b'D', &[&[0, 1, 0, 0, 0, 9][..], b"something"].concat());
+    for byte in row.iter().chain(&ready()) {
+        frames.pass(&[*byte]).unwrap();
+    }
+    assert_eq!(frames.room, OF_ANSWER);
+}
+
+#[test]
+fn an_answer_is_bounded_and_each_has_its_own_room() {
+    let empty = message(b'D', &[0, 0]);
+    let most = count(&mut let_in(false), &empty);
+    assert!((OF_ANSWER / 200..OF_ANSWER / EACH).contains(&most), "{most}");
+    let nulls = message(b'D', &[&[3, 232][..], &[0xff; 4_000]].concat());
+    let most = count(&mut let_in(false), &nulls);
+    assert!(most * 1_000 * VALUE <= OF_ANSWER, "{most}");
+    let mut frames = let_in(false);
+    for _ in 0..10 {
+        for _ in 0..OF_ANSWER / 10_000 {
+            frames.pass(&nulls[..0]).unwrap();
+            frames.pass(&empty).unwrap();
+        }
+        frames.pass(&ready()).unwrap();
+    }
+    // What nobody asked for has no end, and is not kept; what is kept has one.
+    let notice = message(b'N', &[b'x'; 1_000]);
+    (0..200_000).for_each(|_| frames.pass(&notice).unwrap());
+    let settings = count(&mut frames, &message(b'S', b"a\0b\0"));
+    assert!(settings < OF_SETTINGS / EACH, "{settings}");
+}
+
+#[test]
+fn little_comes_before_the_server_has_let_us_in() {
+    for tag in [b'N', b'S', b'R', b'E', b'v'] {
+        let mut frames = Frames::new(Logins::usual(true));
+        let most = count(&mut frames, &message(tag, &[9; 1_000]));
+        assert!(most * 1_000 < OF_LOGIN, "{tag} {most}");
+    }
+}
+
+#[test]
+fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
+    let asks =
+        |logins: Logins, code: u32| Frames::new(logins).pass(&message(b'R', &code.to_be_bytes()));
+    let (plain, encrypted) = (Logins::usual(false), Logins::usual(true));
+    assert_eq!(asks(plain, 3), Err(Refused::Login(Login::Password)));
+    assert_eq!(asks(plain, 5), Err(Refused::Login(Login::Md5)));
+    for code in [0, 10, 11, 12] {
+        asks(plain, code).unwrap();
+    }
+    for code in [0, 3, 5, 10] {
+        asks(encrypted, code).unwrap();
+    }
+    let named = Logins::read("scram-sha-256,md5").unwrap();
+    assert!(asks(named, 5).is_ok() && asks(named, 10).is_ok());
+    assert!(asks(named, 3).is_err() && asks(named, 0).is_err());
+    // The word that all is well comes after a proof.
+    let mut frames = Frames::new(named);
+    frames.pass(&message(b'R', &10_u32.to_be_bytes())).unwrap();
+    frames.pass(&message(b'R', &[0; 4])).unwrap();
+    assert!(Logins::read("scram").is_err());
+}
+
+#[test]
+fn no_more_rounds_are_worked_through_for_a_password_than_anybody_needs() {
+    let goes_on = |text: &str| {
+        let body = [&11_u32.to_be_bytes(), text.as_bytes()].concat();
+        Frames::new(Logins::usual(false)).pass(&message(b'R', &body))
+    };
+    goes_on("r=abc,s=QUI=,i=4096").unwrap();
+    for rounds in ["2147483647", "4294967295", "99999999999999999999"] {
+        assert!(goes_on(&format!("r=abc,s=QUI=,i={rounds}")).is_err(), "{rounds}");
+    }
+}
+
+#[test]
+fn no_type_is_asked_for_that_the_driver_does_not_know() {
+    let column = |id: u32| {
+        let about = [&[0; 6], &id.to_be_bytes()[..], &[0; 8]].concat();
+        [&[0, 1], &b"name\0"[..], &about].concat()
+    };
+    let prepared = |id| {
+        let mut frames = let_in(false);
+        frames.pass(&message(b'1', b"")).unwrap();
+        frames.pass(&message(b'T', &column(id)))
+    };
+    prepared(25).unwrap();
+    assert!(prepared(999_999).is_err());
+    // Texts have no types.
+    let_in(false).pass(&message(b'T', &column(999_999))).unwrap();
+    let takes =
+        |id: u32| let_in(false).pass(&message(b't', &[&[0, 1], &id.to_be_bytes()[..]].concat()));
+    takes(17).unwrap();
+    assert!(takes(999_999).is_err());
+    let whole = column(25);
+    for at in 0..whole.len() {
+        assert_eq!(columns(&whole[..at]), None, "{at}");
+    }
+    assert_eq!(parameters(&[0, 2, 0, 0, 0, 25]), None);
+}
+
+#[test]
+fn whatever_comes_is_let_through_or_refused() {
+    let messages = [
+        message(b'R', b"\0\0\0\x0br=abc,s=QUI=,i=4096"),
+        message(b'1', b""),
+        message(b't', &[0, 1, 0, 0, 0, 25]),
+        message(b'D', &[0, 1, 0, 0, 0, 1, 9]),
+        ready(),
+    ];
+    let all = messages.concat();
+    tenure_testkit::fuzz(20_000, &[&all, &let_in_by()], |bytes| {
+        let (mut whole, mut parts) = (let_in(true), let_in(true));
+        let at_once = whole.pass(bytes);
+        let in_parts: Result<Vec<()>, _> = bytes.chunks(3).map(|part| parts.pass(part)).collect();
+        assert_eq!(at_once, in_parts.map(|_| ()));
+        at_once.is_ok()
+    });
+}
+
+fn let_in_by() -> Vec<u8> {
+    [message(b'R', &[0; 4]), message(b'S', b"a\0b\0"), ready()].concat()
+}
