@@ -50,6 +50,7 @@ pub mod counting;
 pub mod fault;
 mod fuzz;
 pub mod kinds;
+pub mod lying;
 mod random;
 pub mod server;
 pub mod sim;

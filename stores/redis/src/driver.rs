@@ -25,8 +25,6 @@ use crate::{
 
 /// How much is read at a time.
 const READ: usize = 16 * 1024;
-/// No reply of ours comes near it: whoever sends more is no server of locks.
-const LONGEST_REPLY: usize = 64 * 1024 * 1024;
 /// A buffer that has grown beyond this is not kept.
 const KEPT: usize = 256 * 1024;
 /// How often in the time for an answer it is looked whether one came.
@@ -39,6 +37,8 @@ pub(crate) struct Driver {
     /// What was read and not understood yet stands before `filled`.
     read: Vec<u8>,
     filled: usize,
+    /// How much has to stand there before there is a reply.
+    needed: usize,
     replies: Vec<Value>,
     answered: Vec<Awaited>,
     /// Replies that are not confirmed yet.
@@ -80,6 +80,7 @@ impl Driver {
             reader,
             read: vec![0; READ],
             filled: 0,
+            needed: 0,
             replies: Vec::new(),
             answered: Vec::new(),
             held: Vec::new(),
@@ -99,7 +100,7 @@ impl Driver {
     fn read(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
         loop {
             if self.filled == self.read.len() {
-                if self.filled >= LONGEST_REPLY {
+                if self.filled >= protocol::LONGEST {
                     return Poll::Ready(Failure::Nonsense);
                 }
                 self.read.resize(self.filled * 2, 0);
@@ -118,8 +119,18 @@ impl Driver {
 
     /// Gives every whole reply to the call that is next in line.
     fn hand_out(&mut self) -> Result<(), Nonsense> {
+        if self.filled < self.needed {
+            return Ok(());
+        }
         let mut start = 0;
-        while let Some((value, length)) = protocol::reply(&self.read[start..self.filled])? {
+        loop {
+            let (value, length) = match protocol::reply(&self.read[start..self.filled])? {
+                Ok(whole) => whole,
+                Err(more) => {
+                    self.needed = self.filled - start + more;
+                    break;
+                }
+            };
             start += length;
             match value {
                 // What the server says of its own accord answers no call.

@@ -11,6 +11,14 @@ const DEEPEST: usize = 16;
 const FEW: usize = 16;
 /// No number is longer, its sign and the end of its line counted.
 const LONGEST_NUMBER: usize = 24;
+/// No line of a text or an error is longer.
+const LONGEST_LINE: usize = 64 * 1024;
+/// No reply of ours comes near it, in bytes and in memory: whoever says more is no server of locks.
+pub(crate) const LONGEST: usize = 64 * 1024 * 1024;
+/// What a value takes beside its bytes, about.
+const EACH: usize = 64;
+/// What each takes on the wire, at least.
+const SHORTEST: usize = 3;
 
 /// One reply, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,26 +70,38 @@ impl std::error::Error for ServerError {}
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Nonsense;
 
-/// The first reply in `bytes` and how long it is; `None` if more has to come.
-pub(crate) fn reply(bytes: &[u8]) -> Result<Option<(Value, usize)>, Nonsense> {
-    let mut reader = Reader { rest: bytes };
+/// The first reply in `bytes` and how long it is, or how much more has to come at least before there is one.
+pub(crate) fn reply(bytes: &[u8]) -> Result<Result<(Value, usize), usize>, Nonsense> {
+    let mut reader = Reader { rest: bytes, room: LONGEST };
     match reader.value(0) {
-        Ok(value) => Ok(Some((value, bytes.len() - reader.rest.len()))),
-        Err(Stop::More) => Ok(None),
-        Err(Stop::Nonsense) => Err(Nonsense),
+        Ok(value) => Ok(Ok((value, bytes.len() - reader.rest.len()))),
+        Err(Stop::More(more)) if more <= LONGEST => Ok(Err(more)),
+        Err(Stop::More(_) | Stop::Nonsense) => Err(Nonsense),
     }
 }
 
 /// Why there is no reply.
 enum Stop {
-    /// It is not all there.
-    More,
+    /// So much is not there, or more.
+    More(usize),
     Nonsense,
+}
+
+impl Stop {
+    /// The same where so many values have to come behind it.
+    const fn before(self, values: usize) -> Self {
+        match self {
+            Self::More(more) => Self::More(more.saturating_add(values.saturating_mul(SHORTEST))),
+            Self::Nonsense => Self::Nonsense,
+        }
+    }
 }
 
 /// What was not read yet.
 struct Reader<'a> {
     rest: &'a [u8],
+    /// What is left of the memory that it may take.
+    room: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -89,8 +109,9 @@ impl<'a> Reader<'a> {
         if depth > DEEPEST {
             return Err(Stop::Nonsense);
         }
-        let (kind, rest) = self.rest.split_first().ok_or(Stop::More)?;
+        let (kind, rest) = self.rest.split_first().ok_or(Stop::More(SHORTEST))?;
         self.rest = rest;
+        self.take(EACH)?;
         let value = match kind {
             b'$' => self.length()?.map(|length| self.block(length)).transpose()?.map(bytes),
             b':' => Some(Value::Int(self.number()?)),
@@ -123,10 +144,16 @@ impl<'a> Reader<'a> {
         Ok(value.unwrap_or(Value::Nil))
     }
 
+    fn take(&mut self, room: usize) -> Result<(), Stop> {
+        self.room = self.room.checked_sub(room).ok_or(Stop::Nonsense)?;
+        Ok(())
+    }
+
     fn values(&mut self, count: usize, depth: usize) -> Result<Vec<Value>, Stop> {
         let mut values = Vec::with_capacity(count.min(FEW));
-        for _ in 0..count {
-            values.push(self.value(depth + 1)?);
+        for at in 0..count {
+            let value = self.value(depth + 1);
+            values.push(value.map_err(|stop| stop.before(count - at - 1))?);
         }
         Ok(values)
     }
@@ -134,18 +161,25 @@ impl<'a> Reader<'a> {
     fn pairs(&mut self, depth: usize) -> Result<Vec<(Value, Value)>, Stop> {
         let count = self.count()?;
         let mut pairs = Vec::with_capacity(count.min(FEW));
-        for _ in 0..count {
-            pairs.push((self.value(depth + 1)?, self.value(depth + 1)?));
+        for at in 0..count {
+            let mut next = || {
+                let value = self.value(depth + 1);
+                value.map_err(|stop| stop.before((count - at - 1).saturating_mul(2)))
+            };
+            pairs.push((next()?, next()?));
         }
         Ok(pairs)
     }
 
     /// So many bytes, and the end of a line.
     fn block(&mut self, length: usize) -> Result<&'a [u8], Stop> {
-        let (block, rest) = self.rest.split_at_checked(length).ok_or(Stop::More)?;
+        self.take(length)?;
+        let missing = length.saturating_sub(self.rest.len());
+        let more = Stop::More(missing.saturating_add(2));
+        let (block, rest) = self.rest.split_at_checked(length).ok_or(more)?;
         match rest {
             [b'\r', b'\n', rest @ ..] => self.rest = rest,
-            [] | [b'\r'] => return Err(Stop::More),
+            [] | [b'\r'] => return Err(Stop::More(1)),
             _ => return Err(Stop::Nonsense),
         }
         Ok(block)
@@ -181,11 +215,14 @@ impl<'a> Reader<'a> {
 
     /// What stands before the end of the line.
     fn line(&mut self) -> Result<&'a [u8], Stop> {
-        let end = self.rest.iter().position(|byte| *byte == b'\r').ok_or(Stop::More)?;
-        let (line, rest) = self.rest.split_at(end);
+        let window = self.rest.get(..LONGEST_LINE);
+        let end = window.unwrap_or(self.rest).iter().position(|byte| *byte == b'\r');
+        let missing = if window.is_some() { Stop::Nonsense } else { Stop::More(1) };
+        let (line, rest) = self.rest.split_at(end.ok_or(missing)?);
+        self.take(line.len())?;
         match rest {
             [_, b'\n', rest @ ..] => self.rest = rest,
-            [_] => return Err(Stop::More),
+            [_] => return Err(Stop::More(1)),
             _ => return Err(Stop::Nonsense),
         }
         Ok(line)
@@ -209,6 +246,10 @@ mod tests {
     use proptest::{collection, prelude::*, test_runner::TestCaseError};
 
     use super::*;
+
+    fn whole(bytes: &[u8]) -> Result<Option<(Value, usize)>, Nonsense> {
+        reply(bytes).map(Result::ok)
+    }
 
     fn some(text: &str) -> Value {
         bytes(text.as_bytes())
@@ -252,9 +293,12 @@ mod tests {
         let mut rest = all.as_bytes();
         for (text, value) in examples {
             for cut in 0..text.len() {
-                assert_eq!(reply(&rest[..cut]), Ok(None), "{text:?} cut at {cut}");
+                assert_eq!(whole(&rest[..cut]), Ok(None), "{text:?} cut at {cut}");
+                // What it says that is missing is not more than what is.
+                let Ok(Err(more)) = reply(&rest[..cut]) else { panic!("{text:?}") };
+                assert!((1..=text.len() - cut).contains(&more), "{text:?} cut at {cut}: {more}");
             }
-            assert_eq!(reply(rest), Ok(Some((value, text.len()))), "{text:?}");
+            assert_eq!(whole(rest), Ok(Some((value, text.len()))), "{text:?}");
             rest = &rest[text.len()..];
         }
     }
@@ -283,6 +327,28 @@ mod tests {
         ] {
             assert_eq!(reply(bytes.as_bytes()), Err(Nonsense), "{bytes:?}");
         }
+    }
+
+    /// What is told counts as if it had come.
+    #[test]
+    fn what_takes_more_than_any_reply_is_refused_before_it_has_come() {
+        for bytes in [
+            "$67108865\r\n",
+            "*67108864\r\n:1\r\n",
+            "*2147483647\r\n",
+            "*9223372036854775807\r\n",
+            "%9223372036854775807\r\n",
+            "=9223372036854775807\r\n",
+            "*2\r\n*16000000\r\n*16000000\r\n",
+        ] {
+            assert_eq!(reply(bytes.as_bytes()), Err(Nonsense), "{bytes:?}");
+        }
+        let line = format!("+{}", "x".repeat(LONGEST_LINE));
+        assert_eq!(reply(line.as_bytes()), Err(Nonsense));
+        let many = format!("*2000000\r\n{}", "$1\r\nx\r\n".repeat(2_000_000));
+        assert_eq!(reply(many.as_bytes()), Err(Nonsense));
+        let fewer = format!("*500000\r\n{}", "$1\r\nx\r\n".repeat(500_000));
+        assert!(matches!(whole(fewer.as_bytes()), Ok(Some(_))));
     }
 
     #[test]
@@ -314,7 +380,7 @@ mod tests {
     /// Whatever comes is read to an end, and nothing is read twice or made up.
     fn read_all(bytes: &[u8]) -> Result<(), TestCaseError> {
         let mut rest = bytes;
-        while let Ok(Some((value, length))) = reply(rest) {
+        while let Ok(Some((value, length))) = whole(rest) {
             prop_assert!(0 < length && length <= rest.len());
             // A list makes room for as many as FEW before the first has come.
             let most = length * 2 * FEW * size_of::<Value>();
@@ -360,10 +426,12 @@ mod tests {
         /// What has come is not taken for more, for less or for something else when more comes.
         #[test]
         fn a_cut_changes_nothing(bytes in almost(), at in any::<prop::sample::Index>()) {
-            let whole = reply(&bytes);
-            match reply(&bytes[..at.index(bytes.len() + 1)]) {
-                Ok(None) => {}
-                told => prop_assert_eq!(told, whole),
+            let of_all = reply(&bytes);
+            let cut = at.index(bytes.len() + 1);
+            match (reply(&bytes[..cut]), of_all) {
+                (Ok(Err(more)), Ok(Ok((_, length)))) => prop_assert!(cut + more <= length),
+                (Ok(Err(_)), _) => {}
+                (told, of_all) => prop_assert_eq!(told, of_all),
             }
         }
     }

@@ -8,5 +8,7 @@
     reason = "a test fails by panicking, and a table is printed"
 )]
 
+mod child;
+mod lies;
 mod logged;
 mod overheard;

@@ -454,8 +454,8 @@ mod tests {
         let nodes = format!("$48\r\na h:7@1 master - 0 0 1 connected 0-16383\n{A}\r\n");
         let both = [slots.as_slice(), nodes.as_bytes()].concat();
         tenure_testkit::fuzz(20_000, &[&both], |bytes| {
-            let Ok(Some((slots, length))) = reply(bytes) else { return false };
-            let Ok(Some((nodes, _))) = reply(&bytes[length..]) else { return false };
+            let Ok(Ok((slots, length))) = reply(bytes) else { return false };
+            let Ok(Ok((nodes, _))) = reply(&bytes[length..]) else { return false };
             Told::read(&place(1), &slots, &nodes).is_some_and(|told| {
                 known(&told);
                 true

@@ -188,7 +188,7 @@ mod tests {
         let all = format!("{id}{place}%9\r\n{about}{place}");
         tenure_testkit::fuzz(20_000, &[all.as_bytes()], |mut bytes| {
             let mut next = || {
-                let (value, length) = reply(bytes).ok()??;
+                let (value, length) = reply(bytes).ok()?.ok()?;
                 bytes = &bytes[length..];
                 Some(value)
             };
