@@ -43,6 +43,7 @@ impl Mysql {
             return Ok(vec![finding.touches("S9")]);
         }
         let mut findings = vec![Finding::good(CONNECTION, self.connection())];
+        findings.extend(self.common.options.sql.in_clear());
         findings.push(Finding::good(
             "messages",
             "there are none: while somebody waits, each process looks at least twenty times a second",

@@ -25,6 +25,7 @@ impl Postgres {
         // It is there by now, unless it broke meanwhile.
         let is_direct = self.any().await?.is_direct.load(Ordering::Relaxed);
         let mut findings = vec![Finding::good(CONNECTION, self.connection(is_direct))];
+        findings.extend(self.common.options.sql.in_clear());
         findings.push(self.pooler(is_direct).await);
         match self.row(&common.statements.server, &[], false).await {
             Ok(row) => findings.extend(self.server(&row, is_direct)?),

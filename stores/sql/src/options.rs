@@ -5,6 +5,7 @@ use std::time::Duration;
 use tenure_core::{
     Fault, FaultKind,
     proto::{queue::Limits, time::in_range},
+    store::Finding,
 };
 
 use crate::url::{Parts, Password};
@@ -89,6 +90,13 @@ impl SqlOptions {
             return Err(Fault::new(FaultKind::Misconfigured, what, "write tls=yes, too"));
         }
         Ok(options)
+    }
+
+    /// What to warn of where it is reached in the clear.
+    #[must_use]
+    pub fn in_clear(&self) -> Option<Finding> {
+        let hosts = self.servers.iter().map(|(host, _)| host.as_str()).filter(|_| !self.tls);
+        Finding::in_clear(hosts, "write tls=yes in the URL")
     }
 
     /// Where it is, without user and password.

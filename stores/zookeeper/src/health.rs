@@ -30,6 +30,10 @@ impl Shared {
             Err(fault) => return Ok(self.none(&fault).await),
         };
         let mut findings = vec![Finding::good("connection", self.place.clone())];
+        if self.options.tls.is_none() {
+            let hosts = self.options.servers.iter().map(|(host, _)| host.as_str());
+            findings.extend(Finding::in_clear(hosts, "write tls=yes in the URL"));
+        }
         findings.extend(members::findings(&self.options).await);
         findings.push(self.session_length(&session));
         findings.push(self.response_timeout(&session));

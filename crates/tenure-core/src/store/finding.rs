@@ -1,5 +1,7 @@
 //! What a look at the real store brings up.
 
+use std::net::IpAddr;
+
 use crate::Fault;
 
 /// How a fact about a store bears on what tenure promises.
@@ -11,6 +13,16 @@ pub enum Weight {
     Warning,
     /// A promise does not hold.
     Bad,
+}
+
+/// Whether a host is this machine, whatever its resolver says.
+fn is_this_machine(host: &str) -> bool {
+    let name = host.trim_end_matches('.').to_ascii_lowercase();
+    // The first is a socket in the file system.
+    name.starts_with('/')
+        || name == "localhost"
+        || name.ends_with(".localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// One fact that a look at the real store brought up.
@@ -72,6 +84,32 @@ impl Finding {
     pub fn failed(what: impl Into<String>, fault: &Fault) -> Self {
         let cure = Some(fault.cure().to_owned());
         Self { weight: Weight::Bad, cure, ..Self::good(what, fault.what_and_why()) }
+    }
+
+    /// Warns of what is said in the clear to those of these hosts that are not surely this machine; nothing if there is
+    /// none.
+    ///
+    /// ```
+    /// use tenure_core::store::Finding;
+    ///
+    /// assert_eq!(Finding::in_clear(["localhost", "127.0.0.1", "::1", "/run/server"], "use TLS"), None);
+    /// let finding = Finding::in_clear(["db.example"], "use TLS").unwrap();
+    /// assert!(finding.found.contains("db.example"));
+    /// ```
+    #[must_use]
+    pub fn in_clear<'a>(
+        hosts: impl IntoIterator<Item = &'a str>,
+        cure: impl Into<String>,
+    ) -> Option<Self> {
+        let others: Vec<_> = hosts.into_iter().filter(|host| !is_this_machine(host)).collect();
+        if others.is_empty() {
+            return None;
+        }
+        let found = format!(
+            "nothing is encrypted on the way to {}: whoever stands in between can read the locks, and take them",
+            others.join(", ")
+        );
+        Some(Self::warning("encryption", found, "S1", cure))
     }
 
     /// The same, with the promise that it touches.

@@ -9,6 +9,7 @@
 )]
 
 mod child;
+mod clear;
 mod lies;
 mod logged;
 mod overheard;
