@@ -183,7 +183,11 @@ fn a_quorum_of_one_is_written_wrong() {
     let scene = Scene::with_store("quorum:redis://127.0.0.1:1");
     let refused = scene.run("name", "true");
     assert_eq!(code(&refused), 2);
-    assert!(text(&refused.stderr).contains("1 named, and a quorum of fewer than 3"), "{}", text(&refused.stderr));
+    assert!(
+        text(&refused.stderr).contains("1 named, and a quorum of fewer than 3"),
+        "{}",
+        text(&refused.stderr)
+    );
 }
 
 #[test]
