@@ -11,6 +11,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
+    runtime::may_block_to_renew,
     store::{Capabilities, Finding, Listing, Renewal, not_together},
 };
 
@@ -40,11 +41,18 @@ impl EngineView {
         &self,
         work: impl FnOnce(&Inner, &GivenUp) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
-        let inner = self.0.clone();
-        let given_up = GivenUp::default();
-        let _tell = TellWhenDropped(given_up.clone());
-        let done = may_block(move || work(&inner, &given_up)).await;
-        done.unwrap_or_else(|why| Err(error::no_thread(why)))
+        let (work, _tell) = self.prepared(work);
+        may_block(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
+    }
+
+    /// The work with what it needs, and what tells it that its caller is gone.
+    fn prepared<T>(
+        &self,
+        work: impl FnOnce(&Inner, &GivenUp) -> T + Send + 'static,
+    ) -> (impl FnOnce() -> T + Send + 'static, TellWhenDropped) {
+        let (inner, given_up) = (self.0.clone(), GivenUp::default());
+        let tells = TellWhenDropped(given_up.clone());
+        (move || work(&inner, &given_up), tells)
     }
 }
 
@@ -89,8 +97,9 @@ impl Store for EngineView {
     async fn renew(&self, holds: &[Renewal]) -> Vec<Result<Renewed, Fault>> {
         let count = holds.len();
         let holds = holds.to_vec();
-        let renewed = self.job(move |inner, given_up| Ok(inner.renew(&holds, given_up)));
-        renewed.await.unwrap_or_else(|fault| vec![Err(fault); count])
+        let (work, _tell) = self.prepared(move |inner, given_up| inner.renew(&holds, given_up));
+        let renewed = may_block_to_renew(work).await;
+        renewed.unwrap_or_else(|why| vec![Err(error::no_thread(why)); count])
     }
 
     async fn release(

@@ -29,6 +29,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 const FRESH: Duration = Duration::from_secs(1);
 /// How long that may take.
 const PING: Duration = Duration::from_secs(1);
+/// How many answers a call has at most, as a renewal does that finds no session: so often may one take as long as the
+/// first of its session before that counts as hanging.
+const ANSWERS: u32 = 6;
 /// One that nobody used for so long is closed where there is another one.
 const NEEDED: Duration = Duration::from_secs(10);
 
@@ -136,8 +139,8 @@ impl Inner {
         if asked.strong_count() == 0 {
             return Err(abandoned().into());
         }
-        let soon = Instant::now() + limits.by_old;
-        let until = if lent.is_old() { until.min(soon) } else { until };
+        let until =
+            lent.may_hang(limits.by_old).map_or(until, |by_old| until.min(Instant::now() + by_old));
         lent.carry_out(until, work).await
     }
 
@@ -198,6 +201,7 @@ impl Inner {
             }
             let next = self.state().idle.pop();
             let Some((mut session, _)) = next else { break };
+            let ping = ping.max(session.pace * 2);
             let is_ours = tokio::time::timeout(ping, session.is_ours()).await;
             if matches!(is_ours, Ok(true)) {
                 return Ok(session);
@@ -228,9 +232,11 @@ impl Lent {
         Self { lane, session: Some(session), is_busy: false, _pass: pass }
     }
 
-    /// Whether it was used before.
-    fn is_old(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| session.is_old)
+    /// How long a call may take over it before it counts as hanging, which only one does that was used before.
+    /// Where the way to the server is long, answers are not taken for silence.
+    fn may_hang(&self, by_old: Duration) -> Option<Duration> {
+        let session = self.session.as_ref().filter(|session| session.is_old)?;
+        Some(by_old.max(session.pace * ANSWERS))
     }
 
     async fn carry_out<T, W>(mut self, until: Instant, work: W) -> Result<T, Failure>

@@ -31,6 +31,8 @@ pub(crate) struct Session {
     pub(crate) is_over: bool,
     /// Whether a call was carried out over it, after which it may hang.
     pub(crate) is_old: bool,
+    /// How long its first answer took.
+    pub(crate) pace: Duration,
 }
 
 /// What a statement that writes came to.
@@ -54,6 +56,7 @@ impl Session {
             in_transaction: false,
             is_over: false,
             is_old: false,
+            pace: Duration::ZERO,
         }
     }
 

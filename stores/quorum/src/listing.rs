@@ -1,6 +1,10 @@
 //! Looking at names, and taking them away: what a majority says.
 
-use std::{collections::BTreeMap, future::Future, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    time::Duration,
+};
 
 use futures_util::{StreamExt, future::join};
 use tenure_core::{
@@ -26,6 +30,8 @@ use crate::{
 
 /// How long a member may take to list its names.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a hold is evicted that comes back.
+const ROUNDS: u32 = 5;
 
 impl QuorumStore {
     pub(crate) async fn look(&self, name: &LockName) -> Result<Snapshot, Fault> {
@@ -95,8 +101,43 @@ impl QuorumStore {
             }
         });
         let evicted = self.of_majority("evicted who holds", Some(name), calls).await?;
+        let holders = agreed_holders(&evicted, self.members.len());
+        let ids = holders.iter().filter_map(|holder| holder.id).collect();
+        self.evict_what_came_back(name, &ids).await?;
         self.shared.board.wake_name(name);
-        Ok(agreed_holders(&evicted, self.members.len()))
+        Ok(holders)
+    }
+
+    /// A renewal between the evictions at two members gives the hold back to the first. So it is evicted until a
+    /// majority has none of these at the same time.
+    async fn evict_what_came_back(
+        &self,
+        name: &LockName,
+        ids: &BTreeSet<HoldId>,
+    ) -> Result<(), Fault> {
+        let options = &self.shared.options;
+        for _ in 0..ROUNDS {
+            if ids.is_empty() {
+                return Ok(());
+            }
+            let calls = ask_all(&self.members, &options.clock, options.member_limit, |member| {
+                let (name, ids) = (name.clone(), ids.clone());
+                async move {
+                    let mut came_back = false;
+                    for id in ids {
+                        came_back |= member.evict_hold(&name, id).await?.is_some();
+                    }
+                    Ok(came_back)
+                }
+            });
+            let came_back = self.of_majority("evicted who holds", Some(name), calls).await?;
+            if !came_back.contains(&true) {
+                return Ok(());
+            }
+        }
+        let what =
+            format!("who holds {name:?} was evicted, and brought back by its renewals each time");
+        Err(Fault::new(FaultKind::InDoubt, what, "evict again, and see which members are away"))
     }
 
     /// What all members answer that answer in time, if they are a majority.

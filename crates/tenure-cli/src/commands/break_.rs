@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use nix::sys::termios::{FlushArg, tcflush};
 use tenure::{
     Fault, FaultKind, LockName, Tenure, Token,
     look::{Contender, HoldId, Mode, Snapshot},
@@ -29,6 +30,15 @@ pub(super) async fn break_(
             if !confirmed(name, seen.as_ref(), &meant, tells)? {
                 return Err(Failure::Declined(format!("{name} was left as it is")));
             }
+            // Where a hold has no id, all that can be seen of it is to be as it was when the question was asked.
+            if meant.is_anybody() {
+                let now = look(&tenure, name).await?;
+                if !same_holders(seen.as_ref(), now.as_ref()) {
+                    seen = now;
+                    tell_of_another(name);
+                    continue;
+                }
+            }
         }
         let taken = meant.take(&tenure, name).await;
         let evicted = match taken {
@@ -43,10 +53,7 @@ pub(super) async fn break_(
         let now = seen.as_ref().filter(|now| !now.holders.is_empty());
         match now {
             Some(now) if args.yes => return Err(another_holds(name, now)),
-            Some(_) => {
-                let name = plain(name.as_str());
-                eprint_line(&format!("{name}: whoever held it holds it no more."));
-            }
+            Some(_) => tell_of_another(name),
             None => break (seen, evicted),
         }
     };
@@ -130,6 +137,13 @@ fn meant(args: &args::Break, seen: Option<&Snapshot>, pass_bits: bool) -> Result
         return Err(another_holds(&args.name, seen));
     }
     let ids: Vec<_> = holders.iter().filter_map(|holder| holder.id).collect();
+    if is_named && ids.len() < holders.len() {
+        return Err(Failure::Declined(format!(
+            "{} was left as it is: this store cannot tell that hold from others, as it has no id; leave out --token \
+             to take the lock from all who hold it",
+            plain(args.name.as_str())
+        )));
+    }
     if !is_named && (args.yes && !seen.holders.is_empty() || ids.len() < holders.len()) {
         return Ok(Meant::Anybody);
     }
@@ -151,9 +165,21 @@ fn another_holds(name: &LockName, now: &Snapshot) -> Failure {
     ))
 }
 
-fn eprint_line(text: &str) {
+fn tell_of_another(name: &LockName) {
+    let name = plain(name.as_str());
     // Without a terminal to tell it on the question cannot be asked either.
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{name}: whoever held it holds it no more.");
+}
+
+/// Whether they look the same, but for what is left of their leases.
+fn same_holders(before: Option<&Snapshot>, now: Option<&Snapshot>) -> bool {
+    let all = |seen: Option<&Snapshot>| {
+        seen.map(|seen| {
+            let each = seen.holders.iter();
+            each.map(|one| (one.id, one.token, one.label.clone(), one.since)).collect::<Vec<_>>()
+        })
+    };
+    all(before) == all(now)
 }
 
 /// Why it is not known whether it is broken, and who holds it now, as far as that can be seen.
@@ -220,6 +246,8 @@ fn confirmed(
                 .into(),
         ));
     }
+    // What was typed before is no answer to what is asked now.
+    let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
     let mut err = anstream::stderr();
     let question = question(name, seen, meant, tells);
     let mut answer = String::new();

@@ -23,6 +23,9 @@ pub(crate) fn be_able() {
     let Ok(blocked) = SigSet::thread_get_mask() else { return };
     let heard: SigSet = ENDING.into_iter().chain([Signal::SIGTSTP]).collect();
     let _ = heard.thread_unblock();
+    // Until it is heard, which does nothing: where what tenure says would exceed a limit to the size of files, that is
+    // not said.
+    let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     // Which it is can be seen by changing it alone.
     let inherited = umask(Mode::S_IRWXG | Mode::S_IRWXO);
     umask(inherited.difference(Mode::S_IRWXU));

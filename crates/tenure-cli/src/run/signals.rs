@@ -41,8 +41,10 @@ impl Signals {
         let signals = Self { streams: Vec::new(), ignored: ignored() };
         // A limit to the size of files is for those of the command: where what tenure says would exceed it, that is
         // not said. What is heard once does nothing any more.
-        if !signals.ignores(Signal::SIGXFSZ) {
-            let _ = unix::signal(SignalKind::from_raw(Signal::SIGXFSZ as i32));
+        if !signals.ignores(Signal::SIGXFSZ)
+            && unix::signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).is_ok()
+        {
+            let _ = SigSet::from(Signal::SIGXFSZ).thread_unblock();
         }
         signals
     }

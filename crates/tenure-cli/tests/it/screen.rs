@@ -27,8 +27,14 @@ impl Screen {
 
     /// Waits until this is to be seen.
     pub(crate) fn shows(&self, text: &str) {
+        self.shows_times(text, 1);
+    }
+
+    /// The same for a text that is there already.
+    pub(crate) fn shows_times(&self, text: &str, times: usize) {
         eventually(text, || {
-            fs::read(&self.seen).is_ok_and(|seen| String::from_utf8_lossy(&seen).contains(text))
+            fs::read(&self.seen)
+                .is_ok_and(|seen| String::from_utf8_lossy(&seen).matches(text).count() >= times)
         });
     }
 

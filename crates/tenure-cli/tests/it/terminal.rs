@@ -84,11 +84,13 @@ fn break_asks_on_a_terminal_and_takes_no_for_an_answer() {
     scene.line("held");
     let mut screen = Screen::new(&scene);
     screen.types("$T break name; echo $? > code\n");
+    screen.shows("Take name away?");
     screen.types("n\n");
     assert_eq!(scene.line("code"), "1");
     assert_eq!(scene.show("name")["holders"][0]["label"], "web-7");
     fs::remove_file(scene.path("code")).unwrap();
     screen.types("$T break name; echo $? > code\n");
+    screen.shows_times("Take name away?", 2);
     screen.types("y\n");
     assert_eq!(scene.line("code"), "0");
     let seen = screen.ends();
@@ -124,6 +126,20 @@ fn break_asks_again_when_another_holds_the_lock_than_was_shown() {
 }
 
 #[test]
+fn what_was_typed_before_is_no_answer() {
+    let scene = Scene::new();
+    let _holder = scene.start("name --label web-7", "echo > held; exec sleep 1000");
+    scene.line("held");
+    let mut screen = Screen::new(&scene);
+    screen.types("sleep 0.3; $T break name; echo $? > code\ny\n");
+    screen.shows("Take name away?");
+    screen.types("n\n");
+    assert_eq!(scene.line("code"), "1");
+    assert_eq!(scene.show("name")["holders"][0]["label"], "web-7");
+    screen.ends();
+}
+
+#[test]
 fn a_handle_is_not_waited_for_on_a_terminal() {
     let scene = Scene::new();
     let mut screen = Screen::new(&scene);
@@ -151,8 +167,9 @@ fn break_asks_before_it_repairs_and_says_that_nobody_can_be_told() {
     assert_eq!(code(&scene.run("name", "true")), 0);
     scene.damage_the_only_state();
     let mut screen = Screen::new(&scene);
-    for (answer, expected, then) in [("n", "1", 125), ("y", "0", 0)] {
+    for (times, answer, expected, then) in [(1, "n", "1", 125), (2, "y", "0", 0)] {
         screen.types("$T break name; echo $? > code\n");
+        screen.shows_times("Take name away?", times);
         screen.types(&format!("{answer}\n"));
         assert_eq!(scene.line("code"), expected);
         fs::remove_file(scene.path("code")).unwrap();

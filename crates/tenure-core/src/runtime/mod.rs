@@ -22,7 +22,9 @@ use tokio::{
     runtime::{Builder, Handle},
     task::JoinHandle,
 };
-pub use workers::{Workers, addresses, begin_to_block, may_block, ready_to_block};
+pub use workers::{
+    Workers, addresses, begin_to_block, may_block, may_block_to_renew, ready_to_block,
+};
 
 static OWN: PerProcess<Handle> = PerProcess::new();
 

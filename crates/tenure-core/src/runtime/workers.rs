@@ -22,8 +22,11 @@ use super::PerProcess;
 const IDLE: Duration = Duration::from_secs(10);
 /// The most that may wait for a thread.
 const MOST_WAITING: usize = 65_536;
-/// The most threads for [`may_block`].
-const MOST: usize = 16;
+/// The most threads for [`may_block`]: what stands still there, as a look for a name does whose server is silent, is to
+/// leave room for the rest.
+const MOST: usize = 256;
+/// The most threads for [`may_block_to_renew`].
+const RENEWERS: usize = 8;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -125,18 +128,24 @@ impl Workers {
 }
 
 static WORKERS: PerProcess<Workers> = PerProcess::new();
+static FOR_RENEWALS: PerProcess<Workers> = PerProcess::new();
 
 fn workers() -> io::Result<&'static Workers> {
     WORKERS.get(|| Ok(Workers::new("tenure-worker", MOST)))
 }
 
-/// Sees that the process has a thread for [`may_block`], which stays: for a store that is to work on when the system
-/// has none to spare.
+fn renewers() -> io::Result<&'static Workers> {
+    FOR_RENEWALS.get(|| Ok(Workers::new("tenure-renewer", RENEWERS)))
+}
+
+/// Sees that the process has a thread for [`may_block`] and one for [`may_block_to_renew`], which stay: for a store
+/// that is to work on when the system has none to spare.
 ///
 /// # Errors
 /// The system allows no thread.
 pub fn ready_to_block() -> io::Result<()> {
-    workers()?.ready()
+    workers()?.ready()?;
+    renewers()?.ready()
 }
 
 /// Lets `work`, which may block, be done on a thread of tenure's own, for which nobody waits.
@@ -168,8 +177,31 @@ pub fn begin_to_block(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 pub async fn may_block<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
+    done_by(workers()?, work).await
+}
+
+/// The same on a thread that renewals have for themselves: no other work that stands still holds them up.
+///
+/// # Errors
+/// As [`may_block`].
+///
+/// # Panics
+/// As `work` does.
+///
+/// # Cancel safety
+/// As for [`may_block`].
+pub async fn may_block_to_renew<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    done_by(renewers()?, work).await
+}
+
+async fn done_by<T: Send + 'static>(
+    workers: &'static Workers,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
     let (tells, told) = oneshot::channel::<Result<T, Box<dyn Any + Send>>>();
-    workers()?.submit(move || {
+    workers.submit(move || {
         if !tells.is_closed() {
             let _ = tells.send(catch_unwind(AssertUnwindSafe(work)));
         }

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use tenure_core::{Store, proto::Renewed, proto::queue::Answer, store::Renewal};
 
 use crate::{
@@ -42,6 +43,33 @@ async fn a_locked_file_makes_only_its_own_hold_unknown() {
     let renewed = store.for_engine().renew(&renewals).await;
     let as_it_should = matches!(renewed[..], [Err(_), Ok(Renewed::Renewed { .. }), Err(_)]);
     assert!(as_it_should, "{renewed:?}");
+    drop(process);
+}
+
+/// However many stand still.
+#[tokio::test]
+async fn calls_on_a_locked_file_hold_up_no_renewal() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    take(&store, &name("a")).await;
+    let process = somebody_inside(dir.path());
+    let (mine, _) = take(&store, &name("b")).await;
+    let engine = store.for_engine();
+    let mut looks = FuturesUnordered::new();
+    for _ in 0..300 {
+        let engine = engine.clone();
+        looks.push(async move { engine.inspect(&name("a")).await });
+    }
+    // All are under way.
+    assert!(looks.next().now_or_never().is_none());
+    let renewals = [Renewal { name: name("b"), owner: mine, ttl: TTL }];
+    tokio::select! {
+        biased;
+        _ = looks.next() => panic!("a call that stands still ended before the renewal"),
+        renewed = engine.renew(&renewals) => {
+            assert!(matches!(renewed[..], [Ok(Renewed::Renewed { .. })]), "{renewed:?}");
+        }
+    }
     drop(process);
 }
 

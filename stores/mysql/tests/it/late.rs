@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use tenure_core::{FaultKind, Store, proto::queue::Intent};
-use tenure_testkit::server::MariadbServer;
+use tenure_testkit::{
+    fault::{Proxy, Weather},
+    server::MariadbServer,
+};
 use tokio::time::Instant;
 
 use crate::{
@@ -152,4 +155,20 @@ async fn renewals_wait_for_no_other_call() {
     }
     run(&mut conn, "rollback").await;
     waits.await.unwrap();
+}
+
+/// Each answer takes longer than a fourteenth of the ttl, and a renewal has several.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_is_kept_over_a_long_way_to_the_server() {
+    let server = MariadbServer::start();
+    let behind = server.url().split(['@', '/']).nth(3).unwrap().parse().unwrap();
+    let proxy = Proxy::start(behind, 1).unwrap();
+    proxy.set(Weather { delay: Duration::from_millis(110), ..Weather::default() });
+    let url = server.url().replace(&behind.to_string(), &proxy.address().to_string());
+    let guard = process(&url).mutex("a").ttl(Duration::from_secs(3)).lock().await.unwrap();
+    let over = Instant::now() + Duration::from_secs(9);
+    while Instant::now() < over {
+        guard.check().unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

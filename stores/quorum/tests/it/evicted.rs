@@ -1,14 +1,19 @@
 //! Evictions at the members, and what the quorum makes of them.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::FutureExt;
-use tenure_core::{Eviction, MemoryStore, Store};
+use tenure_core::{Eviction, MemoryStore, Store, proto::Renewed, store::Renewal};
 use tenure_quorum::{QuorumOptions, QuorumStore};
+use tenure_redis::{RedisOptions, RedisStore};
+use tenure_testkit::fault::{Proxy, Weather};
 
-use crate::support::{ask, name};
+use crate::support::{ask, name, quorum, servers};
 
-const TTL: std::time::Duration = std::time::Duration::from_secs(30);
+const TTL: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn an_eviction_at_one_member_is_none_and_a_majority_tells_once() {
@@ -29,4 +34,47 @@ async fn an_eviction_at_one_member_is_none_and_a_majority_tells_once() {
     quorum.evict(&name("a")).await.unwrap();
     assert_eq!(told(), Some(Eviction::Of(name("a"))));
     assert_eq!(told(), None);
+}
+
+/// A renewal between the evictions at two members gives the hold back to the first. An operator who does not reach the
+/// third is told that it is done all the same only if no majority has the hold any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_renewals_bring_back_meanwhile_is_evicted_again() {
+    let servers = servers(3);
+    let longest = Duration::from_secs(5);
+    let holder = quorum(&servers, longest).await;
+    let slow = Proxy::start(servers[1].address(), 1).unwrap();
+    slow.set(Weather { delay: Duration::from_millis(150), ..Weather::default() });
+    let at = |address: &str| {
+        let options = RedisOptions::from_url(&format!("redis://{address}")).unwrap();
+        Arc::new(RedisStore::new(options).unwrap()) as Arc<dyn Store>
+    };
+    let far = [servers[0].address().to_string(), slow.address().to_string(), "127.0.0.1:1".into()];
+    let options = QuorumOptions::new().longest_lease(longest).unwrap();
+    let options = options.member_limit(Duration::from_secs(2)).unwrap();
+    let operator =
+        QuorumStore::open(far.iter().map(|at_| at(at_)).collect(), options).await.unwrap();
+    let mut broken = 0;
+    for number in 1..=8 {
+        let (name, ask) = (name(&format!("a{number}")), ask(number, longest));
+        holder.acquire(&name, &ask).await.unwrap();
+        let (renews, renewed) = (holder.clone(), name.clone());
+        let until_lost = tokio::spawn(async move {
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_secs(4) {
+                let hold = Renewal { name: renewed.clone(), owner: ask.owner, ttl: ask.ttl };
+                if matches!(renews.renew(&[hold]).await[..], [Ok(Renewed::Lost)]) {
+                    return true;
+                }
+                tokio::time::sleep(Duration::from_millis(15)).await;
+            }
+            false
+        });
+        // In doubt is no promise.
+        if operator.evict(&name).await.is_ok() {
+            assert!(until_lost.await.unwrap(), "it was brought back");
+            broken += 1;
+        }
+    }
+    assert!(broken > 0, "none was broken");
 }

@@ -13,9 +13,9 @@ if short and keep == '0' and not waits and string.sub(sole, 1, 33) == 'h' .. own
         local first = attempt('ZPOPMIN', line)
         local member = first[1] or ''
         local next_one = string.sub(member, 3, 34)
-        -- It asked so lately that it cannot be late.
+        -- It asked so lately that it cannot be late, whenever it was to ask again.
         local kept = string.sub(member, 1, 2) == 'qx' and redis.call('ZSCORE', line, 'k' .. next_one)
-        if kept and kept - now >= place_ttl * 2 / 3 - lateness(place_ttl, counted)
+        if kept and kept - now > place_ttl - lateness(place_ttl, counted)
             and reaches(string.sub(member, 35), next_one, counted) then
             redis.call('HSET', lock, 'x', 'o' .. next_one, 'end', upto, 'present', present - 1)
             return owner

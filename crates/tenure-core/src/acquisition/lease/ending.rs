@@ -64,7 +64,7 @@ impl Lease {
             let handoff = queue.as_mut().map(|queue| queue.leave(now));
             drop(state);
             queue.zip(handoff).into_iter().for_each(|(queue, handoff)| queue.carry_out(handoff));
-            loss.into_iter().for_each(|loss| self.tell(loss));
+            loss.iter().for_each(|loss| self.tell(loss));
             drop(acquisition);
             return Some(Ended::Lost(lost));
         }
@@ -137,7 +137,7 @@ impl Lease {
         self.leave_queue();
         match loss {
             Ok(()) => self.context.observer.left_to_expire(self.name(), token, held_for),
-            Err(loss) => loss.into_iter().for_each(|loss| self.tell(loss)),
+            Err(loss) => loss.iter().for_each(|loss| self.tell(loss)),
         }
         rest
     }

@@ -21,6 +21,12 @@ pub(super) struct Loss {
     news: Option<Arc<Notify>>,
 }
 
+impl Loss {
+    fn tell_holder(&self) {
+        self.news.iter().for_each(|news| news.notify_waiters());
+    }
+}
+
 impl Lease {
     /// The hold is over and was not released.
     pub(super) fn lose(
@@ -41,10 +47,11 @@ impl Lease {
         let keep_until = state.keep_until;
         let acquisition = outlasted.then(|| self.depart(&mut state, keep_until, false));
         drop(state);
-        self.tell(loss);
+        loss.tell_holder();
         drop(acquisition);
-        // Whoever is next in this process need not wait for a guard that is worth nothing.
+        // Whoever is next in this process need not wait for a guard that is worth nothing, nor for who observes.
         self.leave_queue();
+        self.count(&loss);
     }
 
     /// Marks it lost; nothing if it was before.
@@ -66,11 +73,14 @@ impl Lease {
     }
 
     /// Tells of a loss. Whoever hears of it may look at the lock.
-    pub(super) fn tell(&self, loss: Loss) {
-        let Loss { lost, held, news } = loss;
-        news.iter().for_each(|news| news.notify_waiters());
-        if let Some(held) = held {
-            self.context.observer.lost(&lost, held);
+    pub(super) fn tell(&self, loss: &Loss) {
+        loss.tell_holder();
+        self.count(loss);
+    }
+
+    fn count(&self, loss: &Loss) {
+        if let Some(held) = loss.held {
+            self.context.observer.lost(&loss.lost, held);
         }
     }
 }
