@@ -12,7 +12,7 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{Answer, Ask, Intent, Order},
-        quorum::{RenewalTally, mark::Standing},
+        quorum::{RenewalTally, majority, mark::Standing},
     },
     store::Renewal,
 };
@@ -20,7 +20,7 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     holds::{Attempt, Held},
-    members::{Calls, within},
+    members::{Calls, Told, ask_all, within},
 };
 
 /// How many holds are brought back to members at the same time.
@@ -72,13 +72,13 @@ impl Late {
     /// Brings back what members have lost, and does the same with what the others answer.
     pub(crate) async fn heard(mut self, mut reports: Calls<Report>, lost: Vec<(usize, usize)>) {
         let mut repairs = FuturesUnordered::new();
-        repairs.push(self.repair(lost));
+        repairs.push(self.repair(lost, false));
         loop {
             tokio::select! {
                 biased;
                 Some(report) = reports.next() => {
                     let lost = self.hear(report);
-                    repairs.push(self.repair(lost));
+                    repairs.push(self.repair(lost, true));
                 }
                 Some(()) = repairs.next() => {}
                 else => break,
@@ -106,14 +106,17 @@ impl Late {
         lost
     }
 
-    /// Brings these holds back to these members.
-    fn repair(&self, lost: Vec<(usize, usize)>) -> impl Future<Output = ()> + use<> {
+    /// Brings these holds back to these members. Of what a member says late it is looked first whether a majority
+    /// still has the hold: otherwise this could make one that is not there any more.
+    fn repair(&self, lost: Vec<(usize, usize)>, is_late: bool) -> impl Future<Output = ()> + use<> {
         let (quorum, holds) = (self.quorum.clone(), self.holds.clone());
         async move {
             let each = stream::iter(lost).for_each_concurrent(AT_ONCE, |(hold, member)| {
                 let (quorum, holds) = (&quorum, &holds);
                 async move {
-                    if let Some(hold) = holds.get(hold) {
+                    if let Some(hold) = holds.get(hold)
+                        && (!is_late || quorum.others_have(hold, member).await)
+                    {
                         quorum.bring_back(hold, member).await;
                     }
                 }
@@ -124,6 +127,29 @@ impl Late {
 }
 
 impl QuorumStore {
+    /// Whether a majority has the hold just now, without this member.
+    async fn others_have(&self, hold: &Hold, member: usize) -> bool {
+        let options = &self.shared.options;
+        let others: Vec<_> = (0..)
+            .zip(self.members.iter())
+            .filter(|(at, _)| *at != member)
+            .map(|(_, other)| other.clone())
+            .collect();
+        let limit = options.limit(hold.renewal.ttl);
+        let mut calls = ask_all(&others, &options.clock, limit, |other| {
+            let renewal = hold.renewal.clone();
+            async move { other.renew(&[renewal]).await.pop().unwrap_or(Ok(Renewed::Unknown)) }
+        });
+        let mut have = 0;
+        while let Some(Told { answer, .. }) = calls.next().await {
+            have += usize::from(matches!(answer, Ok(Renewed::Renewed { .. })));
+            if have >= majority(self.members.len()) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// A member that lost the hold is asked to take it back. It repairs a majority that renewed, and never makes one.
     async fn bring_back(&self, hold: &Hold, member: usize) {
         let (holds, attempt) = (&self.shared.holds, hold.attempt);
