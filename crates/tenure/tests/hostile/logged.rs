@@ -1,6 +1,8 @@
 //! No secret is logged, at whatever level and by whatever crate: what a lock is proven by, a handle, a password.
 
-use std::{collections::BTreeSet, fmt::Write, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet, fmt::Write, fs, path::Path, process::Command, sync::Arc, time::Duration,
+};
 
 use base64::{
     Engine,
@@ -176,6 +178,13 @@ impl Scene {
     }
 }
 
+/// The same of a server that does not let anybody in who does not prove the password.
+async fn keeps_its_password(url: &str, seed: u64) {
+    let wrong = url.replace(PASSWORD, "wrong");
+    assert!(wrong != url && Tenure::open(&wrong).await.is_err(), "{wrong} is let in");
+    keeps_its_secrets(url, seed).await;
+}
+
 /// Plays all that a store does, by hand and as programs do, and looks for secrets in what was logged meanwhile.
 async fn keeps_its_secrets(url: &str, seed: u64) {
     overheard::listen();
@@ -218,22 +227,45 @@ async fn keeps_its_secrets(url: &str, seed: u64) {
     }
 }
 
+/// It lets in whoever proves the password, and nobody else.
+fn postgres_with_a_password() -> PostgresServer {
+    let mut server = PostgresServer::start();
+    let text = format!("alter role postgres password '{PASSWORD}'");
+    let told = Command::new("psql").args([&server.url(), "-c", &text]).output().unwrap();
+    assert!(told.status.success(), "{told:?}");
+    let hba = server.folder().join("data/pg_hba.conf");
+    let trusting = fs::read_to_string(&hba).unwrap();
+    fs::write(&hba, trusting.replace("trust", "scram-sha-256")).unwrap();
+    server.end();
+    server.restart();
+    server
+}
+
+/// A user who has one.
+fn mariadb_with_a_password(folder: &Path) -> MariadbServer {
+    let first = folder.join("first.sql");
+    let text = format!(
+        "create database if not exists tenure;\ncreate user me identified by '{PASSWORD}';\n\
+         grant all on *.* to me;\n"
+    );
+    fs::write(&first, text).unwrap();
+    MariadbServer::start_with(&[&format!("--init-file={}", first.display())])
+}
+
 /// One after the other: they all hear the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_store_and_no_driver_logs_what_proves_a_hold_a_handle_or_a_password() {
     let folder = tempfile::tempdir().unwrap();
     keeps_its_secrets(&format!("file:{}", folder.path().join("one").display()), 1).await;
 
-    let postgres = PostgresServer::start();
-    let url = postgres.url().replace('@', &format!(":{PASSWORD}@"));
-    assert!(url.contains(PASSWORD), "{url}");
-    keeps_its_secrets(&url, 2).await;
+    let postgres = postgres_with_a_password();
+    keeps_its_password(&postgres.url().replace('@', &format!(":{PASSWORD}@")), 2).await;
 
-    let mariadb = MariadbServer::start();
-    keeps_its_secrets(&mariadb.url(), 3).await;
+    let mariadb = mariadb_with_a_password(folder.path());
+    keeps_its_password(&mariadb.url().replace("root@", &format!("me:{PASSWORD}@")), 3).await;
 
     let redis = RedisServer::with(&["--requirepass", PASSWORD]);
-    keeps_its_secrets(&redis.url().replace("://", &format!("://:{PASSWORD}@")), 4).await;
+    keeps_its_password(&redis.url().replace("://", &format!("://:{PASSWORD}@")), 4).await;
 
     let zookeeper = ZookeeperServer::start();
     let url = zookeeper.url().replace("://", &format!("://me:{PASSWORD}@"));
