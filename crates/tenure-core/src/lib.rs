@@ -20,6 +20,7 @@ mod local;
 mod names;
 pub mod observe;
 mod options;
+mod outage;
 pub mod runtime;
 pub mod store;
 mod tenure;

@@ -26,7 +26,7 @@ use metrics::{Key, Label, Metadata, counter, with_recorder};
 use tenure_proto::{LostReason, Renewed, Token};
 use tracing::{Span, debug, debug_span, warn};
 
-use crate::{Fault, LockName, error::Lost};
+use crate::{Fault, LockName, error::Lost, outage::News};
 
 /// The observer of one store.
 #[derive(Clone, Debug)]
@@ -147,7 +147,27 @@ impl Observer {
         };
         counter!("tenure_renewals_total", "store" => self.store, "outcome" => outcome).increment(1);
         if let Err(fault) = answer {
-            warn!(lock = %name, %fault, "a hold was not renewed; it is tried again");
+            debug!(lock = %name, %fault, "a hold was not renewed; it is tried again");
+        }
+    }
+
+    /// Those of this hold and of others; a warning of each would be as many as there are holds.
+    pub(crate) fn renewals_failed(&self, name: &LockName, fault: &Fault, news: Option<News>) {
+        let store = self.store;
+        match news {
+            Some(News::Begun) => {
+                warn!(store, lock = %name, %fault, "renewals fail; they are tried again");
+            }
+            Some(News::Lasts { failed, since }) => {
+                warn!(store, lock = %name, %fault, failed, ?since, "renewals still fail");
+            }
+            Some(News::Over { .. }) | None => {}
+        }
+    }
+
+    pub(crate) fn renewals_succeeded(&self, news: Option<News>) {
+        if let Some(News::Over { failed, since }) = news {
+            warn!(store = self.store, failed, ?since, "renewals succeed again");
         }
     }
 

@@ -321,6 +321,7 @@ impl TenureBuilder {
             store: self.store.for_engine(),
             clock: self.clock.clone(),
             observer: Observer::new(self.store.kind()),
+            outage: Default::default(),
         };
         // From now on, not from when it first runs: something may be held and evicted by then.
         let evictions = engine.store.evictions();

@@ -33,6 +33,9 @@ pub(crate) trait Watched: fmt::Debug + Send + Sync {
     /// Somebody asks its holder to let go.
     fn release_requested(&self);
 
+    /// Whether it is held, and its last renewal failed.
+    fn is_troubled(&self) -> bool;
+
     /// The answer to a renewal came, or none in time.
     fn renewal_answered(
         self: Arc<Self>,

@@ -5,12 +5,19 @@
 //! but never overrun it; in tests and simulations the same future runs on the caller's runtime.
 
 mod agenda;
+
 mod slots;
 mod starter;
 mod survival;
 mod take_back;
 
-use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use agenda::Once;
 pub(crate) use agenda::{Agenda, Job, Key, OnTime, WakesEngine, Watched};
@@ -27,6 +34,7 @@ use crate::{
     driver::{Either, before, first},
     error::{Lost, Place},
     observe::Observer,
+    outage::Outage,
     store::Renewal,
 };
 
@@ -50,6 +58,7 @@ pub(crate) struct Engine {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observer: Observer,
+    pub(crate) outage: Mutex<Outage>,
 }
 
 /// One call to the store that is under way. There are never more than holds and abandoned
@@ -192,11 +201,31 @@ impl Engine {
             None => (Vec::new().into_iter(), None),
         };
         let none = || panicked.clone().unwrap_or_else(|| Fault::unanswered("the renewal"));
+        let (mut first, mut failed, mut renewed) = (None, 0_usize, false);
         for lease in leases {
             let answer = answers.next().unwrap_or_else(|| Err(none()));
+            match &answer {
+                Ok(_) => renewed = true,
+                Err(fault) => {
+                    failed = failed.saturating_add(1);
+                    first.get_or_insert_with(|| (lease.name().clone(), fault.clone()));
+                }
+            }
             alone(|| self.observer.renewed(lease.name(), &answer));
             alone(|| lease.renewal_answered(sent, received, answer));
         }
+        if let Some((name, fault)) = first {
+            let news = self.outage().failed(received, failed);
+            alone(|| self.observer.renewals_failed(&name, &fault, news));
+        } else if renewed {
+            let any_left = || self.agenda.leases(|_| true).iter().any(|lease| lease.is_troubled());
+            let news = self.outage().succeeded(received, any_left);
+            alone(|| self.observer.renewals_succeeded(news));
+        }
+    }
+
+    fn outage(&self) -> MutexGuard<'_, Outage> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn take_back(&self, mut job: TakeBack) {

@@ -37,6 +37,12 @@ impl Listener {
     fn heard(&self, said: &str) -> usize {
         self.0.lock().unwrap().iter().filter(|event| event.as_str() == said).count()
     }
+
+    /// How often something was said that begins and ends so.
+    fn counted(&self, begins: &str, ends: &str) -> usize {
+        let heard = self.0.lock().unwrap();
+        heard.iter().filter(|said| said.starts_with(begins) && said.ends_with(ends)).count()
+    }
 }
 
 #[derive(Default)]
@@ -90,7 +96,7 @@ fn a_writer_that_reads_on_and_a_lock_that_is_entered_again_are_told_of() {
 #[test]
 fn a_renewal_that_failed_is_warned_of_and_no_other() {
     heard(async |listener| {
-        let warned = "warn: a: a hold was not renewed; it is tried again";
+        let warned = "warn: a: renewals fail; they are tried again";
         let (tenure, store, clock) = on_flawed();
         let _guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
         settle().await;
@@ -101,5 +107,44 @@ fn a_renewal_that_failed_is_warned_of_and_no_other() {
         clock.advance(TTL / 3);
         settle().await;
         assert_eq!(listener.heard(warned), 1);
+    });
+}
+
+/// As long as the store is away each hold is tried again, and again: one line for each would fill a disk.
+#[test]
+fn many_renewals_that_fail_are_few_lines() {
+    const HOLDS: usize = 500;
+    heard(async |listener| {
+        let ttl = Duration::from_secs(30);
+        let (tenure, store, clock) = on_flawed();
+        let mut held = Vec::new();
+        for number in 0..HOLDS {
+            held.push(tenure.mutex(format!("{number}")).ttl(ttl).lock().await.unwrap());
+        }
+        clock.advance(ttl / 4);
+        settle().await;
+        store.flaws(|flaws| flaws.renew = Some(Flaw::Fails(FaultKind::Unreachable)));
+        for _ in 0..36 {
+            clock.advance(Duration::from_millis(500));
+            settle().await;
+        }
+        let tried = listener.counted("debug: ", "a hold was not renewed; it is tried again");
+        assert!(tried >= 2 * HOLDS, "{tried}");
+        store.flaws(|flaws| flaws.renew = None);
+        for _ in 0..6 {
+            clock.advance(Duration::from_millis(500));
+            settle().await;
+        }
+        // What is let go of now is not waited for.
+        drop(held.split_off(HOLDS / 2));
+        for _ in 0..40 {
+            clock.advance(Duration::from_millis(500));
+            settle().await;
+        }
+        assert!(held.iter().all(|guard| guard.check().is_ok()));
+        for said in ["fail; they are tried again", "still fail", "succeed again"] {
+            assert_eq!(listener.counted("warn: ", &format!("renewals {said}")), 1, "{said}");
+        }
+        assert_eq!(listener.counted("warn: ", ""), 3);
     });
 }

@@ -63,6 +63,11 @@ impl Watched for Lease {
         self.note_request();
     }
 
+    fn is_troubled(&self) -> bool {
+        let state = self.lock();
+        !state.hold.ended() && state.trouble().is_some()
+    }
+
     fn renewal_answered(
         self: Arc<Self>,
         sent: Timestamp,
