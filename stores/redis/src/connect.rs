@@ -33,7 +33,12 @@ pub(crate) async fn connect(
 ) -> Result<Connection, Fault> {
     let confirm = if hear.is_none() { route.confirm(options, server)? } else { None };
     let walked = walk(options, route, server, hear, confirm, &mut Journal::new()).await;
-    let mut connection = walked.inspect_err(|_| route.suspect(server))?;
+    let mut connection = walked.inspect_err(|fault| {
+        let failure = fault.cause().and_then(|cause| cause.downcast_ref::<Failure>());
+        if !failure.is_some_and(Failure::is_lack_of_files) {
+            route.suspect(server);
+        }
+    })?;
     let epoch = connection.epoch_then;
     route.trust(server);
     if route.changes() {

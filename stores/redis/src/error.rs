@@ -131,6 +131,11 @@ fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
 
 /// What it means that a step of connecting failed. Nothing was sent that could have had an effect.
 pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
+    if error.is_lack_of_files() {
+        let what = format!("no connection to Redis at {place} can be opened");
+        let cure = "raise the limit of open files (ulimit -n)";
+        return Fault::new(FaultKind::Unreachable, what, cure).because(error);
+    }
     let silent = error.is_timeout();
     // A server may refuse a client's certificate only after the handshake.
     let told = tls::trouble(&error).is_some();

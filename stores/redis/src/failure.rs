@@ -43,6 +43,12 @@ impl Failure {
         }
     }
 
+    /// Whether no further file can be opened here (ENFILE and EMFILE, which have these numbers on every Unix), of which
+    /// the server knows nothing.
+    pub(crate) fn is_lack_of_files(&self) -> bool {
+        matches!(self, Self::Io(error) if cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24)))
+    }
+
     /// The word by which the server says what is wrong.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {

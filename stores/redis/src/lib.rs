@@ -47,6 +47,7 @@ mod route;
 mod script;
 mod sentinel;
 mod slots;
+mod spares;
 mod store;
 mod stream;
 mod tls;

@@ -79,6 +79,12 @@ impl Runtimes {
         Ok(here)
     }
 
+    /// The connections of all runtimes that many share.
+    pub(crate) fn open(&self) -> Vec<Open> {
+        let all: Vec<_> = self.lock().iter().map(|(_, here)| here.clone()).collect();
+        all.iter().flat_map(|here| here.open()).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<(Id, Arc<Here>)>> {
         lock(&self.0)
     }

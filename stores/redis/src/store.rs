@@ -264,8 +264,7 @@ impl Store for RedisStore {
     }
 
     fn for_engine(&self) -> Arc<dyn Store> {
-        let route = self.transport.route.clone();
-        let transport = Arc::new(Transport::new(self.shared.options.clone(), route));
+        let transport = Arc::new(self.transport.beside());
         Arc::new(Self { shared: self.shared.clone(), transport })
     }
 

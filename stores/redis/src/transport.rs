@@ -62,6 +62,8 @@ pub(crate) struct Transport {
     pub(crate) place: String,
     pub(crate) route: Arc<Route>,
     runtimes: Arc<Runtimes>,
+    /// Those of another transport, over whose connections calls go where none can be opened.
+    others: Option<Arc<Runtimes>>,
     compares: AtomicBool,
     /// Of which tags the number of the format was asked for in a cluster.
     known_formats: [AtomicU64; keys::TAGS as usize / 64],
@@ -117,7 +119,16 @@ impl Transport {
     pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>) -> Self {
         let place = options.location();
         let (compares, known_formats) = (AtomicBool::new(false), Default::default());
-        Self { options, place, route, runtimes: Arc::default(), compares, known_formats }
+        let (runtimes, others) = (Arc::default(), None);
+        Self { options, place, route, runtimes, others, compares, known_formats }
+    }
+
+    /// One with connections of its own, for what is not to wait for the calls of this one. While it cannot open one, as
+    /// where descriptors are lacking, it uses one of these.
+    pub(crate) fn beside(&self) -> Self {
+        let mut beside = Self::new(self.options.clone(), self.route.clone());
+        beside.others = Some(self.runtimes.clone());
+        beside
     }
 
     /// Runs a script whose reply begins with `echo`, and answers with the rest of the reply.
@@ -368,6 +379,12 @@ impl Transport {
         self.opened_to(server, 0).await
     }
 
+    /// One of another transport to this server.
+    fn open_elsewhere(&self, server: &Server) -> Option<Open> {
+        let open = self.others.iter().flat_map(|others| others.open());
+        open.into_iter().find(|open| *open.server == *server && self.trusts(open))
+    }
+
     /// A new connection to this server, the one with this number of its line.
     async fn opened_to(&self, server: Server, number: u64) -> Result<Open, Fault> {
         let connection = connect(&self.options, &self.route, &server, None).await?;
@@ -485,11 +502,13 @@ impl Transport {
             };
             let open = match line.current().filter(is_same) {
                 Some(open) => open,
-                None => {
-                    let open = self.opened_to(server, number).await?;
-                    *lock(&line.open) = Some(open.clone());
-                    open
-                }
+                None => match self.opened_to(server.clone(), number).await {
+                    Ok(open) => {
+                        *lock(&line.open) = Some(open.clone());
+                        open
+                    }
+                    Err(fault) => self.open_elsewhere(&server).ok_or(fault)?,
+                },
             };
             // To connect can take longer than it is known which server it is.
             if self.trusts(&open) {

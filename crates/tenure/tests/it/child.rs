@@ -129,7 +129,7 @@ pub(crate) async fn open(dir: &Path) -> Tenure {
 fn plays_its_part() {
     let (Ok(part), Ok(dir)) = (env::var(PART), env::var(DIR)) else { return };
     let dir = Path::new(&dir);
-    if crate::scarce::play(&part, dir) {
+    if crate::scarce::play(&part, dir) || played_without_descriptors(&part, dir) {
         return;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -144,4 +144,17 @@ fn plays_its_part() {
             other => panic!("no part is called {other:?}"),
         }
     });
+}
+
+#[cfg(all(feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]
+use crate::descriptors::play as played_without_descriptors;
+
+#[cfg(not(all(
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis",
+    feature = "zookeeper"
+)))]
+const fn played_without_descriptors(_: &str, _: &Path) -> bool {
+    false
 }

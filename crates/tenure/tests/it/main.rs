@@ -16,6 +16,8 @@ mod config;
 mod counter;
 mod dead;
 mod debug;
+#[cfg(all(feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]
+mod descriptors;
 mod docs;
 mod files;
 mod front_page;

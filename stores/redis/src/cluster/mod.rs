@@ -27,7 +27,7 @@ pub(crate) use self::{
 };
 use crate::{
     RedisOptions, connection::Connection, epoch::Epoch, failure::Failure, info::text,
-    options::bracketed,
+    options::bracketed, spares::Spares,
 };
 
 /// How many nodes are asked together when one did not do what it should.
@@ -55,6 +55,7 @@ pub(crate) struct Cluster {
     pub(crate) epoch: Epoch,
     /// A node did not do what it should.
     doubts: Notify,
+    spares: Spares,
 }
 
 #[derive(Debug, Default)]
@@ -107,7 +108,15 @@ pub(crate) enum Manner {
 impl Cluster {
     pub(crate) fn new(options: Arc<RedisOptions>, seeds: Vec<Place>) -> Self {
         let (state, map, doubts) = (Mutex::default(), watch::Sender::default(), Notify::new());
-        Self { options, seeds, state, map, epoch: Epoch::default(), doubts }
+        Self {
+            options,
+            seeds,
+            state,
+            map,
+            epoch: Epoch::default(),
+            doubts,
+            spares: Spares::default(),
+        }
     }
 
     /// What is known now.
@@ -206,7 +215,7 @@ impl Cluster {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
             let turn = if manner == Manner::OneByOne { number } else { number / TOGETHER };
             tokio::time::sleep(OTHERS.saturating_mul(turn)).await;
-            (panel.ask(&self.options, &place).await, place)
+            (panel.ask(&self.options, &self.spares, &place).await, place)
         };
         let mut asking: FuturesUnordered<_> = places.into_iter().enumerate().map(ask).collect();
         let (mut ours, mut others, mut faults) = (Vec::new(), Vec::new(), Vec::new());

@@ -19,6 +19,7 @@ use crate::{
     failure::Failure,
     greet::{Whom, greet},
     journal::Journal,
+    spares::Spares,
 };
 
 /// How many connections are kept.
@@ -34,9 +35,22 @@ pub(crate) struct Panel {
 
 impl Panel {
     /// What the node there says.
-    pub(super) async fn ask(&self, options: &RedisOptions, place: &Place) -> Result<Told, Fault> {
+    pub(super) async fn ask(
+        &self,
+        options: &RedisOptions,
+        spares: &Spares,
+        place: &Place,
+    ) -> Result<Told, Fault> {
         let at = options.location_of(&Address::of(options.tls, &place.0, place.1));
-        let connection = self.open(options, place, &at).await?;
+        let connection = match self.open(options, place, &at).await {
+            Ok((connection, is_new)) => {
+                if is_new {
+                    spares.add(place, &connection);
+                }
+                connection
+            }
+            Err(fault) => spares.at(place).ok_or(fault)?,
+        };
         let told =
             join(connection.send(&["CLUSTER", "SLOTS"]), connection.send(&["CLUSTER", "NODES"]));
         let told = match told.await {
@@ -51,19 +65,20 @@ impl Panel {
         })
     }
 
+    /// A connection to the node there, and whether it is new.
     async fn open(
         &self,
         options: &RedisOptions,
         place: &Place,
         at: &str,
-    ) -> Result<Arc<Connection>, Fault> {
+    ) -> Result<(Arc<Connection>, bool), Fault> {
         let known = {
             let mut kept = lock(&self.kept);
             kept.retain(|(_, connection)| !connection.is_closed());
             kept.iter().find(|(known, _)| known == place).map(|(_, kept)| kept.clone())
         };
         if let Some(connection) = known {
-            return Ok(connection);
+            return Ok((connection, false));
         }
         let mut journal = Journal::new();
         let whom = Whom {
@@ -82,7 +97,7 @@ impl Panel {
             kept.remove(0);
         }
         kept.push((place.clone(), connection.clone()));
-        Ok(connection)
+        Ok((connection, true))
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) use self::{
     panel::{Panel, Survey},
     verdict::Primary,
 };
-use crate::{RedisOptions, Sentinels};
+use crate::{RedisOptions, Sentinels, spares::Spares};
 
 /// For so long a part of the time in which no majority can think that the primary is down an answer counts.
 const COUNTS: u32 = 2;
@@ -52,6 +52,7 @@ pub(crate) struct Group {
     is_there: AtomicBool,
     /// How many replicas there are.
     pub(crate) replicas: Arc<AtomicU32>,
+    spares: Spares,
 }
 
 #[derive(Debug)]
@@ -82,8 +83,8 @@ impl Group {
         let state = State { of: known.len(), known, said: None, doubted: None };
         let (state, named) = (Mutex::new(state), watch::Sender::new(None));
         let (following, is_there) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let replicas = Arc::default();
-        Self { options, sentinels, state, named, following, is_there, replicas }
+        let (replicas, spares) = (Arc::default(), Spares::default());
+        Self { options, sentinels, state, named, following, is_there, replicas, spares }
     }
 
     pub(crate) fn service(&self) -> &str {

@@ -55,7 +55,10 @@ impl Seat {
         group: &Group,
         switched: Option<&Arc<Notify>>,
     ) -> Result<(Told, Vec<Place>), Fault> {
-        let connection = self.open(group, switched).await?;
+        let connection = match self.open(group, switched).await {
+            Ok(connection) => connection,
+            Err(fault) => group.spares.at(&self.place).ok_or(fault)?,
+        };
         let service = group.service();
         let place = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", service];
         let (id, before, about, after, list) = join5(
@@ -113,6 +116,7 @@ impl Seat {
         };
         let connection = Arc::new(connection);
         *lock(&self.connection) = Some(connection.clone());
+        group.spares.add(&self.place, &connection);
         Ok(connection)
     }
 
