@@ -3,7 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// What is in a file, and who may change or read it.
@@ -58,6 +58,38 @@ pub fn read(path: &Path, longest: u64) -> io::Result<NamedFile> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
     }
     Ok(read)
+}
+
+/// The folder in which everybody may put another file in the place of this one, or of one that it is a link to. Where
+/// names belong to who made them, as in `/tmp`, nobody may.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// assert_eq!(tenure_core::files::replaceable("/etc/passwd".as_ref()), None);
+/// # }
+/// ```
+#[must_use]
+pub fn replaceable(path: &Path) -> Option<PathBuf> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+
+        const WRITABLE: u32 = 0o002;
+        const STICKY: u32 = 0o1000;
+        let is_open = |folder: &PathBuf| {
+            let mode = std::fs::metadata(folder).map_or(0, |folder| folder.mode());
+            mode & (WRITABLE | STICKY) == WRITABLE
+        };
+        let named = std::path::absolute(path).ok();
+        let meant = std::fs::canonicalize(path).ok();
+        let folders = [named, meant].into_iter().flatten();
+        folders.filter_map(|path| path.parent().map(Path::to_owned)).find(is_open)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
 }
 
 #[cfg(unix)]

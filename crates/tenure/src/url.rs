@@ -24,6 +24,28 @@ pub(crate) fn shown(url: &str) -> String {
     if in_setting { format!("{scheme}:***") } else { format!("{scheme}://***@{server}") }
 }
 
+/// Text in which URLs may stand where none belongs, without what they say of a user.
+#[must_use]
+pub fn without_passwords(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        shown.push_str(before);
+        shown.push_str("://");
+        // A password that was not encoded may hold anything but what ends a word.
+        let word = after
+            .find(|c: char| c.is_whitespace() || matches!(c, '"' | '\''))
+            .unwrap_or(after.len());
+        let (word, behind) = after.split_at(word);
+        match word.rsplit_once('@') {
+            Some((_, server)) => shown.extend(["***@", server]),
+            None => shown.push_str(word),
+        }
+        rest = behind;
+    }
+    shown + rest
+}
+
 /// One member of a quorum. A comma in a password that was not encoded cuts it in two, so only what
 /// is surely no piece of one is shown.
 pub(crate) fn shown_member(url: &str) -> String {
@@ -45,6 +67,22 @@ pub(crate) fn shown_member(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_shown_without_the_passwords_in_it() {
+        for (text, expected) in [
+            ("no URL", "no URL"),
+            (
+                "a redis://u:pw@h/0 and \"mysql://p@w@h\" x@y",
+                "a redis://***@h/0 and \"mysql://***@h\" x@y",
+            ),
+            ("redis://h, a@b", "redis://h, a@b"),
+            ("://", "://"),
+            ("ttl: \"redis://:pw@h\" is", "ttl: \"redis://***@h\" is"),
+        ] {
+            assert_eq!(without_passwords(text), expected);
+        }
+    }
 
     #[test]
     fn a_url_is_shown_without_its_password() {

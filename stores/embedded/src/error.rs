@@ -32,6 +32,13 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
             "raise the limit of open files (ulimit -n)",
         );
     }
+    if matches!(errno, Some(Errno::EEXIST | Errno::ELOOP)) {
+        return (
+            Misconfigured,
+            "something else has its name, or a link that leads nowhere",
+            "name a directory, as in file:/path",
+        );
+    }
     if error.get_ref().is_some_and(|why| why.is::<NotOurs>()) {
         return (
             Misconfigured,

@@ -7,6 +7,8 @@ use clap::{
     error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
+use tenure::without_passwords;
+
 use super::Cli;
 use crate::plain::plain;
 
@@ -35,9 +37,10 @@ const ELSEWHERE: [(&str, &str); 11] = [
 
 /// Prints why the words cannot be read, and what may have been meant.
 pub(crate) fn explain(error: Error, words: &[OsString]) {
-    // The words are in it, and may come from a branch or a file: what misleads in them is told, not shown.
-    let shown: Vec<OsString> =
-        words.iter().map(|word| plain(&word.to_string_lossy()).into()).collect();
+    // The words are in it, and may come from a branch or a file: what misleads in them is told, not shown. A URL may
+    // stand where none belongs.
+    let shown = |word: &OsString| without_passwords(&plain(&word.to_string_lossy())).into();
+    let shown: Vec<OsString> = words.iter().map(shown).collect();
     let is_plain = shown == words;
     let mut error = if is_plain { error } else { Cli::read(&shown).err().unwrap_or(error) };
     if let Some(hint) = hint(&error, words) {

@@ -20,7 +20,7 @@ use std::{future::Future, time::Duration};
 use tenure::{Fault, LockName, Tenure, config::Config};
 
 use crate::{
-    args::{Cli, Command},
+    args::{Cli, Command, Common},
     exit::Failure,
     handle::read::given,
     output::{Event, Voice},
@@ -36,6 +36,15 @@ const AWAY: Duration = Duration::from_millis(500);
 /// How long the end may take where nothing is left to be done.
 const SETTLED: Duration = Duration::from_millis(100);
 
+/// The configuration, with a word where it is another user's.
+fn load(common: &Common, voice: &Voice) -> Result<Config, Failure> {
+    let config = settings::load(common)?;
+    if let Some((file, owner)) = config.stranger() {
+        voice.event(&Event::ForeignConfiguration { file, owner });
+    }
+    Ok(config)
+}
+
 /// Does what was asked and answers with the exit code.
 pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
@@ -49,50 +58,50 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
     }
     match command {
         Command::Run(args) => {
-            let config = settings::load(&common)?;
+            let config = load(&common, voice)?;
             let asking = &args.hold.asking;
             voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
             block_on(run::run(args, &config, voice))
         }
         Command::Lock(args) => {
-            let config = settings::load(&common)?;
+            let config = load(&common, voice)?;
             let asking = &args.asking;
             voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
             block_on(lock::lock(&args, &config, voice))
         }
         Command::Renew(args) => {
             let given = given(args.from.file()?)?;
-            let config = settings::load(&common)?;
+            let config = load(&common, voice)?;
             voice.tell_with(settings::codes(None, &args.ends, &config));
             with_store(&config, |tenure| renew::renew(given, args.lease, tenure, voice))
         }
         Command::Unlock(args) => {
             let given = given(args.from.file()?)?;
-            let config = settings::load(&common)?;
+            let config = load(&common, voice)?;
             voice.tell_with(settings::codes(None, &args.ends, &config));
             with_store(&config, |tenure| unlock::unlock(given, tenure, voice))
         }
         Command::Elect(args) => {
-            let config = settings::load(&common)?;
+            let config = load(&common, voice)?;
             let asking = &args.hold.asking;
             voice.tell_with(settings::codes(asking.busy_exit_code, &asking.ends, &config));
             block_on(elect::elect(args, &config, voice))
         }
         Command::Ls(args) => {
-            with_store(&settings::load(&common)?, |tenure| ls::ls(args, tenure, voice))
+            with_store(&load(&common, voice)?, |tenure| ls::ls(args, tenure, voice))
         }
         Command::Show(args) => {
-            with_store(&settings::load(&common)?, |tenure| show::show(args, tenure, voice))
+            with_store(&load(&common, voice)?, |tenure| show::show(args, tenure, voice))
         }
         Command::Break(args) => {
-            with_store(&settings::load(&common)?, |tenure| break_::break_(args, tenure, voice))
+            with_store(&load(&common, voice)?, |tenure| break_::break_(args, tenure, voice))
         }
         Command::Doctor => {
-            let config = settings::load(&common)?;
+            let config = load(&common, voice)?;
             block_on(doctor::doctor(&config, voice))
         }
         Command::Bench(args) => {
-            let config = settings::load(&common)?;
+            let config = load(&common, voice)?;
             bench::on_all_cores(bench::bench(&args, &config, voice))
         }
         Command::Schema(args) => schema::schema(&args),

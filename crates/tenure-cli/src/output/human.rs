@@ -79,6 +79,11 @@ fn sentence(event: &Event<'_>) -> String {
             format!("locks are kept in {location}, as nothing chooses another place")
         }
         Event::PasswordShown => PASSWORD_SHOWN.to_owned(),
+        Event::ForeignConfiguration { file, owner } => format!(
+            "{} belongs to user {owner}, who chooses by it where locks are kept; let it belong to root, or to the user \
+             that tenure runs as",
+            file.display()
+        ),
         Event::UnknownVariable { name } => {
             format!("the variable {name} is set, but tenure knows none of that name")
         }

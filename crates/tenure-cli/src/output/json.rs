@@ -25,6 +25,9 @@ pub(crate) fn event(event: &Event<'_>) -> String {
         Event::PasswordShown => {
             json!({ "event": "password_shown", "message": human::PASSWORD_SHOWN })
         }
+        Event::ForeignConfiguration { file, owner } => json!({
+            "event": "foreign_configuration", "file": file.display().to_string(), "owner": owner,
+        }),
         Event::Waiting { name, holder, ahead } => json!({
             "event": "waiting", "name": name, "holder": holder.map(contender), "ahead": ahead,
         }),

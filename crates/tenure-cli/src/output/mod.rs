@@ -11,13 +11,15 @@ pub(crate) mod tables;
 
 use std::{
     io::{self, IsTerminal, Write},
+    path::Path,
     time::Duration,
 };
 
 use tenure::{LostReason, Token, look::Contender};
 use tracing_subscriber::{
+    field::MakeExt,
     filter::{LevelFilter, Targets, filter_fn},
-    fmt,
+    fmt::{self, format::debug_fn},
     layer::SubscriberExt,
     registry,
     util::SubscriberInitExt,
@@ -26,6 +28,7 @@ use tracing_subscriber::{
 use crate::{
     args::Common,
     exit::{Codes, Failure},
+    plain::plain,
 };
 
 /// How tenure speaks of itself: on stderr alone, as stdout belongs to the command.
@@ -43,6 +46,7 @@ pub(crate) enum Event<'a> {
     Store { kind: &'a str, location: &'a str, chosen_by: Option<&'a str> },
     UnknownVariable { name: &'a str },
     PasswordShown,
+    ForeignConfiguration { file: &'a Path, owner: u32 },
     Waiting { name: &'a str, holder: Option<&'a Contender>, ahead: u32 },
     StoreAway { name: &'a str, why: &'a str },
     Acquired { name: &'a str, token: Token, waited: Duration },
@@ -81,7 +85,17 @@ impl Voice {
         };
         if let Some(level) = level {
             let ours = Targets::new().with_target("tenure", level);
+            // What servers and others say stands in fields and messages.
+            let fields = debug_fn(|out, field, value| {
+                let text = plain(&format!("{value:?}"));
+                match field.name() {
+                    "message" => write!(out, "{text}"),
+                    name => write!(out, "{name}={text}"),
+                }
+            });
+            let fields = fields.delimited(" ");
             let log = fmt::layer().with_writer(io::stderr).with_ansi(colours());
+            let log = log.fmt_fields(fields);
             let all = common.verbose > 1;
             // A second subscriber cannot come up: this is the only place that sets one.
             let told = filter_fn(move |event| all || !told_anyway(event));
@@ -151,7 +165,8 @@ impl Voice {
             | Event::ReleaseFailed { .. }
             | Event::CampaignFailed { .. }
             | Event::FileStays { .. }
-            | Event::PasswordShown => !self.quiet,
+            | Event::PasswordShown
+            | Event::ForeignConfiguration { .. } => !self.quiet,
             Event::Store { .. }
             | Event::UnknownVariable { .. }
             | Event::Waiting { .. }

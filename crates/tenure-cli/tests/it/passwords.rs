@@ -1,6 +1,6 @@
 //! A password in a URL reaches the server and nothing else.
 
-use std::process::Output;
+use std::{fs, process::Output};
 
 use tenure_testkit::server::RedisServer;
 
@@ -100,6 +100,27 @@ fn a_password_in_a_url_that_makes_no_sense_is_never_shown() {
         }
         shows_nothing(&scene.output(["run", "--help"]), &url);
         shows_nothing(&scene.output(["--nonsense"]), &url);
+    }
+}
+
+#[test]
+fn a_password_in_a_url_that_stands_where_none_belongs_is_never_shown() {
+    let scene = Scene::new();
+    let url = format!("redis://me:{SENTINEL}@host");
+    for words in [&["doctor", &url][..], &["run", "a", "--ttl", &url, "--", "true"], &[&url]] {
+        let output = scene.output(words.iter().copied());
+        assert!(said(&output).contains("redis://***@host"), "{words:?}: {}", said(&output));
+        shows_nothing(&output, "a word");
+    }
+    let output = scene.tenure(["ls"]).env("TENURE_CONFIG", &url).output().unwrap();
+    assert!(said(&output).contains("redis://***@host"), "{}", said(&output));
+    shows_nothing(&output, "TENURE_CONFIG");
+    let file = scene.path("config.toml");
+    for line in [format!("ttl = \"{url}\""), format!("\"{url}\" = 1")] {
+        fs::write(&file, line).unwrap();
+        let output = scene.tenure(["ls"]).env("TENURE_CONFIG", &file).output().unwrap();
+        assert_eq!(code(&output), 2, "{}", said(&output));
+        shows_nothing(&output, "a configuration");
     }
 }
 

@@ -88,6 +88,27 @@ fn a_configuration_is_a_file_that_not_everybody_may_change() {
     assert_eq!(code(&with(Path::new("/dev/null"))), 0);
     fs::set_permissions(&open, fs::Permissions::from_mode(0o664)).unwrap();
     assert_eq!(code(&with(&open)), 0);
+    // A file of others can take its place, or that of what a link to it leads to.
+    let (folder, link) = (scene.path("open"), scene.path("link"));
+    fs::create_dir(&folder).unwrap();
+    let inside = folder.join("config.toml");
+    fs::rename(&open, &inside).unwrap();
+    std::os::unix::fs::symlink(&inside, &link).unwrap();
+    for (mode, expected) in [(0o777, 2), (0o1777, 0), (0o775, 0)] {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        for path in [&inside, &link] {
+            let refused = with(path);
+            assert_eq!(code(&refused), expected, "{mode:o} {path:?}: {}", text(&refused.stderr));
+        }
+    }
+    // Only root can give it away.
+    if std::os::unix::fs::chown(&inside, Some(54_321), None).is_ok() {
+        let warned = with(&inside);
+        assert!(text(&warned.stderr).contains("belongs to user 54321"), "{}", text(&warned.stderr));
+        let mut quiet = scene.tenure(["ls", "-q"]);
+        let quiet = quiet.env("TENURE_CONFIG", &inside).output().unwrap();
+        assert_eq!(text(&quiet.stderr), "");
+    }
 }
 
 #[test]

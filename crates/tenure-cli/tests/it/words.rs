@@ -218,6 +218,16 @@ fn no_word_of_the_command_line_reaches_the_terminal_raw() {
     }
 }
 
+/// Fields of the log have names and what servers say.
+#[test]
+fn the_log_shows_nothing_raw() {
+    let scene = Scene::new();
+    let output = scene.tenure(["-vv", "run", "a\u{202e}b", "--", "true"]).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(said.contains("acquired lock=a\\u{202e}b token="), "{said}");
+    assert!(!said.contains('\u{202e}'), "{said}");
+}
+
 #[test]
 fn names_that_look_the_same_are_told_apart() {
     let scene = Scene::new();

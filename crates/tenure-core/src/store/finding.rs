@@ -106,7 +106,8 @@ impl Finding {
             return None;
         }
         let found = format!(
-            "nothing is encrypted on the way to {}: whoever stands in between can read the locks, and take them",
+            "nothing is encrypted on the way to {}: whoever stands in between can take the locks, and read a password \
+             that is sent as it is",
             others.join(", ")
         );
         Some(Self::warning("encryption", found, "S1", cure))

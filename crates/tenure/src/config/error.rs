@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::url::without_passwords;
+
 /// A mistake in the configuration.
 ///
 /// Its text is one line: the file and the line, or the variable; what stands there; and the cure.
@@ -64,15 +66,21 @@ pub(super) enum Origin {
 
 impl Origin {
     pub(super) fn error(&self, Wrong { what, cure }: Wrong) -> ConfigError {
-        ConfigError { origin: self.clone(), what, cure }
+        // What stands where it does not belong may be a URL.
+        ConfigError { origin: self.clone(), what: without_passwords(&what), cure }
     }
+}
+
+/// A variable may have been set to a URL instead.
+fn shown(file: &Path) -> String {
+    without_passwords(&file.display().to_string())
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(file) => write!(f, "{}", file.display()),
-            Self::Line(file, line) => write!(f, "{}, line {line}", file.display()),
+            Self::File(file) => f.write_str(&shown(file)),
+            Self::Line(file, line) => write!(f, "{}, line {line}", shown(file)),
             Self::Variable(name) => write!(f, "the variable {name}"),
             Self::Program => f.write_str("the store that was asked for"),
         }

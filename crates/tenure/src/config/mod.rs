@@ -99,13 +99,20 @@ impl Config {
         if let Some(place) = place {
             (config.access, config.file) = (place.access, Some(place.path));
         }
-        if let (Some(file), Some(owner)) = (&config.file, config.access.stranger) {
+        if let Some((file, owner)) = config.stranger() {
             tracing::warn!(
                 file = %file.display(), owner,
                 "the configuration belongs to another user, who chooses where locks are kept"
             );
         }
         Ok(config)
+    }
+
+    /// The file that it was loaded from, and the user to whom that belongs, if that is neither root nor the user of this
+    /// process: whoever it is chooses where locks are kept.
+    #[must_use]
+    pub fn stranger(&self) -> Option<(&Path, u32)> {
+        self.file.as_deref().zip(self.access.stranger)
     }
 
     /// What `tenure doctor` says of the file.

@@ -71,6 +71,14 @@ fn read(path: &Path) -> io::Result<Result<Place, ConfigError>> {
         let cure = "take that right away: chmod o-w";
         return Ok(Err(Origin::File(path.to_owned()).error(Wrong::new(what, cure))));
     }
+    if let Some(folder) = files::replaceable(path) {
+        let what = format!(
+            "everybody may put another file in its place, as everybody may write to {}",
+            folder.display()
+        );
+        let cure = "take that right away from the folder: chmod o-w";
+        return Ok(Err(Origin::File(path.to_owned()).error(Wrong::new(what, cure))));
+    }
     let is_read_by_all = mode.is_some_and(|mode| mode & READABLE != 0);
     Ok(Ok(Place { path: path.to_owned(), text, access: Access { stranger, is_read_by_all } }))
 }

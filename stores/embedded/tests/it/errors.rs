@@ -120,6 +120,19 @@ fn a_file_instead_of_the_directory_is_named() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "not locks");
 }
 
+#[test]
+fn a_link_that_leads_nowhere_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    for (link, to) in [("loop", "loop"), ("dangling", "not-there")] {
+        let link = dir.path().join(link);
+        std::os::unix::fs::symlink(to, &link).unwrap();
+        let fault = refused(&link);
+        // No time mends it.
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert!(fault.what().contains(&link.display().to_string()), "{fault}");
+    }
+}
+
 /// Writes over both slots of a file of the store.
 fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
     let file = File::options().write(true).open(path).unwrap();

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Commands of the documented user that are not run by scripts of a lock.
-const NOT_IN_SCRIPTS: [&str; 12] = [
+const NOT_IN_SCRIPTS: [&str; 11] = [
     "hello",
     "auth",
     "ping",
@@ -29,7 +29,6 @@ const NOT_IN_SCRIPTS: [&str; 12] = [
     "eval",
     "scan",
     "info",
-    "config|get",
 ];
 
 /// A server and somebody who may do everything there.
