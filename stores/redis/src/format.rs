@@ -8,7 +8,7 @@ use tenure_core::{Fault, FaultKind};
 use crate::{RedisOptions, connection::Connection, error, failure::Failure, keys, protocol::Value};
 
 /// The format that this version reads and writes.
-const FORMAT: &str = "2";
+pub(crate) const FORMAT: &str = "2";
 /// The longest piece of a foreign value that is shown.
 const SHOWN: usize = 20;
 
@@ -95,7 +95,7 @@ fn unknown(key: &str, place: &str, found: &[u8]) -> Fault {
          of tenure knows format {FORMAT} alone"
     );
     let cure = "use the version of tenure that they are kept by, or another prefix in the URL; \
-                docs/upgrading.md says how to change";
+                docs/upgrading.md#redis says how to change";
     Fault::new(FaultKind::Misconfigured, what, cure)
 }
 
