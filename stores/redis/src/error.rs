@@ -373,7 +373,11 @@ pub(crate) fn overtaken(place: &str) -> Fault {
 /// The server granted something, and what cannot be read.
 pub(crate) fn unreadable(place: &str) -> Fault {
     let what = format!("Redis at {place} granted what cannot be read");
-    Fault::new(FaultKind::InDoubt, what, "see who else writes these keys")
+    Fault::new(
+        FaultKind::InDoubt,
+        what,
+        "see who else writes these keys, also whether another version of tenure does (docs/upgrading.md#redis)",
+    )
 }
 
 /// A token after which there would be no greater one.

@@ -102,14 +102,18 @@ fn compare(place: &Place) {
                 place.store,
                 first.words
             );
-            row(&[&place.store, &old.commit, "knows no such store", "", ""]);
+            row(&[&place.store, &old.commit, "knows no such store", "", "", ""]);
             continue;
         }
         let forth = change(&old, &new, place);
         let back = change(&new, &old, place);
-        place.empty();
-        let mixed = mix(&old, &new, place);
-        row(&[&place.store, &old.commit, &forth, &back, &mixed]);
+        let mixed = [&old, &new].map(|first| {
+            place.empty();
+            // Where one founds something, or writes a number, it is this one.
+            first.run(place, &["run", FREE, "--", "true"]);
+            mix(&old, &new, place)
+        });
+        row(&[&place.store, &old.commit, &forth, &back, &mixed[0], &mixed[1]]);
     }
 }
 
