@@ -5,7 +5,9 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
+    time::{Duration, Instant},
 };
 
 use tempfile::TempDir;
@@ -15,9 +17,11 @@ use crate::places::Place;
 /// Which of them is that of this commit.
 pub(crate) const PRESENT: &str = "present";
 
-/// How many processes of each version there are at a time, and how often each asks.
+/// How many processes of each version there are at a time, and how often each is to get the lock.
 const PROCESSES: usize = 3;
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 5;
+/// For how long each asks at most.
+const AT_MOST: Duration = Duration::from_secs(5);
 
 /// What each does in the lock: two that are there together leave a trace, and so does a count that is lost.
 const COUNTS: &str = "mkdir busy || echo twice >> twice; read n < counter; sleep 0.01; echo $((n + 1)) > counter; \
@@ -76,6 +80,26 @@ impl Version {
         Holder(child)
     }
 
+    /// Calls again and again, until enough were done or the time is over.
+    fn calls(&self, place: &Place, folder: &Path, args: &[&str], came: &Came) {
+        let began = Instant::now();
+        let mut done = 0;
+        let ran = format!("{}.{}", self.commit, args[3]);
+        while done < ROUNDS && began.elapsed() < AT_MOST {
+            let mut command = self.command(place, folder);
+            let output =
+                command.args(args).args(["--", "sh", "-c", COUNTS, "sh", &ran]).output().unwrap();
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            let call = Done { code: output.status.code(), words };
+            if call.is_done() {
+                done += 1;
+                came.done.fetch_add(1, Ordering::Relaxed);
+            } else if !call.is_busy() {
+                came.refused.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
     fn command(&self, place: &Place, folder: &Path) -> Command {
         let mut command = Command::new(&self.program);
         for inherited in ["CONFIG", "HANDLE", "NAME", "TOKEN", "STORE_KIND"] {
@@ -116,35 +140,49 @@ fn plain(said: &str, place: &Place) -> String {
     line.trim_start_matches("tenure: error: ").replace(['\n', '|'], " ")
 }
 
-/// Both at the same time: how often each ran something in a lock, and that no two did together.
+/// What came of the calls of one version.
+#[derive(Default)]
+struct Came {
+    done: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+/// Both at the same time: how often each ran something in a lock and was refused, and that no two ran together. Those who
+/// wait share a lock, and those who only try.
 pub(crate) fn mix(old: &Version, new: &Version, place: &Place) -> String {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("counter"), "0\n").unwrap();
-    let calls = |version: &Version, fair: bool| {
-        for _ in 0..ROUNDS {
-            let mut command = version.command(place, folder.path());
-            command.args(["run", "--wait", "10s"]).args(fair.then_some("--fair")).arg("counter");
-            command.args(["--", "sh", "-c", COUNTS, "sh", &version.commit]);
-            command.output().unwrap();
-        }
-    };
-    thread::scope(|threads| {
-        for process in 0..PROCESSES {
-            for version in [old, new] {
-                let fair = place.fair && process == 0;
-                threads.spawn(move || calls(version, fair));
+    let each = [("waited", "10s"), ("tried", "0s")].map(|(lock, wait)| {
+        fs::write(folder.path().join("counter"), "0\n").unwrap();
+        let came = [Came::default(), Came::default()];
+        thread::scope(|threads| {
+            for process in 0..PROCESSES {
+                for (version, came) in [old, new].into_iter().zip(&came) {
+                    let fair = place.fair && process == 0 && wait != "0s";
+                    let args: Vec<_> = ["run", "--wait", wait, lock]
+                        .into_iter()
+                        .chain(fair.then_some("--fair"))
+                        .collect();
+                    let folder = folder.path();
+                    threads.spawn(move || version.calls(place, folder, &args, came));
+                }
             }
-        }
+        });
+        let ran = |version: &Version| lines(folder.path(), &format!("{}.{lock}", version.commit));
+        let counted = fs::read_to_string(folder.path().join("counter")).unwrap();
+        let counted: usize = counted.trim().parse().unwrap();
+        assert_eq!(lines(folder.path(), "twice"), 0, "two held one lock in {}", place.store);
+        assert_eq!(counted, ran(old) + ran(new), "counts were lost in {}", place.store);
+        assert!(counted > 0, "nobody got a lock in {}", place.store);
+        let [by_old, by_new] = came.map(|came| (came.done.into_inner(), came.refused.into_inner()));
+        let refused = match (by_old.1, by_new.1) {
+            (0, 0) => String::new(),
+            (old, new) => format!(", refused {old} and {new} times"),
+        };
+        format!("{lock}: {} and {}{refused}", by_old.0, by_new.0)
     });
-    let lines = |file: &str| {
-        fs::read_to_string(folder.path().join(file)).unwrap_or_default().lines().count()
-    };
-    let (by_old, by_new) = (lines(&old.commit), lines(&new.commit));
-    let counted: usize =
-        fs::read_to_string(folder.path().join("counter")).unwrap().trim().parse().unwrap();
-    assert_eq!(lines("twice"), 0, "two held one lock in {}", place.store);
-    assert_eq!(counted, by_old + by_new, "counts were lost in {}", place.store);
-    assert!(counted > 0, "nobody got a lock in {}", place.store);
-    let all = PROCESSES * ROUNDS;
-    format!("{by_old} and {by_new} of {all} each")
+    each.join("; ")
+}
+
+fn lines(folder: &Path, file: &str) -> usize {
+    fs::read_to_string(folder.join(file)).unwrap_or_default().lines().count()
 }
