@@ -77,7 +77,7 @@ impl Reply {
                 let token = recorded(&record).ok_or(Refused::Granted)?;
                 return Ok(Answer::Granted { token, left, others_waiting: false });
             }
-            other => other.fields()?,
+            fields @ Self::Fields(_) => fields.fields()?,
         };
         match fields.text()?.as_str() {
             "granted" => granted(&mut fields).map_err(|_| Refused::Granted),
