@@ -2,7 +2,7 @@
 
 use tenure_core::{Fault, FaultKind};
 
-use crate::{failure::Failure, format::FORMAT, journal::Step, tls};
+use crate::{failure::Failure, journal::Step, tls};
 
 /// What a server does that has some keys of a call and gave away others.
 const MOVING: &str = "is moving the slot of this lock to another node";
@@ -314,17 +314,6 @@ pub(crate) fn corrupt(place: &str) -> Fault {
     let cure = "see who else writes or evicts these keys, also whether another version of tenure does \
                 (docs/upgrading.md#redis); `tenure break` frees the lock, docs/stores/redis.md says when a clock has \
                 to be deleted";
-    Fault::new(FaultKind::Corrupt, what, cure)
-}
-
-/// What the store keeps of a name is in the layout of another version.
-pub(crate) fn of_another_format(place: &str, found: &str) -> Fault {
-    let what = format!(
-        "what Redis at {place} keeps of this lock is in format {found}, which another version of tenure writes: this \
-         one knows format {FORMAT} alone"
-    );
-    let cure = "end every process of the other version, as docs/upgrading.md#redis says; then `tenure break` frees the \
-                lock, and it is free by itself a minute after its last lease";
     Fault::new(FaultKind::Corrupt, what, cure)
 }
 

@@ -139,7 +139,7 @@ impl Refused {
     pub(crate) fn fault(self, place: &str) -> Fault {
         match self {
             Self::Corrupt => crate::error::corrupt(place),
-            Self::Format(number) => crate::error::of_another_format(place, &number),
+            Self::Format(number) => crate::format::of_a_lock(place, &number),
             Self::Granted => crate::error::unreadable(place),
             Self::Crowd => crate::error::crowded(place),
             Self::Queue(QueueError::Clock(error)) => {

@@ -8,7 +8,7 @@ use tenure_core::{Fault, FaultKind};
 use crate::{RedisOptions, connection::Connection, error, failure::Failure, keys, protocol::Value};
 
 /// The format that this version reads and writes.
-pub(crate) const FORMAT: &str = "2";
+const FORMAT: &str = "2";
 /// The longest piece of a foreign value that is shown.
 const SHOWN: usize = 20;
 
@@ -97,6 +97,17 @@ fn unknown(key: &str, place: &str, found: &[u8]) -> Fault {
     let cure = "use the version of tenure that they are kept by, or another prefix in the URL; \
                 docs/upgrading.md#redis says how to change";
     Fault::new(FaultKind::Misconfigured, what, cure)
+}
+
+/// What the store keeps of a name is in the layout of another version.
+pub(crate) fn of_a_lock(place: &str, found: &str) -> Fault {
+    let what = format!(
+        "what Redis at {place} keeps of this lock is in format {found}, which another version of tenure writes: this \
+         one knows format {FORMAT} alone"
+    );
+    let cure = "end every process of the other version, as docs/upgrading.md#redis says; then `tenure break` frees the \
+                lock, and it is free by itself a minute after its last lease";
+    Fault::new(FaultKind::Corrupt, what, cure)
 }
 
 fn not_ours(key: &str, place: &str) -> Fault {
