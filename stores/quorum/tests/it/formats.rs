@@ -123,3 +123,17 @@ async fn what_has_the_name_of_a_mark_and_is_none_is_called_so() {
     let fault = QuorumStore::open(members(&servers), options()).await.unwrap_err();
     assert!(fault.what().contains("owner 9"), "{fault}");
 }
+
+#[tokio::test]
+async fn the_page_names_every_key_of_a_mark_and_of_its_note() {
+    let page = include_str!("../../../../docs/upgrading.md");
+    let server = RedisServer::start();
+    let [member] = members(std::slice::from_ref(&server)).try_into().unwrap();
+    for reserved in [mark::NAME, mark::NOTE] {
+        member.acquire(&name(reserved), &ask(1, LONGEST)).await.unwrap();
+    }
+    for key in server.keys().iter().filter(|key| key.contains("lock:")) {
+        let ends = key.replace("lock:", "ends:");
+        assert!(page.contains(&format!("'{key}' '{ends}'")), "{key}");
+    }
+}
