@@ -117,8 +117,8 @@ pub(crate) fn damaged(path: &Path, damage: Damage, cure: impl Into<String>) -> F
         Damage::OtherVersion(version) => Fault::new(
             FaultKind::Misconfigured,
             format!("{shown} was written by another version of tenure (format {version})"),
-            "use one version on this machine, or give each a directory of its own; docs/upgrading.md says how to \
-             change from one to the other",
+            "use one version on this machine, or give each a directory of its own; docs/upgrading.md#embedded says \
+             how to change from one to the other",
         ),
     }
 }

@@ -44,7 +44,8 @@ impl Maker {
             let what = format!(
                 "the tables {tables}_… have format {format}, and this version knows {FORMAT}"
             );
-            let cure = "use a version of tenure that knows it, or other tables: tables= in the URL";
+            let cure = "use a version of tenure that knows it, or other tables: tables= in the URL; \
+                        docs/upgrading.md#a-database says how to change";
             return Err(Fault::new(FaultKind::Misconfigured, what, cure));
         }
         self.check_make(row)

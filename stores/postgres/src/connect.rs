@@ -281,7 +281,8 @@ impl Connection {
         let what = format!(
             "the tables in the schema {schema} have format {found}, and this version knows {FORMAT}"
         );
-        let cure = "use one version of tenure everywhere, or name a schema for each: locks in two schemas do not exclude each other";
+        let cure = "use one version of tenure everywhere, or name a schema for each: locks in two schemas do not exclude each \
+                    other; docs/upgrading.md#a-database says how to change";
         Err(Fault::new(FaultKind::Misconfigured, what, cure))
     }
 

@@ -338,9 +338,12 @@ impl<'a> Asking<'a> {
                     (_, Ok(Standing::Restarted)) => {
                         self.is(member, Status::Unmarked { restarted: true });
                     }
-                    (_, Ok(Standing::Counted | Standing::Foreign(_))) => {
-                        self.is(member, Status::Uncounted);
+                    (_, Ok(Standing::Foreign(words))) => {
+                        let place =
+                            self.quorum.shared.places.get(member).map_or("", String::as_str);
+                        self.is(member, Status::unseen(&self.quorum.foreign(place, &words)));
                     }
+                    (_, Ok(_)) => self.is(member, Status::Uncounted),
                     (_, Err(fault)) => self.is(member, Status::unseen(&fault)),
                 }
             }

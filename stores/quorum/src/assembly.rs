@@ -17,7 +17,7 @@ use tenure_core::{
 use crate::{
     QuorumStore,
     members::{Calls, Member, Told, ask_all},
-    standing::{Look, look},
+    standing::{Look, UPGRADE, is_unread, look},
 };
 
 /// How often it is tried while others do the same.
@@ -49,8 +49,8 @@ impl QuorumStore {
     /// answer. It goes on in the background when the caller gives up.
     ///
     /// # Errors
-    /// A fault when a mark says that the member belongs to another quorum, or when others kept being
-    /// in the way.
+    /// A fault when a mark says that the member belongs to another quorum, when so many marks cannot be read that no
+    /// majority is left, or when others kept being in the way.
     pub(crate) async fn assemble(&self, all: bool) -> Result<(), Fault> {
         let quorum = self.clone();
         let (done, result) = tokio::sync::oneshot::channel();
@@ -139,11 +139,13 @@ impl QuorumStore {
         let (mut answered, mut counted, mut is_new, mut claimed) = (0, 0, true, false);
         let needed = majority(self.members.len());
         let charter = self.shared.charter;
+        let mut unread = Vec::new();
         let mut calls = self.ask_members(|member| async move { look(&member, &charter).await });
         while let Some(Told { member, answer }) = calls.next().await {
             match answer {
                 // Whether it restarts would never show.
                 Err(fault) if fault.kind() == FaultKind::Unsupported => return Err(fault),
+                Err(fault) if is_unread(&fault) => unread.push((member, fault)),
                 Err(_) => {}
                 Ok(seen) => {
                     is_new &= seen.standing == Standing::Unmarked;
@@ -161,6 +163,9 @@ impl QuorumStore {
                 break;
             }
         }
+        if unread.len() > self.members.len() - needed {
+            return Err(self.no_majority_is_read(unread));
+        }
         self.no_member_twice(&looks)?;
         for (look, place) in looks.iter().zip(&self.shared.places) {
             if let Some(Look { standing: Standing::Foreign(words), .. }) = look {
@@ -168,6 +173,19 @@ impl QuorumStore {
             }
         }
         Ok(looks)
+    }
+
+    fn no_majority_is_read(&self, mut unread: Vec<(usize, Fault)>) -> Fault {
+        unread.sort_by_key(|(member, _)| *member);
+        let place = |at: usize| self.shared.places.get(at).map_or("", String::as_str);
+        let each: Vec<_> =
+            unread.iter().map(|(at, fault)| format!("{}: {}", place(*at), fault.what())).collect();
+        let (count, members) = (unread.len(), self.members.len());
+        let what = format!(
+            "the marks of {count} of {members} members cannot be read ({})",
+            each.join("; ")
+        );
+        Fault::new(FaultKind::Misconfigured, what, UPGRADE)
     }
 
     pub(crate) fn foreign(&self, place: &str, words: &str) -> Fault {

@@ -13,7 +13,7 @@ use crate::{
     QuorumStore,
     assembly::SAME_RULES,
     members::{Told, ask_all},
-    standing::look,
+    standing::{UPGRADE, is_unread, look},
 };
 
 /// How long a look at one member may take.
@@ -40,7 +40,7 @@ impl QuorumStore {
                 Ok((look(&member, &charter).await.map(|look| look.standing), findings))
             });
         let mut each: Vec<Vec<Finding>> = vec![Vec::new(); self.members.len()];
-        let (mut counted, mut unmarked) = (0, false);
+        let (mut counted, mut unread, mut unmarked) = (0, 0, false);
         while let Some(Told { member, answer }) = looks.next().await {
             let place = self.shared.places.get(member).map_or("", String::as_str);
             let findings = match answer {
@@ -52,6 +52,11 @@ impl QuorumStore {
                             counted += usize::from(standing == Standing::Counted);
                             unmarked |= standing.needs_mark();
                             Some(memory(place, &standing, charter.keep_out()))
+                        }
+                        Err(fault) if is_unread(&fault) => {
+                            unread += 1;
+                            let what = fault.what_and_why();
+                            Some(Finding::bad("memory", what, "S1", fault.cure()).of(place))
                         }
                         Err(_) if failed => None,
                         Err(fault) => Some(unreached(place, &fault)),
@@ -75,8 +80,11 @@ impl QuorumStore {
         if unmarked && !is_refused {
             self.assemble_later();
         }
-        let mut all = vec![self.sum(counted)];
-        if let Err(fault) = assembled {
+        let mut all = vec![self.sum(counted, unread)];
+        // Otherwise each member says it.
+        if let Err(fault) = assembled
+            && unread == 0
+        {
             all.push(Finding::failed("rules", &fault).touches("S1"));
         }
         if self.members.len().is_multiple_of(2) {
@@ -88,14 +96,17 @@ impl QuorumStore {
         all
     }
 
-    fn sum(&self, counted: usize) -> Finding {
+    fn sum(&self, counted: usize, unread: usize) -> Finding {
         let (members, needed) = (self.members.len(), majority(self.members.len()));
         let found = format!("{counted} of {members} members are counted, {needed} are needed");
         if counted == members {
             return Finding::good("majority", found);
         }
-        let cure = "bring back the members that are missing; those that are kept out come back by \
-                    themselves";
+        let cure = if unread > members - needed {
+            UPGRADE
+        } else {
+            "bring back the members that are missing; those that are kept out come back by themselves"
+        };
         if counted < needed {
             return Finding::bad("majority", found, "S1", cure);
         }
@@ -141,6 +152,10 @@ fn memory(place: &str, standing: &Standing, keep_out: Duration) -> Finding {
         }
         Standing::Foreign(words) => {
             Finding::bad("memory", format!("it belongs to a {words:?}"), "S1", SAME_RULES)
+        }
+        // A look at it is a fault.
+        Standing::OtherFormat(label) | Standing::NoMark(label) => {
+            Finding::bad("memory", format!("its mark cannot be read: {label:?}"), "S1", UPGRADE)
         }
     };
     finding.of(place)

@@ -2,14 +2,20 @@
 
 use futures_util::future::join;
 use tenure_core::{
-    Fault, Incarnation,
+    Fault, FaultKind, Incarnation,
     proto::{
         queue::Snapshot,
-        quorum::mark::{Charter, Standing},
+        quorum::mark::{self, Charter, Standing},
     },
 };
 
 use crate::members::{Member, mark_name};
+
+/// How a fault begins that says of a mark that it cannot be read.
+const UNREAD: &str = "its mark cannot be read: ";
+/// What to do about it. Nobody but an operator takes such a mark away: it may keep a member out.
+pub(crate) const UPGRADE: &str = "docs/upgrading.md#a-quorum says how to change from one version of tenure to another: it takes the marks away at \
+     the members";
 
 /// What a look at one member showed.
 #[derive(Clone, Debug)]
@@ -24,14 +30,46 @@ pub(crate) struct Look {
 ///
 /// If the member restarts between the two answers, either it shows, or the mark is of the memory that
 /// the other answer came from, and so was the answer before.
+///
+/// # Errors
+/// A fault of the member, or one that [`is_unread`] knows.
 pub(crate) async fn look(member: &Member, charter: &Charter) -> Result<Look, Fault> {
     let name = mark_name()?;
+    let inspect = async {
+        // As where the member keeps it in the layout of another version.
+        let corrupt = |fault: &Fault| fault.kind() == FaultKind::Corrupt;
+        let seen = member.inspect(&name).await;
+        seen.map_err(|fault| if corrupt(&fault) { unread(&fault.what_and_why()) } else { fault })
+    };
     let (mark, now) = if charter.durable {
-        (member.inspect(&name).await?, None)
+        (inspect.await?, None)
     } else {
-        let (mark, now) = join(member.inspect(&name), member.incarnation()).await;
+        let (mark, now) = join(inspect, member.incarnation()).await;
         (mark?, Some(now?))
     };
-    let standing = charter.standing(&mark, now);
+    let standing = match charter.standing(&mark, now) {
+        Standing::OtherFormat(number) => {
+            let ours = mark::FORMAT;
+            return Err(unread(&format!(
+                "it is in format {number}, which another version of tenure writes: this one knows format {ours} alone"
+            )));
+        }
+        Standing::NoMark(label) => {
+            let name = mark::NAME;
+            return Err(unread(&format!(
+                "something else has the name {name} there, labelled {label:?}"
+            )));
+        }
+        standing => standing,
+    };
     Ok(Look { mark, now, standing })
+}
+
+fn unread(why: &str) -> Fault {
+    Fault::new(FaultKind::Misconfigured, format!("{UNREAD}{why}"), UPGRADE)
+}
+
+/// Whether the member has a mark, and this version cannot read it.
+pub(crate) fn is_unread(fault: &Fault) -> bool {
+    fault.what().starts_with(UNREAD)
 }

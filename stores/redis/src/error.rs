@@ -316,8 +316,9 @@ pub(crate) fn mixed_up(place: &str) -> Fault {
 /// What the store keeps of a name makes no sense.
 pub(crate) fn corrupt(place: &str) -> Fault {
     let what = format!("what Redis at {place} keeps of this lock makes no sense");
-    let cure = "see who else writes or evicts these keys; `tenure break` frees the lock, \
-                docs/stores/redis.md says when a clock has to be deleted";
+    let cure = "see who else writes or evicts these keys, also whether another version of tenure does \
+                (docs/upgrading.md#redis); `tenure break` frees the lock, docs/stores/redis.md says when a clock has \
+                to be deleted";
     Fault::new(FaultKind::Corrupt, what, cure)
 }
 
@@ -366,7 +367,11 @@ pub(crate) fn overtaken(place: &str) -> Fault {
 /// The server granted something, and what cannot be read.
 pub(crate) fn unreadable(place: &str) -> Fault {
     let what = format!("Redis at {place} granted what cannot be read");
-    Fault::new(FaultKind::InDoubt, what, "see who else writes these keys")
+    Fault::new(
+        FaultKind::InDoubt,
+        what,
+        "see who else writes these keys, also whether another version of tenure does (docs/upgrading.md#redis)",
+    )
 }
 
 /// A token after which there would be no greater one.

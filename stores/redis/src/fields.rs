@@ -17,6 +17,8 @@ pub(crate) struct Fields(pub(crate) IntoIter<Value>);
 pub(crate) enum Refused {
     /// The reply, or what the server keeps, makes no sense.
     Corrupt,
+    /// What the server keeps is in the format of this number, which another version of tenure writes.
+    Format(String),
     /// It was a grant that cannot be read, so it has to be taken back.
     Granted,
     /// Others share the lock or wait for it, of whom nothing is known without scripts.
@@ -137,6 +139,7 @@ impl Refused {
     pub(crate) fn fault(self, place: &str) -> Fault {
         match self {
             Self::Corrupt => crate::error::corrupt(place),
+            Self::Format(number) => crate::format::of_a_lock(place, &number),
             Self::Granted => crate::error::unreadable(place),
             Self::Crowd => crate::error::crowded(place),
             Self::Queue(QueueError::Clock(error)) => {

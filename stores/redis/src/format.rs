@@ -95,8 +95,19 @@ fn unknown(key: &str, place: &str, found: &[u8]) -> Fault {
          of tenure knows format {FORMAT} alone"
     );
     let cure = "use the version of tenure that they are kept by, or another prefix in the URL; \
-                docs/upgrading.md says how to change";
+                docs/upgrading.md#redis says how to change";
     Fault::new(FaultKind::Misconfigured, what, cure)
+}
+
+/// What the store keeps of a name is in the layout of another version.
+pub(crate) fn of_a_lock(place: &str, found: &str) -> Fault {
+    let what = format!(
+        "what Redis at {place} keeps of this lock is in format {found}, which another version of tenure writes: this \
+         one knows format {FORMAT} alone"
+    );
+    let cure = "end every process of the other version, as docs/upgrading.md#redis says; then `tenure break` frees the \
+                lock, and it is free by itself a minute after its last lease";
+    Fault::new(FaultKind::Corrupt, what, cure)
 }
 
 fn not_ours(key: &str, place: &str) -> Fault {

@@ -9,6 +9,8 @@ use crate::{error, keys, protocol::Value, route::Seat, transport::Transport};
 
 /// How many keys the server looks at in one step.
 const STEP: &str = "1000";
+/// How many steps are few.
+const FEW_STEPS: usize = 100;
 /// How many reasons are given why names are missing.
 const REASONS: usize = 16;
 /// How many names are looked at together.
@@ -24,7 +26,7 @@ pub(crate) async fn list<'a, L>(
 where
     L: Future<Output = (LockName, Result<Snapshot, Fault>)> + Send + 'a,
 {
-    let (names, missing) = seen_names(transport, prefix).await?;
+    let (names, missing) = seen_names(transport, prefix, usize::MAX).await?;
     let mut looks = stream::iter(names.into_iter().map(look)).buffered(TOGETHER);
     let mut listing = Listing::default();
     listing.missing = missing;
@@ -67,19 +69,25 @@ pub(crate) async fn names(
     transport: &Transport,
     prefix: &str,
 ) -> Result<BTreeSet<LockName>, Fault> {
-    seen_names(transport, prefix).await.map(|(names, _)| names)
+    seen_names(transport, prefix, usize::MAX).await.map(|(names, _)| names)
+}
+
+/// Some of all names, by so few steps at each server that nobody waits for it.
+pub(crate) async fn some_names(transport: &Transport) -> Result<BTreeSet<LockName>, Fault> {
+    seen_names(transport, "", FEW_STEPS).await.map(|(names, _)| names)
 }
 
 /// The same, and why there may be others: a node of a cluster is away.
 async fn seen_names(
     transport: &Transport,
     prefix: &str,
+    steps: usize,
 ) -> Result<(BTreeSet<LockName>, Vec<String>), Fault> {
     let (mut names, mut missing, mut failed) = (BTreeSet::new(), Vec::new(), None);
     let seats = transport.seats().await?;
     let (all, mut seen) = (seats.len(), 0);
     for seat in seats {
-        match add_names(transport, &seat, prefix, &mut names).await {
+        match add_names(transport, &seat, prefix, steps, &mut names).await {
             Ok(()) => seen += 1,
             Err(fault) => {
                 misses(&mut missing, &fault);
@@ -101,17 +109,18 @@ fn misses(missing: &mut Vec<String>, fault: &Fault) {
     }
 }
 
-/// Adds those of one server.
+/// Adds those of one server, as far as so many steps lead.
 async fn add_names(
     transport: &Transport,
     seat: &Seat,
     prefix: &str,
+    steps: usize,
     names: &mut BTreeSet<LockName>,
 ) -> Result<(), Fault> {
     let ours = &transport.options.prefix;
     let pattern = keys::pattern(ours, prefix);
     let mut cursor = "0".to_owned();
-    loop {
+    for _ in 0..steps {
         let scan = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", STEP];
         let (next, found) = page(transport.scan(seat, &scan).await?)
             .ok_or_else(|| error::mixed_up(&transport.place))?;
@@ -124,6 +133,7 @@ async fn add_names(
         }
         cursor = next;
     }
+    Ok(())
 }
 
 fn page(value: Value) -> Option<(String, Vec<String>)> {

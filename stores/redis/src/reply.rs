@@ -77,7 +77,7 @@ impl Reply {
                 let token = recorded(&record).ok_or(Refused::Granted)?;
                 return Ok(Answer::Granted { token, left, others_waiting: false });
             }
-            Self::Fields(fields) => fields,
+            fields @ Self::Fields(_) => fields.fields()?,
         };
         match fields.text()?.as_str() {
             "granted" => granted(&mut fields).map_err(|_| Refused::Granted),
@@ -195,7 +195,12 @@ impl Reply {
 
     pub(crate) fn fields(self) -> Parsed<Fields> {
         match self {
-            Self::Fields(fields) => Ok(fields),
+            Self::Fields(fields) => match fields.0.as_slice() {
+                [Value::Bytes(word), Value::Bytes(number)] if word == b"format" => {
+                    Err(Refused::Format(String::from_utf8_lossy(number).into_owned()))
+                }
+                _ => Ok(fields),
+            },
             Self::Record(_) => Err(Refused::Corrupt),
         }
     }

@@ -20,6 +20,9 @@
 //! be without one for a moment, and somebody else might take them for a new quorum, whose members
 //! count at once. So each gets a [`NOTE`] before, and where there is a note nothing is founded.
 //!
+//! A mark begins, as far as it can be read, with the number of its format: one of another format says nothing to this
+//! version, which neither counts the member nor takes the mark away. Marks without a number are of format 1.
+//!
 //! A mark that is found after a grant shows that the memory which granted it reaches back far
 //! enough, also to a process that never saw the member before.
 
@@ -37,6 +40,9 @@ use crate::{
 pub const NAME: &str = "tenure:quorum";
 /// The reserved name of the note that a member was marked once and restarted since.
 pub const NOTE: &str = "tenure:quorum:restarted";
+
+/// The format of the marks that this version makes, and the only one that it reads.
+pub const FORMAT: &str = "1";
 
 /// How long a mark that counts lasts: a hundred years.
 pub const LIFE: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -75,6 +81,10 @@ pub enum Standing {
     Claimed,
     /// It belongs to a quorum with other rules, by the words of its mark.
     Foreign(String),
+    /// Its mark is in the format of this number, which another version makes.
+    OtherFormat(String),
+    /// What has the name of the mark is none; its label.
+    NoMark(String),
 }
 
 impl Standing {
@@ -110,7 +120,7 @@ impl Charter {
     pub fn label(&self, serial: u64, restarted: bool, now: Option<Incarnation>) -> String {
         let again = if restarted { AGAIN } else { "" };
         let run = now.map(|now| format!("{RUN}{now}")).unwrap_or_default();
-        format!("{}{MARK}{serial:016x}{again}{run}", self.words())
+        format!("{}{MARK}{FORMAT}{DOT}{serial:016x}{again}{run}", self.words())
     }
 
     /// What all clients must agree on, in words.
@@ -126,9 +136,14 @@ impl Charter {
     #[must_use]
     pub fn standing(&self, seen: &Snapshot, now: Option<Incarnation>) -> Standing {
         let Some(holder) = seen.holders.first() else { return Standing::Unmarked };
-        let Some(mark) = Mark::of(holder).filter(|mark| mark.words == self.words()) else {
+        let Some(mark) = Mark::of(holder) else { return Standing::NoMark(holder.label.clone()) };
+        // Before anything else: what another version means by the rest nobody knows here.
+        if mark.format != FORMAT {
+            return Standing::OtherFormat(mark.format.to_owned());
+        }
+        if mark.words != self.words() {
             return Standing::Foreign(holder.label.clone());
-        };
+        }
         let restarted = mark.restarted;
         match holder.left {
             _ if !holder.lingering => Standing::Claimed,
@@ -156,12 +171,18 @@ pub fn identity(seen: &Snapshot) -> Option<String> {
 
 /// What stands between the parts of a mark's label.
 const MARK: &str = ", mark ";
+/// Behind the number of the format.
+const DOT: char = '.';
 const AGAIN: &str = ", after a restart";
 const RUN: &str = ", run ";
+
+/// What marks without a number are of.
+const FIRST: &str = "1";
 
 /// The parts of a mark's label.
 struct Mark<'a> {
     words: &'a str,
+    format: &'a str,
     serial: &'a str,
     restarted: bool,
     run: Option<&'a str>,
@@ -175,6 +196,9 @@ impl<'a> Mark<'a> {
             None => (rest, None),
         };
         let again = rest.strip_suffix(AGAIN);
-        Some(Self { words, serial: again.unwrap_or(rest), restarted: again.is_some(), run })
+        let numbered = again.unwrap_or(rest);
+        // The first marks had no number.
+        let (format, serial) = numbered.split_once(DOT).unwrap_or((FIRST, numbered));
+        Some(Self { words, format, serial, restarted: again.is_some(), run })
     }
 }

@@ -74,13 +74,13 @@ fn how_long_marks_last_and_what_they_say_is_written_in_stone() {
     assert_eq!(LIFE, Duration::from_secs(3_153_600_000));
     assert_eq!(
         CHARTER.label(9, true, NOW),
-        "quorum of 2 in 3, leases up to 60000 ms, mark 0000000000000009, after a restart, \
+        "quorum of 2 in 3, leases up to 60000 ms, mark 1.0000000000000009, after a restart, \
          run 01010101010101010101010101010101"
     );
     let durable = Charter { durable: true, ..CHARTER };
     assert_eq!(
         durable.label(0x2a, false, None),
-        "quorum of 2 in 3, leases up to 60000 ms, durable members, mark 000000000000002a"
+        "quorum of 2 in 3, leases up to 60000 ms, durable members, mark 1.000000000000002a"
     );
 }
 
@@ -113,5 +113,28 @@ fn a_mark_of_another_quorum_is_told() {
         assert!(matches!(seen, Standing::Foreign(_)), "{seen:?}");
     }
     let lock = CHARTER.standing(&marked("somebody's lock".to_owned(), LIFE), NOW);
-    assert!(matches!(lock, Standing::Foreign(_)));
+    assert!(matches!(lock, Standing::NoMark(_)));
+}
+
+#[test]
+fn the_number_of_a_mark_is_read_before_anything_else() {
+    for words in [CHARTER.words(), "as another version has it".to_owned()] {
+        for number in ["2", "0", "12", "", "next"] {
+            let label = format!("{words}, mark {number}.0000000000000009");
+            for lingering in [true, false] {
+                let mut seen = marked(label.clone(), LIFE);
+                seen.holders[0].lingering = lingering;
+                let standing = CHARTER.standing(&seen, NOW);
+                assert_eq!(standing, Standing::OtherFormat(number.to_owned()), "{label}");
+                assert!(!standing.needs_mark());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mark_of_before_there_was_a_number_counts() {
+    let label = format!("{}, mark 0000000000000009, run {}", CHARTER.words(), NOW.unwrap());
+    assert_eq!(CHARTER.standing(&marked(label.clone(), LIFE), NOW), Standing::Counted);
+    assert_eq!(CHARTER.standing(&marked(label, LIFE), BEFORE), Standing::Restarted);
 }

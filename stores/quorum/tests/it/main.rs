@@ -6,6 +6,7 @@ mod brought_back;
 mod conformance;
 mod drill;
 mod evicted;
+mod formats;
 mod gate;
 mod independent;
 mod kinds;

@@ -2,6 +2,7 @@
 
 mod nodes;
 mod persistence;
+mod records;
 mod sentinels;
 mod tried;
 
@@ -46,6 +47,7 @@ pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
     findings.extend(Finding::in_clear(transport.options.hosts_in_clear(), cure));
     let (cycle, renewal) = tried::full_cycle(&patient).await;
     findings.extend([cycle, tried::hints(&patient).await]);
+    findings.extend(records::unread(&patient).await);
     match &*transport.route {
         Route::Cluster(cluster) => findings.extend(nodes::look(transport, cluster, renewal).await?),
         Route::Sentinels(group) => {

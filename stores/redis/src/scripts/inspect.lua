@@ -32,6 +32,10 @@ elseif held then
     -- The head, as far as it can be compared.
     local sole, count = redis.pcall('HGET', lock, 'x'), redis.pcall('HGET', lock, 'n')
     local all = redis.pcall('ZRANGE', ends, 0, -1, 'WITHSCORES')
+    -- As format 1 has it of several, and no later one: their ends are not in the head.
+    if redis.pcall('HEXISTS', lock, 'till') == 1 and redis.pcall('HEXISTS', lock, 'end') == 0 then
+        return {owner, 'format', '1'}
+    end
     if not sole or type(count) ~= 'string' or all.err or #all ~= 2 * (tonumber(count) or -1) then
         return {owner, 'corrupt'}
     end

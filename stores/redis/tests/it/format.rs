@@ -1,10 +1,17 @@
 //! The number of the format that locks are kept in.
 
-use tenure_core::{Fault, FaultKind, Store, Tenure};
+use tenure_core::{
+    Fault, FaultKind, Store, Tenure,
+    proto::queue::{Intent, Mode},
+    store::Weight,
+};
 use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisServer, redis::Reply};
 
-use crate::support::tenure;
+use crate::{
+    scenes::{WAIT, ask},
+    support::{name, tenure},
+};
 
 const KEY: &str = "tenure:format";
 
@@ -78,4 +85,61 @@ async fn a_user_who_may_not_see_it_still_locks() {
     let store = RedisStore::open(&url).await.unwrap();
     assert_eq!(store.kind(), "redis");
     locks(&tenure(&url)).await;
+}
+
+/// What a version without the number, or with format 1, left of a lock that was shared or waited for, and of one that
+/// stays taken.
+const OF_FORMAT_1: &str = "redis.call('HSET', KEYS[1], 'till', '4949275108654841', 'next', '0', 's', '0', \
+    'h08f500a75559bb3aa577bc038d0925a1', cmsgpack.pack({'x', 0, 0, '1795675108650787', '', 1, 'old'}), \
+    'n', '1', 'x', '1', 'p', '0') \
+    redis.call('ZADD', KEYS[2], '4949275108654841', 'h08f500a75559bb3aa577bc038d0925a1')";
+
+/// A server with a lock called `a` that an earlier version left, and without a number.
+async fn of_format_1() -> RedisServer {
+    let server = RedisServer::start();
+    let tenure = tenure(&server.url());
+    let guard = tenure.mutex("a").lock().await.unwrap();
+    let lock = server.keys().into_iter().find(|key| key.ends_with("lock:a")).unwrap();
+    guard.release().await.unwrap();
+    let ends = lock.replace("lock:", "ends:");
+    server.command(&["DEL", &lock, &ends, KEY]);
+    server.command(&["EVAL", OF_FORMAT_1, "2", &lock, &ends]);
+    server
+}
+
+#[tokio::test]
+async fn what_format_1_left_is_called_so_and_an_operator_frees_it() {
+    let server = of_format_1().await;
+    let store = RedisStore::open(&server.url()).await.unwrap();
+    let lock = name("a");
+    let asks = [Intent::Try, WAIT].map(|intent| ask(1, Mode::Exclusive, intent));
+    let mut faults = vec![store.inspect(&lock).await.unwrap_err()];
+    for ask in &asks {
+        faults.push(store.acquire(&lock, ask).await.unwrap_err());
+    }
+    for fault in &faults {
+        assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault}");
+        assert!(fault.what().contains("format 1") && fault.what().contains("format 2"), "{fault}");
+        assert!(fault.cure().contains("docs/upgrading.md#redis"), "{fault}");
+    }
+    let health = store.health().await.unwrap();
+    let records = health.iter().find(|finding| finding.what == "records").unwrap();
+    assert_eq!(records.weight, Weight::Bad);
+    assert!(records.found.contains("\"a\"") && records.found.contains("format 1"), "{records:?}");
+    store.evict(&lock).await.unwrap();
+    locks(&tenure(&server.url())).await;
+    let health = store.health().await.unwrap();
+    assert!(health.iter().all(|finding| finding.what != "records"), "{health:?}");
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_may_be_of_another_version() {
+    let server = of_format_1().await;
+    let lock = server.keys().into_iter().find(|key| key.ends_with("lock:a")).unwrap();
+    server.command(&["HDEL", &lock, "till"]);
+    let store = RedisStore::open(&server.url()).await.unwrap();
+    let fault = store.inspect(&name("a")).await.unwrap_err();
+    assert!(fault.what().contains("makes no sense"), "{fault}");
+    assert!(fault.cure().contains("another version of tenure"), "{fault}");
+    assert!(fault.cure().contains("docs/upgrading.md#redis"), "{fault}");
 }
