@@ -22,6 +22,17 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
             "refuses this user and password",
             "correct them in the URL, and see auth=; percent-encode what is special in them",
         ),
+        Error::Unproven => (
+            Misconfigured,
+            "did not prove that it knows the password, though each server does that keeps it",
+            "see who may listen there or stand in between, and whether servers of ZooKeeper do; with tls=yes nobody \
+             can. If anybody can, choose another password: from what was sent this one can be guessed",
+        ),
+        Error::Untrusted(_) => (
+            Misconfigured,
+            "has no certificate that is trusted",
+            "name the authority that signed it, ca= in the URL, and the hosts as it has them",
+        ),
         Error::QuotaExceeded => (Misconfigured, "has a quota that is reached", "raise it"),
         Error::NoChildrenForEphemerals => (
             Misconfigured,
