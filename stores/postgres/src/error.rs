@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, io};
 
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, store::certificate_cure};
 use tokio_postgres::error::{Error, Severity, SqlState};
 
 use crate::{frames::Refused, logins::FEWEST, tls::NotMade};
@@ -159,16 +159,26 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
         return Fault::new(FaultKind::Misconfigured, what, cure).because(said);
     }
     let (kind, cure) = match error.code() {
+        None if said.contains("password missing") => (
+            FaultKind::Misconfigured,
+            "the server wants a password: name it in the URL, or another way in for this user at the server",
+        ),
+        // Of a user from there, or of one over such a connection, the server knows nothing.
+        Some(code)
+            if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+                && said.contains("no encryption") =>
+        {
+            (
+                FaultKind::Misconfigured,
+                "write tls=yes in the URL, or let the server take this user from here without TLS (pg_hba.conf)",
+            )
+        }
         Some(code)
             if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]
                 .contains(code) =>
         {
             (FaultKind::Misconfigured, "see to the user and the password in the URL")
         }
-        None if said.contains("password missing") => (
-            FaultKind::Misconfigured,
-            "the server wants a password: name it in the URL, or another way in for this user at the server",
-        ),
         Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
             (FaultKind::Misconfigured, "make that database, or name another one in the URL")
         }
@@ -178,7 +188,10 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
         ),
         _ if said.contains("certificate") => (
             FaultKind::Misconfigured,
-            "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
+            certificate_cure(
+                &said,
+                "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
+            ),
         ),
         _ if said.contains("does not support TLS") => {
             (FaultKind::Misconfigured, "turn ssl on at the server, or leave tls=yes out of the URL")

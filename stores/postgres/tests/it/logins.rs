@@ -186,3 +186,18 @@ async fn a_server_that_does_not_prove_that_it_knows_the_password_is_refused_at_o
         assert!(matches!(waits, Err(AcquireError::Misconfigured(_))), "{waits:?}");
     }
 }
+
+#[tokio::test]
+async fn a_server_that_lets_nobody_in_without_encryption_wants_tls() {
+    let server = server().await;
+    let hba = server.folder().join("data/pg_hba.conf");
+    let old = fs::read_to_string(&hba).unwrap();
+    let only = "hostnossl all scram 127.0.0.1/32 reject\n".to_owned();
+    fs::write(&hba, only + &old).unwrap();
+    sql(&server.url(), "select pg_reload_conf()").await;
+    let url = server.url().replace("postgres@", "scram:s3ntinel@");
+    until("it has read them", async || PostgresStore::open(&url).await.is_err()).await;
+    let fault = PostgresStore::open(&url).await.unwrap_err();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert!(fault.cure().contains("tls=yes"), "{fault}");
+}
