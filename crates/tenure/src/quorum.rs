@@ -8,7 +8,7 @@ use tenure_quorum::{QuorumOptions, QuorumStore};
 use crate::{
     Examination, examination,
     stores::{embedded, examine_embedded, examine_redis, is_redis, names_several, redis_member},
-    url::shown_member,
+    url::{HIDDEN, shown_member},
 };
 
 /// What is wrong with the way `list` is written, if anything is; `of_member` says it of a member's URL.
@@ -19,7 +19,7 @@ pub(crate) fn mistake(list: &str, of_member: impl Fn(&str) -> Option<Fault>) -> 
             Ok(Some(with)) => options = with,
             Ok(None) => {
                 members += 1;
-                let found = known(part).err();
+                let found = known(part, members).err();
                 let found = found.or_else(|| of_member(&part.replace("%2C", ",")));
                 if found.is_some() {
                     return found;
@@ -56,7 +56,9 @@ pub(crate) async fn examine(list: &str) -> Result<Examination, Fault> {
             None => urls.push(part),
         }
     }
-    if let Ok(members) = urls.iter().map(|url| member(url)).collect::<Result<Vec<_>, _>>() {
+    if let Ok(members) =
+        urls.iter().zip(1..).map(|(url, number)| member(url, number)).collect::<Result<Vec<_>, _>>()
+    {
         return examination::of(&QuorumStore::new(members, options)?).await;
     }
     let (mut findings, mut places) = (Vec::new(), Vec::new());
@@ -81,7 +83,7 @@ pub(crate) async fn open(list: &str) -> Result<Arc<dyn Store>, Fault> {
     for part in parts(list) {
         match setting(part, options.clone())? {
             Some(with) => options = with,
-            None => members.push(member(part)?),
+            None => members.push(member(part, members.len() + 1)?),
         }
     }
     Ok(Arc::new(QuorumStore::open(members, options).await?))
@@ -94,7 +96,7 @@ pub(crate) fn members(list: &str) -> impl Iterator<Item = String> {
 }
 
 /// One member. That it cannot be reached now is no error: a minority may be missing.
-fn member(url: &str) -> Result<Arc<dyn Store>, Fault> {
+fn member(url: &str, number: usize) -> Result<Arc<dyn Store>, Fault> {
     match url.split(':').next().unwrap_or_default() {
         "memory" => Ok(Arc::new(tenure_core::MemoryStore::new())),
         "file" => embedded(&url.trim_start_matches("file:").replace("%2C", ",")),
@@ -103,16 +105,16 @@ fn member(url: &str) -> Result<Arc<dyn Store>, Fault> {
             redis_member(&url.replace("%2C", ","))
         }
         scheme if may_be_member(scheme) => redis_member(url),
-        _ => Err(unknown(url)),
+        _ => Err(unknown(url, number)),
     }
 }
 
 /// Whether there may be such a member.
-fn known(url: &str) -> Result<(), Fault> {
+fn known(url: &str, number: usize) -> Result<(), Fault> {
     match url.split(':').next().unwrap_or_default() {
         "memory" | "file" => Ok(()),
         scheme if may_be_member(scheme) => Ok(()),
-        _ => Err(unknown(url)),
+        _ => Err(unknown(url, number)),
     }
 }
 
@@ -125,8 +127,12 @@ fn is_cluster(scheme: &str) -> bool {
     names_several(scheme) && scheme.ends_with("-cluster")
 }
 
-fn unknown(url: &str) -> Fault {
-    let what = format!("{:?} cannot be a member of a quorum", shown_member(url));
+fn unknown(url: &str, number: usize) -> Fault {
+    let what = match shown_member(url).as_str() {
+        // It may be a piece of a password.
+        HIDDEN => format!("member number {number} cannot be a member of a quorum"),
+        shown => format!("{shown:?} cannot be a member of a quorum"),
+    };
     let scheme = url.split(':').next().unwrap_or_default();
     let cure = if scheme == "zookeeper" {
         "name the ensemble without quorum: in front: a majority of its own servers keeps a lock"
@@ -187,6 +193,15 @@ mod tests {
         assert!(said.contains("without quorum:") && !said.contains("s3ntinel"), "{said}");
         let said = outcome("memory:,memory:,zookeeper://a:2181").unwrap_err().to_string();
         assert!(said.contains("\"zookeeper://a:2181\" cannot be a member"), "{said}");
+    }
+
+    #[test]
+    fn a_member_that_is_not_shown_is_told_by_its_number() {
+        let list = "redis://a,longest_lease=120s,postgres://me:s3ntinel,b/d,redis://c";
+        let said = outcome(list).unwrap_err().to_string();
+        assert!(said.contains("member number 2") && !said.contains("s3ntinel"), "{said}");
+        let said = mistake(list, |_| None).unwrap().to_string();
+        assert!(said.contains("member number 2"), "{said}");
     }
 
     #[test]

@@ -46,6 +46,9 @@ pub fn without_passwords(text: &str) -> String {
     shown + rest
 }
 
+/// Stands for what may be a piece of a password.
+pub(crate) const HIDDEN: &str = "***";
+
 /// One member of a quorum. A comma in a password that was not encoded cuts it in two, so only what
 /// is surely no piece of one is shown.
 pub(crate) fn shown_member(url: &str) -> String {
@@ -61,7 +64,7 @@ pub(crate) fn shown_member(url: &str) -> String {
         "unix" | "file" | "memory" => true,
         _ => ["longest_lease", "member_limit", "durable_members"].into_iter().any(setting),
     };
-    if known { shown(url) } else { "***".to_owned() }
+    if known { shown(url) } else { HIDDEN.to_owned() }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
-    Attempt, Database, Extended, Grant, Idle, Row, Sight, Tells, capabilities, keep_swept,
+    Attempt, Database, Extended, Grant, Idle, Listed, Row, Sight, Tells, capabilities, keep_swept,
 };
 
 use crate::{
@@ -451,31 +451,30 @@ impl Database for Mysql {
         Ok(done)
     }
 
-    async fn list(
-        &self,
-        prefix: &str,
-        after: Option<&LockName>,
-        limit: usize,
-    ) -> Result<Vec<(LockName, Sight)>, Fault> {
-        let end = [prefix.as_bytes(), &[0xff]].concat();
+    async fn list(&self, prefix: &str, after: &[u8], limit: usize) -> Result<Vec<Listed>, Fault> {
         let values = vec![
             hex(prefix.as_bytes()).into(),
-            hex(&end).into(),
-            after.map_or_else(|| "".into(), name_value),
+            hex(&behind(prefix)).into(),
+            hex(after).into(),
             i64::try_from(limit).unwrap_or(i64::MAX).into(),
         ];
         let statement = self.common.statements.list.clone();
-        self.rows(statement, values, |row| Ok((name(row)?, sight(row, 1)?))).await
+        self.rows(statement, values, |row| {
+            Ok(Listed { name: value(row, 0)?, sight: sight(row, 1) })
+        })
+        .await
     }
 
     async fn idle(&self, age: Duration, limit: usize) -> Result<Vec<Idle>, Fault> {
         let values = vec![micros(age).into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
         let statement = self.common.statements.idle.clone();
-        self.rows(statement, values, |row| {
+        let idle = self.rows(statement, values, |row| {
             let is_covered = value(row, 14)?;
-            Ok(Idle { name: name(row)?, sight: sight(row, 1)?, is_covered })
-        })
-        .await
+            // What makes no sense is not surely ours to remove.
+            let (Ok(name), Ok(sight)) = (name(row), sight(row, 1)) else { return Ok(None) };
+            Ok(Some(Idle { name, sight, is_covered }))
+        });
+        Ok(idle.await?.into_iter().flatten().collect())
     }
 
     async fn raise_floor(&self, time: i64) -> Result<(), Fault> {
@@ -499,6 +498,17 @@ impl Database for Mysql {
     async fn health(&self) -> Result<Vec<Finding>, Fault> {
         self.look_at_health().await
     }
+}
+
+/// The first of all that come behind the names that begin so. No such name is longer than a column.
+fn behind(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    match end.last_mut() {
+        // Of UTF-8 none is the highest.
+        Some(last) => *last = last.saturating_add(1),
+        None => end.resize(LockName::MAX_BYTES + 1, u8::MAX),
+    }
+    end
 }
 
 fn token(number: u64) -> Result<Token, Fault> {

@@ -1,6 +1,6 @@
 //! What the server's refusals mean.
 
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, store::certificate_cure};
 
 use crate::client::Error;
 
@@ -153,7 +153,10 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
         ),
         Error::Io(_) if error.to_string().contains("certificate") => (
             FaultKind::Misconfigured,
-            "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
+            certificate_cure(
+                &error.to_string(),
+                "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
+            ),
         ),
         // A plugin that the server no longer has.
         Error::Server(said) if said.code == 1524 => (FaultKind::Misconfigured, OTHER_PLUGIN),

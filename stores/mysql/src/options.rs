@@ -66,6 +66,10 @@ impl MysqlOptions {
         let creates = parts.yes("create")?.unwrap_or(true);
         let trusts_key = parts.yes("get_server_public_key")?.unwrap_or(false);
         let sql = SqlOptions::of(&mut parts, false)?;
+        if sql.servers.iter().any(|(host, _)| host.starts_with('/')) {
+            return Err(SPELLING
+                .wrong("it is reached by host and port, not by a socket in the file system"));
+        }
         if sql.user.is_none() {
             return Err(SPELLING.wrong("it names no user"));
         }
@@ -105,6 +109,13 @@ pub(crate) fn check_tables(tables: &str) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_socket_in_the_file_system_is_refused_as_one() {
+        let fault =
+            MysqlOptions::from_url("mysql://me@%2Frun%2Fmysqld%2Fmysqld.sock/db").unwrap_err();
+        assert!(fault.to_string().contains("by host and port"), "{fault}");
+    }
 
     #[test]
     fn any_text_is_a_url_or_refused() {

@@ -30,7 +30,7 @@ use crate::{
     schema::{FORMAT, of_another, tables},
     settings::{TOLD, TOLD_LATER},
     statements::COUNT,
-    tls::{Polled, Tls},
+    tls::{NotMade, Polled, Tls},
 };
 
 /// A session with the server.
@@ -160,7 +160,7 @@ async fn opened(
     server: &(String, u16),
     location: &str,
 ) -> Result<(Connection, Polled), Fault> {
-    let refused = |error| error::of_connecting(&error, location);
+    let refused = |error: NotMade| error::of_connecting(&error, location);
     let bare = config(options, server);
     let mut told = bare.clone();
     let limit = statement_limit(options);
@@ -196,7 +196,8 @@ async fn opened(
     ))
 }
 
-fn is_unsupported(error: &tokio_postgres::Error) -> bool {
+fn is_unsupported(error: &NotMade) -> bool {
+    let NotMade::Told(error) = error else { return false };
     error.code() == Some(&SqlState::PROTOCOL_VIOLATION)
         || error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED)
 }

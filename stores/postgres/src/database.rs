@@ -15,7 +15,9 @@ use tenure_core::{
     proto::queue::{Client, Limits},
     store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
-use tenure_sql::{Attempt, Claimed, Database, Extended, Grant, Idle, Sight, Tells, keep_swept};
+use tenure_sql::{
+    Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Sight, Tells, keep_swept,
+};
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
@@ -360,25 +362,25 @@ impl Database for Postgres {
         self.written(&self.common.statements.write_all, parameters).await
     }
 
-    async fn list(
-        &self,
-        prefix: &str,
-        after: Option<&LockName>,
-        limit: usize,
-    ) -> Result<Vec<(LockName, Sight)>, Fault> {
-        let after = after.map_or("", LockName::as_str);
+    async fn list(&self, prefix: &str, after: &[u8], limit: usize) -> Result<Vec<Listed>, Fault> {
+        let after = std::str::from_utf8(after).map_err(|_| self.odd())?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows =
             self.rows(&self.common.statements.list, &[&prefix, &after, &limit], false).await?;
-        rows.iter().map(|row| Ok((self.name(row)?, self.sight(row, 1)?))).collect()
+        let listed = |row| {
+            let name = self.get::<&str>(row, 0)?.as_bytes().to_vec();
+            Ok(Listed { name, sight: self.sight(row, 1) })
+        };
+        rows.iter().map(listed).collect()
     }
 
     async fn idle(&self, age: Duration, limit: usize) -> Result<Vec<Idle>, Fault> {
         let (age, limit) = (micros(age), i64::try_from(limit).unwrap_or(i64::MAX));
         let rows = self.rows(&self.common.statements.idle, &[&age, &limit], false).await?;
-        let idle = rows.iter().map(|row| {
-            let is_covered = self.get(row, 18)?;
-            Ok(Idle { name: self.name(row)?, sight: self.sight(row, 1)?, is_covered })
+        let idle = rows.iter().filter_map(|row| {
+            // What makes no sense is not surely ours to remove.
+            let (name, sight) = (self.name(row).ok()?, self.sight(row, 1).ok()?);
+            Some(self.get(row, 18).map(|is_covered| Idle { name, sight, is_covered }))
         });
         idle.collect()
     }

@@ -2,10 +2,10 @@
 
 use std::{error::Error as _, io};
 
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, store::certificate_cure};
 use tokio_postgres::error::{Error, Severity, SqlState};
 
-use crate::frames::Refused;
+use crate::{frames::Refused, logins::FEWEST, tls::NotMade};
 
 /// What is said where the tables are not there.
 pub(crate) const NO_TABLES: &str = "the tables of tenure are not there";
@@ -113,8 +113,15 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
 }
 
 /// Why no connection was made.
-pub(crate) fn of_connecting(error: &Error, location: &str) -> Fault {
+pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
     let what = format!("no connection to {location} was made");
+    let error = match error {
+        NotMade::Told(error) => error,
+        NotMade::Socket(error) => {
+            let cure = "see that the server runs, and that its socket is in this folder";
+            return Fault::new(FaultKind::Unreachable, what, cure).because(error.to_string());
+        }
+    };
     match refused(error) {
         Some(refused @ Refused::Login(login)) => {
             let cure = format!(
@@ -123,23 +130,55 @@ pub(crate) fn of_connecting(error: &Error, location: &str) -> Fault {
             );
             return Fault::new(FaultKind::Misconfigured, what, cure).because(refused);
         }
+        Some(refused @ Refused::Rounds(rounds)) => {
+            let cure = if rounds < FEWEST {
+                format!(
+                    "write tls=yes in the URL, or set the password anew at the server with a scram_iterations of \
+                     {FEWEST} or more: by fewer it can be guessed from the proof. If the server keeps it by more, \
+                     see who stands in between"
+                )
+            } else {
+                "set the password anew at the server with a lower scram_iterations".to_owned()
+            };
+            return Fault::new(FaultKind::Misconfigured, what, cure).because(refused);
+        }
+        Some(refused @ Refused::Unproven) => return unproven(what).because(refused),
         Some(refused @ Refused::Odd(_)) => {
             let cure = "see that a PostgreSQL server listens there, and who may stand in between";
             return Fault::new(FaultKind::Unreachable, what, cure).because(refused);
         }
         None => {}
     }
+    let said = text(error);
+    // By the driver, in the midst of a login by SCRAM: the server's own refusals have codes.
+    if said.starts_with("authentication error") {
+        if !said.contains("unsupported") {
+            return unproven(what).because(said);
+        }
+        let cure = "let the server have this user recognized by scram-sha-256 (pg_hba.conf)";
+        return Fault::new(FaultKind::Misconfigured, what, cure).because(said);
+    }
     let (kind, cure) = match error.code() {
+        None if said.contains("password missing") => (
+            FaultKind::Misconfigured,
+            "the server wants a password: name it in the URL, or another way in for this user at the server",
+        ),
+        // Of a user from there, or of one over such a connection, the server knows nothing.
+        Some(code)
+            if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+                && said.contains("no encryption") =>
+        {
+            (
+                FaultKind::Misconfigured,
+                "write tls=yes in the URL, or let the server take this user from here without TLS (pg_hba.conf)",
+            )
+        }
         Some(code)
             if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]
                 .contains(code) =>
         {
             (FaultKind::Misconfigured, "see to the user and the password in the URL")
         }
-        None if text(error).contains("password missing") => (
-            FaultKind::Misconfigured,
-            "the server wants a password: name it in the URL, or another way in for this user at the server",
-        ),
         Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
             (FaultKind::Misconfigured, "make that database, or name another one in the URL")
         }
@@ -147,16 +186,27 @@ pub(crate) fn of_connecting(error: &Error, location: &str) -> Fault {
             FaultKind::Unreachable,
             "allow more connections at the server, or run fewer processes at once: each has two",
         ),
-        _ if text(error).contains("certificate") => (
+        _ if said.contains("certificate") => (
             FaultKind::Misconfigured,
-            "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
+            certificate_cure(
+                &said,
+                "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
+            ),
         ),
-        _ if text(error).contains("does not support TLS") => {
+        _ if said.contains("does not support TLS") => {
             (FaultKind::Misconfigured, "turn ssl on at the server, or leave tls=yes out of the URL")
         }
         _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
     };
-    Fault::new(kind, what, cure).because(text(error))
+    Fault::new(kind, what, cure).because(said)
+}
+
+/// The server was given a proof that the password is known here, and gave none in return.
+fn unproven(what: String) -> Fault {
+    let what = format!("{what}: the server did not prove that it knows the password");
+    let cure = "see who may listen there or stand in between, and whether it is PostgreSQL; with tls=yes nobody can. \
+                If anybody can, choose another password: from what was sent this one can be guessed";
+    Fault::new(FaultKind::Misconfigured, what, cure)
 }
 
 /// Why the connection was ended, where it was for what the server said.

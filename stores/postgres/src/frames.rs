@@ -22,14 +22,16 @@ const EACH: usize = 128;
 const VALUE: usize = 32;
 /// How much more than its bytes the driver keeps of the columns' names.
 const COLUMNS: usize = 6;
-/// As many rounds as are worked through for a password; 4,096 are usual.
-const ROUNDS: u32 = 1_000_000;
 
 /// Why the connection is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The server wants the password in a way that is not accepted.
     Login(Login),
+    /// It wants a proof by so many rounds: as few as make it cheap to guess from, or more than anybody needs.
+    Rounds(u32),
+    /// It lets us in without having proven that it knows the password.
+    Unproven,
     /// It says what no server says, or more than is read.
     Odd(&'static str),
 }
@@ -38,6 +40,10 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Login(login) => write!(f, "the server wants {}", login.what()),
+            Self::Rounds(rounds) => {
+                write!(f, "the server wants a proof of the password by {rounds} rounds of SCRAM")
+            }
+            Self::Unproven => f.write_str("the server lets us in without a proof of its own"),
             Self::Odd(what) => write!(f, "the server does not keep to the protocol: {what}"),
         }
     }
@@ -63,6 +69,8 @@ pub(crate) struct Frames {
     is_let_in: bool,
     /// Whether the server asked for a proof of who we are.
     was_asked: bool,
+    /// Whether the server owes a proof in return.
+    owes_proof: bool,
     is_prepared: bool,
 }
 
@@ -79,6 +87,7 @@ impl Frames {
             settings: OF_SETTINGS,
             is_let_in: false,
             was_asked: false,
+            owes_proof: false,
             is_prepared: false,
         }
     }
@@ -164,17 +173,26 @@ impl Frames {
     fn login(&mut self) -> Result<(), Refused> {
         let code = self.body.first_chunk().map(|code| u32::from_be_bytes(*code));
         let login = match code {
+            Some(0) if self.owes_proof => return Err(Refused::Unproven),
             Some(0) if self.was_asked => return Ok(()),
             Some(0) => Login::None,
             Some(3) => Login::Password,
             Some(5) => Login::Md5,
             Some(10) => Login::Scram,
-            Some(11) if rounds(&self.body) > ROUNDS => {
-                return Err(Refused::Odd("it wants more rounds for a password than any"));
+            Some(11) => {
+                let rounds = rounds(&self.body);
+                let is_accepted = self.logins.accept_rounds(rounds);
+                return if is_accepted { Ok(()) } else { Err(Refused::Rounds(rounds)) };
+            }
+            // Whether it is one the driver says.
+            Some(12) => {
+                self.owes_proof = false;
+                return Ok(());
             }
             _ => return Ok(()),
         };
         self.was_asked = true;
+        self.owes_proof = login == Login::Scram;
         if self.logins.accept(login) { Ok(()) } else { Err(Refused::Login(login)) }
     }
 }

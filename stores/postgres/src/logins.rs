@@ -1,4 +1,4 @@
-//! In which ways the server may have us recognized.
+//! In which ways the server may have us recognized, and how cheap a proof may be to guess from.
 
 /// A way, as libpq's `require_auth` calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,14 +41,30 @@ impl Login {
     }
 }
 
+/// As few rounds as a proof by SCRAM has where anybody may ask for it: RFC 7677 names no less.
+pub(crate) const FEWEST: u32 = 4096;
+/// As many rounds as are worked through for a password, here and by the driver.
+const MOST: u32 = 100_000;
+
 /// Those that are accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Logins(u8);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Logins {
+    accepted: u8,
+    fewest: u32,
+}
 
 impl Logins {
-    /// Where a URL says nothing: over TLS it is known who the server is.
-    pub(crate) const fn usual(encrypted: bool) -> Self {
-        if encrypted { Self(u8::MAX) } else { Self(Login::None.bit() | Login::Scram.bit()) }
+    /// Those on a connection: what the URL says, or else all where it is known who the server is, as over TLS and by a
+    /// socket in the file system.
+    pub(crate) fn of(named: Option<Self>, is_known: bool) -> Self {
+        let usual = if is_known { u8::MAX } else { Login::None.bit() | Login::Scram.bit() };
+        let accepted = named.map_or(usual, |named| named.accepted);
+        let mut logins = Self { accepted, fewest: FEWEST };
+        // Who accepts what is as cheap to guess from, or the password itself, accepts few rounds, too.
+        if is_known || logins.accept(Login::Md5) || logins.accept(Login::Password) {
+            logins.fewest = 0;
+        }
+        logins
     }
 
     /// A list as libpq has it, or what is wrong with it.
@@ -61,10 +77,15 @@ impl Logins {
             };
             accepted |= login.bit();
         }
-        Ok(Self(accepted))
+        Ok(Self { accepted, fewest: FEWEST })
     }
 
     pub(crate) const fn accept(self, login: Login) -> bool {
-        self.0 & login.bit() != 0
+        self.accepted & login.bit() != 0
+    }
+
+    /// Whether a proof by so many rounds is given.
+    pub(crate) const fn accept_rounds(self, rounds: u32) -> bool {
+        self.fewest <= rounds && rounds <= MOST
     }
 }

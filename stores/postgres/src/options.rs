@@ -33,7 +33,7 @@ pub struct PostgresOptions {
     pub(crate) schema: String,
     pub(crate) listens: bool,
     pub(crate) creates: bool,
-    pub(crate) logins: Logins,
+    pub(crate) logins: Option<Logins>,
 }
 
 impl PostgresOptions {
@@ -48,7 +48,7 @@ impl PostgresOptions {
     /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
     /// | `listen=no` | messages are not waited for, as behind a pooler that keeps no session: waiters look by themselves, ten times a second |
     /// | `tls=yes`, `ca=` | over TLS, the server's certificate checked; the authorities to trust, in PEM, instead of the system's |
-    /// | `require_auth=` | in which ways the server may have the user recognized: a list of `scram-sha-256`, `md5`, `password` and `none`, as libpq has it. Unless said otherwise each over TLS, and `scram-sha-256` and `none` without |
+    /// | `require_auth=` | in which ways the server may have the user recognized: a list of `scram-sha-256`, `md5`, `password` and `none`, as libpq has it. Unless said otherwise each over TLS and by a socket in the file system, else `scram-sha-256` and `none` |
     /// | `connections=` | calls are spread over so many connections at most while they are in each other's way, 1 to 64; 4 unless said otherwise. Messages, renewals and what tenure does by itself have one more, and renewals another one while all are busy |
     /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`; 5 s unless said otherwise |
     /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
@@ -85,10 +85,8 @@ impl PostgresOptions {
             return Err(SPELLING.wrong("it names no user"));
         }
         check_schema(&schema)?;
-        let logins = match logins {
-            Some(list) => Logins::read(&list).map_err(|what| SPELLING.wrong(&what))?,
-            None => Logins::usual(sql.tls),
-        };
+        let logins = logins.map(|list| Logins::read(&list).map_err(|what| SPELLING.wrong(&what)));
+        let logins = logins.transpose()?;
         Ok(Self { sql, schema, listens, creates, logins })
     }
 

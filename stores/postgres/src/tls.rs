@@ -1,16 +1,19 @@
 //! Connections, encrypted or not, and what is let through of them.
 
 use std::{
-    future::{Ready, ready},
+    future::{Ready, poll_fn, ready},
     io,
+    path::Path,
+    pin::pin,
     task::{Context, Poll},
 };
 
 use tenure_core::Fault;
+use tokio::net::UnixStream;
 use tokio_postgres::{
-    AsyncMessage, Client, Config, Connection, Error, Socket,
-    config::{SslMode, SslNegotiation},
-    tls::{MakeTlsConnect, TlsConnect},
+    AsyncMessage, Client, Config, Connection, Error, NoTls, SimpleQueryMessage, Socket,
+    config::{Host, SslMode, SslNegotiation, TargetSessionAttrs},
+    tls::{MakeTlsConnect, NoTlsStream, TlsConnect},
 };
 
 use crate::{PostgresOptions, bounded::Bounded, logins::Logins};
@@ -18,7 +21,7 @@ use crate::{PostgresOptions, bounded::Bounded, logins::Logins};
 /// How connections are made.
 #[derive(Clone)]
 pub(crate) enum Tls {
-    No(Plain),
+    No(Plain, Local),
     #[cfg(feature = "tls")]
     Yes(encrypted::Connector),
 }
@@ -26,6 +29,8 @@ pub(crate) enum Tls {
 /// What has to be polled for a connection to be alive.
 pub(crate) enum Polled {
     Plain(Box<Connection<Socket, Bounded<Socket>>>),
+    /// By a socket in the file system.
+    Local(Box<Connection<Bounded<UnixStream>, NoTlsStream>>),
     #[cfg(feature = "tls")]
     Encrypted(Box<Connection<Socket, encrypted::Stream>>),
 }
@@ -38,6 +43,7 @@ impl Polled {
     ) -> Poll<Option<Result<AsyncMessage, Error>>> {
         match self {
             Self::Plain(connection) => connection.poll_message(context),
+            Self::Local(connection) => connection.poll_message(context),
             #[cfg(feature = "tls")]
             Self::Encrypted(connection) => connection.poll_message(context),
         }
@@ -54,31 +60,35 @@ impl Tls {
                 "turn on the feature `postgres-tls`",
             ));
         }
-        Ok(Self::No(Plain(options.logins)))
+        Ok(Self::plain(options))
     }
 
     #[cfg(feature = "tls")]
     pub(crate) fn of(options: &PostgresOptions) -> Result<Self, Fault> {
         if options.sql.tls {
             let ca = options.sql.ca.as_deref();
-            return encrypted::Connector::new(ca, options.logins).map(Self::Yes);
+            let logins = Logins::of(options.logins, true);
+            return encrypted::Connector::new(ca, logins).map(Self::Yes);
         }
-        Ok(Self::No(Plain(options.logins)))
+        Ok(Self::plain(options))
     }
 
-    pub(crate) async fn connect(&self, config: &Config) -> Result<(Client, Polled), Error> {
+    fn plain(options: &PostgresOptions) -> Self {
+        let of = |is_known| Logins::of(options.logins, is_known);
+        Self::No(Plain(of(false)), Local(of(true)))
+    }
+
+    pub(crate) async fn connect(&self, config: &Config) -> Result<(Client, Polled), NotMade> {
         let mut config = config.clone();
         match self {
-            Self::No(plain) => {
-                let is_local =
-                    !matches!(config.get_hosts(), [tokio_postgres::config::Host::Tcp(_)]);
-                if is_local {
-                    // Whoever may listen at a socket of this machine's files is trusted: the driver reads it itself.
-                    config.ssl_mode(SslMode::Disable);
-                } else {
-                    // The driver has one place for a stream of ours: where it would speak TLS from the first byte on.
-                    config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
+            Self::No(plain, local) => {
+                if let [Host::Unix(folder)] = config.get_hosts() {
+                    let port = config.get_ports().first().copied().unwrap_or_default();
+                    let path = folder.join(format!(".s.PGSQL.{port}"));
+                    return local.connect(config, &path).await;
                 }
+                // The driver has one place for a stream of ours: where it would speak TLS from the first byte on.
+                config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
                 let (client, connection) = config.connect(*plain).await?;
                 Ok((client, Polled::Plain(Box::new(connection))))
             }
@@ -90,6 +100,66 @@ impl Tls {
             }
         }
     }
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(crate) enum NotMade {
+    /// The driver says so.
+    Told(Error),
+    /// The socket in the file system cannot be used.
+    Socket(io::Error),
+}
+
+impl From<Error> for NotMade {
+    fn from(error: Error) -> Self {
+        Self::Told(error)
+    }
+}
+
+/// Leads to a server by a socket in the file system. Whoever may listen there is trusted, unless the URL names the ways
+/// to log in.
+#[derive(Clone, Copy)]
+pub(crate) struct Local(Logins);
+
+impl Local {
+    async fn connect(self, mut config: Config, path: &Path) -> Result<(Client, Polled), NotMade> {
+        config.ssl_mode(SslMode::Disable);
+        let stream = UnixStream::connect(path).await.map_err(NotMade::Socket)?;
+        let stream = Bounded::new(stream, self.0);
+        let (client, connection) = config.connect_raw(stream, NoTls).await?;
+        let mut polled = Polled::Local(Box::new(connection));
+        // Of a stream of ours the driver does not ask it.
+        if config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite
+            && is_read_only(&client, &mut polled).await?
+        {
+            let why = "database does not allow writes";
+            return Err(NotMade::Socket(io::Error::new(io::ErrorKind::PermissionDenied, why)));
+        }
+        Ok((client, polled))
+    }
+}
+
+/// Whether the server takes no writes, where nobody else polls the connection.
+async fn is_read_only(client: &Client, polled: &mut Polled) -> Result<bool, NotMade> {
+    let mut said = pin!(client.simple_query("show transaction_read_only"));
+    let said = poll_fn(|context| {
+        loop {
+            match polled.poll(context) {
+                Poll::Ready(Some(Ok(_))) => {}
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(NotMade::Told(error))),
+                Poll::Ready(None) => {
+                    let broke = io::ErrorKind::ConnectionAborted.into();
+                    return Poll::Ready(Err(NotMade::Socket(broke)));
+                }
+                Poll::Pending => return said.as_mut().poll(context).map_err(NotMade::Told),
+            }
+        }
+    });
+    let rows = said.await?;
+    Ok(rows
+        .iter()
+        .any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("on"))))
 }
 
 /// Leads to a server in the clear.

@@ -93,6 +93,7 @@ mod with_rustls {
         crypto::CryptoProvider,
         pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
     };
+    use tenure_core::store::certificate_cure;
     use tokio::net::TcpStream;
     use tokio_rustls::{TlsConnector, client::TlsStream};
 
@@ -148,10 +149,14 @@ mod with_rustls {
         let Failure::Io(error) = error else { return None };
         let error = error.get_ref()?.downcast_ref::<TlsError>()?;
         match error {
-            TlsError::InvalidCertificate(why) => Some((
-                format!("has a certificate that is not trusted: {why}"),
-                "name the certificate of its authority: rediss://host?ca=/path/ca.pem, and the \
-                 host as the certificate does",
+            // Why is said by the error itself.
+            TlsError::InvalidCertificate(_) => Some((
+                "has a certificate that is not trusted".to_owned(),
+                certificate_cure(
+                    &error.to_string(),
+                    "name the certificate of its authority: rediss://host?ca=/path/ca.pem, and the \
+                     host as the certificate does",
+                ),
             )),
             TlsError::AlertReceived(AlertDescription::CertificateRequired) => Some((
                 "wants a client's certificate".to_owned(),

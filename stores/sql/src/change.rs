@@ -143,13 +143,17 @@ pub(crate) fn at<'a, D: Database>(sight: &Sight, database: &'a D) -> Moment<'a> 
 }
 
 pub(crate) fn corrupt<D: Database>(database: &D, name: &LockName) -> Fault {
-    let what = format!(
-        "the row of {:?} in {} makes no sense; somebody else may have written it",
-        name.as_str(),
-        database.location()
-    );
+    let what = senseless(database, name.as_str());
     let cure = "look at it, and take it away once nobody holds the lock; tokens begin at the server's time then";
     Fault::new(FaultKind::Corrupt, what, cure)
+}
+
+/// What is said of a row under this name that nobody of tenure's can have written.
+pub(crate) fn senseless<D: Database>(database: &D, name: &str) -> String {
+    format!(
+        "the row of {name:?} in {} makes no sense; somebody else may have written it",
+        database.location()
+    )
 }
 
 pub(crate) fn refusal<D: Database>(database: &D, refused: &QueueError) -> Fault {

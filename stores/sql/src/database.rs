@@ -64,6 +64,15 @@ pub struct Extended {
     pub others_waiting: bool,
 }
 
+/// A row of a list.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its name, which may be none where somebody else has written it.
+    pub name: Vec<u8>,
+    /// The name as it was seen, or why nothing is to be read of the row.
+    pub sight: Result<Sight, Fault>,
+}
+
 /// A row that nobody may need any more.
 #[derive(Clone, Debug)]
 pub struct Idle {
@@ -163,13 +172,8 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
     /// Writes all of these rows or none, in one transaction and in their order. Whether they were.
     async fn write_all(&self, rows: &[(LockName, Row)], tells: &Tells) -> Result<bool, Fault>;
 
-    /// Names that begin with `prefix` and come behind `after`, in the order of their bytes, with their rows.
-    async fn list(
-        &self,
-        prefix: &str,
-        after: Option<&LockName>,
-        limit: usize,
-    ) -> Result<Vec<(LockName, Sight)>, Fault>;
+    /// Rows whose names begin with `prefix` and come behind `after`, in the order of their bytes.
+    async fn list(&self, prefix: &str, after: &[u8], limit: usize) -> Result<Vec<Listed>, Fault>;
 
     /// Rows without a holder of its own whose last token is older than `age`; first those that the floor has covered
     /// for a while.

@@ -27,7 +27,7 @@ mod url;
 mod uses;
 
 pub use capabilities::capabilities;
-pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Sight};
+pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Sight};
 pub use hosts::none_of;
 pub use options::SqlOptions;
 pub use random::random_part;

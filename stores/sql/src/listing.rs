@@ -3,40 +3,63 @@
 use tenure_core::{Fault, LockName, proto::queue::Snapshot, store::Listing};
 
 use crate::{
-    Database, SqlStore,
-    change::{at, corrupt},
+    Database, Listed, SqlStore,
+    change::{at, senseless},
 };
 
 /// How many rows are looked at at once.
 const PAGE: usize = 500;
+/// How many reasons are given why names are missing.
+const REASONS: usize = 16;
+/// How many characters are shown of a name that can be none.
+const SHOWN: usize = 64;
 
 impl<D: Database> SqlStore<D> {
     pub(crate) async fn names(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
         let mut found: Vec<(LockName, Snapshot)> = Vec::new();
-        let (mut missing, mut after) = (Vec::new(), None);
+        let (mut missing, mut after) = (Vec::new(), Vec::new());
         loop {
-            let page = self.0.list(prefix, after.as_ref(), PAGE).await?;
+            let page = self.0.list(prefix, &after, PAGE).await?;
             let is_last = page.len() < PAGE;
-            for (name, sight) in page {
-                match sight.row.state(sight.floor) {
-                    Ok(state) => {
-                        let seen = state.inspect(&at(&sight, &*self.0));
-                        if seen.is_held() || !seen.waiters.is_empty() {
-                            if found.len() == limit {
-                                return Ok(listing(found, true, missing));
-                            }
-                            found.push((name.clone(), seen));
+            for row in page {
+                // One row in trouble must not hide the others.
+                match self.seen(&row) {
+                    Some((name, seen)) if seen.is_held() || !seen.waiters.is_empty() => {
+                        if found.len() == limit {
+                            return Ok(listing(found, true, missing));
                         }
+                        found.push((name, seen));
                     }
-                    Err(_) => missing.push(corrupt(&*self.0, &name).what().to_owned()),
+                    Some(_) => {}
+                    None if missing.len() < REASONS => {
+                        missing.push(senseless(&*self.0, &shown(&row.name)));
+                    }
+                    None => {}
                 }
-                after = Some(name);
+                after = row.name;
             }
             if is_last {
                 return Ok(listing(found, false, missing));
             }
         }
     }
+
+    fn seen(&self, row: &Listed) -> Option<(LockName, Snapshot)> {
+        let name = LockName::new(std::str::from_utf8(&row.name).ok()?).ok()?;
+        let sight = row.sight.as_ref().ok()?;
+        let state = sight.row.state(sight.floor).ok()?;
+        Some((name, state.inspect(&at(sight, &*self.0))))
+    }
+}
+
+/// So much of a name that people know which one it is.
+fn shown(name: &[u8]) -> String {
+    let whole = String::from_utf8_lossy(name);
+    let mut shown: String = whole.chars().take(SHOWN).collect();
+    if shown.len() < whole.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 fn listing(found: Vec<(LockName, Snapshot)>, more: bool, missing: Vec<String>) -> Listing {

@@ -79,7 +79,24 @@ fn of_system() -> Result<Vec<CertificateDer<'static>>, Fault> {
 mod tests {
     use std::fs;
 
+    use rustls::{CertificateError, Error};
+    use tenure_core::store::certificate_cure;
+
     use super::*;
+
+    #[test]
+    fn a_certificate_that_is_over_is_to_be_renewed() {
+        use rustls::pki_types::UnixTime;
+        let at = |seconds| UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
+        let over = CertificateError::ExpiredContext { time: at(9), not_after: at(7) };
+        let early = CertificateError::NotValidYetContext { time: at(7), not_before: at(9) };
+        for (why, says) in
+            [(over, "renew"), (early, "from when on"), (CertificateError::UnknownIssuer, "another")]
+        {
+            let said = Error::InvalidCertificate(why).to_string();
+            assert!(certificate_cure(&said, "another").contains(says), "{said}");
+        }
+    }
 
     #[test]
     fn a_file_without_authorities_is_named() {

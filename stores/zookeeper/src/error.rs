@@ -1,6 +1,6 @@
 //! What the client's errors mean: whether a call had an effect, and what the user can do (S9).
 
-use tenure_core::{Fault, FaultKind, proto::queue::Kind};
+use tenure_core::{Fault, FaultKind, proto::queue::Kind, store::certificate_cure};
 
 use crate::client::Error;
 
@@ -21,6 +21,20 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
             Misconfigured,
             "refuses this user and password",
             "correct them in the URL, and see auth=; percent-encode what is special in them",
+        ),
+        Error::Unproven => (
+            Misconfigured,
+            "did not prove that it knows the password, though each server does that keeps it",
+            "see who may listen there or stand in between, and whether servers of ZooKeeper do; with tls=yes nobody \
+             can. If anybody can, choose another password: from what was sent this one can be guessed",
+        ),
+        Error::Untrusted(why) => (
+            Misconfigured,
+            "has no certificate that is trusted",
+            certificate_cure(
+                why,
+                "name the authority that signed it, ca= in the URL, and the hosts as it has them",
+            ),
         ),
         Error::QuotaExceeded => (Misconfigured, "has a quota that is reached", "raise it"),
         Error::NoChildrenForEphemerals => (

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::{
     ZookeeperOptions,
-    client::{Client, Connector, Error, SessionState},
+    client::{Client, Connector, Error, SessionState, Trouble},
     error,
     options::{Certificates, Method},
     session::Session,
@@ -28,6 +28,7 @@ pub(crate) struct Sessions {
     pub(crate) home: Home,
     pub(crate) board: HintBoard,
     present: Mutex<Present>,
+    trouble: Trouble,
     /// Held by who begins the next one.
     beginning: tokio::sync::Mutex<()>,
 }
@@ -46,6 +47,7 @@ impl Sessions {
             home: Home::start("tenure-zookeeper", GOODBYE)?,
             board: HintBoard::new(),
             present: Mutex::default(),
+            trouble: Trouble::default(),
             beginning: tokio::sync::Mutex::default(),
         })
     }
@@ -96,7 +98,7 @@ impl Sessions {
     }
 
     async fn begin(&self) -> Result<Arc<Session>, Fault> {
-        let connector = connector(&self.options)?;
+        let connector = connector(&self.options)?.with_trouble(self.trouble.clone());
         let servers = self.options.servers.clone();
         let login = self.options.login.clone();
         let sent = SystemClock.now();
@@ -165,7 +167,11 @@ impl Sessions {
     }
 
     fn away(&self) -> Fault {
-        error::away(&self.place, self.options.tls.is_some())
+        let fault = error::away(&self.place, self.options.tls.is_some());
+        match self.trouble.last() {
+            Some(why) => fault.because(why.to_string()),
+            None => fault,
+        }
     }
 
     fn present(&self) -> MutexGuard<'_, Present> {

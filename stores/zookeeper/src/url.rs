@@ -213,7 +213,11 @@ fn certificates([ca, certificate, key]: [Option<String>; 3]) -> Result<Certifica
         let text = text.and_then(|file| {
             String::from_utf8(file.bytes).map_err(|_| "it is no text in PEM".to_owned())
         });
-        text.map_err(|error| wrong(&format!("{path}: {error}")))
+        text.map_err(|error| {
+            let what = format!("{path} cannot be read: {error}");
+            let cure = "name files in PEM: ca=, cert= and key= in the URL";
+            Fault::new(FaultKind::Misconfigured, what, cure)
+        })
     };
     if ca.is_none() {
         let what = "tls=yes needs ca=, the authorities to trust, such as /etc/ssl/certs/ca-certificates.crt";
@@ -346,6 +350,13 @@ mod tests {
         }
         let options = ZookeeperOptions::from_url(&format!("zookeeper://me:{SENTINEL}@a")).unwrap();
         assert!(!format!("{options:?} {}", options.location()).contains(SENTINEL));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_what_is_wrong() {
+        let fault = ZookeeperOptions::from_url("zookeeper://a?tls=yes&ca=/nope").unwrap_err();
+        assert!(fault.what().starts_with("/nope cannot be read"), "{fault}");
+        assert!(!fault.to_string().contains("no URL"), "{fault}");
     }
 
     #[test]

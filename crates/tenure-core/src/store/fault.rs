@@ -94,8 +94,8 @@ impl Fault {
     pub fn what_and_why(&self) -> String {
         let first = self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static));
         let causes = std::iter::successors(first, |&cause| cause.source());
-        let (mut text, mut said) = (self.what.clone(), self.what.clone());
-        for cause in causes.map(ToString::to_string) {
+        let (mut text, mut said) = (cut(self.what.clone()), self.what.clone());
+        for cause in causes.map(|cause| cut(cause.to_string())) {
             // Each says once what it knows more than the one before it.
             if !said.contains(&cause) {
                 text = format!("{text}: {cause}");
@@ -118,6 +118,20 @@ impl Fault {
     }
 }
 
+/// As many bytes as are shown of what a server or the system says.
+const SHOWN: usize = 1024;
+
+/// So much of a text as people read.
+fn cut(mut text: String) -> String {
+    if text.len() > SHOWN {
+        while text.len() > SHOWN {
+            text.pop();
+        }
+        text.push('…');
+    }
+    text
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.what_and_why(), self.cure)
@@ -125,3 +139,19 @@ impl fmt::Display for Fault {
 }
 
 impl Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_at_length_is_cut() {
+        let long = "é".repeat(50_000);
+        let fault = Fault::new(FaultKind::Unreachable, "it failed", "try again").because(long);
+        let text = fault.to_string();
+        assert!(text.len() < 1_100, "{}", text.len());
+        assert!(text.starts_with("it failed: éé") && text.ends_with("é…; try again"), "{text}");
+        let long = Fault::new(FaultKind::Unreachable, "x".repeat(50_000), "try again");
+        assert!(long.what_and_why().len() < 1_100);
+    }
+}

@@ -69,6 +69,7 @@
 //!     store notices deaths, and it ends by its lease, a release or an eviction.
 
 mod carried_on;
+mod certificates;
 mod direct;
 mod evictions;
 mod fault;
@@ -81,6 +82,7 @@ use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 pub use carried_on::CarriedOn;
+pub use certificates::certificate_cure;
 pub use direct::{DirectHints, DirectWait, HintSource, is_polled_directly, poll_directly};
 pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};

@@ -10,7 +10,7 @@ fn ready() -> Vec<u8> {
 }
 
 fn let_in(encrypted: bool) -> Frames {
-    let mut frames = Frames::new(Logins::usual(encrypted));
+    let mut frames = Frames::new(Logins::of(None, encrypted));
     frames.pass(&message(b'R', &[0; 4])).unwrap();
     frames.pass(&ready()).unwrap();
     frames
@@ -68,7 +68,7 @@ fn an_answer_is_bounded_and_each_has_its_own_room() {
 #[test]
 fn little_comes_before_the_server_has_let_us_in() {
     for tag in [b'N', b'S', b'R', b'E', b'v'] {
-        let mut frames = Frames::new(Logins::usual(true));
+        let mut frames = Frames::new(Logins::of(None, true));
         let most = count(&mut frames, &message(tag, &[9; 1_000]));
         assert!(most * 1_000 < OF_LOGIN, "{tag} {most}");
     }
@@ -78,10 +78,10 @@ fn little_comes_before_the_server_has_let_us_in() {
 fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
     let asks =
         |logins: Logins, code: u32| Frames::new(logins).pass(&message(b'R', &code.to_be_bytes()));
-    let (plain, encrypted) = (Logins::usual(false), Logins::usual(true));
+    let (plain, encrypted) = (Logins::of(None, false), Logins::of(None, true));
     assert_eq!(asks(plain, 3), Err(Refused::Login(Login::Password)));
     assert_eq!(asks(plain, 5), Err(Refused::Login(Login::Md5)));
-    for code in [0, 10, 11, 12] {
+    for code in [0, 10, 12] {
         asks(plain, code).unwrap();
     }
     for code in [0, 3, 5, 10] {
@@ -92,20 +92,49 @@ fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
     assert!(asks(named, 3).is_err() && asks(named, 0).is_err());
     // The word that all is well comes after a proof.
     let mut frames = Frames::new(named);
-    frames.pass(&message(b'R', &10_u32.to_be_bytes())).unwrap();
-    frames.pass(&message(b'R', &[0; 4])).unwrap();
+    let mut says = |code: u32, text: &str| {
+        frames.pass(&message(b'R', &[&code.to_be_bytes(), text.as_bytes()].concat()))
+    };
+    says(10, "").unwrap();
+    assert_eq!(says(0, ""), Err(Refused::Unproven));
+    says(11, "r=abc,s=QUI=,i=4096").unwrap();
+    assert_eq!(says(0, ""), Err(Refused::Unproven));
+    says(12, "v=QUI=").unwrap();
+    says(0, "").unwrap();
     assert!(Logins::read("scram").is_err());
 }
 
 #[test]
-fn no_more_rounds_are_worked_through_for_a_password_than_anybody_needs() {
-    let goes_on = |text: &str| {
+fn a_proof_has_neither_too_few_rounds_nor_more_than_anybody_needs() {
+    let goes_on = |logins: Logins, rounds: &str| {
+        let text = format!("r=abc,s=QUI=,i={rounds}");
         let body = [&11_u32.to_be_bytes(), text.as_bytes()].concat();
-        Frames::new(Logins::usual(false)).pass(&message(b'R', &body))
+        Frames::new(logins).pass(&message(b'R', &body))
     };
-    goes_on("r=abc,s=QUI=,i=4096").unwrap();
-    for rounds in ["2147483647", "4294967295", "99999999999999999999"] {
-        assert!(goes_on(&format!("r=abc,s=QUI=,i={rounds}")).is_err(), "{rounds}");
+    let named = |list| Some(Logins::read(list).unwrap());
+    let strict = [
+        Logins::of(None, false),
+        Logins::of(named("scram-sha-256"), false),
+        Logins::of(named("none,scram-sha-256"), false),
+    ];
+    for logins in strict {
+        goes_on(logins, "4096").unwrap();
+        goes_on(logins, "100000").unwrap();
+        assert_eq!(goes_on(logins, "1"), Err(Refused::Rounds(1)));
+        assert_eq!(goes_on(logins, "4095"), Err(Refused::Rounds(4095)));
+    }
+    // It is known who the server is, or nobody can ask.
+    let others = [
+        Logins::of(None, true),
+        Logins::of(named("scram-sha-256"), true),
+        Logins::of(named("scram-sha-256,md5"), false),
+        Logins::of(named("scram-sha-256,password"), false),
+    ];
+    for logins in others {
+        goes_on(logins, "1").unwrap();
+        for rounds in ["100001", "2147483647", "4294967295", "99999999999999999999"] {
+            assert!(goes_on(logins, rounds).is_err(), "{rounds}");
+        }
     }
 }
 

@@ -202,6 +202,42 @@ async fn a_row_of_nonsense_is_corrupt_and_the_others_are_as_before() {
 }
 
 #[tokio::test]
+async fn rows_that_nobody_of_tenures_wrote_are_told_of_beside_the_others() {
+    let url = fresh_database().await;
+    let store = store(&url);
+    store.acquire(&name("good"), &tries(1)).await.unwrap();
+    let copied = |change: &str| {
+        format!("update copy set {change}; insert into tenure.locks select * from copy;")
+    };
+    let all = [
+        "create table copy as select * from tenure.locks;",
+        &copied("name = E'ctl\\x01'"),
+        &copied("name = repeat('n', 600)"),
+        &copied("name = 'short', owner = '\\x07'"),
+    ];
+    sql(&url, &all.concat()).await;
+    let listed = store.list("", 10).await.unwrap();
+    assert_eq!(listed.names.len(), 1);
+    let missing = listed.missing.join("\n");
+    for says in ["ctl\\u{1}", "nnnn…", "\"short\""] {
+        assert!(missing.contains(says), "{missing}");
+    }
+    assert_eq!(listed.missing.len(), 3);
+    assert!(missing.len() < 1_000 && missing.contains("makes no sense"), "{missing}");
+    // Many are told of by a few, and do not hide what comes behind them.
+    let many = "insert into tenure.locks select (jsonb_populate_record(copy, jsonb_build_object('name', \
+                repeat('a', 600) || number))).* from copy, generate_series(1, 1200) number";
+    sql(&url, many).await;
+    let listed = store.list("", 10).await.unwrap();
+    assert_eq!((listed.names.len(), listed.missing.len()), (1, 16));
+    // They do not keep tenure from what is its own to do.
+    sql(&url, "update tenure.locks set last_time = 1, expires = 1").await;
+    store.sweep(Duration::from_millis(1)).await.unwrap();
+    let kept = "select count(*) from tenure.locks where length(name) >= 600";
+    assert_eq!(sql(&url, kept).await, ["1201"]);
+}
+
+#[tokio::test]
 async fn a_table_that_somebody_locks_makes_a_call_fail_in_time_and_for_certain() {
     let url = fresh_database().await;
     let own = format!("{url}?response_timeout=1s");

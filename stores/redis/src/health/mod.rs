@@ -1,5 +1,6 @@
 //! A look at the real server, and which promise holds there.
 
+mod encryption;
 mod nodes;
 mod persistence;
 mod records;
@@ -43,8 +44,7 @@ pub(crate) async fn look(patient: Patient<'_>) -> Result<Vec<Finding>, Fault> {
         Ok(findings) => findings,
         Err(findings) => return Ok(findings),
     };
-    let cure = "write rediss in the URL in the place of redis";
-    findings.extend(Finding::in_clear(transport.options.hosts_in_clear(), cure));
+    findings.extend(encryption::encryption(&transport.options, &transport.route));
     let (cycle, renewal) = tried::full_cycle(&patient).await;
     findings.extend([cycle, tried::hints(&patient).await]);
     findings.extend(records::unread(&patient).await);

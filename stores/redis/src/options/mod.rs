@@ -358,17 +358,6 @@ impl RedisOptions {
     }
 
     /// Where a server at this address is.
-    /// Those of the hosts named to which nothing is encrypted.
-    pub(crate) fn hosts_in_clear(&self) -> Vec<&str> {
-        let (all, tls): (&[_], _) = match &self.deployment {
-            Deployment::One(Address::Tcp { host, .. }) => return vec![host],
-            Deployment::One(_) => return Vec::new(),
-            Deployment::Sentinels(sentinels) => (&sentinels.seeds, self.tls && sentinels.tls),
-            Deployment::Cluster(seeds) => (seeds, self.tls),
-        };
-        all.iter().filter(|_| !tls).map(|(host, _)| host.as_str()).collect()
-    }
-
     pub(crate) fn location_of(&self, address: &Address) -> String {
         let database = self.database;
         match address {

@@ -245,7 +245,7 @@ impl Group {
     }
 
     /// Where sentinels are, and how many there are at least.
-    fn known(&self) -> (Vec<(String, u16)>, usize) {
+    pub(crate) fn known(&self) -> (Vec<(String, u16)>, usize) {
         let state = lock(&self.state);
         (state.known.clone(), state.of)
     }

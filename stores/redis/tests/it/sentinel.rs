@@ -527,3 +527,26 @@ async fn a_look_says_what_the_sentinels_are_worth() {
     assert_eq!(found.weight, Weight::Bad, "{found:?}");
     assert!(found.found.contains("only 1 of 3 sentinels"), "{found:?}");
 }
+
+/// `0.0.0.0` leads to this machine, and does not look like it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_primary_elsewhere_is_warned_of_though_its_sentinels_are_here() {
+    let service = SentinelService::start();
+    let store = store(&service.url());
+    let warned = async || {
+        let findings = store.health().await.unwrap();
+        findings.into_iter().find(|finding| finding.what == "encryption")
+    };
+    assert_eq!(warned().await, None);
+    let primary = &service.servers[service.primary().unwrap()];
+    let port = primary.address().port().to_string();
+    let name = service.url().split("service=").nth(1).unwrap().to_owned();
+    for sentinel in &service.sentinels {
+        sentinel.command(&["SENTINEL", "REMOVE", &name]);
+        sentinel.command(&["SENTINEL", "MONITOR", &name, "0.0.0.0", &port, "2"]);
+    }
+    until("it is elsewhere", async || {
+        warned().await.is_some_and(|finding| finding.found.contains("0.0.0.0"))
+    })
+    .await;
+}

@@ -16,7 +16,8 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Renewal},
 };
 use tenure_sql::{
-    Attempt, CONNECTION, Database, Extended, Grant, Idle, Row, Sight, SqlStore, Tells, capabilities,
+    Attempt, CONNECTION, Database, Extended, Grant, Idle, Listed, Row, Sight, SqlStore, Tells,
+    capabilities,
 };
 use tokio::time::{Instant, sleep};
 
@@ -259,12 +260,7 @@ impl Database for Distant {
         Ok(false)
     }
 
-    async fn list(
-        &self,
-        _: &str,
-        _: Option<&LockName>,
-        _: usize,
-    ) -> Result<Vec<(LockName, Sight)>, Fault> {
+    async fn list(&self, _: &str, _: &[u8], _: usize) -> Result<Vec<Listed>, Fault> {
         unused()
     }
 

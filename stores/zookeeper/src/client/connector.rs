@@ -1,8 +1,25 @@
 //! How a session is begun.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use super::stream::Encryption;
+
+/// Why the last server that was tried was of no use, for whoever does not wait until all is tried.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trouble(Arc<Mutex<Option<Arc<str>>>>);
+
+impl Trouble {
+    pub(super) fn tell(&self, why: Option<Arc<str>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    pub(crate) fn last(&self) -> Option<Arc<str>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 /// A session to be begun.
 pub(crate) struct Connector {
@@ -11,16 +28,24 @@ pub(crate) struct Connector {
     /// A user and a password.
     #[cfg_attr(not(feature = "sasl"), allow(dead_code, reason = "it is not built in"))]
     pub(super) sasl: Option<(String, String)>,
+    pub(super) trouble: Trouble,
 }
 
 impl Connector {
-    pub(super) const fn new() -> Self {
-        Self { length: Duration::from_secs(10), encryption: None, sasl: None }
+    pub(super) fn new() -> Self {
+        let (length, trouble) = (Duration::from_secs(10), Trouble::default());
+        Self { length, encryption: None, sasl: None, trouble }
     }
 
     /// The length that is asked for.
     pub(crate) const fn with_session_timeout(mut self, length: Duration) -> Self {
         self.length = length;
+        self
+    }
+
+    /// Tells there what is wrong with servers, as it tries them.
+    pub(crate) fn with_trouble(mut self, trouble: Trouble) -> Self {
+        self.trouble = trouble;
         self
     }
 

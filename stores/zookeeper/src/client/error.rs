@@ -21,6 +21,10 @@ pub(crate) enum Error {
     /// The session is over.
     SessionExpired,
     AuthFailed,
+    /// A server did not prove that it knows the password, as each does that was told it.
+    Unproven,
+    /// No server has a certificate that is trusted, and what is wrong with the last one.
+    Untrusted(Arc<str>),
     ClientClosed,
     /// The connection broke after the call was sent.
     ConnectionLoss,
@@ -54,7 +58,10 @@ impl Error {
 
     /// Whether no other connection is of use to the session.
     pub(super) const fn ends_session(&self) -> bool {
-        matches!(self, Self::SessionExpired | Self::AuthFailed | Self::ClientClosed)
+        matches!(
+            self,
+            Self::SessionExpired | Self::AuthFailed | Self::Unproven | Self::ClientClosed
+        )
     }
 }
 
@@ -75,9 +82,10 @@ impl fmt::Display for Error {
             Self::Code(code) => return write!(f, "error {code} of the server"),
             Self::SessionExpired => "the session has expired",
             Self::AuthFailed => "the login failed",
+            Self::Unproven => "the server did not prove that it knows the password",
             Self::ClientClosed => "the session was closed",
             Self::ConnectionLoss => "the connection broke",
-            Self::Away(why) => why,
+            Self::Away(why) | Self::Untrusted(why) => why,
             Self::Odd(what) => {
                 return write!(f, "the server does not keep to the protocol: {what}");
             }

@@ -10,6 +10,8 @@ pub(crate) enum SessionState {
     Disconnected,
     SyncConnected,
     AuthFailed,
+    /// A server went on with it that does not know the password.
+    Unproven,
     Expired,
     Closed,
 }
@@ -17,13 +19,14 @@ pub(crate) enum SessionState {
 impl SessionState {
     /// Whether it stays so.
     pub(crate) const fn is_terminated(self) -> bool {
-        matches!(self, Self::AuthFailed | Self::Expired | Self::Closed)
+        matches!(self, Self::AuthFailed | Self::Unproven | Self::Expired | Self::Closed)
     }
 
     pub(super) const fn error(self) -> Error {
         match self {
             Self::Disconnected | Self::SyncConnected => Error::ConnectionLoss,
             Self::AuthFailed => Error::AuthFailed,
+            Self::Unproven => Error::Unproven,
             Self::Expired => Error::SessionExpired,
             Self::Closed => Error::ClientClosed,
         }

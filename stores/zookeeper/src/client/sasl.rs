@@ -20,8 +20,8 @@ pub(super) async fn log_in(live: &mut Live, user: &str, password: &str) -> Resul
     let proof = Proof::of(&challenge, user, password, &hex(&nonce)).ok_or(ODD)?;
     let answer = step(live, proof.text.as_bytes()).await?;
     // Who knows the password proves it, too.
-    let answer = std::str::from_utf8(&answer).map_err(|_| ODD)?;
-    if value(answer, "rspauth") == Some(&proof.expects) { Ok(()) } else { Err(ODD) }
+    let answer = std::str::from_utf8(&answer).map_err(|_| Error::Unproven)?;
+    if value(answer, "rspauth") == Some(&proof.expects) { Ok(()) } else { Err(Error::Unproven) }
 }
 
 async fn step(live: &mut Live, token: &[u8]) -> Result<Vec<u8>> {
@@ -32,13 +32,13 @@ async fn step(live: &mut Live, token: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// What proves that the password is known, and what the server proves it by.
-struct Proof {
+pub(super) struct Proof {
     text: String,
-    expects: String,
+    pub(super) expects: String,
 }
 
 impl Proof {
-    fn of(challenge: &[u8], user: &str, password: &str, own: &str) -> Option<Self> {
+    pub(super) fn of(challenge: &[u8], user: &str, password: &str, own: &str) -> Option<Self> {
         let challenge = std::str::from_utf8(challenge).ok()?;
         let (realm, nonce) = (value(challenge, "realm").unwrap_or(""), value(challenge, "nonce")?);
         let known = value(challenge, "algorithm") == Some("md5-sess")
@@ -78,7 +78,7 @@ fn hex(bytes: &[u8; 16]) -> String {
 }
 
 /// What stands behind this word, in quotes or without.
-fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let mut rest = text;
     loop {
         let (found, behind) = rest.split_once('=')?;

@@ -25,6 +25,10 @@ impl Servers {
         Self { all, next: 0, tried: 0 }
     }
 
+    pub(super) const fn count(&self) -> usize {
+        self.all.len()
+    }
+
     /// One of them was of use. Once it is not, the next is tried without a pause.
     pub(super) const fn connected(&mut self) {
         self.tried = 0;

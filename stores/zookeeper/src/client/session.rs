@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{
-    Client, Connector, Error, EventType, Result, SessionState,
+    Client, Connector, Error, EventType, Result, SessionState, Trouble,
     calls::{Call, Command, ROOM},
     live::{ANSWER, Asked, CHUNK, Live, PING, write_some},
     servers::Servers,
@@ -50,6 +50,7 @@ struct Session {
     encryption: Option<Encryption>,
     #[cfg(feature = "sasl")]
     sasl: Option<(String, String)>,
+    trouble: Trouble,
     id: i64,
     password: Vec<u8>,
     length: Duration,
@@ -80,6 +81,7 @@ impl Session {
             encryption: connector.encryption,
             #[cfg(feature = "sasl")]
             sasl: connector.sasl,
+            trouble: connector.trouble,
             id: 0,
             password: vec![0; 16],
             length: connector.length,
@@ -109,7 +111,7 @@ impl Session {
         // The ensemble has ended the session by then, whatever becomes of us.
         let whole = if self.id == 0 { self.length } else { self.length * 7 / 5 };
         let until = self.heard + whole;
-        let mut last: Option<Arc<str>> = None;
+        let (mut last, mut untrusted): (Option<Arc<str>>, _) = (None, 0);
         loop {
             let now = Instant::now();
             if now >= until {
@@ -121,11 +123,22 @@ impl Session {
             sleep(pause.min(until - now)).await;
             match self.start_with(&server, until).await {
                 Ok(live) => {
+                    self.trouble.tell(None);
                     self.states.send_replace(SessionState::SyncConnected);
                     return Ok(live);
                 }
                 Err(error) if error.ends_session() => return Err(error),
-                Err(error) => last = Some(error.to_string().into()),
+                Err(error) => {
+                    untrusted =
+                        if matches!(error, Error::Untrusted(_)) { untrusted + 1 } else { 0 };
+                    // Of no use later either, until somebody changes something.
+                    if self.id == 0 && untrusted >= self.servers.count() {
+                        return Err(error);
+                    }
+                    let why: Arc<str> = error.to_string().into();
+                    self.trouble.tell(Some(why.clone()));
+                    last = Some(why);
+                }
             }
         }
     }
@@ -137,7 +150,10 @@ impl Session {
         let connecting = stream::connect(host, *port, self.encryption.as_ref());
         let stream = timeout(left, connecting).await;
         let stream = stream.map_err(|_| away("it was not reached in time".to_owned()))?;
-        let mut live = Live::new(stream.map_err(|error| away(error.to_string()))?);
+        let mut live = Live::new(stream.map_err(|error| {
+            let why = format!("{host}:{port}: {error}").into();
+            if stream::is_untrusted(&error) { Error::Untrusted(why) } else { Error::Away(why) }
+        })?);
         let begun = timeout(self.patience(), self.greet(&mut live)).await;
         begun.map_err(|_| away("it did not answer in time".to_owned()))??;
         Ok(live)
@@ -202,6 +218,7 @@ impl Session {
             live = match self.start().await {
                 Ok(live) => live,
                 Err(Error::AuthFailed) => break SessionState::AuthFailed,
+                Err(Error::Unproven) => break SessionState::Unproven,
                 Err(_) => break SessionState::Expired,
             };
         };

@@ -34,6 +34,18 @@ pub(super) async fn connect(
     }
 }
 
+/// Whether the server's certificate is why.
+#[cfg(feature = "tls")]
+pub(super) fn is_untrusted(error: &io::Error) -> bool {
+    let said = error.get_ref().and_then(|error| error.downcast_ref());
+    matches!(said, Some(rustls::Error::InvalidCertificate(_)))
+}
+
+#[cfg(not(feature = "tls"))]
+pub(super) const fn is_untrusted(_: &io::Error) -> bool {
+    false
+}
+
 #[cfg(feature = "tls")]
 async fn encrypted(
     host: &str,

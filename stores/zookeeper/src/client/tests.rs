@@ -82,3 +82,65 @@ async fn a_session_that_goes_on_as_another_one_or_for_less_is_over() {
         assert_eq!(goes_on_as(id, length).await, SessionState::Expired, "{id} {length}");
     }
 }
+
+#[cfg(feature = "sasl")]
+mod proof {
+    use super::{
+        super::sasl::{Proof, value},
+        *,
+    };
+
+    const CHALLENGE: &str =
+        "realm=\"zk-sasl-md5\",nonce=\"OA6MG9tEQGm2hh\",qop=\"auth\",algorithm=md5-sess";
+
+    /// Asks for a proof of the password, and gives one in return by this password.
+    async fn asks(stream: &mut TcpStream, password: &str) {
+        request(stream).await;
+        stream.write_all(&welcome(7, 4_000)).await.unwrap();
+        request(stream).await;
+        said(stream, CHALLENGE).await;
+        let proof = request(stream).await;
+        let text = std::str::from_utf8(&proof[12..]).unwrap();
+        let expected =
+            Proof::of(CHALLENGE.as_bytes(), "me", password, value(text, "cnonce").unwrap());
+        said(stream, &format!("rspauth={}", expected.unwrap().expects)).await;
+    }
+
+    async fn said(stream: &mut TcpStream, text: &str) {
+        let mut body = Writer::default();
+        body.int(0);
+        body.long(0);
+        body.int(0);
+        body.bytes(text.as_bytes());
+        stream.write_all(&frame(&body.0)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_session_ends_where_a_server_goes_on_with_it_that_does_not_know_the_password() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let serves = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            asks(&mut stream, "right").await;
+            request(&mut stream).await;
+            pong(&mut stream).await;
+            drop(stream);
+            asks(&mut listener.accept().await.unwrap().0, "guessed").await;
+            // It gets no other proof.
+            listener.accept().await.is_ok()
+        });
+        let connector = Client::connector().with_sasl("me", "right");
+        let client = connector.connect(&[("127.0.0.1".to_owned(), port)]).await.unwrap();
+        let mut states = client.state_watcher();
+        let ends = async {
+            while client.state() != SessionState::Unproven {
+                assert!(!client.state().is_terminated());
+                states.changed().await;
+            }
+        };
+        timeout(PATIENCE, ends).await.unwrap();
+        assert_eq!(client.check_stat("/").await, Err(Error::Unproven));
+        assert!(!serves.is_finished());
+        serves.abort();
+    }
+}

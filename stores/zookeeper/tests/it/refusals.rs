@@ -123,6 +123,67 @@ async fn a_wrong_password_of_sasl_is_refused() {
     guard.release().await.unwrap();
 }
 
+/// A server of anybody's: it asks for a proof of the password, and gives this in return.
+#[cfg(feature = "sasl")]
+async fn impostor(gives: &'static [u8]) -> std::net::SocketAddr {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    const CHALLENGE: &[u8] = b"realm=\"zk-sasl-md5\",nonce=\"abc\",qop=\"auth\",algorithm=md5-sess";
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let bytes = |text: &[u8]| {
+        let length = |of: usize| u32::try_from(of).unwrap().to_be_bytes();
+        [&length(20 + text.len())[..], &[0; 16], &length(text.len()), text].concat()
+    };
+    let welcome =
+        [&[0, 0, 0, 37, 0, 0, 0, 0, 0, 0, 15, 160][..], &[7; 8], &[0, 0, 0, 16], &[1; 16], &[0]];
+    let answers = [welcome.concat(), bytes(CHALLENGE), bytes(gives)];
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            for answer in &answers {
+                let Ok(length) = stream.read_u32().await else { break };
+                let mut asked = vec![0; length.try_into().unwrap()];
+                if stream.read_exact(&mut asked).await.is_err()
+                    || stream.write_all(answer).await.is_err()
+                {
+                    break;
+                }
+            }
+            let _ = stream.read_u8().await;
+        }
+    });
+    at
+}
+
+#[cfg(feature = "sasl")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_prove_that_it_knows_the_password_is_refused_at_once() {
+    for gives in [&b"rspauth=00000000000000000000000000000000"[..], b"", b"rspauth=", b"\xff"] {
+        let url =
+            format!("zookeeper://me:{SENTINEL}@{}?auth=sasl&session=10m", impostor(gives).await);
+        misconfigured(&url, "did not prove that it knows the password").await;
+        let waits = tenure(&url).mutex("lock").lock().wait(PATIENCE * 10).await;
+        assert!(matches!(waits, Err(AcquireError::Misconfigured(_))), "{waits:?}");
+        let found = tenure(&url).store().health().await.unwrap();
+        assert!(found.iter().any(|finding| finding.found.contains("did not prove")), "{found:?}");
+    }
+}
+
+/// What was heard of it is told, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_keep_to_the_protocol_is_called_that() {
+    use tokio::io::AsyncWriteExt;
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let at = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.write_all(&[0x7f; 64]).await;
+        }
+    });
+    let lock = tenure(&format!("zookeeper://{at}?response_timeout=500ms"));
+    let error = lock.mutex("lock").try_lock().await.unwrap_err();
+    assert!(format!("{error:?}").contains("too long"), "{error:?}");
+}
+
 #[cfg(feature = "tls")]
 mod tls {
     use tenure_testkit::server::Certificates;
@@ -158,7 +219,11 @@ mod tls {
         // A server whose authority is another's is refused.
         let stranger = Certificates::new();
         let url = self::url(&server, &with(&stranger, &[("ca", "ca.pem")]));
-        untrusted(&url).await;
+        misconfigured(&url, "ca=").await;
+        // Nobody waits for what does not pass.
+        let waits = tenure(&url).mutex("lock").lock().wait(PATIENCE * 10);
+        let waited = tokio::time::timeout(PATIENCE, waits).await.unwrap();
+        assert!(matches!(waited, Err(AcquireError::Misconfigured(_))), "{waited:?}");
     }
 
     async fn untrusted(url: &str) {

@@ -1,0 +1,21 @@
+//! What to do where a server's certificate is refused.
+
+/// What to do about a certificate of which rustls says `said`: where only its time is wrong no other authority helps.
+///
+/// ```
+/// use tenure_core::store::certificate_cure;
+///
+/// let cure = certificate_cure("invalid peer certificate: certificate expired", "name its authority");
+/// assert!(cure.contains("renew"));
+/// assert_eq!(certificate_cure("invalid peer certificate: UnknownIssuer", "name its authority"), "name its authority");
+/// ```
+#[must_use]
+pub fn certificate_cure(said: &str, otherwise: &'static str) -> &'static str {
+    if said.contains("certificate expired") {
+        "renew the server's certificate; if it is not over yet, set the clock of this machine"
+    } else if said.contains("certificate not valid yet") {
+        "see from when on the server's certificate is valid, and that the clock of this machine is right"
+    } else {
+        otherwise
+    }
+}
