@@ -12,7 +12,7 @@ mod survival;
 mod take_back;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, VecDeque},
     future::Future,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -40,6 +40,8 @@ use crate::{
 
 /// The most holds that are renewed by one call.
 const BATCH: usize = 128;
+/// How many calls are under way while others wait to be released: each of them takes room.
+const TOGETHER: usize = 1_024;
 /// How many evictions more than one are looked for in the agenda together.
 const SEARCH: usize = 1_024;
 
@@ -61,15 +63,21 @@ pub(crate) struct Engine {
     pub(crate) outage: Mutex<Outage>,
 }
 
-/// One call to the store that is under way. There are never more than holds and abandoned
-/// acquisitions, which the slots bound.
+/// One call to the store that is under way.
 type Call<'a> = Pin<Box<dyn Future<Output = Option<()>> + Send + 'a>>;
-type Calls<'a> = FuturesUnordered<Call<'a>>;
+
+/// Calls to the store. There are never more than holds and abandoned acquisitions, which the slots bound.
+#[derive(Default)]
+struct Calls<'a> {
+    under_way: FuturesUnordered<Call<'a>>,
+    /// What is to be released when fewer are under way.
+    releases: VecDeque<TakeBack>,
+}
 
 impl Engine {
     /// Works until the slots are closed and nothing is left to do. It hears of evictions by `evictions`.
     pub(crate) async fn run(self, mut evictions: Evictions) {
-        let mut calls = Calls::new();
+        let mut calls = Calls::default();
         while alone_for(self.work(&mut calls, &mut evictions)).await.is_none() {
             // What panics each time leaves time for others.
             self.clock.sleep_until(self.clock.now().saturating_add(HINT_GAP)).await;
@@ -81,7 +89,7 @@ impl Engine {
         loop {
             let now = self.clock.now();
             self.start_what_is_due(now, calls);
-            if self.is_finished() && calls.is_empty() {
+            if self.is_finished() && calls.under_way.is_empty() {
                 return;
             }
             // Whoever floods it with hints keeps it from nothing else: they gather meanwhile.
@@ -94,10 +102,10 @@ impl Engine {
             let eviction =
                 async { if hears { evictions.next().await } else { std::future::pending().await } };
             let told = first(eviction, woken);
-            let told = if calls.is_empty() {
+            let told = if calls.under_way.is_empty() {
                 told.await
             } else {
-                match first(calls.next(), told).await {
+                match first(calls.under_way.next(), told).await {
                     Either::One(_) => continue,
                     Either::Other(told) => told,
                 }
@@ -159,12 +167,12 @@ impl Engine {
         self.slots.are_over() && self.agenda.is_empty()
     }
 
-    fn start_what_is_due<'a>(&'a self, now: Timestamp, calls: &Calls<'a>) {
+    fn start_what_is_due<'a>(&'a self, now: Timestamp, calls: &mut Calls<'a>) {
         let mut renewals = Vec::new();
         for job in self.agenda.take_due(now) {
             match job {
                 Job::Once(once) => match *once {
-                    Once::TakeBack(job) => calls.push(Box::pin(alone_for(self.take_back(job)))),
+                    Once::TakeBack(job) => calls.releases.push_back(job),
                     Once::LookAtQueue(queues, name) => {
                         if let Some(queues) = queues.upgrade() {
                             alone(|| queues.on_time(&name, now));
@@ -184,7 +192,12 @@ impl Engine {
         let mut renewals = renewals.into_iter().peekable();
         while renewals.peek().is_some() {
             let batch: Vec<_> = renewals.by_ref().take(BATCH).collect();
-            calls.push(Box::pin(alone_for(self.renew(now, batch))));
+            calls.under_way.push(Box::pin(alone_for(self.renew(now, batch))));
+        }
+        while calls.under_way.len() < TOGETHER
+            && let Some(job) = calls.releases.pop_front()
+        {
+            calls.under_way.push(Box::pin(alone_for(self.take_back(job))));
         }
     }
 

@@ -12,7 +12,7 @@ use std::{
 use tenure_core::{FaultKind, LostReason, ManualClock, Store, Tenure};
 
 use crate::{
-    flawed::{Flaw, on_flawed},
+    flawed::{Call, Flaw, on_flawed},
     on_manual_clock, settle,
 };
 
@@ -154,4 +154,25 @@ async fn the_engine_looks_once_for_a_hold_that_is_gone_by_then() {
     clock.advance(TTL / 4);
     settle().await;
     assert_eq!(woken.load(Ordering::Relaxed), at_first + 1);
+}
+
+/// Each call that is under way takes room, and there may be as many holds as slots.
+#[tokio::test]
+async fn many_holds_that_are_dropped_at_once_are_released_a_part_at_a_time() {
+    let (tenure, store, clock) = on_flawed();
+    let mut held = Vec::new();
+    for number in 0..2_500 {
+        held.push(tenure.mutex(number.to_string()).ttl(TTL * 4).lock().await.unwrap());
+    }
+    store.flaws(|flaws| flaws.release = Some(Flaw::Silent));
+    let released = |calls: Vec<Call>| calls.iter().filter(|call| **call == Call::Release).count();
+    released(store.diary());
+    drop(held);
+    settle().await;
+    let first = released(store.diary());
+    assert!((1..=1_024).contains(&first), "{first}");
+    store.flaws(|flaws| flaws.release = None);
+    after(TTL * 2, &clock).await;
+    assert!(released(store.diary()) >= 2_500);
+    tenure.shutdown(Duration::ZERO).await.unwrap();
 }
