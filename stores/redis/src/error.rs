@@ -385,6 +385,13 @@ pub(crate) fn of_scan(place: &str, error: &Failure) -> Option<Fault> {
     })
 }
 
+/// A walk over the keys that goes on beyond all that can be there.
+pub(crate) fn endless(place: &str) -> Fault {
+    let what = format!("Redis at {place} names more keys than it says that it has");
+    let cure = "see what stands between this process and the server, and whether SCAN ends there";
+    Fault::new(FaultKind::Corrupt, what, cure)
+}
+
 fn of_code(place: &str, error: &Failure) -> Option<Fault> {
     let mut code = error.code()?;
     if error.detail().is_some_and(is_midway) {

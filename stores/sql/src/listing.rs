@@ -1,6 +1,6 @@
 //! The names in use.
 
-use tenure_core::{Fault, LockName, proto::queue::Snapshot, store::Listing};
+use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Listing};
 
 use crate::{
     Database, SqlStore,
@@ -9,15 +9,21 @@ use crate::{
 
 /// How many rows are looked at at once.
 const PAGE: usize = 500;
+/// How many reasons are given why names are missing.
+const REASONS: usize = 16;
 
 impl<D: Database> SqlStore<D> {
     pub(crate) async fn names(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
         let mut found: Vec<(LockName, Snapshot)> = Vec::new();
-        let (mut missing, mut after) = (Vec::new(), None);
+        let (mut missing, mut after) = (Vec::new(), None::<LockName>);
         loop {
             let page = self.0.list(prefix, after.as_ref(), PAGE).await?;
             let is_last = page.len() < PAGE;
             for (name, sight) in page {
+                // Else it would not end.
+                if after.as_ref().is_some_and(|after| name <= *after) {
+                    return Err(out_of_order(&*self.0, &name));
+                }
                 match sight.row.state(sight.floor) {
                     Ok(state) => {
                         let seen = state.inspect(&at(&sight, &*self.0));
@@ -28,7 +34,10 @@ impl<D: Database> SqlStore<D> {
                             found.push((name.clone(), seen));
                         }
                     }
-                    Err(_) => missing.push(corrupt(&*self.0, &name).what().to_owned()),
+                    Err(_) if missing.len() < REASONS => {
+                        missing.push(corrupt(&*self.0, &name).what().to_owned());
+                    }
+                    Err(_) => {}
                 }
                 after = Some(name);
             }
@@ -37,6 +46,18 @@ impl<D: Database> SqlStore<D> {
             }
         }
     }
+}
+
+/// A database that says so does not say which names it has.
+fn out_of_order<D: Database>(database: &D, name: &LockName) -> Fault {
+    let what = format!(
+        "{} lists the names of locks in another order than theirs: {:?} comes twice, or too late",
+        database.location(),
+        name.as_str()
+    );
+    let cure =
+        "see what stands between this process and the server, and whether its indexes are sound";
+    Fault::new(FaultKind::Corrupt, what, cure)
 }
 
 fn listing(found: Vec<(LockName, Snapshot)>, more: bool, missing: Vec<String>) -> Listing {
