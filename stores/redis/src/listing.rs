@@ -18,6 +18,8 @@ const REASONS: usize = 16;
 const CONTENDERS: usize = 1 << 20;
 /// Why a list ends before it is full.
 const TOO_MANY: &str = "more keys look like those of locks than are looked at";
+/// How many nodes may fail before any has answered.
+const FAILURES: usize = 64;
 /// How many names are looked at together.
 const TOGETHER: usize = 64;
 
@@ -93,7 +95,10 @@ async fn seen_names(
     let (mut names, mut missing, mut failed) = (FirstNames::new(most), Vec::new(), None);
     let seats = transport.seats().await?;
     let (all, mut seen) = (seats.len(), 0);
-    for seat in seats {
+    for (number, seat) in seats.into_iter().enumerate() {
+        if seen == 0 && number >= FAILURES {
+            break;
+        }
         match walk::add_names(transport, &seat, prefix, &mut names).await {
             Ok(()) => seen += 1,
             Err(fault) => {

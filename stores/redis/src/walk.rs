@@ -96,6 +96,20 @@ pub(crate) async fn add_names(
     prefix: &str,
     names: &mut FirstNames,
 ) -> Result<(), Fault> {
+    let was_open = transport.is_open_to(seat);
+    let walked = walk(transport, seat, prefix, names).await;
+    if !was_open {
+        transport.leave(seat);
+    }
+    walked
+}
+
+async fn walk(
+    transport: &Transport,
+    seat: &Seat,
+    prefix: &str,
+    names: &mut FirstNames,
+) -> Result<(), Fault> {
     let ours = &transport.options.prefix;
     let (pattern, step) = (keys::pattern(ours, prefix), STEP.to_string());
     let (mut cursor, mut walk, mut there) = ("0".to_owned(), Walk::default(), 0);
