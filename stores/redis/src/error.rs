@@ -267,7 +267,7 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
         Failure::Unusable(_) => (
             FaultKind::Misconfigured,
             format!("Redis at {place} cannot be connected to in this way"),
-            "correct the URL",
+            "correct the URL, or what SSL_CERT_FILE and SSL_CERT_DIR name",
         ),
         #[cfg(not(feature = "tls"))]
         Failure::NoTls => (
