@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::map::{NOBODY, Node, Place};
+use super::node::{NOBODY, Node, Place};
 
 /// The numbers of nodes. Two are the same if both are known by one identity, or are at one place where that of either
 /// is not known.

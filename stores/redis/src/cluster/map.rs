@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::{
     about::{self, About, LeftBehind},
     index::Index,
+    node::{NOBODY, Node, Place},
     replaced::Replaced,
 };
 use crate::{
@@ -13,41 +14,14 @@ use crate::{
     slots::{SLOTS, slot},
 };
 
-/// A host and a port.
-pub(crate) type Place = (String, u16);
-
 /// Stands for a host that the one who tells does not know either.
 pub(super) const NOT_TOLD: &str = "?";
-
-/// Stands for no node.
-pub(super) const NOBODY: u16 = u16::MAX;
 
 /// More nodes than any cluster has, primaries and replicas; Redis recommends at most 1,000.
 pub(super) const MOST_NODES: usize = 4_096;
 
 /// How many numbers are tried to find one that is in a slot of a node: many more than there are slots.
 const NUMBERS: u32 = 1 << 20;
-
-/// A primary.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
-    /// By what the others know it; empty while only its place is known.
-    pub(crate) id: String,
-    pub(crate) place: Place,
-    /// With each change of an owner of slots it rises: the greater one counts.
-    pub(crate) epoch: u64,
-    /// How many replicas it has, also those that are away; more than any has where that is not known.
-    pub(super) replicas: u32,
-    /// How many follow it as soon as they hear of it.
-    pub(super) left_behind: u32,
-}
-
-impl Node {
-    /// How many replicas may have to have what it grants.
-    pub(crate) fn replicas(&self) -> u32 {
-        self.replicas.saturating_add(self.left_behind)
-    }
-}
 
 /// What is known of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]

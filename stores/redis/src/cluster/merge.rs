@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     index::Index,
-    map::{Map, NOBODY, Node, Place, Told},
+    map::{Map, Told},
+    node::{NOBODY, Node, Place},
 };
 
 impl Told {

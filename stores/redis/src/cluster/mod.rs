@@ -7,6 +7,7 @@ mod about;
 mod index;
 mod map;
 mod merge;
+mod node;
 mod panel;
 mod redirect;
 mod replaced;
@@ -23,7 +24,8 @@ use tokio::sync::{Notify, watch};
 
 pub(crate) use self::{
     about::{myself, newest},
-    map::{Map, Node, Place, Told},
+    map::{Map, Told},
+    node::{Node, Place},
     panel::{Panel, no_cluster},
     redirect::Redirect,
 };
