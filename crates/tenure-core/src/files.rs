@@ -1,10 +1,14 @@
 //! Files that a user names, for configuration, certificates and keys.
 
+mod authorities;
+
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read},
     path::{Path, PathBuf},
 };
+
+pub use authorities::{NamedAuthorities, named_authorities};
 
 /// What is in a file, and who may change or read it.
 #[derive(Clone, Debug)]

@@ -267,7 +267,7 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
         Failure::Unusable(_) => (
             FaultKind::Misconfigured,
             format!("Redis at {place} cannot be connected to in this way"),
-            "correct the URL",
+            "correct the URL, or what SSL_CERT_FILE and SSL_CERT_DIR name",
         ),
         #[cfg(not(feature = "tls"))]
         Failure::NoTls => (
@@ -388,6 +388,13 @@ pub(crate) fn of_scan(place: &str, error: &Failure) -> Option<Fault> {
         let cure = "permit it the command SCAN; locks need it for nothing else";
         Fault::new(FaultKind::Misconfigured, what, cure).because(error.to_string())
     })
+}
+
+/// A walk over the keys that goes on beyond all that can be there.
+pub(crate) fn endless(place: &str) -> Fault {
+    let what = format!("Redis at {place} names more keys than it says that it has");
+    let cure = "see what stands between this process and the server, and whether SCAN ends there";
+    Fault::new(FaultKind::Corrupt, what, cure)
 }
 
 fn of_code(place: &str, error: &Failure) -> Option<Fault> {

@@ -7,7 +7,7 @@ use tenure_core::{Fault, LockName};
 use crate::{RedisOptions, listing, route::Route, transport::Transport};
 
 /// The names on the server at `url` that begin with `prefix` and that somebody holds or waits for, as far
-/// as their keys tell.
+/// as their keys tell: the first of them where they are more than 32 MiB.
 ///
 /// Nothing is written there: on a server without locks not even the number of their format is.
 ///

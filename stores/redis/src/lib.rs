@@ -54,6 +54,7 @@ mod tls;
 mod together;
 mod transport;
 mod url;
+mod walk;
 mod watch;
 mod wire;
 mod without_password;

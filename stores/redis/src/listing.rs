@@ -5,14 +5,23 @@ use std::collections::BTreeSet;
 use futures_util::{StreamExt, stream};
 use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Listing};
 
-use crate::{error, keys, protocol::Value, route::Seat, transport::Transport};
+use crate::{
+    transport::Transport,
+    walk::{self, FirstNames},
+};
 
-/// How many keys the server looks at in one step.
-const STEP: &str = "1000";
 /// How many steps are few.
-const FEW_STEPS: usize = 100;
+const FEW_STEPS: u64 = 100;
+/// How many names are kept beyond those that are asked for: of some nothing is left but a key that is about to go.
+const SPARE: usize = 10_000;
 /// How many reasons are given why names are missing.
 const REASONS: usize = 16;
+/// How many contenders are told of in all.
+const CONTENDERS: usize = 1 << 20;
+/// Why a list ends before it is full.
+const TOO_MANY: &str = "more keys look like those of locks than are looked at";
+/// How many nodes may fail before any has answered.
+const FAILURES: usize = 64;
 /// How many names are looked at together.
 const TOGETHER: usize = 64;
 
@@ -26,9 +35,11 @@ pub(crate) async fn list<'a, L>(
 where
     L: Future<Output = (LockName, Result<Snapshot, Fault>)> + Send + 'a,
 {
-    let (names, missing) = seen_names(transport, prefix, usize::MAX).await?;
-    let mut looks = stream::iter(names.into_iter().map(look)).buffered(TOGETHER);
-    let mut listing = Listing::default();
+    let (names, missing) =
+        seen_names(transport, prefix, limit.saturating_add(SPARE), u64::MAX).await?;
+    let there_are_more = names.are_cut();
+    let mut looks = stream::iter(names.into_names().into_iter().map(look)).buffered(TOGETHER);
+    let (mut listing, mut contenders) = (Listing::default(), 0);
     listing.missing = missing;
     let in_cluster = transport.route.cluster().is_some();
     while let Some(look) = looks.next().await {
@@ -56,38 +67,50 @@ where
         if seen == Snapshot::default() {
             continue;
         }
-        if listing.names.len() == limit {
+        contenders += seen.holders.len() + seen.waiters.len();
+        if listing.names.len() == limit || contenders > CONTENDERS {
             listing.more = true;
             break;
         }
         listing.names.push((name, seen));
     }
+    if there_are_more && !listing.more {
+        listing.more = true;
+        listing.missing.push(TOO_MANY.to_owned());
+    }
     Ok(listing)
 }
 
+/// The first names that begin with `prefix`: all of them, unless they are too many for the memory.
 pub(crate) async fn names(
     transport: &Transport,
     prefix: &str,
 ) -> Result<BTreeSet<LockName>, Fault> {
-    seen_names(transport, prefix, usize::MAX).await.map(|(names, _)| names)
+    let (names, _) = seen_names(transport, prefix, usize::MAX, u64::MAX).await?;
+    Ok(names.into_names())
 }
 
 /// Some of all names, by so few steps at each server that nobody waits for it.
 pub(crate) async fn some_names(transport: &Transport) -> Result<BTreeSet<LockName>, Fault> {
-    seen_names(transport, "", FEW_STEPS).await.map(|(names, _)| names)
+    let (names, _) = seen_names(transport, "", usize::MAX, FEW_STEPS).await?;
+    Ok(names.into_names())
 }
 
-/// The same, and why there may be others: a node of a cluster is away.
+/// The same, at most so many, and why there may be others: a node of a cluster is away.
 async fn seen_names(
     transport: &Transport,
     prefix: &str,
-    steps: usize,
-) -> Result<(BTreeSet<LockName>, Vec<String>), Fault> {
-    let (mut names, mut missing, mut failed) = (BTreeSet::new(), Vec::new(), None);
+    most: usize,
+    steps: u64,
+) -> Result<(FirstNames, Vec<String>), Fault> {
+    let (mut names, mut missing, mut failed) = (FirstNames::new(most), Vec::new(), None);
     let seats = transport.seats().await?;
     let (all, mut seen) = (seats.len(), 0);
-    for seat in seats {
-        match add_names(transport, &seat, prefix, steps, &mut names).await {
+    for (number, seat) in seats.into_iter().enumerate() {
+        if seen == 0 && number >= FAILURES {
+            break;
+        }
+        match walk::add_names(transport, &seat, prefix, steps, &mut names).await {
             Ok(()) => seen += 1,
             Err(fault) => {
                 misses(&mut missing, &fault);
@@ -107,42 +130,4 @@ fn misses(missing: &mut Vec<String>, fault: &Fault) {
     if missing.len() < REASONS && !missing.contains(&why) {
         missing.push(why);
     }
-}
-
-/// Adds those of one server, as far as so many steps lead.
-async fn add_names(
-    transport: &Transport,
-    seat: &Seat,
-    prefix: &str,
-    steps: usize,
-    names: &mut BTreeSet<LockName>,
-) -> Result<(), Fault> {
-    let ours = &transport.options.prefix;
-    let pattern = keys::pattern(ours, prefix);
-    let mut cursor = "0".to_owned();
-    for _ in 0..steps {
-        let scan = ["SCAN", &cursor, "MATCH", &pattern, "COUNT", STEP];
-        let (next, found) = page(transport.scan(seat, &scan).await?)
-            .ok_or_else(|| error::mixed_up(&transport.place))?;
-        for key in found {
-            let name = keys::name_of(ours, &key);
-            names.extend(name.filter(|name| name.as_str().starts_with(prefix)));
-        }
-        if next == "0" {
-            return Ok(());
-        }
-        cursor = next;
-    }
-    Ok(())
-}
-
-fn page(value: Value) -> Option<(String, Vec<String>)> {
-    let Value::Array(parts) = value else { return None };
-    let [Value::Bytes(cursor), Value::Array(keys)] = parts.as_slice() else { return None };
-    let text = |value: &Value| match value {
-        Value::Bytes(bytes) => String::from_utf8(bytes.clone()).ok(),
-        _ => None,
-    };
-    let cursor = String::from_utf8(cursor.clone()).ok()?;
-    Some((cursor, keys.iter().filter_map(text).collect()))
 }

@@ -1,6 +1,8 @@
 //! Whom to trust over TLS, who we are, and what a failed handshake means.
 
 use std::fmt;
+#[cfg(feature = "tls")]
+use std::sync::{Arc, OnceLock};
 
 use tenure_core::{Fault, FaultKind, files};
 
@@ -11,6 +13,9 @@ use crate::failure::Failure;
 pub(crate) struct Certificates {
     roots: Option<Vec<u8>>,
     own: Option<(Vec<u8>, Vec<u8>)>,
+    /// What is made of them, once the first connection needs it.
+    #[cfg(feature = "tls")]
+    config: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
 }
 
 impl fmt::Debug for Certificates {
@@ -31,11 +36,12 @@ pub(crate) struct Files {
 
 impl Certificates {
     pub(crate) fn trust(&mut self, roots: &[u8]) {
-        self.roots = Some(roots.to_vec());
+        *self = Self { roots: Some(roots.to_vec()), own: self.own.take(), ..Self::default() };
     }
 
     pub(crate) fn show(&mut self, certificate: &[u8], key: &[u8]) {
-        self.own = Some((certificate.to_vec(), key.to_vec()));
+        let own = Some((certificate.to_vec(), key.to_vec()));
+        *self = Self { roots: self.roots.take(), own, ..Self::default() };
     }
 
     /// Reads what a URL names.
@@ -90,10 +96,11 @@ mod with_rustls {
 
     use rustls::{
         AlertDescription, ClientConfig, Error as TlsError, RootCertStore,
+        client::Resumption,
         crypto::CryptoProvider,
         pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
     };
-    use tenure_core::store::certificate_cure;
+    use tenure_core::{files, runtime::may_block, store::certificate_cure};
     use tokio::net::TcpStream;
     use tokio_rustls::{TlsConnector, client::TlsStream};
 
@@ -105,9 +112,20 @@ mod with_rustls {
         stream: TcpStream,
         certificates: &Certificates,
     ) -> Result<TlsStream<TcpStream>, Failure> {
-        let config = config(certificates).map_err(|error| unusable(&*error))?;
+        let config = once(certificates).await?;
         let name = ServerName::try_from(host.to_owned()).map_err(|error| unusable(&error))?;
-        Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
+        Ok(TlsConnector::from(config).connect(name, stream).await?)
+    }
+
+    /// The same for all connections. What it is made of may be in files that take their time, and no other call waits
+    /// for them.
+    async fn once(certificates: &Certificates) -> Result<Arc<ClientConfig>, Failure> {
+        if let Some(config) = certificates.config.get() {
+            return Ok(config.clone());
+        }
+        let of = certificates.clone();
+        let made = may_block(move || config(&of)).await?.map_err(|error| unusable(&*error))?;
+        Ok(certificates.config.get_or_init(|| Arc::new(made)).clone())
     }
 
     fn config(certificates: &Certificates) -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
@@ -118,10 +136,22 @@ mod with_rustls {
                     roots.add(root?)?;
                 }
             }
-            // A system can have certificates that are of no use beside those that are.
-            None => {
-                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            }
+            None => match files::named_authorities() {
+                Some(named) => {
+                    let files = named.pem.iter().map(Vec::as_slice);
+                    let found = files.flat_map(CertificateDer::pem_slice_iter);
+                    roots.add_parsable_certificates(found.filter_map(Result::ok));
+                    if roots.is_empty() {
+                        let why = named.unread.join("; ");
+                        let what = "SSL_CERT_FILE and SSL_CERT_DIR name no authority";
+                        return Err(if why.is_empty() { what.into() } else { why.into() });
+                    }
+                }
+                // A system can have certificates that are of no use beside those that are.
+                None => {
+                    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+                }
+            },
         }
         // An application that has chosen a provider keeps it.
         let chosen = CryptoProvider::get_default().cloned();
@@ -129,14 +159,17 @@ mod with_rustls {
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_root_certificates(roots);
-        Ok(match &certificates.own {
+        let mut config = match &certificates.own {
             Some((certificate, key)) => {
                 let chain: Result<Vec<_>, _> =
                     CertificateDer::pem_slice_iter(certificate).collect();
                 config.with_client_auth_cert(chain?, PrivateKeyDer::from_pem_slice(key)?)?
             }
             None => config.with_no_client_auth(),
-        })
+        };
+        // The certificate is checked on each connection.
+        config.resumption = Resumption::disabled();
+        Ok(config)
     }
 
     fn unusable(error: &dyn Error) -> Failure {

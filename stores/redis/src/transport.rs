@@ -35,6 +35,8 @@ use crate::{
 /// How often in a row it is asked which server has the locks, when the answer does not count for as long
 /// as connecting to it takes.
 const ATTEMPTS: u32 = 3;
+/// Beyond how many connections those are given up that were opened for one look.
+const MOST_AFTER_LOOKS: usize = 64;
 /// How often in a row a node may send a call elsewhere.
 const REDIRECTS: u32 = 5;
 
@@ -292,6 +294,21 @@ impl Transport {
         at.open.connection.send(words).await.map_err(|error| {
             error::of_scan(&self.place, &error).unwrap_or_else(|| self.failed(&at, error))
         })
+    }
+
+    /// Whether a connection to this server is open.
+    pub(crate) fn is_open_to(&self, seat: &Seat) -> bool {
+        let line = self.runtimes.here().map(|here| here.line(seat, &self.route));
+        line.is_ok_and(|line| line.current().is_some())
+    }
+
+    /// Gives up a connection that was opened for one look, where many are open: a cluster has as many nodes as it says.
+    pub(crate) fn leave(&self, seat: &Seat) {
+        let Ok(here) = self.runtimes.here() else { return };
+        if here.open().len() > MOST_AFTER_LOOKS {
+            let line = here.line(seat, &self.route);
+            line.current().inspect(|open| line.condemn(open));
+        }
     }
 
     /// Opens a connection of this runtime, if none is open.

@@ -1,6 +1,6 @@
 //! The names in use.
 
-use tenure_core::{Fault, LockName, proto::queue::Snapshot, store::Listing};
+use tenure_core::{Fault, FaultKind, LockName, proto::queue::Snapshot, store::Listing};
 
 use crate::{
     Database, Listed, SqlStore,
@@ -22,6 +22,10 @@ impl<D: Database> SqlStore<D> {
             let page = self.0.list(prefix, &after, PAGE).await?;
             let is_last = page.len() < PAGE;
             for row in page {
+                // Else it would not end.
+                if row.name <= after && !after.is_empty() {
+                    return Err(out_of_order(&*self.0, &shown(&row.name)));
+                }
                 // One row in trouble must not hide the others.
                 match self.seen(&row) {
                     Some((name, seen)) if seen.is_held() || !seen.waiters.is_empty() => {
@@ -60,6 +64,17 @@ fn shown(name: &[u8]) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// A database that says so does not say which names it has.
+fn out_of_order<D: Database>(database: &D, name: &str) -> Fault {
+    let what = format!(
+        "{} lists the names of locks in another order than theirs: {name:?} comes twice, or too late",
+        database.location(),
+    );
+    let cure =
+        "see what stands between this process and the server, and whether its indexes are sound";
+    Fault::new(FaultKind::Corrupt, what, cure)
 }
 
 fn listing(found: Vec<(LockName, Snapshot)>, more: bool, missing: Vec<String>) -> Listing {

@@ -63,15 +63,33 @@ fn of_file(file: &str) -> Result<Vec<CertificateDer<'static>>, Fault> {
 }
 
 fn of_system() -> Result<Vec<CertificateDer<'static>>, Fault> {
-    let mut found = rustls_native_certs::load_native_certs().certs;
+    let named = files::named_authorities();
+    let mut found: Vec<_> = match &named {
+        Some(named) => {
+            let files = named.pem.iter().map(Vec::as_slice);
+            files.flat_map(CertificateDer::pem_slice_iter).filter_map(Result::ok).collect()
+        }
+        None => rustls_native_certs::load_native_certs().certs,
+    };
     // Systems have some that nobody can read.
     found.retain(|authority| RootCertStore::empty().add(authority.clone()).is_ok());
-    if found.is_empty() {
-        let what = "this system trusts no authority, so no certificate can be checked";
-        let cure = "install its certificates (ca-certificates), or name a file: ca= in the URL";
-        return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+    if !found.is_empty() {
+        return Ok(found);
     }
-    Ok(found)
+    let (what, cure, why) = match named {
+        Some(named) => (
+            "SSL_CERT_FILE and SSL_CERT_DIR name no authority, so no certificate can be checked",
+            "let them name certificates in PEM, unset them, or name a file: ca= in the URL",
+            named.unread.join("; "),
+        ),
+        None => (
+            "this system trusts no authority, so no certificate can be checked",
+            "install its certificates (ca-certificates), or name a file: ca= in the URL",
+            String::new(),
+        ),
+    };
+    let fault = Fault::new(FaultKind::Misconfigured, what, cure);
+    Err(if why.is_empty() { fault } else { fault.because(why) })
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod members;
 mod node;
 mod options;
 mod passing;
+mod pause;
 mod permits;
 mod probe;
 mod refusing;

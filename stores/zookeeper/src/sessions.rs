@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tenure_core::{Clock, Fault, HintBoard, SystemClock, store::Home};
@@ -14,6 +14,7 @@ use crate::{
     client::{Client, Connector, Error, SessionState, Trouble},
     error,
     options::{Certificates, Method},
+    pause::Pause,
     session::Session,
     validity,
 };
@@ -37,6 +38,7 @@ pub(crate) struct Sessions {
 struct Present {
     session: Option<Arc<Session>>,
     begun: u64,
+    pause: Pause,
 }
 
 impl Sessions {
@@ -91,10 +93,23 @@ impl Sessions {
             let _one = self.beginning.lock().await;
             match self.there() {
                 Some(session) => Ok(session),
-                None => self.begin().await,
+                None => {
+                    tokio::time::sleep(self.pause()).await;
+                    self.begin().await
+                }
             }
         };
-        timeout(limit, begun).await.map_err(away)?
+        timeout(limit, begun).await.map_err(|_| {
+            if self.pause().is_zero() {
+                return self.away();
+            }
+            self.away().because("one session after another has ended as soon as it had begun")
+        })?
+    }
+
+    /// How long the next session has to wait.
+    fn pause(&self) -> Duration {
+        self.present().pause.left(Instant::now())
     }
 
     async fn begin(&self) -> Result<Arc<Session>, Fault> {
@@ -115,13 +130,18 @@ impl Sessions {
             Some(Err(error @ (Error::Away(_) | Error::ConnectionLoss))) => {
                 return Err(self.away().because(error));
             }
-            Some(Err(error)) => return Err(error::of_call(&self.place, error, false)),
+            Some(Err(error)) => {
+                // It was begun, and over before it was of any use.
+                self.present().pause.begun(Instant::now());
+                return Err(error::of_call(&self.place, error, false));
+            }
             None => return Err(self.away()),
         };
         let mut present = self.present();
         let session = Session::new(client, present.begun + 1, &self.options, &self.place, sent)?;
         let session = Arc::new(session);
         present.begun += 1;
+        present.pause.begun(Instant::now());
         present.session = Some(session.clone());
         drop(present);
         self.watch(&session);

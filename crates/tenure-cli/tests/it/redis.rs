@@ -270,3 +270,21 @@ fn a_command_over_tls_trusts_the_authority_it_is_told_and_no_other() {
     let told = Scene::with_store(&format!("{url}?ca={}", authority.display()));
     assert_eq!(code(&told.run("name", "exit 7")), 7);
 }
+
+#[test]
+fn a_pipe_that_is_named_as_the_authorities_is_not_waited_for() {
+    let certificates = Certificates::new();
+    let server = RedisServer::with_tls(&certificates, false);
+    let scene = Scene::with_store(&server.tls_url().unwrap());
+    let pipe = certificates.file("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let output = scene
+        .run_command("name", "echo never")
+        .env("SSL_CERT_FILE", &pipe)
+        .env_remove("SSL_CERT_DIR")
+        .output()
+        .unwrap();
+    assert_eq!((code(&output), text(&output.stdout)), (125, ""));
+    assert!(text(&output.stderr).contains("it is no regular file"), "{}", text(&output.stderr));
+}

@@ -31,6 +31,11 @@ pub(super) fn lies() -> Vec<Lie> {
             })
         }),
         later("an answer cut", |_| Turn::Leave(vec![0, 0, 1, 0, 0])),
+        later("sessions that end as soon as they have begun", |asked| match op(asked) {
+            // Whoever connects says zero first, and gets a session.
+            Some((0, _)) | None => Turn::Pass,
+            Some((xid, _)) => Turn::Say(frame(&ended(xid))),
+        }),
         later("an answer of nothing", |asked| match op(asked) {
             Some((_, PING)) | None => Turn::Pass,
             Some((xid, _)) => Turn::Say(frame(&header(xid))),
@@ -45,6 +50,11 @@ fn frame(body: &[u8]) -> Vec<u8> {
 
 fn header(xid: i32) -> Vec<u8> {
     [&xid.to_be_bytes()[..], &1_i64.to_be_bytes(), &[0; 4]].concat()
+}
+
+/// The session has expired.
+fn ended(xid: i32) -> Vec<u8> {
+    [&xid.to_be_bytes()[..], &1_i64.to_be_bytes(), &(-112_i32).to_be_bytes()].concat()
 }
 
 /// The number of a request, and what it is.

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use super::{
     about::{self, About, LeftBehind},
+    index::Index,
+    node::{NOBODY, Node, Place},
     replaced::Replaced,
 };
 use crate::{
@@ -12,46 +14,14 @@ use crate::{
     slots::{SLOTS, slot},
 };
 
-/// A host and a port.
-pub(crate) type Place = (String, u16);
-
 /// Stands for a host that the one who tells does not know either.
 pub(super) const NOT_TOLD: &str = "?";
 
-/// Stands for no node.
-pub(super) const NOBODY: u16 = u16::MAX;
+/// More nodes than any cluster has, primaries and replicas; Redis recommends at most 1,000.
+pub(super) const MOST_NODES: usize = 4_096;
 
 /// How many numbers are tried to find one that is in a slot of a node: many more than there are slots.
 const NUMBERS: u32 = 1 << 20;
-
-/// A primary.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
-    /// By what the others know it; empty while only its place is known.
-    pub(crate) id: String,
-    pub(crate) place: Place,
-    /// With each change of an owner of slots it rises: the greater one counts.
-    pub(crate) epoch: u64,
-    /// How many replicas it has, also those that are away; more than any has where that is not known.
-    pub(super) replicas: u32,
-    /// How many follow it as soon as they hear of it.
-    pub(super) left_behind: u32,
-}
-
-impl Node {
-    /// How many replicas may have to have what it grants.
-    pub(crate) fn replicas(&self) -> u32 {
-        self.replicas.saturating_add(self.left_behind)
-    }
-
-    pub(super) fn is(&self, other: &Self) -> bool {
-        if self.id.is_empty() || other.id.is_empty() {
-            self.place == other.place
-        } else {
-            self.id == other.id
-        }
-    }
-}
 
 /// What is known of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,17 +56,26 @@ pub(crate) struct Told {
 
 impl Told {
     /// What a node at `place` answers to `CLUSTER SLOTS` and to `CLUSTER NODES`; nothing when that makes no
-    /// sense, as when something has changed between the two.
+    /// sense, as when something has changed between the two, a slot is in two ranges, or there are more than
+    /// [`MOST_NODES`].
     pub(crate) fn read(place: &Place, slots: &Value, nodes: &Value) -> Option<Self> {
         let nodes = text(nodes)?;
+        if nodes.lines().count() > MOST_NODES {
+            return None;
+        }
         let about = about::nodes(&nodes);
         let Value::Array(ranges) = slots else { return None };
-        let mut map = Map::default();
+        let (mut map, mut index, mut covered) = (Map::default(), Index::default(), 0);
+        let mut seen = HashSet::new();
         for range in ranges {
             let Value::Array(range) = range else { return None };
             let [from, to, primary, replicas @ ..] = range.as_slice() else { return None };
             let (from, to) = (number(from)?, number(to)?);
             if from > to || to >= SLOTS {
+                return None;
+            }
+            covered += u32::from(to - from) + 1;
+            if covered > u32::from(SLOTS) {
                 return None;
             }
             let (at, id) = member(place, primary)?;
@@ -107,15 +86,19 @@ impl Told {
             // Nobody has told where it is.
             let Some(at) = at else { continue };
             let node = Node { id, place: at, epoch, replicas: count, left_behind: 0 };
-            let node = map.keep(node);
+            let node = index.keep(&mut map.nodes, node);
             map.owners.get_mut(usize::from(from)..=usize::from(to))?.fill(node);
             for replica in replicas {
-                let (at, _) = member(place, replica)?;
-                map.replicas.extend(at.filter(|at| !map.replicas.contains(at)));
+                let Some(at) = member(place, replica)?.0 else { continue };
+                if seen.insert(at.clone()) {
+                    map.replicas.push(at);
+                }
+            }
+            if map.nodes.len() + map.replicas.len() > MOST_NODES {
+                return None;
             }
         }
-        let has_slots = |id: &str| map.nodes.iter().any(|node| node.id == id);
-        let left_behind = about::left_behind(&nodes, has_slots);
+        let left_behind = about::left_behind(&nodes, |id| index.has(id));
         let newest = about.values().map(|about| about.epoch).max().unwrap_or(0);
         let ids = about.into_keys().map(str::to_owned).collect();
         Some(Self { map, ids, left_behind, newest, teller: place.clone() })
@@ -134,16 +117,6 @@ impl Told {
 }
 
 impl Map {
-    /// The number of this node, which is added if it is new.
-    pub(super) fn keep(&mut self, node: Node) -> u16 {
-        let known = self.nodes.iter().position(|known| known.is(&node));
-        let number = known.unwrap_or(self.nodes.len());
-        if known.is_none() {
-            self.nodes.push(node);
-        }
-        u16::try_from(number).unwrap_or(NOBODY)
-    }
-
     /// Who has the slot.
     pub(crate) fn owner(&self, slot: u16) -> Option<&Node> {
         self.nodes.get(usize::from(*self.owners.get(usize::from(slot))?))
@@ -190,7 +163,7 @@ impl Map {
         let epoch = self.owner(slot).map_or(0, |node| node.epoch);
         let (id, place) = (String::new(), place.clone());
         let unknown = Node { id, place, epoch, replicas: u32::MAX, left_behind: 0 };
-        let number = map.keep(unknown);
+        let number = Index::of(&map.nodes).keep(&mut map.nodes, unknown);
         if let Some(owner) = map.owners.get_mut(usize::from(slot)) {
             *owner = number;
         }
@@ -310,6 +283,33 @@ mod tests {
         // Something has changed between the two answers.
         assert!(told(vec![range(0, 5, 7, "a")], "").is_none());
         assert!(told(vec![range(0, 5, 7, "a")], A).is_none());
+    }
+
+    #[test]
+    fn more_nodes_than_any_cluster_has_are_not_read() {
+        let bytes = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        let member = |host: usize, id: &str| {
+            Value::Array(vec![bytes(&format!("h{host}")), Value::Int(7), bytes(id)])
+        };
+        let with = |replicas: usize| {
+            let followers = (0..replicas).map(|number| member(number, "r"));
+            let range = [Value::Int(0), Value::Int(16_383), member(replicas, "a")];
+            let ranges = vec![Value::Array(range.into_iter().chain(followers).collect())];
+            told(ranges, "a h:7@1 master - 0 0 1 connected 0-16383\n")
+        };
+        assert_eq!(with(MOST_NODES - 1).unwrap().map.replicas.len(), MOST_NODES - 1);
+        assert!(with(MOST_NODES).is_none());
+        let lines: Vec<_> = (0..MOST_NODES)
+            .map(|number| format!("r{number} h:9@1 slave a 0 0 1 connected\n"))
+            .collect();
+        let nodes = |lines: &[String]| {
+            let a = "a h:7@1 master - 0 0 1 connected 0-16383\n".to_owned() + &lines.concat();
+            told(vec![range(0, 16_383, 7, "a")], &a)
+        };
+        assert!(nodes(&lines[1..]).is_some() && nodes(&lines).is_none());
+        // Nor is a slot that two have.
+        let twice = vec![range(0, 16_383, 7, "a"), range(5, 5, 7, "a")];
+        assert!(told(twice, "a h:7@1 master - 0 0 1 connected 0-16383\n").is_none());
     }
 
     #[test]

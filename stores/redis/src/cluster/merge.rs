@@ -1,8 +1,11 @@
 //! What is known of a cluster when a node has told more.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{
-    about::LeftBehind,
-    map::{Map, NOBODY, Node, Place, Told},
+    index::Index,
+    map::{Map, Told},
+    node::{NOBODY, Node, Place},
 };
 
 impl Told {
@@ -28,25 +31,27 @@ impl Map {
     pub(crate) fn and(&self, told: &Told, doubted: &[Place]) -> Self {
         let (replicas, replaced) = (told.map.replicas.clone(), self.replaced.clone());
         let mut map = Self { replicas, replaced, ..Self::default() };
+        let doubted: HashSet<_> = doubted.iter().collect();
         // First the nodes, each by what is newest of it, then who has what.
-        let number = |map: &mut Self, node: &Node, other: &[Node]| {
-            let also = other.iter().find(|also| also.is(node));
-            let mut newer = also.map_or(node, |also| newest(node, also, doubted)).clone();
+        let (of_told, of_known) = (Index::of(&told.map.nodes), Index::of(&self.nodes));
+        let mut index = Index::default();
+        let mut number = |node: &Node, also: Option<&Node>| {
+            let mut newer = also.map_or(node, |also| newest(node, also, &doubted)).clone();
             if let Some(also) = also {
                 newer.replicas = told.replicas(node, also);
                 newer.left_behind = node.left_behind;
             }
-            map.keep(newer)
+            index.keep(&mut map.nodes, newer)
         };
-        let known: Vec<_> =
-            self.nodes.iter().map(|node| number(&mut map, node, &told.map.nodes)).collect();
+        let also = |node| told.map.nodes.get(of_told.find(node)?);
+        let known: Vec<_> = self.nodes.iter().map(|node| number(node, also(node))).collect();
         let now: Vec<_> = told
             .map
             .nodes
             .iter()
-            .map(|node| match self.nodes.iter().position(|known| known.is(node)) {
+            .map(|node| match of_known.find(node) {
                 Some(at) => known.get(at).copied().unwrap_or(NOBODY),
-                None => number(&mut map, node, &[]),
+                None => number(node, None),
             })
             .collect();
         for ((owner, was), is) in map.owners.iter_mut().zip(&self.owners).zip(&told.map.owners) {
@@ -78,17 +83,20 @@ impl Map {
     /// are known.
     fn remember_replaced(&mut self, were: &[u16], numbers: &[u16]) {
         let used = self.used();
-        for (known, number) in numbers.iter().enumerate() {
+        // Who has what each of them had: one node, or several.
+        let mut heirs = vec![None; numbers.len()];
+        for (was, is) in were.iter().zip(&self.owners) {
+            if let Some(heir) = heirs.get_mut(usize::from(*was)) {
+                *heir =
+                    Some(heir.map_or(Some(*is), |one: Option<u16>| one.filter(|one| one == is)));
+            }
+        }
+        for (number, heir) in numbers.iter().zip(heirs) {
             let Some(old) = self.nodes.get(usize::from(*number)) else { continue };
             if used.get(usize::from(*number)) == Some(&true) {
                 self.replaced.forget(&old.id);
-                continue;
-            }
-            let its = were.iter().zip(&self.owners).filter(|(was, _)| usize::from(**was) == known);
-            let mut by = its.map(|(_, is)| *is);
-            let Some(first) = by.next() else { continue };
-            if let Some(new) = self.nodes.get(usize::from(first))
-                && by.all(|other| other == first)
+            } else if let Some(new) =
+                heir.flatten().and_then(|one| self.nodes.get(usize::from(one)))
             {
                 self.replaced.note(&old.id, &new.id);
             }
@@ -99,28 +107,28 @@ impl Map {
     fn count_left_behind(&mut self, told: &Told, known: &Self) {
         // It may have been cut off since before somebody was left behind.
         let is_behind = known.nodes.iter().any(|node| node.epoch > told.newest);
-        let taken_over: Vec<_> =
-            told.left_behind.iter().map(|left| self.who_took_over(left)).collect();
+        let index = Index::of(&self.nodes);
+        let mut by_heir: HashMap<&str, usize> = HashMap::new();
+        let mut unseen = Vec::new();
+        for left in &told.left_behind {
+            // Who has the slots of the one that it followed, if that was seen.
+            match self.replaced.by(&left.of).filter(|by| index.has(by)) {
+                Some(by) => *by_heir.entry(by).or_default() += 1,
+                None => unseen.push(left.epoch),
+            }
+        }
+        unseen.sort_unstable();
         for node in &mut self.nodes {
-            let follows = |(left, by): &(&LeftBehind, &Option<String>)| match by {
-                Some(by) => *by == node.id,
-                None => left.epoch <= node.epoch,
-            };
-            let count = told.left_behind.iter().zip(&taken_over).filter(follows).count();
+            let may_follow = unseen.partition_point(|epoch| *epoch <= node.epoch);
+            let count = may_follow + by_heir.get(node.id.as_str()).copied().unwrap_or(0);
             let count = u32::try_from(count).unwrap_or(u32::MAX);
             node.left_behind = if is_behind { node.left_behind.max(count) } else { count };
         }
     }
-
-    /// Who has the slots of the one that it followed, if that was seen.
-    fn who_took_over(&self, left: &LeftBehind) -> Option<String> {
-        let by = self.replaced.by(&left.of)?;
-        self.nodes.iter().any(|node| node.id == by).then(|| by.to_owned())
-    }
 }
 
 /// Of what is known of a node and what is told the newer. At another place it is when nobody is at the old one.
-fn newest<'a>(known: &'a Node, told: &'a Node, doubted: &[Place]) -> &'a Node {
+fn newest<'a>(known: &'a Node, told: &'a Node, doubted: &HashSet<&Place>) -> &'a Node {
     let is_newer = known.id.is_empty()
         || told.epoch > known.epoch
         || told.epoch == known.epoch

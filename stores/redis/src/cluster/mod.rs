@@ -4,13 +4,16 @@
 //! be asked. Of two answers the one with the greater epoch counts.
 
 mod about;
+mod index;
 mod map;
 mod merge;
+mod node;
 mod panel;
 mod redirect;
 mod replaced;
 
 use std::{
+    collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -21,7 +24,8 @@ use tokio::sync::{Notify, watch};
 
 pub(crate) use self::{
     about::{myself, newest},
-    map::{Map, Node, Place, Told},
+    map::{Map, Told},
+    node::{Node, Place},
     panel::{Panel, no_cluster},
     redirect::Redirect,
 };
@@ -32,6 +36,8 @@ use crate::{
 
 /// How many nodes are asked together when one did not do what it should.
 const TOGETHER: u32 = 5;
+/// How many nodes are asked by one question. Those of which nothing is wrong come first, so the next question meets others.
+const ASKED: usize = 256;
 /// How long others have to answer after the first one has, and one before another one is asked.
 const OTHERS: Duration = Duration::from_millis(100);
 /// How many reasons are given why nobody answers.
@@ -203,7 +209,9 @@ impl Cluster {
         places.dedup();
         let turn = state.turn % places.len().max(1);
         places.rotate_left(turn);
-        places.sort_by_key(|place| state.doubts(place));
+        let doubted: HashSet<_> = state.doubts.iter().map(|doubt| &doubt.place).collect();
+        places.sort_by_key(|place| doubted.contains(place));
+        places.truncate(ASKED);
         places
     }
 

@@ -8,10 +8,7 @@ use std::{
 use futures_util::future::join;
 use tenure_core::{Fault, FaultKind};
 
-use super::{
-    lock,
-    map::{Place, Told},
-};
+use super::{lock, map::Told, node::Place};
 use crate::{
     Address, RedisOptions,
     connection::Connection,

@@ -1,6 +1,6 @@
 //! Where a node says that a command belongs.
 
-use super::map::{NOT_TOLD, Place};
+use super::{map::NOT_TOLD, node::Place};
 use crate::failure::Failure;
 
 /// The node that is to be asked instead. The one that said so did nothing.

@@ -218,7 +218,13 @@ async fn what_is_wrong_with_tls_is_told() {
     let (without_own, all) = with(&certificates);
     // An authority that is another's, no certificate of one's own, and a port without TLS.
     let refused = "it takes the connection, but not over TLS";
-    causes(&url(&place, &with(&stranger).1), &[(&place, refused)]).await;
+    let of_another = url(&place, &with(&stranger).1);
+    let fault = ZookeeperStore::open(&of_another).await.unwrap_err();
+    // No wait mends it.
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert!(fault.what().contains("no certificate that is trusted"), "{fault}");
+    let findings = looked(&of_another).await;
+    assert!(findings.iter().any(|finding| finding.found.contains(refused)), "{findings:?}");
     causes(&url(&place, &without_own), &[(&place, refused)]).await;
     let plain = format!("localhost:{}", server.address().port());
     causes(&url(&plain, &all), &[(&plain, refused)]).await;

@@ -14,6 +14,7 @@ mod disturbed;
 mod doctor;
 mod drills;
 mod dropping;
+mod ended;
 mod fenced;
 mod handoffs;
 mod kinds;
