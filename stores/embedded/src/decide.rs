@@ -22,6 +22,7 @@ use crate::{
     error,
     inner::{Inner, LIMITS},
     layout::Layout,
+    looks::Looks,
     patience::Patience,
     slots::Room,
     stake::Stake,
@@ -204,7 +205,8 @@ impl Inner {
             }
             Err(fault) => return Err(fault),
         };
-        let alive = |client| self.members.alive(client);
+        let looks = Looks::new(|client| self.members.alive(client));
+        let alive = |client| looks.alive(client);
         let at = self.moment(&alive)?;
         self.keep_fresh(at.now);
         let (before, had) = (loaded.state.last_time, self.stake(&loaded.state));
@@ -268,4 +270,51 @@ impl Inner {
 
 fn abandoned() -> Fault {
     Fault::new(FaultKind::Unreachable, "the caller gave up before it began", "try again")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use tenure_core::proto::{
+        Owner,
+        queue::{Answer, Ask, Intent, Kind, Mode, Order},
+    };
+
+    use super::*;
+    use crate::{decisions, machine::ThisMachine, place::Place};
+
+    fn ask(number: u32) -> Ask {
+        let mut owner = [7; 16];
+        owner[..4].copy_from_slice(&number.to_be_bytes());
+        Ask {
+            owner: Owner::from_bytes(owner),
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            order: Order::Fifo,
+            intent: Intent::Wait { place: None },
+            ttl: Duration::from_secs(60),
+            label: "test".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_decision_looks_once_at_each_member_however_many_of_its_contenders_there_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || Inner::open(Place::named(dir.path()), Arc::new(ThisMachine)).unwrap();
+        let stores = [open(), open(), open()];
+        let name = LockName::new("crowd").unwrap();
+        let acquire = |store: &Inner, number| {
+            let ask = ask(number);
+            store.decide_blocking(&name, &decisions::acquire(store, &ask), &GivenUp::default())
+        };
+        for number in 0..=LIMITS.max_waiters {
+            let store = &stores[usize::from(number % 2 == 0)];
+            let is_first = number == 0;
+            let answer = acquire(store, u32::try_from(number).unwrap()).unwrap();
+            assert_eq!(matches!(answer, Answer::Granted { .. }), is_first);
+        }
+        let refused = acquire(&stores[2], u32::MAX).unwrap_err();
+        assert_eq!(refused.kind(), FaultKind::Full);
+        assert_eq!(stores[2].members.looks.load(Ordering::Relaxed), 2, "two others contend");
+    }
 }

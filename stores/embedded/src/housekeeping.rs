@@ -12,6 +12,7 @@ use crate::{
     error,
     inner::Inner,
     layout::{BOOTS, CLOCK, StatePlace, is_hash, is_of_a_boot, is_state, shelf},
+    looks::Looks,
     removal,
     slots::Room,
     state_file::StateFile,
@@ -83,7 +84,8 @@ impl Inner {
         let Some(section) = file.enter()? else { return Ok(()) };
         let mut room = Room::new();
         let Some(loaded) = section.read(&self.ground(), &mut room)? else { return Ok(()) };
-        let alive = |client| self.members.alive(client);
+        let looks = Looks::new(|client| self.members.alive(client));
+        let alive = |client| looks.alive(client);
         let at = self.moment(&alive)?;
         if loaded.is_of_a_lock() && loaded.state.inspect(&at) == Snapshot::default() {
             section.remove(&self.ground(), &loaded)?;

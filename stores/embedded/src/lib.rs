@@ -51,6 +51,7 @@ mod layout;
 mod links;
 mod listening;
 mod listing;
+mod looks;
 mod machine;
 mod members;
 mod patience;
