@@ -80,10 +80,12 @@ impl Inner {
         loop {
             match self.step(name, &decision, None)? {
                 Step::Done(answer) => {
-                    if self.is_tidying_due() {
+                    if self.tidying.begins() {
                         let inner = self.clone();
-                        // Whoever comes next does it where there is no thread for it now.
-                        let _ = begin_to_block(move || inner.tidy());
+                        if begin_to_block(move || inner.tidy()).is_err() {
+                            // It is done later, where there is no thread for it now.
+                            self.tidying.ends();
+                        }
                     }
                     return Ok(answer);
                 }
@@ -128,7 +130,7 @@ impl Inner {
         loop {
             match self.step(name, decision, Some(given_up))? {
                 Step::Done(answer) => {
-                    self.tidy();
+                    self.tidy_when_due();
                     return Ok(answer);
                 }
                 Step::Reopen => {}
@@ -244,7 +246,7 @@ impl Inner {
             }
             let created = StateFile::create(&self.ground(), &place, name);
             if let Some(file) = created.map_err(|why| failed("create", why))? {
-                self.created.fetch_add(1, Ordering::Relaxed);
+                self.tidying.created();
                 return Ok(Some(self.files.keep(name, file)));
             }
         }

@@ -1,12 +1,6 @@
 //! What all handles of one opened store share.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU8, AtomicU32},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
     Fault, FaultKind,
@@ -22,6 +16,7 @@ use crate::{
     file_system::FileSystem,
     files::Files,
     floor::Floor,
+    housekeeping::Tidying,
     layout::{BOOTS, LOCKS, Layout, MEMBERS, Root},
     machine::Machine,
     members::Members,
@@ -104,10 +99,7 @@ pub(crate) struct Inner {
     pub(crate) members: Arc<Members>,
     pub(crate) watch: Watch,
     pub(crate) files: Files,
-    /// Counts the state files that this store created since it last tidied.
-    pub(crate) created: AtomicU32,
-    /// Counts the shelves that it tidied.
-    pub(crate) tidied: AtomicU8,
+    pub(crate) tidying: Tidying,
 }
 
 impl Inner {
@@ -164,8 +156,7 @@ impl Inner {
             members,
             watch,
             files: Files::default(),
-            created: AtomicU32::new(0),
-            tidied: AtomicU8::new(0),
+            tidying: Tidying::default(),
         });
         boots::remove_dead(&boots, &own_boot);
         inner.remove_unfinished(&boots);

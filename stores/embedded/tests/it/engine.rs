@@ -3,11 +3,12 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
-use tenure_core::{Store, proto::Renewed, proto::queue::Answer, store::Renewal};
+use tenure_core::{Clock, Store, proto::Renewed, proto::queue::Answer, store::Renewal};
+use tenure_embedded::EmbeddedStore;
 
 use crate::{
     child::Process,
-    support::{TTL, name, once, open, owner, state_files, take, waiting},
+    support::{TTL, TestMachine, name, once, open, owner, state_files, take, waiting},
 };
 
 /// A child that is in the middle of a decision on the only name there is.
@@ -71,6 +72,38 @@ async fn calls_on_a_locked_file_hold_up_no_renewal() {
         }
     }
     drop(process);
+}
+
+/// A caller's own work must not keep tenure's from being done.
+#[test]
+fn a_runtime_whose_threads_for_blocking_work_are_all_busy_holds_up_no_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let machine = TestMachine::default();
+    let store = EmbeddedStore::open_on(dir.path(), Arc::new(machine.clone())).unwrap();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.max_blocking_threads(1).enable_all().build().unwrap();
+    let (ends, until) = std::sync::mpsc::channel::<()>();
+    let (begins, begun) = std::sync::mpsc::channel();
+    runtime.spawn_blocking(move || {
+        begins.send(()).unwrap();
+        until.recv().unwrap_err();
+    });
+    begun.recv().unwrap();
+    // Behind it nothing begins, whatever the runtime is given.
+    let behind = runtime.spawn_blocking(|| {});
+    // No token of an hour later may be granted before the disk has been told.
+    machine.clock.set_wall(machine.clock.wall() + 3_600_000_000);
+    let all = async {
+        let (owner, _) = take(&store, &name("a")).await;
+        let renewals = [Renewal { name: name("a"), owner, ttl: TTL }];
+        assert!(matches!(store.renew(&renewals).await[..], [Ok(Renewed::Renewed { .. })]));
+        assert_eq!(store.list("", 10).await.unwrap().names.len(), 1);
+        store.health().await.unwrap();
+        assert_eq!(store.evict(&name("a")).await.unwrap().len(), 1);
+    };
+    let done = runtime.block_on(async { tokio::time::timeout(TTL, all).await });
+    assert!(done.is_ok() && !behind.is_finished());
+    drop(ends);
 }
 
 #[test]
