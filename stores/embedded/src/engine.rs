@@ -1,17 +1,17 @@
 //! The store as tenure's own thread sees it: all work on files happens on other threads.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, HoldId, Incarnation, LockName, Store, Wakeups, may_block,
+    Evictions, Fault, HoldId, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    runtime::may_block_to_renew,
+    runtime::{PerProcess, Workers, may_block_to_renew},
     store::{Capabilities, Finding, Listing, Renewal, not_together},
 };
 
@@ -20,6 +20,24 @@ use crate::{
     decisions, error,
     inner::{CAPABILITIES, Inner, KIND},
 };
+
+/// How many calls of a process are on threads at the same time: where thousands of holds are dropped at once, they
+/// take turns. Each takes microseconds, unless a process was stopped in the middle of a decision.
+const MOST: usize = 16;
+
+static WORKERS: PerProcess<Workers> = PerProcess::new();
+
+fn workers() -> io::Result<&'static Workers> {
+    WORKERS.get(|| Ok(Workers::new("tenure-files", MOST)))
+}
+
+/// Sees that there is a thread for calls, which stays.
+///
+/// # Errors
+/// The system allows no thread.
+pub(crate) fn ready() -> io::Result<()> {
+    workers()?.ready()
+}
 
 /// See [`Store::for_engine`].
 #[derive(Clone, Debug)]
@@ -42,7 +60,8 @@ impl EngineView {
         work: impl FnOnce(&Inner, &GivenUp) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let (work, _tell) = self.prepared(work);
-        may_block(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
+        let done = async { workers()?.done(work).await };
+        done.await.unwrap_or_else(|why| Err(error::no_thread(why)))
     }
 
     /// The work with what it needs, and what tells it that its caller is gone.

@@ -12,7 +12,7 @@ use tenure_core::{
 use crate::{
     boots,
     clock_file::ClockFile,
-    error,
+    engine, error,
     file_system::FileSystem,
     files::Files,
     floor::Floor,
@@ -143,7 +143,7 @@ impl Inner {
         let clock = clock.start()?;
         let floor = Floor::open(machine.clone(), &layout, boot)?;
         // What is held is renewed there, also when the system has no thread to spare.
-        ready_to_block().map_err(error::no_thread)?;
+        ready_to_block().and_then(|()| engine::ready()).map_err(error::no_thread)?;
         let watch = Watch::open(members.clone());
         let inner = Arc::new(Self {
             machine,

@@ -7,7 +7,7 @@ use tenure_core::{Clock, Store, proto::Renewed, proto::queue::Answer, store::Ren
 use tenure_embedded::EmbeddedStore;
 
 use crate::{
-    child::Process,
+    child::{Process, say},
     support::{TTL, TestMachine, name, once, open, owner, state_files, take, waiting},
 };
 
@@ -72,6 +72,32 @@ async fn calls_on_a_locked_file_hold_up_no_renewal() {
         }
     }
     drop(process);
+}
+
+/// As where all holds of a process are dropped at once.
+#[test]
+#[cfg(target_os = "linux")]
+fn many_calls_at_once_take_few_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(take(&store, &name("a")));
+    let _inside = somebody_inside(dir.path());
+    let mut process = Process::start(&["look often", dir.path().to_str().unwrap()]);
+    let threads: usize = process.says().unwrap().parse().unwrap();
+    assert!((16..40).contains(&threads), "{threads} threads");
+}
+
+/// What the child of that does.
+pub(crate) async fn look_often(dir: &str) {
+    let engine = EmbeddedStore::open(dir).unwrap().for_engine();
+    let mut looks = FuturesUnordered::new();
+    for _ in 0..300 {
+        let engine = engine.clone();
+        looks.push(async move { engine.inspect(&name("a")).await });
+    }
+    assert!(looks.next().now_or_never().is_none());
+    say(std::fs::read_dir("/proc/self/task").unwrap().count());
 }
 
 /// A caller's own work must not keep tenure's from being done.
