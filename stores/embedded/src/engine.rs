@@ -1,6 +1,6 @@
 //! The store as tenure's own thread sees it: all work on files happens on other threads.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
@@ -11,7 +11,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    runtime::{PerProcess, Workers, may_block_to_renew},
+    runtime::may_block_to_renew,
     store::{Capabilities, Finding, Listing, Renewal, not_together},
 };
 
@@ -19,25 +19,8 @@ use crate::{
     decide::GivenUp,
     decisions, error,
     inner::{CAPABILITIES, Inner, KIND},
+    threads,
 };
-
-/// How many calls of a process are on threads at the same time: where thousands of holds are dropped at once, they
-/// take turns. Each takes microseconds, unless a process was stopped in the middle of a decision.
-const MOST: usize = 16;
-
-static WORKERS: PerProcess<Workers> = PerProcess::new();
-
-fn workers() -> io::Result<&'static Workers> {
-    WORKERS.get(|| Ok(Workers::new("tenure-files", MOST)))
-}
-
-/// Sees that there is a thread for calls, which stays.
-///
-/// # Errors
-/// The system allows no thread.
-pub(crate) fn ready() -> io::Result<()> {
-    workers()?.ready()
-}
 
 /// See [`Store::for_engine`].
 #[derive(Clone, Debug)]
@@ -60,8 +43,7 @@ impl EngineView {
         work: impl FnOnce(&Inner, &GivenUp) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let (work, _tell) = self.prepared(work);
-        let done = async { workers()?.done(work).await };
-        done.await.unwrap_or_else(|why| Err(error::no_thread(why)))
+        threads::done(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
     }
 
     /// The work with what it needs, and what tells it that its caller is gone.

@@ -2,8 +2,6 @@
 //!
 //! Nothing depends on it, so whatever fails is left for the next time.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-
 use tenure_core::{Fault, proto::queue::Snapshot};
 
 use crate::{
@@ -18,66 +16,11 @@ use crate::{
     state_file::StateFile,
 };
 
-/// One of 256 shelves is tidied each time a process has created this many files,
-const EVERY: u32 = 64;
-/// or so large a part of what the last shelf kept: a look at each file there is spread over them.
-const PART: usize = 8;
 /// How much is removed at once, or twice what was created since.
 const AT_ONCE: usize = 256;
-/// How many threads of a process tidy at the same time at most.
-const TIDIERS: u32 = 4;
 /// At how much of other members an opening looks: more than one leaves, so that nothing piles up, and so
 /// little that thousands who were killed slow down nobody.
 const LOOKS: usize = 16;
-
-/// When a store tidies.
-#[derive(Debug)]
-pub(crate) struct Tidying {
-    /// Counts the state files that were created since it last began to.
-    created: AtomicU32,
-    /// How many it takes.
-    due: AtomicU32,
-    /// Counts the shelves.
-    turns: AtomicU8,
-    tidiers: AtomicU32,
-}
-
-impl Default for Tidying {
-    fn default() -> Self {
-        Self {
-            created: AtomicU32::new(0),
-            due: AtomicU32::new(EVERY),
-            turns: AtomicU8::new(0),
-            tidiers: AtomicU32::new(0),
-        }
-    }
-}
-
-impl Tidying {
-    /// Counts a file that was created.
-    pub(crate) fn created(&self) {
-        self.created.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Whether it is time to tidy, and nobody else does so already. Then the caller does, or says that it
-    /// [ends](Self::ends).
-    pub(crate) fn begins(&self) -> bool {
-        let due = self.due.load(Ordering::Relaxed);
-        if self.created.load(Ordering::Relaxed) < due {
-            return false;
-        }
-        let began = self.tidiers.fetch_add(1, Ordering::Relaxed) < TIDIERS
-            && self.created.swap(0, Ordering::Relaxed) >= due;
-        if !began {
-            self.ends();
-        }
-        began
-    }
-
-    pub(crate) fn ends(&self) {
-        self.tidiers.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 impl Inner {
     /// Tidies when the store is opened.
@@ -104,11 +47,9 @@ impl Inner {
     /// Tidies the next shelf. Whoever calls it has begun to: [`Tidying::begins`].
     pub(crate) fn tidy(&self) {
         // One shelf after the other, from one that differs from process to process.
-        let turn = self.tidying.turns.fetch_add(1, Ordering::Relaxed);
-        let most = AT_ONCE.max(2 * self.tidying.due.load(Ordering::Relaxed) as usize);
-        let stay = self.tidy_shelf(self.random_shelf().wrapping_add(turn), most);
-        let due = u32::try_from(stay / PART).unwrap_or(u32::MAX);
-        self.tidying.due.store(due.max(EVERY), Ordering::Relaxed);
+        let most = AT_ONCE.max(2 * self.tidying.due() as usize);
+        let stay = self.tidy_shelf(self.random_shelf().wrapping_add(self.tidying.turn()), most);
+        self.tidying.kept(stay);
         self.tidying.ends();
     }
 
@@ -162,7 +103,7 @@ mod tests {
     use std::{fs, sync::Arc};
 
     use super::*;
-    use crate::{machine::ThisMachine, place::Place};
+    use crate::{machine::ThisMachine, place::Place, tidying::EVERY};
 
     #[test]
     fn a_shelf_of_many_files_is_looked_through_once_in_as_many_more_of_new_ones() {
@@ -187,18 +128,5 @@ mod tests {
         inner.tidy_when_due();
         create(EVERY);
         assert!(inner.tidying.begins());
-    }
-
-    #[test]
-    fn few_threads_tidy_at_a_time() {
-        let tidying = Tidying::default();
-        let begins = || {
-            (0..EVERY).for_each(|_| tidying.created());
-            tidying.begins()
-        };
-        assert!((0..TIDIERS).all(|_| begins()));
-        assert!(!begins());
-        tidying.ends();
-        assert!(begins() && !begins());
     }
 }

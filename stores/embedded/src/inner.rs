@@ -12,16 +12,17 @@ use tenure_core::{
 use crate::{
     boots,
     clock_file::ClockFile,
-    engine, error,
+    error,
     file_system::FileSystem,
     files::Files,
     floor::Floor,
-    housekeeping::Tidying,
     layout::{BOOTS, LOCKS, Layout, MEMBERS, Root},
     machine::Machine,
     members::Members,
     place::Place,
     state_file::Ground,
+    threads,
+    tidying::Tidying,
     watch::Watch,
 };
 
@@ -143,7 +144,7 @@ impl Inner {
         let clock = clock.start()?;
         let floor = Floor::open(machine.clone(), &layout, boot)?;
         // What is held is renewed there, also when the system has no thread to spare.
-        ready_to_block().and_then(|()| engine::ready()).map_err(error::no_thread)?;
+        ready_to_block().and_then(|()| threads::ready()).map_err(error::no_thread)?;
         let watch = Watch::open(members.clone());
         let inner = Arc::new(Self {
             machine,

@@ -65,6 +65,8 @@ mod socket;
 mod stake;
 mod state_file;
 mod store;
+mod threads;
+mod tidying;
 mod watch;
 mod wire;
 
