@@ -22,6 +22,7 @@ use crate::{
     error,
     inner::{Inner, LIMITS},
     layout::Layout,
+    looks::Looks,
     patience::Patience,
     slots::Room,
     stake::Stake,
@@ -79,10 +80,12 @@ impl Inner {
         loop {
             match self.step(name, &decision, None)? {
                 Step::Done(answer) => {
-                    if self.is_tidying_due() {
+                    if self.tidying.begins() {
                         let inner = self.clone();
-                        // Whoever comes next does it where there is no thread for it now.
-                        let _ = begin_to_block(move || inner.tidy());
+                        if begin_to_block(move || inner.tidy()).is_err() {
+                            // It is done later, where there is no thread for it now.
+                            self.tidying.ends();
+                        }
                     }
                     return Ok(answer);
                 }
@@ -127,7 +130,7 @@ impl Inner {
         loop {
             match self.step(name, decision, Some(given_up))? {
                 Step::Done(answer) => {
-                    self.tidy();
+                    self.tidy_when_due();
                     return Ok(answer);
                 }
                 Step::Reopen => {}
@@ -204,7 +207,8 @@ impl Inner {
             }
             Err(fault) => return Err(fault),
         };
-        let alive = |client| self.members.alive(client);
+        let looks = Looks::new(|client| self.members.alive(client));
+        let alive = |client| looks.alive(client);
         let at = self.moment(&alive)?;
         self.keep_fresh(at.now);
         let (before, had) = (loaded.state.last_time, self.stake(&loaded.state));
@@ -242,7 +246,7 @@ impl Inner {
             }
             let created = StateFile::create(&self.ground(), &place, name);
             if let Some(file) = created.map_err(|why| failed("create", why))? {
-                self.created.fetch_add(1, Ordering::Relaxed);
+                self.tidying.created();
                 return Ok(Some(self.files.keep(name, file)));
             }
         }

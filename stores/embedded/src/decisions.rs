@@ -102,3 +102,52 @@ pub(crate) fn evict_hold(
         repairs: false,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use std::sync::{Arc, atomic::Ordering};
+
+    use tenure_core::{
+        FaultKind, LockName,
+        proto::queue::{Intent, Kind, Mode, Order},
+    };
+
+    use super::*;
+    use crate::{decide::GivenUp, inner::LIMITS, machine::ThisMachine, place::Place};
+
+    fn ask(number: u32) -> Ask {
+        let mut owner = [7; 16];
+        owner[..4].copy_from_slice(&number.to_be_bytes());
+        Ask {
+            owner: Owner::from_bytes(owner),
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            order: Order::Fifo,
+            intent: Intent::Wait { place: None },
+            ttl: Duration::from_secs(60),
+            label: "test".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_decision_looks_once_at_each_member_however_many_of_its_contenders_there_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || Inner::open(Place::named(dir.path()), Arc::new(ThisMachine)).unwrap();
+        let stores = [open(), open(), open()];
+        let name = LockName::new("crowd").unwrap();
+        let asks = |store: &Inner, number| {
+            let ask = ask(number);
+            store.decide_blocking(&name, &acquire(store, &ask), &GivenUp::default())
+        };
+        for number in 0..=LIMITS.max_waiters {
+            let store = &stores[usize::from(number % 2 == 0)];
+            let is_first = number == 0;
+            let answer = asks(store, u32::try_from(number).unwrap()).unwrap();
+            assert_eq!(matches!(answer, Answer::Granted { .. }), is_first);
+        }
+        let refused = asks(&stores[2], u32::MAX).unwrap_err();
+        assert_eq!(refused.kind(), FaultKind::Full);
+        assert_eq!(stores[2].members.looks.load(Ordering::Relaxed), 2, "two others contend");
+    }
+}

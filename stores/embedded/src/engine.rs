@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tenure_core::{
-    Evictions, Fault, HoldId, Incarnation, LockName, Store, Wakeups, may_block,
+    Evictions, Fault, HoldId, Incarnation, LockName, Store, Wakeups,
     proto::{
         Owner, Renewed, Token,
         queue::{
@@ -19,6 +19,7 @@ use crate::{
     decide::GivenUp,
     decisions, error,
     inner::{CAPABILITIES, Inner, KIND},
+    threads,
 };
 
 /// See [`Store::for_engine`].
@@ -42,7 +43,7 @@ impl EngineView {
         work: impl FnOnce(&Inner, &GivenUp) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let (work, _tell) = self.prepared(work);
-        may_block(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
+        threads::done(work).await.unwrap_or_else(|why| Err(error::no_thread(why)))
     }
 
     /// The work with what it needs, and what tells it that its caller is gone.

@@ -30,7 +30,8 @@ pub(crate) struct Floor {
     machine: Arc<dyn Machine>,
     path: PathBuf,
     file: File,
-    inside: Mutex<()>,
+    /// What it is at least, as was seen or written here: within a boot it only rises.
+    known: Mutex<u64>,
     boot: [u8; 16],
 }
 
@@ -54,7 +55,7 @@ impl Floor {
                     .ok_or_else(|| error::removed(layout.root.path()))?
             }
         };
-        Ok(Self { machine, path, file, inside: Mutex::new(()), boot })
+        Ok(Self { machine, path, file, known: Mutex::new(0), boot })
     }
 
     pub(crate) fn touch(&self) {
@@ -79,18 +80,24 @@ impl Floor {
 
     /// Makes the floor at least `time`.
     pub(crate) fn raise(&self, time: u64) -> Result<(), Fault> {
-        let _inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known >= time {
+            return Ok(());
+        }
         let _locked = Locked::take(&self.file, Patience::of(PATIENCE))
             .map_err(|why| error::io("lock", &self.path, why))?
             .ok_or_else(|| error::stays_locked(&self.path))?;
         let (seq, floor) =
             self.read().map_err(|damage| error::damaged(&self.path, damage, CURE))?;
         if floor >= time {
+            *known = floor;
             return Ok(());
         }
         let payload = &time.to_le_bytes();
         let record = Record { seq: seq + 1, flags: 0, boot: self.boot, payload };
-        self.slots().write(&record).map_err(|why| error::unwritten(&self.path, why))
+        self.slots().write(&record).map_err(|why| error::unwritten(&self.path, why))?;
+        *known = time;
+        Ok(())
     }
 
     /// The number of the last write, and what it says.

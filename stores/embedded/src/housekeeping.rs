@@ -2,8 +2,6 @@
 //!
 //! Nothing depends on it, so whatever fails is left for the next time.
 
-use std::sync::atomic::Ordering;
-
 use tenure_core::{Fault, proto::queue::Snapshot};
 
 use crate::{
@@ -12,14 +10,13 @@ use crate::{
     error,
     inner::Inner,
     layout::{BOOTS, CLOCK, StatePlace, is_hash, is_of_a_boot, is_state, shelf},
+    looks::Looks,
     removal,
     slots::Room,
     state_file::StateFile,
 };
 
-/// One of 256 shelves is tidied each time a process has created this many files.
-const EVERY: u32 = 64;
-/// How much is removed at once at most.
+/// How much is removed at once, or twice what was created since.
 const AT_ONCE: usize = 256;
 /// At how much of other members an opening looks: more than one leaves, so that nothing piles up, and so
 /// little that thousands who were killed slow down nobody.
@@ -29,7 +26,7 @@ impl Inner {
     /// Tidies when the store is opened.
     pub(crate) fn tidy_at_open(&self) {
         let _ = self.members.sweep(LOOKS, self.machine.clock().now());
-        self.tidy_shelf(self.random_shelf());
+        self.tidy_shelf(self.random_shelf(), AT_ONCE);
     }
 
     /// Removes what was never completed of the directories that all names share.
@@ -40,54 +37,96 @@ impl Inner {
         removal::old_unfinished(&self.layout.locks, |stem| is_hex(stem, 2));
     }
 
-    /// Whether this process has created so many files that it should tidy a little.
-    pub(crate) fn is_tidying_due(&self) -> bool {
-        self.created.load(Ordering::Relaxed) >= EVERY
+    /// Tidies one shelf if it is time for that. May take as long as a disk does.
+    pub(crate) fn tidy_when_due(&self) {
+        if self.tidying.begins() {
+            self.tidy();
+        }
     }
 
-    /// Tidies one shelf. May take as long as a disk does.
+    /// Tidies the next shelf. Whoever calls it has begun to: [`begins`](crate::tidying::Tidying::begins).
     pub(crate) fn tidy(&self) {
-        if self.created.swap(0, Ordering::Relaxed) >= EVERY {
-            // One shelf after the other, from one that differs from process to process.
-            let turn = self.tidied.fetch_add(1, Ordering::Relaxed);
-            self.tidy_shelf(self.random_shelf().wrapping_add(turn));
-        }
+        // One shelf after the other, from one that differs from process to process.
+        let most = AT_ONCE.max(2 * self.tidying.due() as usize);
+        let stay = self.tidy_shelf(self.random_shelf().wrapping_add(self.tidying.turn()), most);
+        self.tidying.kept(stay);
+        self.tidying.ends();
     }
 
     fn random_shelf(&self) -> u8 {
         self.members.own().0[0]
     }
 
-    fn tidy_shelf(&self, number: u8) {
+    /// Removes what is old there, `most` at once. Says how much stays.
+    fn tidy_shelf(&self, number: u8, most: usize) -> usize {
         let shelf = shelf(number);
-        let Ok(Some(dir)) = self.layout.locks.sub(&shelf) else { return };
-        let mut names = dir.names().unwrap_or_default();
-        names.retain(|name| is_old(&dir, name));
-        for file in names.into_iter().take(AT_ONCE) {
+        let Ok(Some(dir)) = self.layout.locks.sub(&shelf) else { return 0 };
+        let names = dir.names().unwrap_or_default();
+        let all = names.len();
+        let mut went = 0;
+        for file in names.into_iter().filter(|name| is_old(&dir, name)).take(most) {
+            went += 1;
             if stem_of_unfinished(&file).is_some_and(is_hash) {
                 if dir.entry(&file).is_ok_and(|found| found == Some(Entry::File)) {
                     let _ = dir.remove(&file);
                 }
             } else if is_state(&file)
-                && let Err(fault) = self.remove_if_idle(&StatePlace { shelf: shelf.clone(), file })
+                && let Err(fault) =
+                    self.remove_if_idle(&dir, &StatePlace { shelf: shelf.clone(), file })
             {
                 tracing::debug!(%fault, "an idle file stays");
             }
         }
+        all - went
     }
 
-    fn remove_if_idle(&self, place: &StatePlace) -> Result<(), Fault> {
-        let opened = StateFile::open(&self.layout, place);
+    fn remove_if_idle(&self, shelf: &Dir, place: &StatePlace) -> Result<(), Fault> {
+        let opened = StateFile::open_in(shelf, &self.layout, place);
         let opened = opened.map_err(|why| error::io("open", &self.layout.path_of(place), why))?;
         let Some(file) = opened else { return Ok(()) };
         let Some(section) = file.enter()? else { return Ok(()) };
         let mut room = Room::new();
         let Some(loaded) = section.read(&self.ground(), &mut room)? else { return Ok(()) };
-        let alive = |client| self.members.alive(client);
+        let looks = Looks::new(|client| self.members.alive(client));
+        let alive = |client| looks.alive(client);
         let at = self.moment(&alive)?;
         if loaded.is_of_a_lock() && loaded.state.inspect(&at) == Snapshot::default() {
-            section.remove(&self.ground(), &loaded)?;
+            section.remove(&self.ground(), shelf, &loaded)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use std::{fs, sync::Arc};
+
+    use super::*;
+    use crate::{machine::ThisMachine, place::Place, tidying::EVERY};
+
+    #[test]
+    fn a_shelf_of_many_files_is_looked_through_once_in_as_many_more_of_new_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = Inner::open(Place::named(dir.path()), Arc::new(ThisMachine)).unwrap();
+        let create = |count: u32| (0..count).for_each(|_| inner.tidying.created());
+        let (first, access) = (shelf(inner.random_shelf()), inner.layout.access());
+        let place = inner.layout.locks.make(&first, access).unwrap().path().to_owned();
+        for number in 0..1600 {
+            fs::write(place.join(format!("{number:032x}.lk")), "").unwrap();
+        }
+        create(EVERY - 1);
+        assert!(!inner.tidying.begins());
+        create(1);
+        assert!(inner.tidying.begins());
+        assert!(!inner.tidying.begins(), "whoever decides next does not begin, too");
+        inner.tidy();
+        create(199);
+        assert!(!inner.tidying.begins());
+        create(1);
+        // The next shelf is empty.
+        inner.tidy_when_due();
+        create(EVERY);
+        assert!(inner.tidying.begins());
     }
 }

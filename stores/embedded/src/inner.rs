@@ -1,12 +1,6 @@
 //! What all handles of one opened store share.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU8, AtomicU32},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
     Fault, FaultKind,
@@ -27,6 +21,8 @@ use crate::{
     members::Members,
     place::Place,
     state_file::Ground,
+    threads,
+    tidying::Tidying,
     watch::Watch,
 };
 
@@ -104,10 +100,7 @@ pub(crate) struct Inner {
     pub(crate) members: Arc<Members>,
     pub(crate) watch: Watch,
     pub(crate) files: Files,
-    /// Counts the state files that this store created since it last tidied.
-    pub(crate) created: AtomicU32,
-    /// Counts the shelves that it tidied.
-    pub(crate) tidied: AtomicU8,
+    pub(crate) tidying: Tidying,
 }
 
 impl Inner {
@@ -151,7 +144,7 @@ impl Inner {
         let clock = clock.start()?;
         let floor = Floor::open(machine.clone(), &layout, boot)?;
         // What is held is renewed there, also when the system has no thread to spare.
-        ready_to_block().map_err(error::no_thread)?;
+        ready_to_block().and_then(|()| threads::ready()).map_err(error::no_thread)?;
         let watch = Watch::open(members.clone());
         let inner = Arc::new(Self {
             machine,
@@ -164,8 +157,7 @@ impl Inner {
             members,
             watch,
             files: Files::default(),
-            created: AtomicU32::new(0),
-            tidied: AtomicU8::new(0),
+            tidying: Tidying::default(),
         });
         boots::remove_dead(&boots, &own_boot);
         inner.remove_unfinished(&boots);

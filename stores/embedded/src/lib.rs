@@ -51,6 +51,7 @@ mod layout;
 mod links;
 mod listening;
 mod listing;
+mod looks;
 mod machine;
 mod members;
 mod patience;
@@ -64,6 +65,8 @@ mod socket;
 mod stake;
 mod state_file;
 mod store;
+mod threads;
+mod tidying;
 mod watch;
 mod wire;
 

@@ -12,7 +12,9 @@ use tenure_core::{Fault, FaultKind, LockName, proto::queue::NameState};
 
 use crate::{
     clock_file::ClockFile,
-    create, error,
+    create,
+    dir::Dir,
+    error,
     floor::Floor,
     layout::{Layout, StatePlace},
     links,
@@ -56,6 +58,15 @@ impl StateFile {
     /// Opens the file of a name; `None` when there is none.
     pub(crate) fn open(layout: &Layout, place: &StatePlace) -> io::Result<Option<Self>> {
         let Some(shelf) = layout.locks.sub(&place.shelf)? else { return Ok(None) };
+        Self::open_in(&shelf, layout, place)
+    }
+
+    /// The same where its shelf is open.
+    pub(crate) fn open_in(
+        shelf: &Dir,
+        layout: &Layout,
+        place: &StatePlace,
+    ) -> io::Result<Option<Self>> {
         let found = shelf.open_file(&place.file)?;
         Ok(found.map(|file| Self::new(layout, place, file)))
     }
@@ -133,7 +144,10 @@ impl Section<'_> {
         let record = self.file.slots(ground.machine).read(room).map_err(torn)?;
         if record.flags & REMOVED != 0 {
             // It stays only where this user may not remove it; then nobody can use the name.
-            self.unlink(ground).map_err(|why| error::io("remove", &self.file.path, why))?;
+            let shelf = ground.layout.locks.sub(&self.file.place.shelf);
+            shelf
+                .and_then(|shelf| shelf.map_or(Ok(()), |shelf| self.unlink(&shelf)))
+                .map_err(|why| error::io("remove", &self.file.path, why))?;
             return Ok(None);
         }
         let named = links::has_name(&self.file.file);
@@ -180,10 +194,15 @@ impl Section<'_> {
     }
 
     /// Removes the file of a name that nobody contends for. Its last token goes to the floor.
-    pub(crate) fn remove(&self, ground: &Ground<'_>, loaded: &Loaded<'_>) -> Result<(), Fault> {
+    pub(crate) fn remove(
+        &self,
+        ground: &Ground<'_>,
+        shelf: &Dir,
+        loaded: &Loaded<'_>,
+    ) -> Result<(), Fault> {
         ground.floor.raise(loaded.state.last_time)?;
         self.put(ground, loaded.seq, REMOVED, &wire::encode(loaded.name, &loaded.state))?;
-        self.unlink(ground).map_err(|why| error::io("remove", &self.file.path, why))
+        self.unlink(shelf).map_err(|why| error::io("remove", &self.file.path, why))
     }
 
     fn put(&self, ground: &Ground<'_>, seq: u64, flags: u16, payload: &[u8]) -> Result<(), Fault> {
@@ -193,16 +212,8 @@ impl Section<'_> {
     }
 
     /// Removes the file's name, unless it is another file's by now.
-    fn unlink(&self, ground: &Ground<'_>) -> io::Result<()> {
-        let place = &self.file.place;
-        let Some(shelf) = ground.layout.locks.sub(&place.shelf)? else { return Ok(()) };
-        let ours = fstat(&self.file.file)?;
-        match shelf.stat(&place.file)? {
-            Some(found) if (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino) => {
-                shelf.remove(&place.file)
-            }
-            Some(_) | None => Ok(()),
-        }
+    fn unlink(&self, shelf: &Dir) -> io::Result<()> {
+        shelf.remove_this(&self.file.place.file, &fstat(&self.file.file)?)
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     collections::VecDeque,
     io,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
@@ -35,21 +35,24 @@ type Job = Box<dyn FnOnce() + Send>;
 pub struct Workers {
     name: &'static str,
     most: usize,
+    /// How long one without work stays.
+    stays: Duration,
     state: Mutex<State>,
-    wakes: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Job>,
     threads: usize,
-    idle: usize,
+    /// What wakes each one that has no work. The last to come is the first to go on, so that those that are one too
+    /// many stay without work, and end.
+    idle: Vec<Arc<Condvar>>,
 }
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { waiting, threads, idle } = self;
-        let waiting = waiting.len();
+        let (waiting, idle) = (waiting.len(), idle.len());
         write!(f, "{waiting} wait for {threads} threads, {idle} of them idle")
     }
 }
@@ -58,7 +61,7 @@ impl Workers {
     /// Threads of this name, `most` at a time.
     #[must_use]
     pub fn new(name: &'static str, most: usize) -> Self {
-        Self { name, most, state: Mutex::default(), wakes: Condvar::new() }
+        Self { name, most, stays: IDLE, state: Mutex::default() }
     }
 
     /// Sees that there is a thread, which stays.
@@ -79,15 +82,42 @@ impl Workers {
         if state.waiting.len() >= MOST_WAITING {
             return Err(io::Error::other("too much work waits for a thread"));
         }
-        if state.idle <= state.waiting.len() && state.threads < self.most {
+        let idle = state.idle.pop();
+        if idle.is_none() && state.threads < self.most {
             let grown = self.grow(&mut state);
             // Those that are there come to it.
             grown.or_else(|error| if state.threads > 0 { Ok(()) } else { Err(error) })?;
         }
         state.waiting.push_back(Box::new(work));
         drop(state);
-        self.wakes.notify_one();
+        idle.iter().for_each(|idle| idle.notify_one());
         Ok(())
+    }
+
+    /// Does `work` on one of the threads.
+    ///
+    /// # Errors
+    /// As for [`Workers::submit`].
+    ///
+    /// # Panics
+    /// As `work` does.
+    ///
+    /// # Cancel safety
+    /// As for [`may_block`].
+    pub async fn done<T: Send + 'static>(
+        &'static self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let (tells, told) = oneshot::channel::<Result<T, Box<dyn Any + Send>>>();
+        self.submit(move || {
+            if !tells.is_closed() {
+                let _ = tells.send(catch_unwind(AssertUnwindSafe(work)));
+            }
+        })?;
+        match told.await {
+            Ok(done) => Ok(done.unwrap_or_else(|panic| resume_unwind(panic))),
+            Err(_) => Err(io::Error::other("nobody does this work")),
+        }
     }
 
     fn grow(&'static self, state: &mut State) -> io::Result<()> {
@@ -97,11 +127,12 @@ impl Workers {
     }
 
     fn work(&'static self) {
+        let wakes = Arc::new(Condvar::new());
         let mut state = self.state();
         loop {
             if let Some(job) = state.waiting.pop_front() {
                 // It may be the only one only because there was no other thread to be had before.
-                if !state.waiting.is_empty() && state.idle == 0 && state.threads < self.most {
+                if !state.waiting.is_empty() && state.idle.is_empty() && state.threads < self.most {
                     let _ = self.grow(&mut state);
                 }
                 drop(state);
@@ -110,14 +141,18 @@ impl Workers {
                 state = self.state();
                 continue;
             }
-            state.idle += 1;
-            let waited = self.wakes.wait_timeout(state, IDLE);
+            state.idle.push(wakes.clone());
+            let waited = wakes.wait_timeout(state, self.stays);
             let (back, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = back;
-            state.idle -= 1;
-            if timeout.timed_out() && state.waiting.is_empty() && state.threads > 1 {
-                state.threads -= 1;
-                return;
+            // Whoever gives it work takes it from there.
+            let still = state.idle.iter().position(|idle| Arc::ptr_eq(idle, &wakes));
+            if let Some(index) = still {
+                state.idle.remove(index);
+                if timeout.timed_out() && state.waiting.is_empty() && state.threads > 1 {
+                    state.threads -= 1;
+                    return;
+                }
             }
         }
     }
@@ -177,7 +212,7 @@ pub fn begin_to_block(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 pub async fn may_block<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    done_by(workers()?, work).await
+    workers()?.done(work).await
 }
 
 /// The same on a thread that renewals have for themselves: no other work that stands still holds them up.
@@ -193,23 +228,7 @@ pub async fn may_block<T: Send + 'static>(
 pub async fn may_block_to_renew<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    done_by(renewers()?, work).await
-}
-
-async fn done_by<T: Send + 'static>(
-    workers: &'static Workers,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<T> {
-    let (tells, told) = oneshot::channel::<Result<T, Box<dyn Any + Send>>>();
-    workers.submit(move || {
-        if !tells.is_closed() {
-            let _ = tells.send(catch_unwind(AssertUnwindSafe(work)));
-        }
-    })?;
-    match told.await {
-        Ok(done) => Ok(done.unwrap_or_else(|panic| resume_unwind(panic))),
-        Err(_) => Err(io::Error::other("nobody does this work")),
-    }
+    renewers()?.done(work).await
 }
 
 /// The addresses that `host` has, as the system says, with this port.
@@ -228,4 +247,49 @@ pub async fn addresses(host: &str, port: u16) -> io::Result<Vec<std::net::Socket
     }
     let host = host.to_owned();
     may_block(move || (host.as_str(), port).to_socket_addrs()).await?.map(Iterator::collect)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use std::{sync::mpsc, time::Instant};
+
+    use super::*;
+
+    #[test]
+    fn threads_that_are_one_too_many_end_although_there_is_always_some_work() {
+        let workers = Workers { stays: Duration::from_millis(200), ..Workers::new("test", 32) };
+        let workers: &'static Workers = Box::leak(Box::new(workers));
+        let (ends, until) = mpsc::channel::<()>();
+        let until = Arc::new(Mutex::new(until));
+        for _ in 0..32 {
+            let until = until.clone();
+            let stands_still = move || {
+                until.lock().unwrap().recv().unwrap_err();
+            };
+            workers.submit(stands_still).unwrap();
+        }
+        assert_eq!(workers.state().threads, 32);
+        drop(ends);
+        let begun = Instant::now();
+        while workers.state().threads > 2 {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{workers:?}");
+            let (tells, told) = mpsc::channel();
+            workers.submit(move || tells.send(()).unwrap()).unwrap();
+            told.recv().unwrap();
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn work_that_comes_as_a_thread_is_about_to_end_is_done() {
+        let workers = Workers { stays: Duration::from_micros(50), ..Workers::new("test", 4) };
+        let workers: &'static Workers = Box::leak(Box::new(workers));
+        let (tells, told) = mpsc::channel();
+        for _ in 0..5_000 {
+            let tells = tells.clone();
+            workers.submit(move || tells.send(()).unwrap()).unwrap();
+            told.recv_timeout(Duration::from_secs(30)).unwrap();
+        }
+    }
 }

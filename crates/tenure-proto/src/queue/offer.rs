@@ -88,7 +88,11 @@ impl NameState {
             }
             wake.push(Wake { client: waiter.client, owner: waiter.owner });
         }
-        self.waiters.retain(|waiter| !dead.contains(&waiter.owner));
+        if !dead.is_empty() {
+            // They are in the order of the line.
+            let mut dead = dead.into_iter().peekable();
+            self.waiters.retain(|waiter| dead.next_if_eq(&waiter.owner).is_none());
+        }
         wake
     }
 }

@@ -107,7 +107,8 @@ impl NameState {
         Raised::Raised
     }
 
-    /// Takes the name from all who hold it and offers it to who comes next.
+    /// Takes the name from all who hold it and offers it to who comes next. Of holds whose processes
+    /// ended nothing is said, as [`NameState::inspect`] does not show them either.
     ///
     /// Whatever is granted next has a greater token than they had, so it fences them off.
     pub fn evict(&mut self, at: &Moment<'_>) -> (Evicted, Vec<Wake>) {
@@ -128,7 +129,8 @@ impl NameState {
         let mut evicted = Evicted::default();
         self.holders.retain(|holder| {
             let stays = !evicts(&holder.owner);
-            if !stays {
+            // What the dead had is free already: nobody is told that it was taken from them.
+            if !stays && (holder.lingering || at.lives(holder.client)) {
                 evicted.holders.push(holder.describe(at.now));
                 if !holder.lingering && holder.client != Client::NOBODY {
                     evicted.clients.insert(holder.client);

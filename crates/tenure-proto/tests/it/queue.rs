@@ -1,7 +1,7 @@
 //! One name: who gets it, who waits, who comes next.
 
 use tenure_proto::{
-    Renewed, Token,
+    HoldId, Renewed, Token,
     queue::{Answer, Ask, Evicted, Intent, Mode, Order, QueueError, Raised, Released},
 };
 
@@ -135,6 +135,23 @@ fn an_eviction_says_which_processes_to_tell_and_wakes_who_comes_next() {
     assert_eq!(world.woken, [owner(3)]);
     let nobody = world.decide(|state, at| state.evict(at));
     assert_eq!(nobody, Evicted::default());
+}
+
+#[test]
+fn an_eviction_tells_of_nobody_who_is_dead() {
+    let mut world = World::new();
+    for number in [1, 2, 3] {
+        world.take(&Ask { mode: Mode::Shared, ..a_try(ask(number)) });
+    }
+    world.kill(1);
+    world.kill(3);
+    let dead = HoldId::of_owner(&owner(3));
+    assert_eq!(world.decide(|state, at| state.evict_hold(dead, at)), Evicted::default());
+    assert_eq!(world.inspect().holders.len(), 1);
+    let evicted = world.decide(|state, at| state.evict(at));
+    assert_eq!(evicted.holders.len(), 1);
+    assert_eq!(evicted.clients, [client(2)].into());
+    assert!(world.state.is_idle());
 }
 
 #[test]

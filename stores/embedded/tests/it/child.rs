@@ -44,6 +44,7 @@ fn plays_its_role() {
             ["hear directly", dir] => outside(|| crate::direct::hear_directly(dir)),
             ["fork and hear", dir] => crate::direct::fork_and_hear(dir),
             ["hints in trouble", role, dir] => crate::hints_in_trouble::play(role, dir),
+            ["look often", dir] => crate::engine::look_often(dir).await,
             ["use many names", dir] => use_many_names(dir).await,
             ["say the default"] => say(tenure_embedded::default_dir().unwrap().display()),
             ["fill the disk", dir] => fill_the_disk(dir).await,

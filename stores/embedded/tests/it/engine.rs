@@ -3,11 +3,12 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
-use tenure_core::{Store, proto::Renewed, proto::queue::Answer, store::Renewal};
+use tenure_core::{Clock, Store, proto::Renewed, proto::queue::Answer, store::Renewal};
+use tenure_embedded::EmbeddedStore;
 
 use crate::{
-    child::Process,
-    support::{TTL, name, once, open, owner, state_files, take, waiting},
+    child::{Process, say},
+    support::{TTL, TestMachine, name, once, open, owner, state_files, take, waiting},
 };
 
 /// A child that is in the middle of a decision on the only name there is.
@@ -71,6 +72,64 @@ async fn calls_on_a_locked_file_hold_up_no_renewal() {
         }
     }
     drop(process);
+}
+
+/// As where all holds of a process are dropped at once.
+#[test]
+#[cfg(target_os = "linux")]
+fn many_calls_at_once_take_few_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(take(&store, &name("a")));
+    let _inside = somebody_inside(dir.path());
+    let mut process = Process::start(&["look often", dir.path().to_str().unwrap()]);
+    let threads: usize = process.says().unwrap().parse().unwrap();
+    assert!((16..40).contains(&threads), "{threads} threads");
+}
+
+/// What the child of that does.
+pub(crate) async fn look_often(dir: &str) {
+    let engine = EmbeddedStore::open(dir).unwrap().for_engine();
+    let mut looks = FuturesUnordered::new();
+    for _ in 0..300 {
+        let engine = engine.clone();
+        looks.push(async move { engine.inspect(&name("a")).await });
+    }
+    assert!(looks.next().now_or_never().is_none());
+    say(std::fs::read_dir("/proc/self/task").unwrap().count());
+}
+
+/// A caller's own work must not keep tenure's from being done.
+#[test]
+fn a_runtime_whose_threads_for_blocking_work_are_all_busy_holds_up_no_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let machine = TestMachine::default();
+    let store = EmbeddedStore::open_on(dir.path(), Arc::new(machine.clone())).unwrap();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.max_blocking_threads(1).enable_all().build().unwrap();
+    let (ends, until) = std::sync::mpsc::channel::<()>();
+    let (begins, begun) = std::sync::mpsc::channel();
+    runtime.spawn_blocking(move || {
+        begins.send(()).unwrap();
+        until.recv().unwrap_err();
+    });
+    begun.recv().unwrap();
+    // Behind it nothing begins, whatever the runtime is given.
+    let behind = runtime.spawn_blocking(|| {});
+    // No token of an hour later may be granted before the disk has been told.
+    machine.clock.set_wall(machine.clock.wall() + 3_600_000_000);
+    let all = async {
+        let (owner, _) = take(&store, &name("a")).await;
+        let renewals = [Renewal { name: name("a"), owner, ttl: TTL }];
+        assert!(matches!(store.renew(&renewals).await[..], [Ok(Renewed::Renewed { .. })]));
+        assert_eq!(store.list("", 10).await.unwrap().names.len(), 1);
+        store.health().await.unwrap();
+        assert_eq!(store.evict(&name("a")).await.unwrap().len(), 1);
+    };
+    let done = runtime.block_on(async { tokio::time::timeout(TTL, all).await });
+    assert!(done.is_ok() && !behind.is_finished());
+    drop(ends);
 }
 
 #[test]

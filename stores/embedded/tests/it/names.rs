@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tenure_core::{LockName, Store};
 
-use crate::support::{files, give_back, name, open, take};
+use crate::support::{files, give_back, name, open, state_files, take};
 
 fn hostile() -> Vec<String> {
     let longest = "ä".repeat(LockName::MAX_BYTES / 2);
@@ -79,6 +79,26 @@ async fn a_listing_has_the_prefix_the_order_and_the_limit_asked_for() {
     let names: Vec<_> = listing.names.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!((names, listing.more), (vec!["b:1", "b:2"], true));
     assert!(!store.list("b:", 3).await.unwrap().more);
+}
+
+#[tokio::test]
+async fn a_listing_waits_for_no_file_of_a_name_that_is_idle() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    for number in 0..20 {
+        let idle = name(&format!("idle {number}"));
+        let (owner, _) = take(&store, &idle).await;
+        give_back(&store, &idle, &owner).await;
+    }
+    let locked: Vec<_> = state_files(dir.path())
+        .into_iter()
+        .map(|path| std::fs::File::open(path).unwrap())
+        .inspect(|file| file.lock().unwrap())
+        .collect();
+    assert_eq!(locked.len(), 20);
+    take(&store, &name("held")).await;
+    let listing = store.list("", 10).await.unwrap();
+    assert_eq!((listing.names.len(), listing.missing), (1, vec![]));
 }
 
 #[tokio::test]

@@ -23,6 +23,26 @@ async fn a_killed_holder_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_look_a_list_and_an_eviction_say_the_same_of_a_killed_holder() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let mut holder = Process::start(&["hold", dir.path().to_str().unwrap(), "a", "60000"]);
+    holder.says_held();
+    let held = store.inspect(&name("a")).await.unwrap().holders.remove(0);
+    assert_eq!(store.list("", 10).await.unwrap().names.len(), 1);
+    holder.kill();
+    assert_eq!(store.inspect(&name("a")).await.unwrap().holders, []);
+    assert_eq!(store.list("", 10).await.unwrap().names, []);
+    assert_eq!(store.evict_hold(&name("a"), held.id.unwrap()).await.unwrap(), None);
+
+    let mut holder = Process::start(&["hold", dir.path().to_str().unwrap(), "a", "60000"]);
+    holder.says_held();
+    holder.kill();
+    assert_eq!(store.evict(&name("a")).await.unwrap(), []);
+    take(&store, &name("a")).await;
+}
+
+#[tokio::test]
 async fn a_waiter_that_is_killed_is_passed_over() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().to_str().unwrap();

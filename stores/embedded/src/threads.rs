@@ -1,0 +1,33 @@
+//! Threads for calls that may block, on behalf of those who must not.
+
+use std::io;
+
+use tenure_core::runtime::{PerProcess, Workers};
+
+/// How many calls of a process are on threads at the same time: where thousands of holds are dropped at once, they
+/// take turns. Each takes microseconds, unless a process was stopped in the middle of a decision.
+const MOST: usize = 16;
+
+static WORKERS: PerProcess<Workers> = PerProcess::new();
+
+fn workers() -> io::Result<&'static Workers> {
+    WORKERS.get(|| Ok(Workers::new("tenure-files", MOST)))
+}
+
+/// Sees that there is a thread for calls, which stays.
+///
+/// # Errors
+/// The system allows no thread.
+pub(crate) fn ready() -> io::Result<()> {
+    workers()?.ready()
+}
+
+/// Does `work` on one of them.
+///
+/// # Errors
+/// The system allows no thread, and there is none yet: then nothing is done.
+pub(crate) async fn done<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    workers()?.done(work).await
+}
