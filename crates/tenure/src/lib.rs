@@ -91,8 +91,6 @@ pub use tenure_core::{
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;
-#[doc(hidden)]
-pub use url::without_passwords;
 
 /// What the pages show is compiled with the tests. `tests/it/readme.rs` runs the README's programs,
 /// `tests/it/testing.rs` what the page on testing shows.

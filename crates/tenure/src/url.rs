@@ -25,6 +25,7 @@ pub(crate) fn shown(url: &str) -> String {
 }
 
 /// Text in which URLs may stand where none belongs, without what they say of a user.
+#[cfg(feature = "config")]
 #[must_use]
 pub fn without_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -71,6 +72,7 @@ pub(crate) fn shown_member(url: &str) -> String {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "config")]
     #[test]
     fn text_is_shown_without_the_passwords_in_it() {
         for (text, expected) in [

@@ -7,7 +7,7 @@ use clap::{
     error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
-use tenure::without_passwords;
+use tenure::config::without_passwords;
 
 use super::Cli;
 use crate::plain::plain;

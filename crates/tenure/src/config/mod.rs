@@ -42,6 +42,8 @@ pub use variables::VARIABLES;
 use variables::Variables;
 
 use crate::spelling::{absolute, is_path};
+#[doc(hidden)]
+pub use crate::url::without_passwords;
 
 /// A configuration without mistakes.
 ///
