@@ -121,6 +121,11 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
             let cure = "see that the server runs, and that its socket is in this folder";
             return Fault::new(FaultKind::Unreachable, what, cure).because(error.to_string());
         }
+        NotMade::ReadOnly => {
+            let cure = "name the server that takes writes, or wait until this one does";
+            return Fault::new(FaultKind::Unreachable, what, cure)
+                .because("database does not allow writes");
+        }
     };
     match refused(error) {
         Some(refused @ Refused::Login(login)) => {

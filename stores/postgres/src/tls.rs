@@ -109,6 +109,8 @@ pub(crate) enum NotMade {
     Told(Error),
     /// The socket in the file system cannot be used.
     Socket(io::Error),
+    /// The server takes no writes.
+    ReadOnly,
 }
 
 impl From<Error> for NotMade {
@@ -133,8 +135,7 @@ impl Local {
         if config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite
             && is_read_only(&client, &mut polled).await?
         {
-            let why = "database does not allow writes";
-            return Err(NotMade::Socket(io::Error::new(io::ErrorKind::PermissionDenied, why)));
+            return Err(NotMade::ReadOnly);
         }
         Ok((client, polled))
     }

@@ -1,16 +1,14 @@
 //! What the server's errors mean: whether a call had an effect, and what the user can do (S9).
 
+mod form;
+
+use form::{CLUSTER, Form, away, form};
 use tenure_core::{Fault, FaultKind};
 
 use crate::{failure::Failure, journal::Step, tls};
 
 /// What a server does that has some keys of a call and gave away others.
 const MOVING: &str = "is moving the slot of this lock to another node";
-
-/// What the place of a cluster has in it.
-const CLUSTER: &str = "-cluster://";
-/// The same of sentinels, and of the primary that they name.
-const SENTINELS: [&str; 2] = ["-sentinel://", ", the primary of "];
 
 /// How an error code bears on a call: its kind, what happened, and the cure.
 const CODES: &[(&str, FaultKind, &str, &str)] = &[
@@ -188,36 +186,6 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
         _ => return of_connecting(place, error),
     };
     Fault::new(FaultKind::Unreachable, what, cure).because(said(error))
-}
-
-/// What can be done when nobody is there. Where another server takes over, most often nothing.
-fn away(place: &str) -> &'static str {
-    match form(place) {
-        Form::Server => {
-            "see that the server runs, that the URL is right, and that no firewall is between"
-        }
-        Form::Sentinel | Form::Cluster => {
-            "another server takes over soon if that one is dead: ask again, or wait for the lock; if it lasts, \
-             see that it runs and that no firewall is between"
-        }
-    }
-}
-
-/// How the user wrote where servers are.
-enum Form {
-    Server,
-    Sentinel,
-    Cluster,
-}
-
-fn form(place: &str) -> Form {
-    if place.contains(CLUSTER) {
-        Form::Cluster
-    } else if SENTINELS.iter().any(|mark| place.contains(mark)) {
-        Form::Sentinel
-    } else {
-        Form::Server
-    }
 }
 
 /// What it means that a sentinel does not answer. Nothing was sent that could have had an effect.

@@ -4,6 +4,8 @@
 //! Nothing is ever sent twice by itself: what may have taken effect is the caller's to ask again. A node of
 //! a cluster that sends us elsewhere did nothing.
 
+pub(crate) mod lending;
+
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, Ordering},
@@ -23,7 +25,6 @@ use crate::{
     format::{self, Unread},
     gather::{Many, Told},
     keys::{self, Key, Keys, Tag},
-    lent::Loan,
     lines::{Here, Line, Open, Runtimes, lock},
     protocol::Value,
     reply::Reply,
@@ -36,16 +37,9 @@ use crate::{
 /// as connecting to it takes.
 const ATTEMPTS: u32 = 3;
 /// Beyond how many connections those are given up that were opened for one look.
-const MOST_AFTER_LOOKS: usize = 64;
+const MOST_LEFT_OPEN: usize = 64;
 /// How often in a row a node may send a call elsewhere.
 const REDIRECTS: u32 = 5;
-
-/// What a connection is lent for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Purpose {
-    Renewal,
-    Other,
-}
 
 /// Who a call is made for: the reply begins with it, or belongs to another call.
 pub(crate) type Echo<'a> = &'a [u8];
@@ -305,7 +299,7 @@ impl Transport {
     /// Gives up a connection that was opened for one look, where many are open: a cluster has as many nodes as it says.
     pub(crate) fn leave(&self, seat: &Seat) {
         let Ok(here) = self.runtimes.here() else { return };
-        if here.open().len() > MOST_AFTER_LOOKS {
+        if here.open().len() > MOST_LEFT_OPEN {
             let line = here.line(seat, &self.route);
             line.current().inspect(|open| line.condemn(open));
         }
@@ -361,41 +355,6 @@ impl Transport {
         is_suspect || matches!(error, Failure::Unmarked(_))
     }
 
-    /// A connection that nobody else uses, where one server has all locks.
-    ///
-    /// # Cancel safety
-    /// Cancel-safe: nothing is lent then.
-    pub(crate) async fn lend(&self, purpose: Purpose) -> Result<Loan<Open>, Fault> {
-        let here = self.runtimes.here()?;
-        let lent = match purpose {
-            Purpose::Renewal => &here.lent_to_renew,
-            Purpose::Other => &here.lent,
-        };
-        let turn = lent.turn().await.ok_or_else(|| error::mixed_up(&self.place))?;
-        for _ in 0..ATTEMPTS {
-            let idle = turn.idle().filter(|open| !open.connection.is_closed());
-            let trusted = |open: &Open| self.trusts(open);
-            let open = match idle {
-                Some(open) if trusted(&open) => open,
-                idle => self.opened_now(&here, idle).await?,
-            };
-            // To connect can take longer than it is known which server it is.
-            if trusted(&open) {
-                return Ok(turn.lend(open));
-            }
-        }
-        Err(error::not_known_for_long_enough(&self.place))
-    }
-
-    /// A connection to the server that is the one now, this one if it is to that.
-    async fn opened_now(&self, here: &Here, open: Option<Open>) -> Result<Open, Fault> {
-        let server = self.route.server(&here.panel, &Seat::Only).await?;
-        if let Some(open) = open.filter(|open| *open.server == server) {
-            return Ok(open);
-        }
-        self.opened_to(server, 0).await
-    }
-
     /// One of another transport to this server.
     fn open_elsewhere(&self, server: &Server) -> Option<Open> {
         let open = self.others.iter().flat_map(|others| others.open());
@@ -407,14 +366,6 @@ impl Transport {
         let connection = connect(&self.options, &self.route, &server, None).await?;
         self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
         Ok(Open { connection: Arc::new(connection), number, server: Arc::new(server) })
-    }
-
-    /// The same for a connection that was lent.
-    pub(crate) fn failed_over(&self, loan: &mut Loan<Open>, error: Failure) -> Fault {
-        if self.ends(loan, &error) {
-            loan.give_up();
-        }
-        error::of_command(&self.place, error)
     }
 
     /// A connection to the server that has the locks with this tag.

@@ -169,8 +169,8 @@ impl Next {
     }
 }
 
-/// A label that somebody else has written may be of any length.
-fn shortened(label: &str) -> &str {
+/// As much of a label as a column has room for. One that somebody else has written may be of any length.
+pub(crate) fn shortened(label: &str) -> &str {
     let end = (0..=label.len().min(Ask::MAX_LABEL)).rev().find(|end| label.is_char_boundary(*end));
     label.get(..end.unwrap_or_default()).unwrap_or_default()
 }

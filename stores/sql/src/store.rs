@@ -20,7 +20,7 @@ use crate::{
     Attempt, Claimed, Database, Grant, Tells,
     change::{at, change, change_in, corrupt},
     contest::Contest,
-    row::number_of,
+    row::{number_of, shortened},
     uses::{Use, Uses},
 };
 
@@ -69,7 +69,7 @@ impl<D: Database> SqlStore<D> {
     /// Asks by one statement where one may be enough.
     async fn ask_at_once(&self, name: &LockName, ask: &Ask) -> Result<Attempt<Answer>, Fault> {
         let (owner, kind, client) = (&ask.owner, number_of(ask.kind), self.0.client());
-        let grant = Grant { owner, client, kind, ttl: ask.ttl, label: cut(&ask.label) };
+        let grant = Grant { owner, client, kind, ttl: ask.ttl, label: shortened(&ask.label) };
         let waited = matches!(ask.intent, Intent::Wait { place: Some(_) });
         Ok(match (ask.mode, waited) {
             (Mode::Exclusive, true) => match self.0.claim(name, &grant).await? {
@@ -268,10 +268,4 @@ impl<D: Database> Store for SqlStore<D> {
     fn liveness(&self) -> Option<std::os::fd::OwnedFd> {
         None
     }
-}
-
-/// What a column has room for, whatever the caller saw to.
-fn cut(label: &str) -> &str {
-    let end = (0..=Ask::MAX_LABEL.min(label.len())).rev().find(|end| label.is_char_boundary(*end));
-    label.get(..end.unwrap_or(0)).unwrap_or_default()
 }

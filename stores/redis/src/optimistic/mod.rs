@@ -28,7 +28,7 @@ use self::{
     decide::{Decided, Decision, Held, Seen},
     session::{Session, Watched},
 };
-use crate::{error, keys::Keys, store::RedisStore, transport::Purpose};
+use crate::{error, keys::Keys, store::RedisStore, transport::lending::Purpose};
 
 /// How often it is tried while others write the same keys.
 const ATTEMPTS: u32 = 64;

@@ -16,7 +16,7 @@ use crate::{
     lines::Open,
     protocol::{ServerError, Value},
     store::RedisStore,
-    transport::Purpose,
+    transport::lending::Purpose,
 };
 
 pub(super) struct Session<'a> {
