@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
@@ -268,6 +268,10 @@ impl Database for Mysql {
 
     fn board(&self) -> &HintBoard {
         &self.common.board
+    }
+
+    fn carry_on(&self, task: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        self.common.home.carry_on(task).map(drop).boxed()
     }
 
     fn listen(&self) {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
@@ -196,6 +197,10 @@ impl Database for Postgres {
 
     fn board(&self) -> &HintBoard {
         &self.common.maker.mail.board
+    }
+
+    fn carry_on(&self, task: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        self.common.maker.home.carry_on(task).map(drop).boxed()
     }
 
     fn listen(&self) {

@@ -1,4 +1,4 @@
-//! A name is read, decided on and written back, until nobody came between.
+//! What is decided on a name that was read, and what is said where it makes no sense.
 
 use tenure_core::{
     Fault, FaultKind, LockName,
@@ -9,9 +9,8 @@ use tenure_core::{
         },
     },
 };
-use tokio::time::Instant;
 
-use crate::{Database, Sight, Tells, contest::Contest, reserve::Reservation, row::moment};
+use crate::{Database, Sight, Tells, reserve::Reservation, row::moment};
 
 pub(crate) type Outcome<T> = Result<(T, Tells), QueueError>;
 
@@ -46,88 +45,36 @@ impl Told for Released {}
 impl Told for Renewed {}
 impl Told for Vec<Contender> {}
 
-/// Changes the state of a name as `decide` says, which is asked again whenever somebody came between. `first` is
-/// the name as it was seen already.
-pub(crate) async fn change<D: Database, T: Told + Send>(
-    database: &D,
-    name: &LockName,
-    first: Option<Box<Sight>>,
-    decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
-) -> Result<T, Fault> {
-    let contest = Contest::new(database.response_timeout());
-    change_in(contest, database, name, first, decide).await
-}
-
-/// The same, by the patience and the manners of that contest.
-pub(crate) async fn change_in<D: Database, T: Told + Send>(
-    mut contest: Contest,
-    database: &D,
-    name: &LockName,
-    first: Option<Box<Sight>>,
-    decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
-) -> Result<T, Fault> {
-    let mut seen = first;
-    loop {
-        let began = Instant::now();
-        let sight = match seen.take() {
-            Some(sight) => *sight,
-            None => database.read(name).await?,
-        };
-        let looked = began.elapsed();
-        let Decided { state, is_same, is_urgent, line, answer, tells } =
-            decided(database, name, &sight, &decide)?;
-        let is_same = is_same && !answer.is_counted_on();
-        if is_same && !contest.has_reserved(&line) {
-            return Ok(answer);
-        }
-        if let Some(pause) = contest.leaves(&line, sight.now)
-            && !is_same
-            && !is_urgent
-        {
-            contest.leave(database, name, &sight, &line, (looked, pause)).await?;
-            continue;
-        }
-        let others = contest.others(&line, sight.now);
-        let row = sight.row.after(state, &others).map_err(|_| corrupt(database, name))?;
-        // Where nothing but a turn is given back, it ends by itself, too.
-        if database.write(name, &row, &tells).await? || is_same {
-            return Ok(answer);
-        }
-        contest.lost(database, name, &sight, &line, began.elapsed()).await?;
-    }
-}
-
 /// What was decided on a name.
-struct Decided<T> {
-    state: NameState,
+pub(crate) struct Decided {
+    pub(crate) state: NameState,
     /// Whether nothing is to be written. What time alone has changed, it changes for the next one, too.
-    is_same: bool,
+    pub(crate) is_same: bool,
     /// Whether a hold begins or ends while somebody waits for that: an offer does not last for ever, and nobody else
     /// comes in before.
-    is_urgent: bool,
-    line: Vec<Reservation>,
-    answer: T,
-    tells: Tells,
+    pub(crate) is_urgent: bool,
+    pub(crate) line: Vec<Reservation>,
+    pub(crate) tells: Tells,
 }
 
-fn decided<D: Database, T>(
+pub(crate) fn decided<D: Database>(
     database: &D,
     name: &LockName,
     sight: &Sight,
-    decide: &(impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync),
-) -> Result<Decided<T>, Fault> {
+    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> Tells,
+) -> Result<Decided, Fault> {
     let read = sight.row.state_and_line(sight.floor);
     let (mut before, line) = read.map_err(|_| corrupt(database, name))?;
     let mut state = before.clone();
     let at = at(sight, database);
-    let (answer, tells) = decide(&mut state, &at).map_err(|refused| refusal(database, &refused))?;
+    let tells = decide(&mut state, &at);
     before.expire(&at);
     let is_same = state == before && tells.is_empty();
     let holds =
         |state: &NameState| state.holders.iter().map(|holder| holder.owner).collect::<Vec<_>>();
     let is_waited_for = before.waiters.iter().any(|waiter| waiter.presence != Presence::Absent);
     let is_urgent = is_waited_for && holds(&before) != holds(&state);
-    Ok(Decided { state, is_same, is_urgent, line, answer, tells })
+    Ok(Decided { state, is_same, is_urgent, line, tells })
 }
 
 /// What a decision is told of the world. No database notices the death of a process.

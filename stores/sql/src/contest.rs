@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Fault, FaultKind, LockName, proto::queue::NameState};
+use tenure_core::{LockName, proto::queue::NameState};
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The longest pause while the row is reserved for others.
 const LOOK: Duration = Duration::from_millis(100);
 /// For how long a call leaves the row to others, whatever the server's clock does meanwhile.
-const YIELDS: Duration = Duration::from_secs(3);
+pub(crate) const YIELDS: Duration = Duration::from_secs(3);
 /// A turn is so many times as long as a look and a write together took at the shortest: what comes on top where many
 /// are in each other's way is less while they leave the row alone.
 const TIMES: u32 = 4;
@@ -34,7 +34,7 @@ const RESERVES: u32 = 2;
 /// Nobody joins a line that is longer.
 const LINE: usize = 8;
 
-/// One call among others that want to write the same row.
+/// Calls of this process among others that want to write the same row.
 #[derive(Debug)]
 pub(crate) struct Contest {
     began: Instant,
@@ -53,12 +53,10 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// A call that may take so long.
-    pub(crate) fn new(limit: Duration) -> Self {
-        let now = Instant::now();
-        let (until, yields_until) = (now + limit, now + YIELDS);
+    /// Calls that end by this time, and leave the row to others until that one.
+    pub(crate) fn new(until: Instant, yields_until: Instant) -> Self {
         Self {
-            began: now,
+            began: Instant::now(),
             until,
             yields_until,
             tries: 0,
@@ -69,11 +67,9 @@ impl Contest {
         }
     }
 
-    /// The same, which leaves the row to others for so long at most.
-    pub(crate) fn yielding(limit: Duration, yields: Duration) -> Self {
-        let contest = Self::new(limit);
-        let yields_until = contest.yields_until.min(Instant::now() + yields);
-        Self { yields_until, ..contest }
+    /// The same with others among them.
+    pub(crate) fn ends_by(&mut self, until: Instant, yields_until: Instant) {
+        (self.until, self.yields_until) = (until, yields_until);
     }
 
     fn is_own(&self, turn: &Reservation) -> bool {
@@ -108,7 +104,8 @@ impl Contest {
         })
     }
 
-    /// Waits, and stands in line if that was so often enough.
+    /// It is left to others: how long until the next look, at once where it stands in line by now since that was so
+    /// often enough.
     pub(crate) async fn leave<D: Database>(
         &mut self,
         database: &D,
@@ -116,21 +113,20 @@ impl Contest {
         sight: &Sight,
         line: &[Reservation],
         (looked, pause): (Duration, Duration),
-    ) -> Result<(), Fault> {
-        self.count(name)?;
+    ) -> Duration {
+        self.tries += 1;
         // Of the first try the look was made before.
         if self.tries > 1 {
             self.took_as_little_as(looked * 2);
         }
         if self.may_reserve(line, sight.now) {
             self.reserve(database, name, line, sight.now).await;
-        } else {
-            sleep(pause).await;
+            return Duration::ZERO;
         }
-        Ok(())
+        pause
     }
 
-    /// What was decided could not be written, and that took so long.
+    /// What was decided could not be written, and that took so long: how long until the next look.
     pub(crate) async fn lost<D: Database>(
         &mut self,
         database: &D,
@@ -138,17 +134,16 @@ impl Contest {
         sight: &Sight,
         line: &[Reservation],
         took: Duration,
-    ) -> Result<(), Fault> {
-        self.count(name)?;
+    ) -> Duration {
+        self.tries += 1;
         if self.tries > 1 {
             self.took_as_little_as(took);
         }
         if self.may_reserve(line, sight.now) {
             self.reserve(database, name, line, sight.now).await;
-            return Ok(());
+            return Duration::ZERO;
         }
-        self.pause().await;
-        Ok(())
+        self.pause()
     }
 
     /// The same, for several rows, of which none is reserved. Whether to try again.
@@ -157,20 +152,8 @@ impl Contest {
         if self.tries >= 2 * CONTENT.0 || Instant::now() >= self.until {
             return false;
         }
-        match pause {
-            Some(pause) => sleep(pause).await,
-            None => self.pause().await,
-        }
+        sleep(pause.unwrap_or_else(|| self.pause())).await;
         true
-    }
-
-    fn count(&mut self, name: &LockName) -> Result<(), Fault> {
-        self.tries += 1;
-        if Instant::now() >= self.until {
-            let what = format!("others changed {:?} each time it was looked at", name.as_str());
-            return Err(Fault::new(FaultKind::Unreachable, what, "try again"));
-        }
-        Ok(())
     }
 
     fn took_as_little_as(&mut self, took: Duration) {
@@ -188,12 +171,12 @@ impl Contest {
         line.iter().any(|turn| self.is_own(turn) && turn.is_live(now))
     }
 
-    /// Ever longer, and never twice the same for two who met.
-    async fn pause(&self) {
-        if self.tries > 1 {
-            let longest = PAUSE.min(Duration::from_millis(1) * self.tries);
-            sleep(longest.mul_f64(random_part())).await;
+    /// Ever longer, and never the same for two who met.
+    fn pause(&self) -> Duration {
+        if self.tries <= 1 {
+            return Duration::ZERO;
         }
+        PAUSE.min(Duration::from_millis(1) * self.tries).mul_f64(random_part())
     }
 
     /// What becomes of it shows by the next look: it decides nothing, so a failure is no harm.

@@ -3,6 +3,7 @@
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tenure_core::{
     Fault, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
@@ -129,6 +130,9 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
 
     /// The board on which its messages arrive.
     fn board(&self) -> &HintBoard;
+
+    /// Carries out `task` where its caller is, and to its end once the caller leaves it.
+    fn carry_on(&self, task: BoxFuture<'static, ()>) -> BoxFuture<'static, ()>;
 
     /// Begins to hear its messages, if that has not begun.
     fn listen(&self);

@@ -9,6 +9,7 @@ mod change;
 mod contest;
 mod database;
 pub mod fence;
+mod group;
 mod hosts;
 mod listing;
 mod options;

@@ -3,10 +3,17 @@
 use std::{slice, time::Duration};
 
 use futures_util::stream::{StreamExt, iter};
-use tenure_core::{Fault, FaultKind, proto::Renewed, store::Renewal};
+use tenure_core::{
+    Fault, FaultKind,
+    proto::{
+        Renewed,
+        queue::{Moment, NameState},
+    },
+    store::Renewal,
+};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::{Database, Extended, Sight, SqlStore, Tells, change::change_in, contest::Contest};
+use crate::{Database, Extended, Sight, SqlStore, Tells, contest::YIELDS, group::Manner};
 
 /// How many holds one statement renews at most.
 const MOST: usize = 1_000;
@@ -65,15 +72,17 @@ impl<D: Database> SqlStore<D> {
             let sight = self.0.read(&hold.name).await?;
             if !has_alone(&sight, hold) {
                 let limit = self.0.response_timeout().min(hold.ttl / 5);
-                let contest = Contest::yielding(limit, hold.ttl / 8);
-                return change_in(
-                    contest,
-                    &*self.0,
-                    &hold.name,
-                    Some(Box::new(sight)),
-                    |state, at| Ok((state.renew(&hold.owner, hold.ttl, at), Tells::default())),
-                )
-                .await;
+                let manner = Manner {
+                    limit,
+                    yields: YIELDS.min(hold.ttl / 8),
+                    hurries: true,
+                    seen: Some(Box::new(sight)),
+                };
+                let (owner, ttl) = (hold.owner, hold.ttl);
+                let renew = move |state: &mut NameState, at: &Moment<'_>| {
+                    Ok((state.renew(&owner, ttl, at), Tells::default()))
+                };
+                return self.change(&hold.name, manner, renew).await;
             }
             // Somebody had it locked, which is over soon where that was one of us.
             if Instant::now() + pause >= until {

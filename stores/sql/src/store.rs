@@ -8,8 +8,8 @@ use tenure_core::{
     proto::{
         Renewed,
         queue::{
-            Answer, Ask, Contender, Evicted, Intent, Mode, Raised, Released, Snapshot, TakeOver,
-            TakenOver, Together,
+            Answer, Ask, Contender, Evicted, Intent, Mode, Moment, NameState, Raised, Released,
+            Snapshot, TakeOver, TakenOver, Together,
         },
     },
     store::{Capabilities, Finding, Listing, Renewal, Weight},
@@ -17,9 +17,10 @@ use tenure_core::{
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    Attempt, Claimed, Database, Grant, Tells,
-    change::{at, change, change_in, corrupt},
-    contest::Contest,
+    Attempt, Claimed, Database, Grant, Sight, Tells,
+    change::{Outcome, Told, at, corrupt},
+    contest::YIELDS,
+    group::{Groups, Manner, change},
     row::{number_of, shortened},
     uses::{Use, Uses},
 };
@@ -30,11 +31,11 @@ pub const CONNECTION: &str = "connection";
 const LOOK: Duration = Duration::from_secs(15);
 
 /// Locks in the rows of a database. Clones are the same client.
-pub struct SqlStore<D>(pub(crate) Arc<D>, pub(crate) Arc<Uses>);
+pub struct SqlStore<D>(pub(crate) Arc<D>, pub(crate) Arc<Uses>, Arc<Groups>);
 
 impl<D> Clone for SqlStore<D> {
     fn clone(&self) -> Self {
-        Self(self.0.clone(), self.1.clone())
+        Self(self.0.clone(), self.1.clone(), self.2.clone())
     }
 }
 
@@ -63,7 +64,28 @@ impl<D: Database> SqlStore<D> {
 
 impl<D: Database> SqlStore<D> {
     pub(crate) fn of(database: Arc<D>) -> Self {
-        Self(database, Arc::default())
+        Self(database, Arc::default(), Arc::default())
+    }
+
+    /// Changes the state of a name as `decide` says, which is asked again whenever somebody came between.
+    pub(crate) async fn change<T: Told + Send + 'static>(
+        &self,
+        name: &LockName,
+        manner: Manner,
+        decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        change(&self.2, &self.0, name, manner, decide).await
+    }
+
+    /// The same at once: what others wait for.
+    async fn change_now<T: Told + Send + 'static>(
+        &self,
+        name: &LockName,
+        seen: Option<Box<Sight>>,
+        decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let limit = self.0.response_timeout();
+        self.change(name, Manner { limit, yields: YIELDS, hurries: true, seen }, decide).await
     }
 
     /// Asks by one statement where one may be enough.
@@ -114,7 +136,8 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     fn for_engine(&self) -> Arc<dyn Store> {
-        Arc::new(Self(self.0.for_engine(), self.1.clone()))
+        // What callers do is not to hold it up.
+        Arc::new(Self(self.0.for_engine(), self.1.clone(), Arc::default()))
     }
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
@@ -134,12 +157,15 @@ impl<D: Database> Store for SqlStore<D> {
         };
         let client = self.0.client();
         // Core waits for no longer: what it gave up would be in doubt.
-        let contest = Contest::new(self.0.response_timeout().min(ask.ttl));
-        let answer = change_in(contest, &*self.0, name, seen, |state, at| {
-            let (answer, wakes) = state.acquire(ask, client, at)?;
-            Ok((answer, wakes.into()))
-        })
-        .await?;
+        let limit = self.0.response_timeout().min(ask.ttl);
+        let manner = Manner { limit, yields: YIELDS, hurries: false, seen };
+        let asked = ask.clone();
+        let answer = self
+            .change(name, manner, move |state, at| {
+                let (answer, wakes) = state.acquire(&asked, client, at)?;
+                Ok((answer, wakes.into()))
+            })
+            .await?;
         if ask.mode == Mode::Exclusive {
             let is_quiet = matches!(answer, Answer::Granted { others_waiting: false, .. });
             self.1.set_contended(name, !is_quiet);
@@ -171,11 +197,13 @@ impl<D: Database> Store for SqlStore<D> {
                 Attempt::Undone(sight) => seen = sight,
             }
         }
-        let released = change(&*self.0, name, seen, |state, at| {
-            let (released, wakes) = state.release(owner, keep, at);
-            Ok((released, wakes.into()))
-        })
-        .await?;
+        let owner = *owner;
+        let released = self
+            .change_now(name, seen, move |state, at| {
+                let (released, wakes) = state.release(&owner, keep, at);
+                Ok((released, wakes.into()))
+            })
+            .await?;
         if released == Released::Released && used == Use::Alone {
             self.1.set(name, Use::Contended);
         }
@@ -183,24 +211,27 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
-        change(&*self.0, name, None, |state, at| {
-            let (answer, wakes) = state.turn(owner, ask, self.0.client(), at)?;
+        let (owner, ask, client) = (*owner, ask.clone(), self.0.client());
+        self.change_now(name, None, move |state, at| {
+            let (answer, wakes) = state.turn(&owner, &ask, client, at)?;
             Ok((answer, wakes.into()))
         })
         .await
     }
 
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
-        change(&*self.0, name, None, |state, at| {
-            let (taken, wakes) = state.take_over(over, self.0.client(), at)?;
+        let (over, client) = (over.clone(), self.0.client());
+        self.change_now(name, None, move |state, at| {
+            let (taken, wakes) = state.take_over(&over, client, at)?;
             Ok((taken, wakes.into()))
         })
         .await
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
-        change(&*self.0, name, None, |state, at| {
-            Ok((state.raise(owner, token, at), Tells::default()))
+        let owner = *owner;
+        self.change_now(name, None, move |state, at| {
+            Ok((state.raise(&owner, token, at), Tells::default()))
         })
         .await
     }
@@ -216,7 +247,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        change(&*self.0, name, None, |state, at| {
+        self.change_now(name, None, |state, at| {
             let (Evicted { holders, clients }, wakes) = state.evict(at);
             Ok((holders, Tells { wakes, evicted: clients.into_iter().collect() }))
         })
@@ -224,7 +255,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
-        let evicted = change(&*self.0, name, None, |state, at| {
+        let evicted = self.change_now(name, None, move |state, at| {
             let (Evicted { holders, clients }, wakes) = state.evict_hold(hold, at);
             Ok((holders, Tells { wakes, evicted: clients.into_iter().collect() }))
         });

@@ -17,6 +17,12 @@ impl Tells {
     pub fn is_empty(&self) -> bool {
         self.wakes.is_empty() && self.evicted.is_empty()
     }
+
+    /// These as well.
+    pub(crate) fn extend(&mut self, more: Self) {
+        self.wakes.extend(more.wakes);
+        self.evicted.extend(more.evicted);
+    }
 }
 
 impl From<Vec<Wake>> for Tells {

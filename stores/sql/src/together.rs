@@ -6,11 +6,12 @@ use tenure_core::{
     proto::queue::{Ask, NameState, Together, acquire_together},
     store::check_together,
 };
+use tokio::time::Instant;
 
 use crate::{
     Database, Row, Sight, SqlStore,
     change::{at, corrupt, refusal},
-    contest::Contest,
+    contest::{Contest, YIELDS},
     reserve::Reservation,
 };
 
@@ -18,7 +19,8 @@ impl<D: Database> SqlStore<D> {
     pub(crate) async fn ask_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
         check_together(asks)?;
         let database = &*self.0;
-        let mut contest = Contest::new(database.response_timeout());
+        let now = Instant::now();
+        let mut contest = Contest::new(now + database.response_timeout(), now + YIELDS);
         loop {
             let seen = try_join_all(asks.iter().map(|(name, _)| database.read(name))).await?;
             let read = self.states(asks, &seen)?;

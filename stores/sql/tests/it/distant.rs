@@ -10,6 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
@@ -33,6 +34,10 @@ pub(crate) struct Table {
     committing: tokio::sync::Mutex<()>,
     /// The most bytes that anything was in.
     longest: AtomicUsize,
+    /// How many tries to write a row there were.
+    writes: AtomicUsize,
+    /// Whether what clients carry on ends at once.
+    ends_early: AtomicBool,
 }
 
 impl Table {
@@ -49,11 +54,22 @@ impl Table {
             commit,
             committing: tokio::sync::Mutex::default(),
             longest: AtomicUsize::new(0),
+            writes: AtomicUsize::new(0),
+            ends_early: AtomicBool::new(false),
         })
     }
 
     pub(crate) fn longest(&self) -> usize {
         self.longest.load(Relaxed)
+    }
+
+    pub(crate) fn writes(&self) -> usize {
+        self.writes.load(Relaxed)
+    }
+
+    /// What clients carry on ends as if their threads did, or no more.
+    pub(crate) fn end_early(&self, ends: bool) {
+        self.ends_early.store(ends, Relaxed);
     }
 
     /// A client whose statements take so long each way.
@@ -188,6 +204,14 @@ impl Database for Distant {
         &self.board
     }
 
+    fn carry_on(&self, task: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        if self.table.ends_early.load(Relaxed) {
+            return Box::pin(async {});
+        }
+        let carried = tokio::spawn(task);
+        Box::pin(async move { carried.await.unwrap() })
+    }
+
     fn listen(&self) {}
 
     fn for_engine(&self) -> Arc<Self> {
@@ -236,6 +260,7 @@ impl Database for Distant {
             }
             is_same
         };
+        self.table.writes.fetch_add(1, Relaxed);
         if self.table.locks.load(Relaxed) && name.as_str().starts_with("locked") {
             std::future::pending::<()>().await;
         }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panics")]
 
 mod distant;
+mod grouped;
 mod looks;
 mod renewals;
 mod starved;
