@@ -223,25 +223,7 @@ impl<D> Drop for Leader<D> {
     }
 }
 
-impl<D: Database> Leader<D> {
-    async fn lead(mut self, first: Member, mut seen: Option<Box<Sight>>) {
-        let mut group = vec![first];
-        let mut under_way: Option<Contest> = None;
-        while self.gather(&mut group, &mut seen) {
-            let (until, yields_until) = soonest(&group);
-            let contest = under_way.get_or_insert_with(|| Contest::new(until, yields_until));
-            contest.ends_by(until, yields_until);
-            match self.write(contest, &mut group, seen.take()).await {
-                Ok(false) => continue,
-                Ok(true) => group.drain(..).for_each(|member| member.change.done()),
-                Err(fault) => {
-                    group.drain(..).for_each(|member| member.change.failed(fault.clone()));
-                }
-            }
-            under_way = None;
-        }
-    }
-
+impl<D> Leader<D> {
     /// Those who are to be written next: without who has left, or has no time left. Whoever comes now only where the
     /// row is looked at once more: what was seen before counts for nobody who came after it. Whether there is anybody.
     fn gather(&mut self, group: &mut Vec<Member>, seen: &mut Option<Box<Sight>>) -> bool {
@@ -272,6 +254,26 @@ impl<D: Database> Leader<D> {
             if !group.is_empty() {
                 return true;
             }
+        }
+    }
+}
+
+impl<D: Database> Leader<D> {
+    async fn lead(mut self, first: Member, mut seen: Option<Box<Sight>>) {
+        let mut group = vec![first];
+        let mut under_way: Option<Contest> = None;
+        while self.gather(&mut group, &mut seen) {
+            let (until, yields_until) = soonest(&group);
+            let contest = under_way.get_or_insert_with(|| Contest::new(until, yields_until));
+            contest.ends_by(until, yields_until);
+            match self.write(contest, &mut group, seen.take()).await {
+                Ok(false) => continue,
+                Ok(true) => group.drain(..).for_each(|member| member.change.done()),
+                Err(fault) => {
+                    group.drain(..).for_each(|member| member.change.failed(fault.clone()));
+                }
+            }
+            under_way = None;
         }
     }
 
@@ -347,4 +349,45 @@ fn crowded(name: &LockName) -> Fault {
 fn ended() -> Fault {
     let what = "the call ended early: it panicked, or the thread of the store has ended";
     Fault::new(FaultKind::InDoubt, what, "look for a panic in the log, and open the store anew")
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::proto::queue::Released;
+
+    use super::*;
+
+    type Answers = oneshot::Receiver<Result<Released, Failed>>;
+
+    fn member() -> (Member, Answers) {
+        let (tells, answer) = oneshot::channel();
+        let decide = |_: &mut NameState, _: &Moment<'_>| -> Outcome<Released> {
+            Ok((Released::Released, Tells::default()))
+        };
+        let until = Instant::now() + Duration::from_secs(60);
+        let change = Box::new(Asked { decide, decided: None, tells });
+        (Member { change, until, yields_until: until }, answer)
+    }
+
+    /// A lease that counts from then would end before the holder thinks.
+    #[test]
+    fn what_was_seen_before_counts_for_nobody_who_came_after_it() {
+        let (groups, name) = (Arc::new(Groups::default()), LockName::new("name").unwrap());
+        let hurries = Arc::default();
+        let (later, _hears) = member();
+        let queue = Queue { waiting: [later].into(), hurries: Arc::clone(&hurries) };
+        groups.queues().insert(name.clone(), queue);
+        let database = Arc::new(());
+        let mut leader = Leader { groups, database, name, hurries, has_left: false };
+        let (first, answer) = member();
+        let (mut group, mut seen) = (vec![first], Some(Box::default()));
+        assert!(leader.gather(&mut group, &mut seen));
+        assert_eq!((group.len(), seen.is_some()), (1, true));
+        drop(answer);
+        assert!(leader.gather(&mut group, &mut seen));
+        assert_eq!((group.len(), seen.is_some()), (1, false));
+        group.clear();
+        assert!(!leader.gather(&mut group, &mut seen));
+        assert!(leader.groups.queues().is_empty());
+    }
 }

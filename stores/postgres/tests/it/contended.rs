@@ -49,7 +49,7 @@ async fn a_row_of_readers_that_somebody_keeps_locked_holds_up_no_other_renewal()
     let url = fresh_database().await;
     let store = store(&format!("{url}?response_timeout=4s&connections=2"));
     let engine = store.for_engine();
-    let ttl = Duration::from_secs(2);
+    let ttl = Duration::from_secs(8);
     let mut renewals = Vec::new();
     for (lock, owner) in [("a", 1), ("b", 2), ("c", 3)] {
         let read = Ask { kind: Kind::ReadWrite, mode: Mode::Shared, ttl, ..tries(owner) };

@@ -9,7 +9,7 @@ use tenure_core::{
 use tenure_sql::SqlStore;
 use tokio::{
     task::JoinSet,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 
 use crate::distant::{Distant, Table};
@@ -115,7 +115,7 @@ async fn one_that_leaves_before_its_turn_gets_no_place() {
     let first = asked(&store, 0..1);
     sleep(Duration::from_millis(5)).await;
     let second = asked(&store, 1..2);
-    sleep(Duration::from_millis(1)).await;
+    sleep(Duration::from_millis(5)).await;
     drop(second);
     first.join_all().await;
     sleep(Duration::from_secs(1)).await;
@@ -130,7 +130,9 @@ async fn where_the_thread_that_writes_has_ended_each_call_is_in_doubt() {
     let store = Arc::new(table.client(1, WAY));
     table.end_early(true);
     for _ in 0..2 {
-        let fault = store.acquire(&name(), &ask(1)).await.unwrap_err();
+        let asks = ask(1);
+        let asked = timeout(Duration::from_secs(60), store.acquire(&name(), &asks)).await;
+        let fault = asked.unwrap().unwrap_err();
         assert_eq!(fault.kind(), FaultKind::InDoubt);
     }
     table.end_early(false);
