@@ -130,6 +130,15 @@ impl Postgres {
         rows.into_iter().next().ok_or_else(|| self.odd())
     }
 
+    async fn sweeps(
+        &self,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+    ) -> Result<Vec<Row>, Fault> {
+        self.common.lanes.run(By::Sweeper, statement, parameters, writes, self.limit()).await
+    }
+
     /// Runs what is written on a condition.
     async fn written(
         &self,
@@ -390,7 +399,7 @@ impl Database for Postgres {
     }
 
     async fn page(&self, age: Duration) -> Result<Page, Fault> {
-        let rows = self.rows(&self.common.statements.page, &[&micros(age)], false).await?;
+        let rows = self.sweeps(&self.common.statements.page, &[&micros(age)], false).await?;
         let first = rows.first().ok_or_else(|| self.odd())?;
         let text = |index| -> Result<Option<Vec<u8>>, Fault> {
             Ok(self.get::<Option<&str>>(first, index)?.map(|text| text.as_bytes().to_vec()))
@@ -412,7 +421,7 @@ impl Database for Postgres {
     }
 
     async fn make_mark(&self) -> Result<(), Fault> {
-        self.rows(&self.common.statements.make_mark, &[], true).await.map(|_| ())
+        self.sweeps(&self.common.statements.make_mark, &[], true).await.map(|_| ())
     }
 
     async fn take_away(
@@ -424,9 +433,10 @@ impl Database for Postgres {
         let (names, versions): (Vec<_>, Vec<_>) =
             rows.iter().map(|(name, version)| (name.as_str(), *version)).unzip();
         let parameters: &Parameters<'_> = &[&mark.version, &at, &mark.reached, &names, &versions];
-        let row = self.row(&self.common.statements.take_away, parameters, true).await?;
-        let is_moved = self.get::<i64>(&row, 0)? > 0;
-        let went = usize::try_from(self.get::<i64>(&row, 1)?).unwrap_or_default();
+        let rows = self.sweeps(&self.common.statements.take_away, parameters, true).await?;
+        let row = rows.first().ok_or_else(|| self.odd())?;
+        let is_moved = self.get::<i64>(row, 0)? > 0;
+        let went = usize::try_from(self.get::<i64>(row, 1)?).unwrap_or_default();
         Ok(is_moved.then_some(went))
     }
 

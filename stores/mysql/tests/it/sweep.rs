@@ -135,7 +135,7 @@ async fn no_row_goes_that_somebody_has_waits_for_or_is_about_to_write() {
     let left = rows(&mut conn, &tables).await;
     assert_eq!(left, ["held", "locked", "permits", "reserved"], "{removed} went");
     drop((guard, permit));
-    waiter.await.unwrap().unwrap();
+    drop(waiter.await.unwrap().unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,4 +210,32 @@ async fn short_lives_sweep_as_much_as_they_make() {
         most = most.max(rows(&mut conn, &tables).await.len());
     }
     assert!(most < 2_400, "{most} rows of 3600 names, 300 a day");
+}
+
+/// The statements of the page for `cron`.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_statements_of_the_page_take_away_what_the_floor_covers_alone() {
+    let page = include_str!("../../../../docs/stores/mysql.md");
+    let (_, behind) = page.split_once("### Rows that nobody uses").unwrap();
+    let (statements, _) = behind.split_once("```sql").unwrap().1.split_once("```").unwrap();
+    let url = fresh_url();
+    let store = store(&url);
+    let (mut conn, tables) = tables_of(&url).await;
+    let statements = statements.replace("tenure_", &format!("{tables}_"));
+    take(&store, "held", owner(1)).await;
+    take(&store, "young", owner(1)).await;
+    store.release(&name("young"), &owner(1), Duration::ZERO).await.unwrap();
+    fill(&mut conn, &tables, 100).await;
+    let ages = format!("update {tables}_locks set last_time = {WEEK} where name <> 'young'");
+    run(&mut conn, &ages).await;
+    let long_ago = format!("update {tables}_meta set raised = 0");
+    run(&mut conn, &long_ago).await;
+    for left in [102, 102] {
+        run(&mut conn, &statements).await;
+        let seen = rows(&mut conn, &tables).await.len();
+        assert_eq!(seen, left, "not before the floor has covered it for a while");
+    }
+    run(&mut conn, &long_ago).await;
+    run(&mut conn, &statements).await;
+    assert_eq!(rows(&mut conn, &tables).await, ["held", "young"]);
 }

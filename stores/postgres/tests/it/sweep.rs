@@ -167,7 +167,7 @@ async fn no_row_goes_that_somebody_has_waits_for_or_is_about_to_write() {
     let (removed, _) = swept(&store, DAY).await;
     assert_eq!(rows(&url).await, ["held", "locked", "permits", "reserved"], "{removed} went");
     drop((guard, permit));
-    waiter.await.unwrap().unwrap();
+    drop(waiter.await.unwrap().unwrap());
 }
 
 /// What a server looks at, and how.
@@ -236,4 +236,26 @@ async fn short_lives_sweep_as_much_as_they_make() {
         most = most.max(rows(&url).await.len());
     }
     assert!(most < 2_400, "{most} rows of 3600 names, 300 a day");
+}
+
+/// The statements of the page for `cron`.
+#[tokio::test]
+async fn the_statements_of_the_page_take_away_what_the_floor_covers_alone() {
+    let page = include_str!("../../../../docs/stores/postgres.md");
+    let (_, behind) = page.split_once("### Rows that nobody uses").unwrap();
+    let (statements, _) = behind.split_once("```sql").unwrap().1.split_once("```").unwrap();
+    let url = fresh_database().await;
+    let store = store(&url);
+    store.acquire(&name("held"), &tries(1)).await.unwrap();
+    used(&store, "young", 1).await;
+    fill(&url, 100).await;
+    sql(&url, &format!("update tenure.locks set last_time = {WEEK} where name <> 'young'")).await;
+    sql(&url, LONG_AGO).await;
+    for left in [102, 102] {
+        sql(&url, statements).await;
+        assert_eq!(rows(&url).await.len(), left, "not before the floor has covered it for a while");
+    }
+    sql(&url, LONG_AGO).await;
+    sql(&url, statements).await;
+    assert_eq!(rows(&url).await, ["held", "young"]);
 }
