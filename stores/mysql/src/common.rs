@@ -6,6 +6,7 @@ use tenure_core::{
     proto::queue::{Client, Limits},
     store::{Capabilities, HintBoard, Home},
 };
+use tenure_sql::Dues;
 use tokio::task::JoinHandle;
 
 use crate::{MysqlOptions, lane::Lane, statements::Statements, watch::Watch};
@@ -27,6 +28,7 @@ pub(crate) struct Common {
     pub(crate) unwatched_limits: Limits,
     pub(crate) home: Arc<Home>,
     pub(crate) watcher: OnceLock<JoinHandle<()>>,
+    pub(crate) dues: Arc<Dues>,
     pub(crate) sweeper: OnceLock<JoinHandle<()>>,
     pub(crate) warmed: AtomicBool,
 }

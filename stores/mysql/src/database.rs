@@ -17,7 +17,8 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
-    Attempt, Database, Extended, Grant, Idle, Listed, Row, Sight, Tells, capabilities, keep_swept,
+    Attempt, Database, Dues, Extended, Grant, Listed, Mark, Page, Row, Sight, Tells, capabilities,
+    keep_swept,
 };
 
 use crate::{
@@ -28,9 +29,10 @@ use crate::{
     error::Failure,
     lane::{Lane, Limits as CallLimits},
     renewal::extend,
-    rows::{columns, hex, micros, name, name_value, no_row, odd, sight, value},
+    rows::{columns, hex, micros, name_value, no_row, odd, sight, value},
     session::Session,
     statements::Statements,
+    sweeping::{page, take_away},
     tls::Tls,
     watch::{Eyes, waits},
 };
@@ -85,6 +87,7 @@ impl Mysql {
             unwatched_limits: options.limits_when_unwatched(),
             home,
             watcher: OnceLock::new(),
+            dues: Arc::new(Dues::default()),
             sweeper: OnceLock::new(),
             warmed: AtomicBool::new(false),
             options,
@@ -92,9 +95,11 @@ impl Mysql {
         let common = Arc::new(common);
         if looks {
             let sweeps = Arc::downgrade(&common);
-            let sweeper = keep_swept(move || {
-                Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true }))
-            });
+            let dues = common.dues.clone();
+            let sweeper = async move {
+                keep_swept(&dues, || Some(Self { common: sweeps.upgrade()?, is_engine: true }))
+                    .await;
+            };
             let _ = common.sweeper.set(common.home.spawn(sweeper));
         }
         Ok(Self { common, is_engine: false })
@@ -173,6 +178,7 @@ impl Mysql {
 
     /// Those of this process need not look. What others do to a name that somebody waits for shows by a look.
     fn tell(&self, rows: &[(LockName, Row)], tells: &Tells) {
+        self.common.dues.made(rows.iter().filter(|(_, row)| row.is_new()).count());
         let client = self.common.client;
         for (name, row) in rows {
             if let Some(is_next) = row.others.as_ref().and_then(|others| waits(others, client)) {
@@ -294,6 +300,7 @@ impl Database for Mysql {
     async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault> {
         self.expect_renewals();
         let statements = self.common.statements.clone();
+        let dues = self.common.dues.clone();
         let name = name.clone();
         let values: Vec<Value> = vec![
             hex(grant.owner.as_bytes()).into(),
@@ -318,7 +325,10 @@ impl Database for Mysql {
                     return Ok(Attempt::Undone(Some(Box::new(sight))));
                 }
                 match session.write(&statements.grant_first, with(0)).await {
-                    Ok(written) if written.rows > 0 => Ok(Attempt::Done(token(written.number)?)),
+                    Ok(written) if written.rows > 0 => {
+                        dues.made(1);
+                        Ok(Attempt::Done(token(written.number)?))
+                    }
                     Ok(_) => Ok(Attempt::Undone(Some(Box::new(sight)))),
                     Err(Failure::Duplicate) => {
                         Ok(Attempt::Undone(Some(Box::new(see(session, &statements, &name).await?))))
@@ -469,16 +479,27 @@ impl Database for Mysql {
         .await
     }
 
-    async fn idle(&self, age: Duration, limit: usize) -> Result<Vec<Idle>, Fault> {
-        let values = vec![micros(age).into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
-        let statement = self.common.statements.idle.clone();
-        let idle = self.rows(statement, values, |row| {
-            let is_covered = value(row, 14)?;
-            // What makes no sense is not surely ours to remove.
-            let (Ok(name), Ok(sight)) = (name(row), sight(row, 1)) else { return Ok(None) };
-            Ok(Some(Idle { name, sight, is_covered }))
-        });
-        Ok(idle.await?.into_iter().flatten().collect())
+    async fn page(&self, age: Duration) -> Result<Page, Fault> {
+        let statements = self.common.statements.clone();
+        self.call(move |session| Box::pin(async move { page(session, &statements, age).await }))
+            .await
+    }
+
+    async fn make_mark(&self) -> Result<(), Fault> {
+        self.write_one(self.common.statements.make_mark.clone(), Vec::new()).await
+    }
+
+    async fn take_away(
+        &self,
+        mark: &Mark,
+        rows: &[(LockName, i64)],
+    ) -> Result<Option<usize>, Fault> {
+        let statements = self.common.statements.clone();
+        let (mark, rows) = (mark.clone(), rows.to_vec());
+        self.call(move |session| {
+            Box::pin(async move { take_away(session, &statements, &mark, &rows).await })
+        })
+        .await
     }
 
     async fn raise_floor(&self, time: i64) -> Result<(), Fault> {

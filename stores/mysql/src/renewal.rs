@@ -56,7 +56,7 @@ async fn extend_part(
     statements: &Statements,
     holds: &[Renewal],
 ) -> Result<HashMap<usize, Extended>, Failure> {
-    let found = session.found(&statements.unlocked(holds)).await?;
+    let found = session.found(&statements.unlocked(holds.iter().map(|hold| &hold.name))).await?;
     let unlocked: Result<HashSet<_>, _> = found.iter().map(name).collect();
     let unlocked = unlocked?;
     let mut by_ttl: BTreeMap<i64, Vec<&Renewal>> = BTreeMap::new();

@@ -5,7 +5,8 @@
 //! none reads a column that was given a value before. Names, labels and bytes go to the server as hexadecimal digits and
 //! come back as bytes: no character set that a session has by then makes others of them.
 
-use tenure_core::store::Renewal;
+use tenure_core::{LockName, store::Renewal};
+use tenure_sql::{COVERED, PAGE};
 
 use crate::rows::hex;
 
@@ -16,6 +17,7 @@ pub(crate) struct Statements {
     pub(crate) grant_first: String,
     pub(crate) release: String,
     locks: String,
+    meta: String,
     pub(crate) extended: String,
     pub(crate) read: String,
     pub(crate) no_row: String,
@@ -23,7 +25,10 @@ pub(crate) struct Statements {
     pub(crate) insert: String,
     pub(crate) append: String,
     pub(crate) list: String,
-    pub(crate) idle: String,
+    pub(crate) mark: String,
+    pub(crate) page: String,
+    pub(crate) make_mark: String,
+    pub(crate) move_mark: String,
     pub(crate) raise_floor: String,
     pub(crate) remove: String,
     pub(crate) watch: String,
@@ -35,9 +40,6 @@ pub(crate) const NOW: &str =
     "timestampdiff(microsecond, timestamp'1970-01-01 00:00:00', utc_timestamp(6))";
 /// Times from here on fit no token.
 const LIMIT: &str = "9007199254740992";
-/// How long the floor has to cover a row before that is taken away, in microseconds: longer than the server goes on with
-/// any statement, which is two minutes and a second at most.
-const COVERED: &str = "140000000";
 /// A label that is put in.
 const LABEL: &str = "convert(unhex(?) using utf8mb4)";
 const COLUMNS: &str = "l.version, l.last_time, l.owner, l.client, l.kind, l.token, l.since, l.expires, \
@@ -102,17 +104,34 @@ impl Statements {
                  where l.name >= unhex(?) and l.name < unhex(?) and l.name > unhex(?) \
                  and (l.others is not null or l.owner is not null) order by l.name limit ?"
             ),
-            idle: format!(
-                "select l.name, {world}, {COLUMNS}, \
-                 l.last_time <= (select floor from {meta}) and (select raised from {meta}) <= {NOW} - {COVERED} \
-                 from {locks} l where l.last_time < {NOW} - ? and (l.owner is null or l.expires <= {NOW}) \
-                 order by l.others is not null, l.last_time > (select floor from {meta}), rand() limit ?"
+            // The row without a name says how far the present round has come.
+            mark: format!(
+                "select {NOW}, m.floor, m.raised, l.version, l.label, l.token \
+                 from {meta} m left join {locks} l on l.name = ''"
+            ),
+            // No more rows are read than these.
+            page: format!(
+                "select l.name, {world}, {}, \
+                 l.last_time < {NOW} - ? and l.last_time <= (select floor from {meta}) \
+                 and (select raised from {meta}) <= {NOW} - {COVERED} \
+                 and (l.owner is null or l.expires <= {NOW}), l.others is not null \
+                 from {locks} l {by_name} where l.name > unhex(?) order by l.name limit {PAGE}",
+                COLUMNS.replace("l.others", "null")
+            ),
+            // Its time makes it too young to be taken away, whoever sweeps.
+            make_mark: format!(
+                "insert ignore into {locks} (name, version, last_time, waiting) values ('', 1, {LIMIT}, 0)"
+            ),
+            move_mark: format!(
+                "update {locks} set version = version + 1, label = {LABEL}, token = ? \
+                 where name = '' and version = ?"
             ),
             raise_floor: format!(
                 "update {meta} set floor = ?, raised = {NOW} where floor < ? \
                  and raised <= {NOW} - 2 * {COVERED}"
             ),
             locks: locks.clone(),
+            meta: meta.clone(),
             remove: format!(
                 "delete from {locks} where name = unhex(?) and version = ? \
                  and last_time <= (select floor from {meta})"
@@ -124,16 +143,16 @@ impl Statements {
                  where l.version <> a.ttl"
             ),
             rows: format!(
-                "select (select count(*) from {locks}), \
+                "select (select count(*) from {locks} where name <> ''), \
                  (select count(*) from {locks} where others is not null or expires > {NOW})"
             ),
         }
     }
 
     /// Which of these rows nobody has locked. It waits for none, and locks none for longer than it takes.
-    pub(crate) fn unlocked(&self, holds: &[Renewal]) -> String {
+    pub(crate) fn unlocked<'a>(&self, names: impl Iterator<Item = &'a LockName>) -> String {
         let names: Vec<_> =
-            holds.iter().map(|hold| format!("x'{}'", hex(hold.name.as_str().as_bytes()))).collect();
+            names.map(|name| format!("x'{}'", hex(name.as_str().as_bytes()))).collect();
         format!(
             "select name from {} force index (primary) where name in ({}) for update skip locked",
             self.locks,
@@ -158,6 +177,28 @@ impl Statements {
              set version = version + 1, expires = greatest(expires, {NOW} + {ttl}) \
              where name in ({}) and concat(name, owner) in ({}) and expires > {NOW}",
             self.locks,
+            names.join(", "),
+            both.join(", ")
+        )
+    }
+
+    /// Takes away these rows, if their versions are still these and the floor covers their tokens.
+    pub(crate) fn take_away(&self, rows: &[&(LockName, i64)]) -> String {
+        let (names, both): (Vec<_>, Vec<_>) = rows
+            .iter()
+            .map(|(name, version)| {
+                let name = hex(name.as_str().as_bytes());
+                let version = hex(version.to_string().as_bytes());
+                // Digits have no slash.
+                (format!("x'{name}'"), format!("x'{name}2f{version}'"))
+            })
+            .unzip();
+        // Only with another table an index can be named.
+        format!(
+            "delete l from {} l force index (primary) join {} m on l.last_time <= m.floor \
+             where l.name in ({}) and concat(l.name, x'2f', l.version) in ({})",
+            self.locks,
+            self.meta,
             names.join(", "),
             both.join(", ")
         )

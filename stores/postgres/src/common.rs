@@ -7,6 +7,8 @@ use tenure_core::{
     store::{Capabilities, Owned},
 };
 
+use tenure_sql::Dues;
+
 use crate::{PostgresOptions, lane::Maker, lanes::Lanes, statements::Statements};
 
 /// What all connections of one store have in common.
@@ -22,6 +24,7 @@ pub(crate) struct Common {
     pub(crate) maker: Maker,
     pub(crate) lanes: Arc<Lanes>,
     pub(crate) listening: OnceLock<Owned>,
+    pub(crate) dues: Arc<Dues>,
     pub(crate) sweeping: OnceLock<Owned>,
     pub(crate) tidying: OnceLock<Owned>,
 }

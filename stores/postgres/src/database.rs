@@ -17,7 +17,8 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
-    Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Sight, Tells, keep_swept,
+    Attempt, Claimed, Database, Dues, Extended, Grant, Idle, Listed, Mark, Page, Sight, Tells,
+    keep_swept,
 };
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -80,6 +81,7 @@ impl Postgres {
             is_deaf: AtomicBool::new(true),
             lanes: Lanes::new(&maker, options.sql.connections),
             listening: OnceLock::new(),
+            dues: Arc::new(Dues::default()),
             sweeping: OnceLock::new(),
             tidying: OnceLock::new(),
             maker,
@@ -87,8 +89,10 @@ impl Postgres {
         };
         let common = Arc::new(common);
         let sweeps = Arc::downgrade(&common);
-        let sweeper =
-            keep_swept(move || Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true })));
+        let dues = common.dues.clone();
+        let sweeper = async move {
+            keep_swept(&dues, || Some(Self { common: sweeps.upgrade()?, is_engine: true })).await;
+        };
         let _ = common.sweeping.set(common.maker.home.spawn_owned(sweeper));
         let tidies = Lanes::tidy(Arc::downgrade(&common.lanes));
         let _ = common.tidying.set(common.maker.home.spawn_owned(tidies));
@@ -125,6 +129,15 @@ impl Postgres {
     ) -> Result<Row, Fault> {
         let rows = self.rows(statement, parameters, writes).await?;
         rows.into_iter().next().ok_or_else(|| self.odd())
+    }
+
+    async fn sweeps(
+        &self,
+        statement: &Statement,
+        parameters: &Parameters<'_>,
+        writes: bool,
+    ) -> Result<Vec<Row>, Fault> {
+        self.common.lanes.run(By::Sweeper, statement, parameters, writes, self.limit()).await
     }
 
     /// Runs what is written on a condition.
@@ -225,6 +238,9 @@ impl Database for Postgres {
             &[&name.as_str(), &owner, &client, &grant.kind, &ttl, &grant.label];
         let rows = self.rows(&self.common.statements.grant, parameters, true).await?;
         let Some(row) = rows.first() else { return Ok(Attempt::Undone(None)) };
+        if self.get(row, 1)? {
+            self.common.dues.made(1);
+        }
         Ok(Attempt::Done(self.token(row)?))
     }
 
@@ -327,7 +343,11 @@ impl Database for Postgres {
             &payloads,
         ];
         let taken = parameters.get(..statement.types.len()).unwrap_or(parameters);
-        self.written(statement, taken).await
+        let done = self.written(statement, taken).await?;
+        if done && before == 0 {
+            self.common.dues.made(1);
+        }
+        Ok(done)
     }
 
     async fn append(&self, name: &LockName, empty: &[u8], more: &[u8]) -> Result<(), Fault> {
@@ -364,7 +384,11 @@ impl Database for Postgres {
             &channels,
             &payloads,
         ];
-        self.written(&self.common.statements.write_all, parameters).await
+        let done = self.written(&self.common.statements.write_all, parameters).await?;
+        if done {
+            self.common.dues.made(rows.iter().filter(|(_, row)| row.is_new()).count());
+        }
+        Ok(done)
     }
 
     async fn list(&self, prefix: &str, after: &[u8], limit: usize) -> Result<Vec<Listed>, Fault> {
@@ -379,15 +403,46 @@ impl Database for Postgres {
         rows.iter().map(listed).collect()
     }
 
-    async fn idle(&self, age: Duration, limit: usize) -> Result<Vec<Idle>, Fault> {
-        let (age, limit) = (micros(age), i64::try_from(limit).unwrap_or(i64::MAX));
-        let rows = self.rows(&self.common.statements.idle, &[&age, &limit], false).await?;
+    async fn page(&self, age: Duration) -> Result<Page, Fault> {
+        let rows = self.sweeps(&self.common.statements.page, &[&micros(age)], false).await?;
+        let first = rows.first().ok_or_else(|| self.odd())?;
+        let text = |index| -> Result<Option<Vec<u8>>, Fault> {
+            Ok(self.get::<Option<&str>>(first, index)?.map(|text| text.as_bytes().to_vec()))
+        };
+        let number = |index| self.get::<Option<i64>>(first, index);
+        let mark = Mark {
+            version: number(0)?.unwrap_or_default(),
+            at: text(1)?.unwrap_or_default(),
+            reached: number(2)?.unwrap_or_default(),
+        };
         let idle = rows.iter().filter_map(|row| {
             // What makes no sense is not surely ours to remove.
-            let (name, sight) = (self.name(row).ok()?, self.sight(row, 1).ok()?);
-            Some(self.get(row, 18).map(|is_covered| Idle { name, sight, is_covered }))
+            let (name, sight) = (self.name(row, 5).ok()?, self.sight(row, 6).ok()?);
+            Some(self.get(row, 23).map(|has_others| Idle { name, sight, has_others }))
         });
-        idle.collect()
+        let idle = idle.collect::<Result<_, Fault>>()?;
+        let (raised, end) = (self.get(first, 3)?, text(4)?);
+        Ok(Page { now: self.get(first, 6)?, floor: self.get(first, 7)?, raised, mark, end, idle })
+    }
+
+    async fn make_mark(&self) -> Result<(), Fault> {
+        self.sweeps(&self.common.statements.make_mark, &[], true).await.map(|_| ())
+    }
+
+    async fn take_away(
+        &self,
+        mark: &Mark,
+        rows: &[(LockName, i64)],
+    ) -> Result<Option<usize>, Fault> {
+        let at = std::str::from_utf8(&mark.at).map_err(|_| self.odd())?;
+        let (names, versions): (Vec<_>, Vec<_>) =
+            rows.iter().map(|(name, version)| (name.as_str(), *version)).unzip();
+        let parameters: &Parameters<'_> = &[&mark.version, &at, &mark.reached, &names, &versions];
+        let rows = self.sweeps(&self.common.statements.take_away, parameters, true).await?;
+        let row = rows.first().ok_or_else(|| self.odd())?;
+        let is_moved = self.get::<i64>(row, 0)? > 0;
+        let went = usize::try_from(self.get::<i64>(row, 1)?).unwrap_or_default();
+        Ok(is_moved.then_some(went))
     }
 
     async fn raise_floor(&self, time: i64) -> Result<(), Fault> {

@@ -45,4 +45,4 @@ pub use from_outside::names_in_use;
 pub use options::PostgresOptions;
 pub use schema::schema;
 pub use store::PostgresStore;
-pub use tenure_sql::without_password;
+pub use tenure_sql::{Swept, Then, without_password};

@@ -32,6 +32,8 @@ pub(crate) type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 pub(crate) enum By {
     Caller,
     Engine,
+    /// Who is in nobody's way: never over a connection of callers.
+    Sweeper,
 }
 
 impl Lanes {
@@ -45,6 +47,7 @@ impl Lanes {
             match by {
                 By::Caller => self.for_caller().await,
                 By::Engine => self.for_engine().await,
+                By::Sweeper => self.own.get().await,
             }
         };
         let taken = tokio::time::timeout_at(until, taking).await;

@@ -63,7 +63,7 @@ impl Postgres {
         token.ok_or_else(|| self.odd())
     }
 
-    pub(crate) fn name(&self, row: &Row) -> Result<LockName, Fault> {
-        LockName::new(self.get::<&str>(row, 0)?).map_err(|_| self.odd())
+    pub(crate) fn name(&self, row: &Row, index: usize) -> Result<LockName, Fault> {
+        LockName::new(self.get::<&str>(row, index)?).map_err(|_| self.odd())
     }
 }

@@ -1,5 +1,6 @@
 //! The statements, and the types of what is put into them.
 
+use tenure_sql::{COVERED, PAGE};
 use tokio_postgres::types::Type;
 
 use crate::messages::{CHANNEL, WAKE};
@@ -30,7 +31,9 @@ pub(crate) struct Statements {
     pub(crate) append: Statement,
     pub(crate) write_all: Statement,
     pub(crate) list: Statement,
-    pub(crate) idle: Statement,
+    pub(crate) page: Statement,
+    pub(crate) make_mark: Statement,
+    pub(crate) take_away: Statement,
     pub(crate) raise_floor: Statement,
     pub(crate) remove: Statement,
     pub(crate) notify: Statement,
@@ -40,7 +43,7 @@ pub(crate) struct Statements {
 }
 
 /// How many there are.
-pub(crate) const COUNT: usize = 19;
+pub(crate) const COUNT: usize = 21;
 
 /// The server's time. Not `now()`, which is when the transaction began.
 const NOW: &str = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000000)::bigint";
@@ -48,9 +51,6 @@ const NOW: &str = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000000):
 const SURE: &str = "<sure>";
 /// Times from here on fit no token.
 const LIMIT: &str = "9007199254740992";
-/// How long the floor has to cover a row before that is taken away, in microseconds: longer than the server goes on with
-/// any statement, which is two minutes and a second at most.
-const COVERED: &str = "140000000";
 const COLUMNS: &str = "l.version, l.last_time, l.owner, l.client, l.kind, l.token, l.since, l.expires, l.label, \
                        l.waiting, l.others, l.next_owner, l.next_client, l.next_is_last, l.next_until";
 /// The columns of what a caller decided.
@@ -113,7 +113,7 @@ impl Statements {
                      token = greatest(excluded.since, l.last_time + 1) << 10, since = excluded.since, \
                      expires = excluded.expires, label = excluded.label, waiting = 0 \
                      where l.others is null and (l.owner is null or l.expires <= excluded.since) \
-                     and l.last_time + 1 < {LIMIT} returning token"
+                     and l.last_time + 1 < {LIMIT} returning token, version = since"
                 ),
                 &[Type::TEXT, Type::BYTEA, Type::BYTEA, Type::INT2, Type::INT8, Type::TEXT],
             ),
@@ -229,15 +229,46 @@ impl Statements {
                 ),
                 &[Type::TEXT, Type::TEXT, Type::INT8],
             ),
-            idle: statement(
+            // How far it has come is in the row without a name. No more rows are read than these.
+            page: statement(
                 format!(
-                    "{now} select l.name, t.now, t.floor, {COLUMNS}, \
-                     l.last_time <= t.floor and (select raised from {meta}) <= t.now - {COVERED} \
-                     from t, {locks} l where l.last_time < t.now - $1 \
-                     and (l.owner is null or l.expires <= t.now) \
-                     order by l.others is not null, l.last_time > t.floor, pg_catalog.random() limit $2"
+                    "with t as materialized (select {NOW} as now, floor, raised from {meta}), \
+                     m as materialized (select version, label, token from {locks} where name = ''), \
+                     l as materialized (select name, version, last_time, owner, client, kind, token, since, expires, \
+                     label, waiting, null::bytea as others, next_owner, next_client, next_is_last, next_until, \
+                     others is not null as has_others from {locks} \
+                     where name > coalesce((select label from m), '') order by name limit {PAGE}) \
+                     select m.version, m.label, m.token, t.raised, e.name, l.name, t.now, t.floor, {COLUMNS}, l.has_others \
+                     from t left join m on true \
+                     left join (select pg_catalog.max(name) as name from l having pg_catalog.count(*) >= {PAGE}) e on true \
+                     left join l on l.last_time < t.now - $1 and l.last_time <= t.floor \
+                     and t.raised <= t.now - {COVERED} and (l.owner is null or l.expires <= t.now)"
                 ),
-                &[Type::INT8, Type::INT8],
+                &[Type::INT8],
+            ),
+            // Its time makes it too young to be taken away, whoever sweeps.
+            make_mark: statement(
+                format!(
+                    "insert into {locks} (name, version, last_time, waiting) select '', 1, {LIMIT}, 0 where {SURE} \
+                     on conflict do nothing"
+                ),
+                &[],
+            ),
+            // It waits for nobody, and looks at one row after the other, whatever the planner thinks of the table.
+            take_away: statement(
+                format!(
+                    "with m as materialized (select version from {locks} where {SURE} and name = '' and version = $1 \
+                     for update skip locked), \
+                     w as (update {locks} l set version = l.version + 1, label = $2, token = $3 from m \
+                     where l.name = '' and l.version = $1 returning 1), \
+                     k as materialized (select l.ctid as at from unnest($4::text[], $5::bigint[]) as a(name, version), \
+                     lateral (select ctid from {locks} where name = a.name and version = a.version \
+                     and last_time <= (select floor from {meta}) and exists (select from m) \
+                     for update skip locked) l), \
+                     d as (delete from {locks} where ctid = any(array(select at from k)) returning 1) \
+                     select (select pg_catalog.count(*) from w), (select pg_catalog.count(*) from d)"
+                ),
+                &[Type::INT8, Type::TEXT, Type::INT8, Type::TEXT_ARRAY, Type::INT8_ARRAY],
             ),
             raise_floor: statement(
                 format!("update {meta} set floor = $1, raised = {NOW} where {SURE} and floor < $1 \
@@ -275,7 +306,7 @@ impl Statements {
                      pg_is_in_recovery(), current_setting('idle_in_transaction_session_timeout'), \
                      pg_notification_queue_usage(), \
                      (select count(*) from {locks} where others is not null or expires > {NOW}), \
-                     (select count(*) from {locks}), \
+                     (select count(*) from {locks} where name <> ''), \
                      (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')), \
                      (select count(*) from pg_replication_slots where slot_type = 'physical' and not active)"
                 ),

@@ -79,10 +79,54 @@ pub struct Listed {
 pub struct Idle {
     /// The name.
     pub name: LockName,
-    /// The name as it was seen.
+    /// The name as it was seen, without the others.
     pub sight: Sight,
-    /// Whether the floor has covered its tokens for a while.
-    pub is_covered: bool,
+    /// Whether there are any.
+    pub has_others: bool,
+}
+
+/// How far a round of sweeping has come: kept in the table, under the name that no lock can have, which is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// It changes with every page. Zero where there is no mark yet.
+    pub version: i64,
+    /// The name behind which it goes on.
+    pub at: Vec<u8>,
+    /// The round takes away all that was used last before this time, if not more. In microseconds since 1970.
+    pub reached: i64,
+}
+
+impl Mark {
+    /// Whether no round is under way.
+    pub(crate) fn is_at_start(&self) -> bool {
+        self.at.is_empty()
+    }
+}
+
+/// A page of rows, behind the mark.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The server's time, in microseconds since 1970.
+    pub now: i64,
+    /// The time of the last token of any row that was taken away.
+    pub floor: i64,
+    /// When it was raised last.
+    pub raised: i64,
+    /// Where the page begins.
+    pub mark: Mark,
+    /// Its last name, where more may come behind it.
+    pub end: Option<Vec<u8>>,
+    /// The rows in it without a holder of their own whose last token is old, and has been covered by the floor for a
+    /// while.
+    pub idle: Vec<Idle>,
+}
+
+impl Page {
+    /// The mark at its end, with the version that the mark has still.
+    pub(crate) fn mark_behind(&self, reached: i64) -> Mark {
+        let at = self.end.clone().unwrap_or_default();
+        Mark { version: self.mark.version, at, reached }
+    }
 }
 
 /// A database with the table of the locks.
@@ -179,9 +223,20 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
     /// Rows whose names begin with `prefix` and come behind `after`, in the order of their bytes.
     async fn list(&self, prefix: &str, after: &[u8], limit: usize) -> Result<Vec<Listed>, Fault>;
 
-    /// Rows without a holder of its own whose last token is older than `age`; first those that the floor has covered
-    /// for a while.
-    async fn idle(&self, age: Duration, limit: usize) -> Result<Vec<Idle>, Fault>;
+    /// The [`PAGE`](crate::PAGE) of rows behind the mark, of which those are told that nobody has used for `age`. It reads
+    /// no others.
+    async fn page(&self, age: Duration) -> Result<Page, Fault>;
+
+    /// Makes the mark, if there is none.
+    async fn make_mark(&self) -> Result<(), Fault>;
+
+    /// Moves the mark if its version is still this one; then takes away those of the rows whose versions are still
+    /// these, if the floor covers their tokens and nobody has locked them. How many; nothing if the mark was moved.
+    async fn take_away(
+        &self,
+        mark: &Mark,
+        rows: &[(LockName, i64)],
+    ) -> Result<Option<usize>, Fault>;
 
     /// Raises the floor to at least this time, unless it was raised a moment ago: rows that it covers are to be taken
     /// away first.

@@ -8,6 +8,7 @@ mod capabilities;
 mod change;
 mod contest;
 mod database;
+mod dues;
 pub mod fence;
 mod group;
 mod hosts;
@@ -28,14 +29,15 @@ mod url;
 mod uses;
 
 pub use capabilities::capabilities;
-pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Sight};
+pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Mark, Page, Sight};
+pub use dues::Dues;
 pub use hosts::none_of;
 pub use options::SqlOptions;
 pub use random::random_part;
 pub use reserve::state_of;
 pub use row::{Corrupt, Next, Row, Sole};
 pub use store::{CONNECTION, SqlStore};
-pub use sweep::{Swept, keep_swept};
+pub use sweep::{COVERED, PAGE, Swept, Then, keep_swept};
 pub use tells::Tells;
 #[cfg(feature = "tls")]
 pub use tls::{authorities, encryption};

@@ -86,6 +86,12 @@ fn micros(at: Timestamp) -> i64 {
 }
 
 impl Row {
+    /// Whether there is none before it.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.version == 1
+    }
+
     /// What the row says, for the rules.
     pub(crate) fn state(&self, floor: i64) -> Result<NameState, Corrupt> {
         self.state_and_line(floor).map(|(state, _)| state)

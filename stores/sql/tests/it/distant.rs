@@ -17,8 +17,8 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Renewal},
 };
 use tenure_sql::{
-    Attempt, CONNECTION, Database, Extended, Grant, Idle, Listed, Row, Sight, SqlStore, Tells,
-    capabilities,
+    Attempt, CONNECTION, Database, Extended, Grant, Listed, Mark, Page, Row, Sight, SqlStore,
+    Tells, capabilities,
 };
 use tokio::time::{Instant, sleep};
 
@@ -289,7 +289,15 @@ impl Database for Distant {
         unused()
     }
 
-    async fn idle(&self, _: Duration, _: usize) -> Result<Vec<Idle>, Fault> {
+    async fn page(&self, _: Duration) -> Result<Page, Fault> {
+        unused()
+    }
+
+    async fn make_mark(&self) -> Result<(), Fault> {
+        unused()
+    }
+
+    async fn take_away(&self, _: &Mark, _: &[(LockName, i64)]) -> Result<Option<usize>, Fault> {
         unused()
     }
 
