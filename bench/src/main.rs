@@ -31,6 +31,7 @@ mod report;
 mod sql;
 #[cfg(target_os = "linux")]
 mod system_calls;
+mod ttls;
 mod turns;
 mod zookeeper;
 
@@ -86,6 +87,11 @@ struct Arguments {
 enum Command {
     /// Runs the peers beside tenure on the same work, and tells the figures: `scripts/bench-peers`.
     Peers(peers::Arguments),
+    /// Holds locks of ever longer ttls on these stores, and tells how many were lost.
+    Ttls {
+        #[arg(required = true)]
+        urls: Vec<String>,
+    },
     /// tenure as one of them, as a child process plays it.
     #[command(hide = true)]
     Contestant { words: Vec<String> },
@@ -95,6 +101,7 @@ fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     match arguments.command {
         Some(Command::Peers(arguments)) => return peers::main(&arguments),
+        Some(Command::Ttls { urls }) => return ttls::measure(&urls),
         Some(Command::Contestant { words }) => return peers::contest(words),
         None => {}
     }

@@ -21,6 +21,7 @@ use crate::{
     error::{Lost, Place},
     observe::Observer,
     options::{Defaults, DefaultsOf, Options, Settings, shortened},
+    pace::SHORT,
 };
 
 /// The claim window inside the process where the store has none.
@@ -43,6 +44,8 @@ pub(crate) struct Context {
     pub(crate) starter: OnceLock<Starter>,
     /// Whether nobody can acquire anything any more but what is held.
     is_deserted: AtomicBool,
+    /// Whether it was told that a ttl is short.
+    told_short: AtomicBool,
 }
 
 impl Context {
@@ -67,6 +70,7 @@ impl Context {
             first_owner: OnceLock::new(),
             starter: OnceLock::new(),
             is_deserted: AtomicBool::new(false),
+            told_short: AtomicBool::new(false),
         }
     }
 
@@ -87,7 +91,12 @@ impl Context {
         mode: Mode,
         options: Options,
     ) -> Result<Settings, OutOfRange> {
-        self.defaults.complete(name, options).check(kind, mode, &self.label)
+        let settings = self.defaults.complete(name, options).check(kind, mode, &self.label)?;
+        let ttl = settings.terms.ttl.get();
+        if ttl < SHORT && !self.told_short.swap(true, Ordering::Relaxed) {
+            self.observer.ttl_is_short(name, ttl);
+        }
+        Ok(settings)
     }
 
     /// Which lock, in which store, for an error.

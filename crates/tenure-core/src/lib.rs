@@ -21,6 +21,7 @@ mod names;
 pub mod observe;
 mod options;
 mod outage;
+mod pace;
 pub mod runtime;
 pub mod store;
 mod tenure;

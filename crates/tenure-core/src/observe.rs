@@ -26,7 +26,7 @@ use metrics::{Key, Label, Metadata, counter, with_recorder};
 use tenure_proto::{LostReason, Renewed, Token};
 use tracing::{Span, debug, debug_span, warn};
 
-use crate::{Fault, LockName, error::Lost, outage::News};
+use crate::{Fault, LockName, error::Lost, outage::News, pace::SHORT};
 
 /// The observer of one store.
 #[derive(Clone, Debug)]
@@ -163,6 +163,18 @@ impl Observer {
             }
             Some(News::Over { .. }) | None => {}
         }
+    }
+
+    /// Of the first such lock alone: with one such ttl there are mostly many.
+    pub(crate) fn ttl_is_short(&self, name: &LockName, ttl: Duration) {
+        let store = self.store;
+        warn!(store, lock = %name, ?ttl, "a ttl so short is often lost on a busy machine; choose {SHORT:?} or more");
+    }
+
+    /// The same.
+    pub(crate) fn renewals_are_slow(&self, name: &LockName, ttl: Duration, took: Duration) {
+        let store = self.store;
+        warn!(store, lock = %name, ?ttl, ?took, "renewals take long beside the ttl, so that a short trouble loses locks; choose a longer ttl, or a store that is nearer or less busy");
     }
 
     pub(crate) fn renewals_succeeded(&self, news: Option<News>) {

@@ -322,6 +322,7 @@ impl TenureBuilder {
             clock: self.clock.clone(),
             observer: Observer::new(self.store.kind()),
             outage: Default::default(),
+            pace: Default::default(),
         };
         // From now on, not from when it first runs: something may be held and evicted by then.
         let evictions = engine.store.evictions();

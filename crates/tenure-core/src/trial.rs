@@ -9,6 +9,7 @@ use tenure_proto::{
 
 use crate::{
     Entropy, Fault, FaultKind, LockName, OsEntropy, Store,
+    pace::SHORT,
     store::{Finding, Renewal},
 };
 
@@ -150,6 +151,14 @@ pub fn clock(
     }
     let found = format!("up to {apart:.1?} away from this machine's");
     Finding::warning("clock", found, promise, cure)
+}
+
+/// What is to be said of the shortest ttl that locks are given, if it is too short for a busy machine.
+#[must_use]
+pub fn ttl(shortest: Duration) -> Option<Finding> {
+    let found = format!("{shortest:?} for some locks, which is often lost on a busy machine");
+    let cure = format!("choose {SHORT:?} or more: docs/ttl.md has figures");
+    (shortest < SHORT).then(|| Finding::warning("ttl", found, "S3", cure))
 }
 
 /// How long ten answers took that cost the server nothing, and a write that counts.

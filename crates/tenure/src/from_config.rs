@@ -42,7 +42,8 @@ impl Tenure {
     pub async fn examine_config(config: &Config) -> Result<Examination, OpenError> {
         let examined = Self::examine_for(config.store()?, &config.holds()).await;
         let mut examined = examined.map_err(|error| told(config, error))?;
-        examined.findings.splice(0..0, config.findings());
+        let ttl = config.holds().ttl.and_then(tenure_core::trial::ttl);
+        examined.findings.splice(0..0, config.findings().into_iter().chain(ttl));
         Ok(examined)
     }
 }

@@ -253,6 +253,11 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
             format!("Redis at {place} has no such database"),
             "choose a smaller number in the URL, or raise `databases`",
         ),
+        full if full.is_full() => (
+            FaultKind::Unreachable,
+            format!("Redis at {place} takes no more connections"),
+            "raise its maxclients, or see in CLIENT LIST who has so many",
+        ),
         _ => (FaultKind::Unreachable, format!("Redis at {place} cannot be reached"), away(place)),
     };
     Fault::new(kind, what, cure).because(said(error))
@@ -463,6 +468,13 @@ mod tests {
         }
         let other = of_command("here", server("NOPERM", "User me may not run the 'set' command"));
         assert!(!other.cure().contains("scripts=no"), "{other}");
+    }
+
+    #[test]
+    fn a_full_server_is_told_from_one_that_cannot_be_reached() {
+        let fault = of_connecting("here", server("ERR", "max number of clients reached"));
+        assert_eq!(fault.kind(), FaultKind::Unreachable);
+        assert!(fault.cure().contains("maxclients"), "{fault}");
     }
 
     #[test]

@@ -49,6 +49,11 @@ impl Failure {
         matches!(self, Self::Io(error) if cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24)))
     }
 
+    /// Whether the server takes no more connections.
+    pub(crate) fn is_full(&self) -> bool {
+        self.detail().is_some_and(|detail| detail.starts_with("max number of clients"))
+    }
+
     /// The word by which the server says what is wrong.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,6 @@
 //! Things that one caller has at a time, and gives back: a few, that are made when they are needed.
+//!
+//! Where none can be made, one is borrowed from others that have the same.
 
 use std::{
     ops::Deref,
@@ -13,27 +15,37 @@ const MOST: usize = 8;
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Lent<T> {
-    idle: Mutex<Vec<T>>,
+    stock: Mutex<Stock<T>>,
     left: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+struct Stock<T> {
+    idle: Vec<T>,
+    /// How many somebody has.
+    out: usize,
 }
 
 /// That one more may be lent.
 pub(crate) struct Turn<T> {
     all: Arc<Lent<T>>,
-    #[allow(dead_code, reason = "another one may be lent when it is dropped")]
-    permit: OwnedSemaphorePermit,
+    permit: Arc<OwnedSemaphorePermit>,
 }
 
 /// One of them, which goes back when this is dropped.
 pub(crate) struct Loan<T: Clone> {
     lent: T,
     given_up: bool,
-    turn: Turn<T>,
+    /// Whose it is.
+    home: Arc<Lent<T>>,
+    #[allow(dead_code, reason = "another one may be lent when it is dropped")]
+    permit: Arc<OwnedSemaphorePermit>,
 }
 
 impl<T> Default for Lent<T> {
     fn default() -> Self {
-        Self { idle: Mutex::default(), left: Arc::new(Semaphore::new(MOST)) }
+        let (stock, left) = (Stock { idle: Vec::new(), out: 0 }, Semaphore::new(MOST));
+        Self { stock: Mutex::new(stock), left: Arc::new(left) }
     }
 }
 
@@ -45,25 +57,51 @@ impl<T> Lent<T> {
     pub(crate) async fn turn(self: &Arc<Self>) -> Option<Turn<T>> {
         // Nobody closes it.
         let permit = self.left.clone().acquire_owned().await.ok()?;
-        Some(Turn { all: self.clone(), permit })
+        Some(Turn { all: self.clone(), permit: Arc::new(permit) })
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<T>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether somebody has one, who gives it back.
+    pub(crate) fn is_out(&self) -> bool {
+        self.stock().out > 0
+    }
+
+    fn stock(&self) -> MutexGuard<'_, Stock<T>> {
+        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> Turn<T> {
-    /// One that nobody has.
-    pub(crate) fn idle(&self) -> Option<T> {
-        self.all.idle().pop()
+impl<T: Clone> Turn<T> {
+    /// Lends one that nobody has. Those that are of no use end.
+    pub(crate) fn idle(&self, is_of_use: impl Fn(&T) -> bool) -> Option<Loan<T>> {
+        let mut stock = self.all.stock();
+        let lent = loop {
+            let next = stock.idle.pop()?;
+            if is_of_use(&next) {
+                break next;
+            }
+        };
+        stock.out += 1;
+        drop(stock);
+        Some(self.loan(lent, self.all.clone()))
     }
 
-    pub(crate) const fn lend(self, lent: T) -> Loan<T>
-    where
-        T: Clone,
-    {
-        Loan { lent, given_up: false, turn: self }
+    pub(crate) fn lend(&self, lent: T) -> Loan<T> {
+        self.all.stock().out += 1;
+        self.loan(lent, self.all.clone())
+    }
+
+    /// Lends one of others that nobody has.
+    pub(crate) fn borrow(&self, of: &Arc<Lent<T>>, fits: impl Fn(&T) -> bool) -> Option<Loan<T>> {
+        let mut stock = of.stock();
+        let at = stock.idle.iter().position(fits)?;
+        let lent = stock.idle.swap_remove(at);
+        stock.out += 1;
+        drop(stock);
+        Some(self.loan(lent, of.clone()))
+    }
+
+    fn loan(&self, lent: T, home: Arc<Lent<T>>) -> Loan<T> {
+        Loan { lent, given_up: false, home, permit: self.permit.clone() }
     }
 }
 
@@ -84,8 +122,10 @@ impl<T: Clone> Deref for Loan<T> {
 
 impl<T: Clone> Drop for Loan<T> {
     fn drop(&mut self) {
+        let mut stock = self.home.stock();
+        stock.out = stock.out.saturating_sub(1);
         if !self.given_up {
-            self.turn.all.idle().push(self.lent.clone());
+            stock.idle.push(self.lent.clone());
         }
     }
 }

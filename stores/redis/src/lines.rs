@@ -81,8 +81,17 @@ impl Runtimes {
 
     /// The connections of all runtimes that many share.
     pub(crate) fn open(&self) -> Vec<Open> {
-        let all: Vec<_> = self.lock().iter().map(|(_, here)| here.clone()).collect();
-        all.iter().flat_map(|here| here.open()).collect()
+        self.all().iter().flat_map(|here| here.open()).collect()
+    }
+
+    /// Who has connections of all runtimes that one caller has at a time.
+    pub(crate) fn lenders(&self) -> Vec<Arc<Lent<Open>>> {
+        let of = |here: &Arc<Here>| [here.lent.clone(), here.lent_to_renew.clone()];
+        self.all().iter().flat_map(of).collect()
+    }
+
+    fn all(&self) -> Vec<Arc<Here>> {
+        self.lock().iter().map(|(_, here)| here.clone()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(Id, Arc<Here>)>> {

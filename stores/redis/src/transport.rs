@@ -5,6 +5,8 @@
 //! a cluster that sends us elsewhere did nothing.
 
 pub(crate) mod lending;
+mod opening;
+mod shortage;
 
 use std::sync::{
     Arc,
@@ -13,29 +15,26 @@ use std::sync::{
 
 use tenure_core::Fault;
 
+use self::shortage::Shortage;
 use crate::{
     RedisOptions,
     call::{Call, delete_if},
     cluster::Redirect,
     compare::NoOutcome,
-    connect::connect,
     connection::{Connection, Manner},
     error,
     failure::Failure,
     format::{self, Unread},
     gather::{Many, Told},
     keys::{self, Key, Keys, Tag},
-    lines::{Here, Line, Open, Runtimes, lock},
+    lines::{Here, Line, Open, Runtimes},
     protocol::Value,
     reply::Reply,
-    route::{Panel, Route, Seat, Server},
+    route::{Route, Seat},
     script::Script,
     wire::OwnerText,
 };
 
-/// How often in a row it is asked which server has the locks, when the answer does not count for as long
-/// as connecting to it takes.
-const ATTEMPTS: u32 = 3;
 /// Beyond how many connections those are given up that were opened for one look.
 const MOST_LEFT_OPEN: usize = 64;
 /// How often in a row a node may send a call elsewhere.
@@ -60,6 +59,7 @@ pub(crate) struct Transport {
     runtimes: Arc<Runtimes>,
     /// Those of another transport, over whose connections calls go where none can be opened.
     others: Option<Arc<Runtimes>>,
+    shortage: Arc<Shortage>,
     compares: AtomicBool,
     /// Of which tags the number of the format was asked for in a cluster.
     known_formats: [AtomicU64; keys::TAGS as usize / 64],
@@ -115,8 +115,8 @@ impl Transport {
     pub(crate) fn new(options: Arc<RedisOptions>, route: Arc<Route>) -> Self {
         let place = options.location();
         let (compares, known_formats) = (AtomicBool::new(false), Default::default());
-        let (runtimes, others) = (Arc::default(), None);
-        Self { options, place, route, runtimes, others, compares, known_formats }
+        let (runtimes, others, shortage) = (Arc::default(), None, Arc::default());
+        Self { options, place, route, runtimes, others, shortage, compares, known_formats }
     }
 
     /// One with connections of its own, for what is not to wait for the calls of this one. While it cannot open one, as
@@ -124,6 +124,7 @@ impl Transport {
     pub(crate) fn beside(&self) -> Self {
         let mut beside = Self::new(self.options.clone(), self.route.clone());
         beside.others = Some(self.runtimes.clone());
+        beside.shortage = self.shortage.clone();
         beside
     }
 
@@ -355,19 +356,6 @@ impl Transport {
         is_suspect || matches!(error, Failure::Unmarked(_))
     }
 
-    /// One of another transport to this server.
-    fn open_elsewhere(&self, server: &Server) -> Option<Open> {
-        let open = self.others.iter().flat_map(|others| others.open());
-        open.into_iter().find(|open| *open.server == *server && self.trusts(open))
-    }
-
-    /// A new connection to this server, the one with this number of its line.
-    async fn opened_to(&self, server: Server, number: u64) -> Result<Open, Fault> {
-        let connection = connect(&self.options, &self.route, &server, None).await?;
-        self.compares.store(connection.compare.is_there(), Ordering::Relaxed);
-        Ok(Open { connection: Arc::new(connection), number, server: Arc::new(server) })
-    }
-
     /// A connection to the server that has the locks with this tag.
     async fn reach(&self, tag: Tag) -> Result<Reached, Fault> {
         let here = self.runtimes.here()?;
@@ -430,60 +418,6 @@ impl Transport {
         let line = here.line(seat, &self.route);
         let open = self.opened(&here, &line).await?;
         Ok(Reached { here, line, open })
-    }
-
-    async fn opened(&self, here: &Here, line: &Line) -> Result<Open, Fault> {
-        match line.current() {
-            Some(open) if self.trusts(&open) => Ok(open),
-            // Rare and large: in a box of its own it does not make every call large.
-            _ => Box::pin(self.open_anew(here, line)).await,
-        }
-    }
-
-    fn trusts(&self, open: &Open) -> bool {
-        self.route.trusts(&open.server, open.connection.epoch_then)
-    }
-
-    async fn open_anew(&self, here: &Here, line: &Line) -> Result<Open, Fault> {
-        let seen = line.attempts.load(Ordering::Acquire);
-        let _alone = line.opening.lock().await;
-        if let Some(open) = line.current().filter(|open| self.trusts(open)) {
-            return Ok(open);
-        }
-        let number = line.attempts.load(Ordering::Acquire) + 1;
-        if number != seen + 1
-            && let Some((kind, what, cure)) = lock(&line.last_failure).clone()
-        {
-            return Err(Fault::new(kind, what, cure));
-        }
-        let opened = self.connect(&here.panel, line, number).await;
-        line.tried(number, opened.as_ref().map(drop));
-        opened
-    }
-
-    /// Connects to the server of this line, unless it is connected to.
-    async fn connect(&self, panel: &Panel, line: &Line, number: u64) -> Result<Open, Fault> {
-        for _ in 0..ATTEMPTS {
-            let server = self.route.server(panel, &line.seat).await?;
-            let is_same = |open: &Open| {
-                *open.server == server && (self.trusts(open) || self.route.cluster().is_none())
-            };
-            let open = match line.current().filter(is_same) {
-                Some(open) => open,
-                None => match self.opened_to(server.clone(), number).await {
-                    Ok(open) => {
-                        *lock(&line.open) = Some(open.clone());
-                        open
-                    }
-                    Err(fault) => self.open_elsewhere(&server).ok_or(fault)?,
-                },
-            };
-            // To connect can take longer than it is known which server it is.
-            if self.trusts(&open) {
-                return Ok(open);
-            }
-        }
-        Err(error::not_known_for_long_enough(&self.place))
     }
 }
 

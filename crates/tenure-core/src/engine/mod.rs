@@ -35,6 +35,7 @@ use crate::{
     error::{Lost, Place},
     observe::Observer,
     outage::Outage,
+    pace::Pace,
     store::Renewal,
 };
 
@@ -61,6 +62,7 @@ pub(crate) struct Engine {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) observer: Observer,
     pub(crate) outage: Mutex<Outage>,
+    pub(crate) pace: Mutex<Pace>,
 }
 
 /// One call to the store that is under way.
@@ -214,11 +216,11 @@ impl Engine {
             None => (Vec::new().into_iter(), None),
         };
         let none = || panicked.clone().unwrap_or_else(|| Fault::unanswered("the renewal"));
-        let (mut first, mut failed, mut renewed) = (None, 0_usize, false);
+        let (mut first, mut failed, mut renewed) = (None, 0_usize, None);
         for lease in leases {
             let answer = answers.next().unwrap_or_else(|| Err(none()));
             match &answer {
-                Ok(_) => renewed = true,
+                Ok(_) => renewed = renewed.or_else(|| Some(lease.name().clone())),
                 Err(fault) => {
                     failed = failed.saturating_add(1);
                     first.get_or_insert_with(|| (lease.name().clone(), fault.clone()));
@@ -230,7 +232,14 @@ impl Engine {
         if let Some((name, fault)) = first {
             let news = self.outage().failed(received, failed);
             alone(|| self.observer.renewals_failed(&name, &fault, news));
-        } else if renewed {
+        } else if let Some(name) = renewed {
+            let took = received.since(sent);
+            let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_slow = pace.answered(shortest, took);
+            drop(pace);
+            if is_slow {
+                alone(|| self.observer.renewals_are_slow(&name, shortest, took));
+            }
             let any_left = || self.agenda.leases(|_| true).iter().any(|lease| lease.is_troubled());
             let news = self.outage().succeeded(received, any_left);
             alone(|| self.observer.renewals_succeeded(news));

@@ -164,7 +164,8 @@ macro_rules! setters {
         /// it is renewed every third of it.
         ///
         /// Longer: a dead holder keeps others out for longer. Shorter: more renewals, and a
-        /// shorter pause or outage loses the lock.
+        /// shorter pause or outage loses the lock: below 100 ms a busy machine alone does, which is
+        /// warned of on the log. `docs/ttl.md` says which ttl is for what.
         pub fn ttl(mut self, ttl: std::time::Duration) -> Self {
             self.$($options)+.ttl = Some(ttl);
             self

@@ -148,3 +148,35 @@ fn many_renewals_that_fail_are_few_lines() {
         assert_eq!(listener.counted("warn: ", ""), 3);
     });
 }
+
+#[test]
+fn a_ttl_that_is_often_lost_is_warned_of_once() {
+    heard(async |listener| {
+        let (tenure, _, _) = on_flawed();
+        let warned = || listener.counted("warn: ", "choose 100ms or more");
+        for (ttl, times) in [(100, 0), (99, 1), (10, 1)] {
+            let ttl = Duration::from_millis(ttl);
+            tenure.mutex("a").ttl(ttl).lock().await.unwrap().release().await.unwrap();
+            assert_eq!(warned(), times, "{ttl:?}");
+        }
+    });
+}
+
+#[test]
+fn renewals_that_take_long_beside_the_ttl_are_warned_of_once() {
+    heard(async |listener| {
+        let (tenure, store, clock) = on_flawed();
+        let warned = || listener.counted("warn: a: renewals take long", "less busy");
+        let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
+        for (part, times) in [(20, 0), (10, 1)] {
+            let late = Flaw::Late(clock.clone(), TTL / part);
+            store.flaws(|flaws| flaws.renew = Some(late));
+            for _ in 0..400 {
+                clock.advance(TTL / 40);
+                settle().await;
+            }
+            assert_eq!(warned(), times);
+        }
+        guard.check().unwrap();
+    });
+}

@@ -66,6 +66,18 @@ fn a_hold_on_redis_outlasts_a_lack_of_descriptors() {
 }
 
 #[test]
+fn a_hold_without_scripts_outlasts_a_lack_of_descriptors() {
+    let server = RedisServer::start();
+    outlasts(&format!("{}?scripts=no", server.url()));
+}
+
+#[test]
+fn a_hold_without_scripts_behind_sentinels_outlasts_a_lack_of_descriptors() {
+    let service = SentinelService::start();
+    outlasts(&format!("{}&scripts=no", service.url()));
+}
+
+#[test]
 fn a_hold_on_a_cluster_outlasts_a_lack_of_descriptors() {
     outlasts(&RedisCluster::start().url());
 }

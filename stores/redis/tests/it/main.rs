@@ -12,6 +12,7 @@ mod ends;
 mod evicted;
 mod fenced;
 mod format;
+mod full;
 mod gather;
 mod kinds;
 mod lost_data;
