@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn that_renewals_are_slow_is_told_once_and_only_of_many_in_a_row() {
         let mut pace = Pace::default();
-        let mut row = |pace: &mut Pace, count| (0..count).any(|_| pace.answered(TTL, SLOW));
+        let row = |pace: &mut Pace, count| (0..count).any(|_| pace.answered(TTL, SLOW));
         assert!(!row(&mut pace, ROW - 1));
         assert!(!pace.answered(TTL, Duration::from_secs(1)));
         assert!(!row(&mut pace, ROW - 1));

@@ -77,6 +77,29 @@ pub(crate) fn decided<D: Database>(
     Ok(Decided { state, is_same, is_urgent, line, tells })
 }
 
+/// What is decided on the name as it was seen, if nothing is to be written for that.
+pub(crate) fn looked<D: Database, T: Told>(
+    database: &D,
+    name: &LockName,
+    sight: &Sight,
+    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> Outcome<T>,
+) -> Result<Option<T>, Fault> {
+    let mut answered = None;
+    let decided = decided(database, name, sight, |state, at| {
+        let (answer, tells) = decide(state, at).map_or_else(
+            |refused| (Err(refused), Tells::default()),
+            |(answer, tells)| (Ok(answer), tells),
+        );
+        answered = Some(answer);
+        tells
+    })?;
+    match answered {
+        Some(Err(refused)) => Err(refusal(database, &refused)),
+        Some(Ok(answer)) => Ok((decided.is_same && !answer.is_counted_on()).then_some(answer)),
+        None => Ok(None),
+    }
+}
+
 /// What a decision is told of the world. No database notices the death of a process.
 pub(crate) fn at<'a, D: Database>(sight: &Sight, database: &'a D) -> Moment<'a> {
     let wall = u64::try_from(sight.now).unwrap_or_default();

@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Attempt, Claimed, Database, Grant, Sight, Tells,
-    change::{Outcome, Told, at, corrupt},
+    change::{Outcome, Told, at, corrupt, looked},
     contest::YIELDS,
     group::{Groups, Manner, change},
     row::{number_of, shortened},
@@ -151,21 +151,31 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn acquire(&self, name: &LockName, ask: &Ask) -> Result<Answer, Fault> {
-        let seen = match self.ask_at_once(name, ask).await? {
+        let mut seen = match self.ask_at_once(name, ask).await? {
             Attempt::Done(answer) => return Ok(answer),
             Attempt::Undone(seen) => seen,
         };
         let client = self.0.client();
+        let asked = ask.clone();
+        let decide = move |state: &mut NameState, at: &Moment<'_>| {
+            let (answer, wakes) = state.acquire(&asked, client, at)?;
+            Ok((answer, wakes.into()))
+        };
+        // A refusal that leaves no trace waits for nobody who writes.
+        if ask.intent == Intent::Try {
+            let sight = match seen {
+                Some(sight) => sight,
+                None => Box::new(self.0.read(name).await?),
+            };
+            if let Some(answer) = looked(&*self.0, name, &sight, &decide)? {
+                return Ok(answer);
+            }
+            seen = Some(sight);
+        }
         // Core waits for no longer: what it gave up would be in doubt.
         let limit = self.0.response_timeout().min(ask.ttl);
         let manner = Manner { limit, yields: YIELDS, hurries: false, seen };
-        let asked = ask.clone();
-        let answer = self
-            .change(name, manner, move |state, at| {
-                let (answer, wakes) = state.acquire(&asked, client, at)?;
-                Ok((answer, wakes.into()))
-            })
-            .await?;
+        let answer = self.change(name, manner, decide).await?;
         if ask.mode == Mode::Exclusive {
             let is_quiet = matches!(answer, Answer::Granted { others_waiting: false, .. });
             self.1.set_contended(name, !is_quiet);

@@ -256,3 +256,19 @@ async fn a_url_that_is_written_wrong_is_refused_before_anything_is_opened() {
     }
     assert!(!Path::new("locks").exists() && !Path::new("~").exists());
 }
+
+#[tokio::test]
+async fn a_look_names_a_ttl_that_a_busy_machine_does_not_keep() {
+    let folder = tempdir().unwrap();
+    let store = format!("file:{}", folder.path().join("locks").display());
+    for (ttls, found) in [
+        ("ttl = '100ms'", None),
+        ("ttl = '30s'\n[locks.'a*']\nttl = '90ms'", Some("90ms for some locks")),
+    ] {
+        let config = parse(&format!("store = '{store}'\n{ttls}")).unwrap();
+        let looked = Tenure::examine_config(&config).await.unwrap();
+        let ttl = looked.findings.iter().find(|finding| finding.what == "ttl");
+        assert_eq!(ttl.is_some(), found.is_some());
+        assert!(ttl.is_none_or(|ttl| ttl.found.starts_with(found.unwrap())), "{ttl:?}");
+    }
+}

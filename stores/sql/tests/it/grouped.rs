@@ -138,3 +138,23 @@ async fn where_the_thread_that_writes_has_ended_each_call_is_in_doubt() {
     table.end_early(false);
     assert_eq!(asked(&store, 0..5).join_all().await.len(), 5);
 }
+
+/// A refusal changes nothing, so whoever only tries waits for no row that somebody has locked.
+#[tokio::test(start_paused = true)]
+async fn one_that_only_tries_does_not_wait_for_those_who_write() {
+    let table = Table::new();
+    let store = table.client(1, WAY);
+    let locked = LockName::new("locked").unwrap();
+    store.acquire(&locked, &ask(0)).await.unwrap();
+    table.lock_rows(true);
+    let (waits, name) = (store.clone(), locked.clone());
+    let waiter = tokio::spawn(async move { waits.acquire(&name, &ask(1)).await });
+    sleep(Duration::from_millis(50)).await;
+    for number in 2..5 {
+        let tries = Ask { intent: Intent::Try, ..ask(number) };
+        let answer = timeout(Duration::from_millis(50), store.acquire(&locked, &tries)).await;
+        let answer = answer.unwrap().unwrap();
+        assert!(matches!(answer, Answer::Busy { place: None, .. }), "{answer:?}");
+    }
+    waiter.abort();
+}
