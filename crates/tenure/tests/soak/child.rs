@@ -20,8 +20,8 @@ use crate::{
 
 /// After its server is back: so long a caller may still be failed by what was under way.
 const AFTERMATH: Duration = Duration::from_secs(20);
-/// Within so long a hold is renewed once its server is back.
-const RETURN: Duration = Duration::from_secs(1);
+/// Within so long clients are connected again and have renewed what they hold, once the server is back.
+const RETURN: Duration = Duration::from_secs(2);
 /// How long whoever keeps a lock may take to say that it lost it.
 const NEWS: Duration = Duration::from_secs(10);
 /// Of each sort so many are kept as they were told.

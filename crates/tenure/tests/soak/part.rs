@@ -13,7 +13,7 @@ use std::{
 };
 
 use tenure::{
-    AcquireError, Guard, Tenure,
+    AcquireError, Guard, ReleaseError, Tenure,
     clock::{Clock, SystemClock},
 };
 use tenure_testkit::Random;
@@ -169,7 +169,7 @@ async fn keep(scene: &Arc<Scene>) {
             match guard.check() {
                 Ok(_) => *good = looked,
                 Err(lost) => {
-                    scene.lost(guard, lost.to_string());
+                    scene.lost(guard.name().as_str(), lost.to_string());
                     gone.push(at);
                 }
             }
@@ -259,8 +259,8 @@ impl Scene {
                 let lock = tenure.rwlock(one_of(random, "shared", 2)).ttl(ttl).write();
                 match lock.wait(PATIENCE).await {
                     Ok(guard) => {
-                        self.holds(&guard, Mode::Alone, lasts).await;
-                        self.let_go(guard.release().await);
+                        let told = self.holds(&guard, Mode::Alone, lasts).await;
+                        self.let_go(guard.release().await, told);
                     }
                     Err(error) => self.ended_without(&error).await,
                 }
@@ -300,25 +300,27 @@ impl Scene {
     async fn uses(&self, got: Result<Guard, AcquireError>, mode: Mode, lasts: Duration) {
         match got {
             Ok(guard) => {
-                self.holds(&guard, mode, lasts).await;
-                self.let_go(guard.release().await);
+                let told = self.holds(&guard, mode, lasts).await;
+                self.let_go(guard.release().await, told);
             }
             Err(error) => self.ended_without(&error).await,
         }
     }
 
-    async fn holds(&self, guard: &Guard, mode: Mode, lasts: Duration) {
-        let Some((id, from)) = self.begins(guard, mode, false) else { return };
+    /// Holds it for so long, and says whether it told that it was lost.
+    async fn holds(&self, guard: &Guard, mode: Mode, lasts: Duration) -> bool {
+        let Some((id, from)) = self.begins(guard, mode, false) else { return true };
         sleep(lasts).await;
-        let until = now();
-        let until = match guard.check() {
-            Ok(_) => until,
+        let now = now();
+        let checked = guard.check();
+        say(Told::Ended { id, until: if checked.is_ok() { now } else { from } });
+        match checked {
+            Ok(_) => false,
             Err(lost) => {
-                self.lost(guard, lost.to_string());
-                from
+                self.lost(guard.name().as_str(), lost.to_string());
+                true
             }
-        };
-        say(Told::Ended { id, until });
+        }
     }
 
     /// Tells of a hold, if it may be counted on: then it could be at this moment, too.
@@ -334,15 +336,18 @@ impl Scene {
                 Some((id, from))
             }
             Err(lost) => {
-                self.lost(guard, lost.to_string());
+                self.lost(guard.name().as_str(), lost.to_string());
                 None
             }
         }
     }
 
-    fn let_go(&self, released: Result<(), tenure::ReleaseError>) {
-        if let Err(error) = released {
-            self.failed(format!("release: {error}"));
+    fn let_go(&self, released: Result<(), ReleaseError>, told: bool) {
+        match released {
+            Ok(()) => {}
+            Err(ReleaseError::Lost(_)) if told => {}
+            Err(ReleaseError::Lost(lost)) => self.lost(lost.place.name.as_str(), lost.to_string()),
+            Err(error) => self.failed(format!("release: {error}")),
         }
     }
 
@@ -360,9 +365,9 @@ impl Scene {
         say(Told::Failed { why });
     }
 
-    fn lost(&self, guard: &Guard, why: String) {
+    fn lost(&self, name: &str, why: String) {
         self.lost.fetch_add(1, Relaxed);
-        say(Told::Lost { name: guard.name().as_str().to_owned(), why });
+        say(Told::Lost { name: name.to_owned(), why });
     }
 
     fn beat(&self) {
