@@ -17,9 +17,11 @@ mod locked;
 mod maven;
 mod memory;
 mod mysql;
+mod names;
 mod orphan;
 mod part;
 mod peers;
+mod place;
 mod postgres;
 mod redis_acquire;
 mod redis_handoff;
@@ -32,6 +34,7 @@ mod sql;
 #[cfg(target_os = "linux")]
 mod system_calls;
 mod turns;
+mod waiters;
 mod zookeeper;
 
 use std::{error::Error, path::Path};
@@ -86,6 +89,10 @@ struct Arguments {
 enum Command {
     /// Runs the peers beside tenure on the same work, and tells the figures: `scripts/bench-peers`.
     Peers(peers::Arguments),
+    /// Many waiters on one name: how long it takes until all have had it.
+    Waiters(waiters::Arguments),
+    /// Ever new names: how quickly they are made, and what is left of them.
+    Names(names::Arguments),
     /// tenure as one of them, as a child process plays it.
     #[command(hide = true)]
     Contestant { words: Vec<String> },
@@ -95,6 +102,8 @@ fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     match arguments.command {
         Some(Command::Peers(arguments)) => return peers::main(&arguments),
+        Some(Command::Waiters(arguments)) => return waiters::main(&arguments),
+        Some(Command::Names(arguments)) => return names::main(&arguments),
         Some(Command::Contestant { words }) => return peers::contest(words),
         None => {}
     }
