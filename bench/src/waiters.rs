@@ -3,13 +3,13 @@
 use std::{
     io::{Write, stdout},
     path::Path,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use clap::Args;
 use comfy_table::{Table, presets};
 use serde::Serialize;
-use tenure::Tenure;
+use tenure::{AcquireError, Tenure};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -46,6 +46,9 @@ pub(crate) struct Arguments {
     dir: Option<std::path::PathBuf>,
 }
 
+/// One that is refused, as so many wait already, asks again after this time.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// What it came to.
 #[derive(Debug, Serialize)]
 struct Row {
@@ -60,6 +63,8 @@ struct Row {
     clients_cpu_s: f64,
     /// Missing where there is no server, or the system does not tell.
     server_cpu_s: Option<f64>,
+    /// How often a waiter was refused, as so many waited already, and asked again.
+    refused: usize,
     /// Waiters that ended without it.
     without: usize,
     /// What some of these were told.
@@ -122,12 +127,17 @@ fn measure(
     for player in &mut players {
         player.go_on()?;
     }
-    let (mut grants, mut told, mut used, mut without) = (vec![began], Vec::new(), 0.0, 0);
+    let (mut grants, mut told, mut used) = (vec![began], Vec::new(), 0.0);
+    let (mut refused, mut without) = (0, 0);
     for player in &mut players {
         loop {
             let line = player.hear()?;
             match line.split_once(' ') {
-                Some(("granted", at)) => grants.push(at.parse()?),
+                Some(("granted", told)) => {
+                    let (at, times) = told.split_once(' ').ok_or("a child said nonsense")?;
+                    grants.push(at.parse()?);
+                    refused += times.parse::<usize>()?;
+                }
                 Some(("without", why)) => {
                     without += 1;
                     if told.len() < 5 {
@@ -155,6 +165,7 @@ fn measure(
         longest_gap_ms: longest as f64 / 1e6,
         clients_cpu_s: used / 1e6,
         server_cpu_s: server.is_finite().then_some(server),
+        refused,
         without,
         told,
     })
@@ -172,6 +183,7 @@ fn table(rows: &[Row]) -> Table {
         "longest gap, ms",
         "CPU of clients, s",
         "of the server, s",
+        "refused at first",
         "ended without it",
     ]);
     for row in rows {
@@ -184,6 +196,7 @@ fn table(rows: &[Row]) -> Table {
             format!("{:.0}", row.longest_gap_ms),
             format!("{:.2}", row.clients_cpu_s),
             row.server_cpu_s.map_or("-".to_owned(), |used| format!("{used:.2}")),
+            row.refused.to_string(),
             row.without.to_string(),
         ]);
     }
@@ -209,17 +222,24 @@ pub(crate) fn wait(url: &str, name: &str, fair: bool, count: usize) -> Result<()
             let mutex = tenure.mutex(name);
             let mutex = if fair { mutex.fair() } else { mutex };
             waiters.spawn(async move {
-                let guard = mutex.lock().wait(PATIENCE).await?;
+                let (until, mut refused) = (Instant::now() + PATIENCE, 0);
+                let guard = loop {
+                    match mutex.lock().wait(PATIENCE).await {
+                        Err(AcquireError::Full(_)) if Instant::now() < until => refused += 1,
+                        got => break got?,
+                    }
+                    tokio::time::sleep(PAUSE).await;
+                };
                 let granted = now()?;
                 tokio::time::sleep(HOLD).await;
                 guard.check()?;
                 guard.release().await?;
-                Ok::<_, Failure>(granted)
+                Ok::<_, Failure>((granted, refused))
             });
         }
         while let Some(ended) = waiters.join_next().await {
             match ended? {
-                Ok(granted) => say(format_args!("granted {granted}"))?,
+                Ok((granted, refused)) => say(format_args!("granted {granted} {refused}"))?,
                 Err(why) => say(format_args!("without {}", why.to_string().replace('\n', " ")))?,
             }
         }

@@ -22,6 +22,8 @@ use crate::{
 const AFTERMATH: Duration = Duration::from_secs(20);
 /// Within so long clients are connected again and have renewed what they hold, once the server is back.
 const RETURN: Duration = Duration::from_secs(2);
+/// Such leases are for processes that are killed: what they leave behind is free again soon.
+const SHORT: Duration = Duration::from_secs(5);
 /// How long whoever keeps a lock may take to say that it lost it.
 const NEWS: Duration = Duration::from_secs(10);
 /// Of each sort so many are kept as they were told.
@@ -65,6 +67,8 @@ pub(crate) struct Losses {
     pub(crate) kept: usize,
     /// Of others.
     pub(crate) other: usize,
+    /// Of leases so short that a machine that is busy with something else is enough.
+    pub(crate) short: usize,
 }
 
 impl Heard {
@@ -76,6 +80,12 @@ impl Heard {
         if let Some(last) = self.away.last_mut() {
             last.1 = now();
         }
+    }
+
+    /// For how many seconds the server was away at most.
+    pub(crate) fn longest_away(&self) -> f64 {
+        let lengths = self.away.iter().map(|(from, until)| until.saturating_sub(*from));
+        lengths.max().unwrap_or(0) as f64 / 1e9
     }
 
     fn hear(&mut self, pid: u32, ttl: Duration, told: Told) {
@@ -142,6 +152,7 @@ impl Heard {
         for (at, ttl, kept, _) in &self.losses {
             let sort = match (self.is_excused(*at, *ttl), kept) {
                 (true, _) => &mut losses.excused,
+                (false, _) if *ttl <= SHORT => &mut losses.short,
                 (false, true) => &mut losses.kept,
                 (false, false) => &mut losses.other,
             };
@@ -152,7 +163,8 @@ impl Heard {
 
     /// Some of those without an excuse.
     pub(crate) fn examples_of_losses(&self) -> Vec<String> {
-        let bad = self.losses.iter().filter(|(at, ttl, ..)| !self.is_excused(*at, *ttl));
+        let bad = self.losses.iter();
+        let bad = bad.filter(|(at, ttl, ..)| *ttl > SHORT && !self.is_excused(*at, *ttl));
         bad.take(EXAMPLES).map(|(_, _, _, why)| why.clone()).collect()
     }
 

@@ -60,7 +60,7 @@ pub(crate) enum Place {
     Zookeeper(ZookeeperServer),
     Postgres(PostgresServer),
     Mysql(MariadbServer),
-    Quorum([RedisServer; 3]),
+    Quorum(Vec<RedisServer>),
 }
 
 impl Place {
@@ -72,7 +72,7 @@ impl Place {
             Kind::Zookeeper => Self::Zookeeper(ZookeeperServer::with(&[("tickTime", "2000")])),
             Kind::Postgres => Self::Postgres(PostgresServer::start()),
             Kind::Mysql => Self::Mysql(MariadbServer::start()),
-            Kind::Quorum => Self::Quorum([(); 3].map(|()| RedisServer::with(&DURABLE))),
+            Kind::Quorum => Self::Quorum((0..3).map(|_| RedisServer::with(&DURABLE)).collect()),
         }
     }
 
@@ -85,7 +85,8 @@ impl Place {
             Self::Postgres(server) => server.url(),
             Self::Mysql(server) => server.url(),
             Self::Quorum(servers) => {
-                let members = servers.each_ref().map(RedisServer::url).join(",");
+                let members: Vec<_> = servers.iter().map(RedisServer::url).collect();
+                let members = members.join(",");
                 format!("quorum:durable_members=yes,member_limit=2s,{members}")
             }
         }

@@ -26,13 +26,15 @@ pub(crate) fn text(outcome: &Outcome) -> String {
     let _ = writeln!(
         text,
         "{} waits timed out, {} acquires were dropped midway, {kills} processes were killed, the server was restarted \
-         {restarts} times. Lost: {} that were kept, {} others, {} because the server was away for too long. Calls that \
-         failed: {} while it was away, {} else.\n",
+         {restarts} times and away for {:.1} s at most. Lost: {} that were kept, {} others, {} because the server was \
+         away for too long, {} of very short leases. Calls that failed: {} while it was away, {} else.\n",
         done.timed_out,
         done.dropped,
+        outcome.longest_away,
         losses.kept,
         losses.other,
         losses.excused,
+        losses.short,
         outcome.failed_while_away,
         outcome.failed,
     );
@@ -116,8 +118,8 @@ fn one(outcome: &Outcome) -> String {
     let done = outcome.done;
     let [connections, things] = outcome.left.map(value);
     format!(
-        "{{\"store\":{},\"seconds\":{:.1},\"grants\":{},\"timed_out\":{},\"dropped\":{},\"killed\":{},\"restarts\":{},\
-         \"lost\":{{\"kept\":{},\"other\":{},\"excused\":{}}},\"failed\":{{\"while_away\":{},\"else\":{}}},\
+        "{{\"store\":{},\"seconds\":{:.1},\"grants\":{},\"timed_out\":{},\"dropped\":{},\"killed\":{},\"restarts\":{},\"longest_away\":{:.1},\
+         \"lost\":{{\"kept\":{},\"other\":{},\"excused\":{},\"short\":{}}},\"failed\":{{\"while_away\":{},\"else\":{}}},\
          \"left\":{{\"connections\":{connections},{}:{things}}},\"logged\":{{{}}},\"measures\":[{}],\"wrong\":[{}]}}",
         string(outcome.store.name()),
         outcome.seconds,
@@ -126,9 +128,11 @@ fn one(outcome: &Outcome) -> String {
         done.dropped,
         outcome.kills,
         outcome.restarts,
+        outcome.longest_away,
         outcome.losses.kept,
         outcome.losses.other,
         outcome.losses.excused,
+        outcome.losses.short,
         outcome.failed_while_away,
         outcome.failed,
         string(outcome.store.things()),
