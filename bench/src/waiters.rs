@@ -1,6 +1,7 @@
 //! Many processes that each have many waiters on one name: how long it takes until all of them have had it.
 
 use std::{
+    collections::BTreeMap,
     io::{Write, stdout},
     path::Path,
     time::{Duration, Instant},
@@ -67,8 +68,8 @@ struct Row {
     refused: usize,
     /// Waiters that ended without it.
     without: usize,
-    /// What some of these were told.
-    told: Vec<String>,
+    /// What these were told, and how many of them.
+    told: BTreeMap<String, usize>,
 }
 
 pub(crate) fn main(arguments: &Arguments) -> Result<(), Failure> {
@@ -127,7 +128,7 @@ fn measure(
     for player in &mut players {
         player.go_on()?;
     }
-    let (mut grants, mut told, mut used) = (vec![began], Vec::new(), 0.0);
+    let (mut grants, mut told, mut used) = (vec![began], BTreeMap::new(), 0.0);
     let (mut refused, mut without) = (0, 0);
     for player in &mut players {
         loop {
@@ -140,9 +141,7 @@ fn measure(
                 }
                 Some(("without", why)) => {
                     without += 1;
-                    if told.len() < 5 {
-                        told.push(why.to_owned());
-                    }
+                    *told.entry(message(why)).or_default() += 1;
                 }
                 Some(("used", micros)) => {
                     used += micros.parse::<f64>()?;
@@ -169,6 +168,20 @@ fn measure(
         without,
         told,
     })
+}
+
+/// An error without its lock and store, and without its numbers: one text for all that are told the same.
+fn message(error: &str) -> String {
+    let text = error.split_once(": ").map_or(error, |(_, text)| text);
+    let mut message = String::new();
+    for letter in text.chars() {
+        if !letter.is_ascii_digit() {
+            message.push(letter);
+        } else if !message.ends_with('N') {
+            message.push('N');
+        }
+    }
+    message
 }
 
 fn table(rows: &[Row]) -> Table {

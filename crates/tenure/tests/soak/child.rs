@@ -48,7 +48,7 @@ pub(crate) struct Heard {
     pub(crate) over: usize,
     /// From when until when the server was away.
     away: Vec<(u64, u64)>,
-    /// When, of what ttl, and what was told of it.
+    /// When, on what a renewed hold of it could be counted, whether it was kept, and what was told of it.
     losses: Vec<(u64, Duration, bool, String)>,
     pub(crate) failed_while_away: u64,
     /// For lack of an answer in time, as on a machine that is busy with something else.
@@ -88,7 +88,8 @@ impl Heard {
         lengths.max().unwrap_or(0) as f64 / 1e9
     }
 
-    fn hear(&mut self, pid: u32, ttl: Duration, told: Told) {
+    /// `counts` is what a renewed hold can be counted on.
+    fn hear(&mut self, pid: u32, counts: Duration, told: Told) {
         match told {
             Told::Began { id, name, token, mode, from, kept } => {
                 self.tally.began(id, &name, token, mode, from, kept);
@@ -99,7 +100,7 @@ impl Heard {
             }
             Told::Lost { name, why } => {
                 if self.losses.len() < 100_000 {
-                    self.losses.push((now(), ttl, name.starts_with("kept-"), why));
+                    self.losses.push((now(), counts, name.starts_with("kept-"), why));
                 }
             }
             Told::Failed { why } => self.fails(why),
@@ -139,20 +140,22 @@ impl Heard {
         self.wrong.extend(wrong);
     }
 
-    /// A hold is renewed every third of its ttl, so two thirds are left when its server goes.
-    fn is_excused(&self, at: u64, ttl: Duration) -> bool {
+    /// A hold is renewed at each third of what can be counted on, so two thirds are left when its server goes.
+    fn is_excused(&self, at: u64, counts: Duration) -> bool {
         self.away.iter().any(|(from, until)| {
             let length = (*until).min(at).saturating_sub(*from).saturating_add(nanos(RETURN));
-            *from <= at && length >= nanos(ttl * 2 / 3) && at <= until.saturating_add(nanos(ttl))
+            *from <= at
+                && length >= nanos(counts * 2 / 3)
+                && at <= until.saturating_add(nanos(counts))
         })
     }
 
     pub(crate) fn losses(&self) -> Losses {
         let mut losses = Losses::default();
-        for (at, ttl, kept, _) in &self.losses {
-            let sort = match (self.is_excused(*at, *ttl), kept) {
+        for (at, counts, kept, _) in &self.losses {
+            let sort = match (self.is_excused(*at, *counts), kept) {
                 (true, _) => &mut losses.excused,
-                (false, _) if *ttl <= SHORT => &mut losses.short,
+                (false, _) if *counts <= SHORT => &mut losses.short,
                 (false, true) => &mut losses.kept,
                 (false, false) => &mut losses.other,
             };
@@ -164,7 +167,7 @@ impl Heard {
     /// Some of those without an excuse.
     pub(crate) fn examples_of_losses(&self) -> Vec<String> {
         let bad = self.losses.iter();
-        let bad = bad.filter(|(at, ttl, ..)| *ttl > SHORT && !self.is_excused(*at, *ttl));
+        let bad = bad.filter(|(at, counts, ..)| *counts > SHORT && !self.is_excused(*at, *counts));
         bad.take(EXAMPLES).map(|(_, _, _, why)| why.clone()).collect()
     }
 
@@ -198,17 +201,22 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    pub(crate) fn start(name: &str, part: &Part, heard: &Arc<Mutex<Heard>>) -> Self {
+    pub(crate) fn start(
+        name: &str,
+        part: &Part,
+        counts: Duration,
+        heard: &Arc<Mutex<Heard>>,
+    ) -> Self {
         let mut command = part.command();
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
-        let (pid, ttl, heard) = (process.id(), part.ttl, heard.clone());
+        let (pid, heard) = (process.id(), heard.clone());
         let ear = thread::spawn(move || {
             for line in output.lines() {
                 let Ok(line) = line else { break };
                 // The last line of one that is killed may be a part of one.
                 if let Some(told) = Told::read(&line) {
-                    locked(&heard).hear(pid, ttl, told);
+                    locked(&heard).hear(pid, counts, told);
                 }
             }
         });

@@ -15,6 +15,9 @@ use tenure_testkit::server::{
 /// So that no restart loses what was confirmed.
 const DURABLE: [&str; 6] = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
 
+/// Of ZooKeeper, as where nobody says otherwise: sessions last from 4 s to 40 s.
+const TICK: Duration = Duration::from_secs(2);
+
 /// For how long a server that is restarted is away at least.
 const AWAY: Duration = Duration::from_millis(700);
 
@@ -43,6 +46,15 @@ impl Kind {
         }
     }
 
+    /// For how long a hold of this ttl can be counted on after it was renewed.
+    pub(crate) fn counts(self, ttl: Duration) -> Duration {
+        match self {
+            // docs/stores/zookeeper.md: the session, a fifth and half a tick before it can end.
+            Self::Zookeeper => ttl - (ttl / 5 + TICK / 2).max(TICK),
+            _ => ttl,
+        }
+    }
+
     /// What of each name is there.
     pub(crate) fn things(self) -> &'static str {
         match self {
@@ -68,8 +80,10 @@ impl Place {
         match kind {
             Kind::Embedded => Self::Embedded(tempfile::tempdir().unwrap()),
             Kind::Redis => Self::Redis(RedisServer::with(&DURABLE)),
-            // Sessions last from 4 s to 40 s, as where nobody says otherwise.
-            Kind::Zookeeper => Self::Zookeeper(ZookeeperServer::with(&[("tickTime", "2000")])),
+            Kind::Zookeeper => {
+                let tick = TICK.as_millis().to_string();
+                Self::Zookeeper(ZookeeperServer::with(&[("tickTime", &tick)]))
+            }
             Kind::Postgres => Self::Postgres(PostgresServer::start()),
             Kind::Mysql => Self::Mysql(MariadbServer::start()),
             Kind::Quorum => Self::Quorum((0..3).map(|_| RedisServer::with(&DURABLE)).collect()),

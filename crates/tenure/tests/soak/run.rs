@@ -91,8 +91,8 @@ pub(crate) fn run(store: Kind, options: &Options) -> Outcome {
         ("worker 1", part(false, works, rate(2))),
         ("worker 2", part(false, works, rate(2))),
     ];
-    let players = parts.iter().map(|(name, part)| Player::start(name, part, &heard)).collect();
-    let victim = (Player::start("victim", &victim, &heard), victim);
+    let players = parts.iter().map(|(name, part)| start(store, name, part, &heard)).collect();
+    let victim = (start(store, "victim", &victim, &heard), victim);
     let mut run = Run { store, options, place, heard, players, victim, restarts: 0, kills: 0 };
     let mut wrong = Vec::new();
     let mut measures = Measures::new(store, &run.players);
@@ -105,6 +105,10 @@ pub(crate) fn run(store: Kind, options: &Options) -> Outcome {
     let seconds = began.elapsed().as_secs_f64();
     wrong.extend(run.ends());
     run.outcome(seconds, measures, wrong)
+}
+
+fn start(store: Kind, name: &str, part: &Part, heard: &Arc<Mutex<Heard>>) -> Player {
+    Player::start(name, part, store.counts(part.ttl), heard)
 }
 
 struct Run<'a> {
@@ -180,7 +184,7 @@ impl Run<'_> {
             }
             if kills.is_due() {
                 self.victim.0.kill();
-                self.victim.0 = Player::start("victim", &self.victim.1, &self.heard);
+                self.victim.0 = start(self.store, "victim", &self.victim.1, &self.heard);
                 self.kills += 1;
             }
             if restarts.is_due() {
