@@ -143,11 +143,14 @@ fn on_redis(
     maker.all(arguments.count)?;
     let (keys, memory) = (redis.keys()?, redis.memory()?);
     tell(format_args!("at once: {keys} keys, {memory} bytes"))?;
-    let longest = redis.longest_left()?;
-    tell(format_args!("the last of these keys ends by itself in {:.1} s", longest / 1e3))?;
+    let (longest, endless) = redis.ends()?;
+    tell(format_args!(
+        "{endless} of these keys end never, the last of the others in {:.1} s",
+        longest / 1e3
+    ))?;
     let began = Instant::now();
     let mut left = keys;
-    while left > 0 && began.elapsed().as_secs_f64() * 1e3 < longest + 2_000.0 {
+    while left > endless && began.elapsed().as_secs_f64() * 1e3 < longest + 2_000.0 {
         sleep(Duration::from_secs(1));
         left = redis.keys()?;
     }
@@ -192,9 +195,9 @@ impl Asking {
         Ok(used.ok_or("the server does not tell its memory")?)
     }
 
-    /// How long the key that lasts longest lasts, in milliseconds: -1 of those that end never.
-    fn longest_left(&mut self) -> Result<f64, Failure> {
-        let (mut cursor, mut longest) = ("0".to_owned(), 0);
+    /// How long the last of those that end by themselves lasts, in milliseconds, and how many do not end.
+    fn ends(&mut self) -> Result<(f64, i64), Failure> {
+        let (mut cursor, mut longest, mut endless) = ("0".to_owned(), 0, 0);
         loop {
             write!(self.0.get_mut(), "SCAN {cursor} COUNT 1000\r\n")?;
             self.number()?;
@@ -209,12 +212,12 @@ impl Asking {
             self.0.get_mut().write_all(asked.as_bytes())?;
             for _ in 0..keys {
                 match self.number()? {
-                    -1 => return Err("a key never ends".into()),
+                    -1 => endless += 1,
                     left => longest = longest.max(left),
                 }
             }
             if cursor == "0" {
-                return Ok(longest as f64);
+                return Ok((longest as f64, endless));
             }
         }
     }

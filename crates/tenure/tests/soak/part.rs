@@ -164,23 +164,25 @@ async fn keep(scene: &Arc<Scene>) {
     say(Told::Ready);
     while !scene.is_over() {
         let mut gone = Vec::new();
-        for (at, (_, guard, good)) in kept.iter_mut().enumerate() {
+        kept.retain_mut(|(id, guard, good)| {
             let looked = now();
-            match guard.check() {
-                Ok(_) => *good = looked,
-                Err(lost) => {
-                    scene.lost(guard.name().as_str(), lost.to_string());
-                    gone.push(at);
-                }
-            }
+            let Err(lost) = guard.check() else {
+                *good = looked;
+                return true;
+            };
+            // At once, as others may have it by now.
+            say(Told::Ended { id: *id, until: *good });
+            let name = guard.name().as_str();
+            scene.lost(name, lost.to_string());
+            gone.push(name.rsplit_once('-').unwrap().1.parse().unwrap());
+            false
+        });
+        let mut again: JoinSet<_> = JoinSet::new();
+        for number in gone {
+            let scene = scene.clone();
+            again.spawn(async move { scene.keeps(number).await });
         }
-        for at in gone.into_iter().rev() {
-            let (id, guard, good) = kept.swap_remove(at);
-            say(Told::Ended { id, until: good });
-            let number = guard.name().as_str().rsplit_once('-').unwrap().1.parse().unwrap();
-            drop(guard);
-            kept.extend(scene.keeps(number).await);
-        }
+        kept.extend(again.join_all().await.into_iter().flatten());
         sleep(BEAT).await;
     }
     for (_, guard, _) in kept {
