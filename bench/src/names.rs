@@ -155,7 +155,7 @@ fn on_redis(
         left = redis.keys()?;
     }
     tell(format_args!(
-        "after {:.0} s: {left} keys, {} bytes; so it is an hour later",
+        "after {:.0} s, and so an hour later: {left} keys, {} bytes",
         began.elapsed().as_secs_f64(),
         redis.memory()?
     ))

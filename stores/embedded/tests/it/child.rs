@@ -142,7 +142,7 @@ async fn meet_many(dir: &str) {
         let (owner, _) = crate::support::take(&store, &lock).await;
         let (queued, is_queued) = tokio::sync::oneshot::channel();
         let mut queued = Some(queued);
-        let waits = crate::support::wait_for(&other, &lock, || {
+        let waits = wait_for(&other, &lock, || {
             queued.take().unwrap().send(()).unwrap();
         });
         let hands = async {
