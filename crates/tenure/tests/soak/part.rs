@@ -25,6 +25,8 @@ use crate::{
 };
 
 const PART: &str = "TENURE_SOAK_PART";
+/// As many locks at once as a program would ask for.
+const AT_ONCE: usize = 32;
 /// Tasks that lock in one process.
 const TASKS: u32 = 16;
 /// How long a caller waits for a lock that others use.
@@ -153,8 +155,7 @@ async fn keep(scene: &Arc<Scene>) {
     for number in 0..scene.part.holds {
         let scene = scene.clone();
         first.spawn(async move { scene.keeps(number).await });
-        // As many at once as a program would ask for.
-        while first.len() >= 32 {
+        while first.len() >= AT_ONCE {
             kept.extend(first.join_next().await.unwrap().unwrap());
         }
     }
@@ -162,6 +163,7 @@ async fn keep(scene: &Arc<Scene>) {
         kept.extend(one.unwrap());
     }
     say(Told::Ready);
+    let (mut again, few) = (JoinSet::new(), Arc::new(tokio::sync::Semaphore::new(AT_ONCE)));
     while !scene.is_over() {
         let mut gone = Vec::new();
         kept.retain_mut(|(id, guard, good)| {
@@ -177,14 +179,20 @@ async fn keep(scene: &Arc<Scene>) {
             gone.push(name.rsplit_once('-').unwrap().1.parse().unwrap());
             false
         });
-        let mut again: JoinSet<_> = JoinSet::new();
         for number in gone {
-            let scene = scene.clone();
-            again.spawn(async move { scene.keeps(number).await });
+            let (scene, few) = (scene.clone(), few.clone());
+            again.spawn(async move {
+                let _one_of_few = few.acquire().await;
+                scene.keeps(number).await
+            });
         }
-        kept.extend(again.join_all().await.into_iter().flatten());
+        // Not waited for: others may be lost meanwhile.
+        while let Some(taken) = again.try_join_next() {
+            kept.extend(taken.unwrap());
+        }
         sleep(BEAT).await;
     }
+    kept.extend(again.join_all().await.into_iter().flatten());
     for (_, guard, _) in kept {
         if let Err(error) = guard.release().await {
             scene.failed(format!("release: {error}"));
