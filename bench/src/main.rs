@@ -17,9 +17,11 @@ mod locked;
 mod maven;
 mod memory;
 mod mysql;
+mod names;
 mod orphan;
 mod part;
 mod peers;
+mod place;
 mod postgres;
 mod redis_acquire;
 mod redis_handoff;
@@ -33,6 +35,7 @@ mod sql;
 mod system_calls;
 mod ttls;
 mod turns;
+mod waiters;
 mod zookeeper;
 
 use std::{error::Error, path::Path};
@@ -92,6 +95,10 @@ enum Command {
         #[arg(required = true)]
         urls: Vec<String>,
     },
+    /// Many waiters on one name: how long it takes until all have had it.
+    Waiters(waiters::Arguments),
+    /// Ever new names: how quickly they are made, and what is left of them.
+    Names(names::Arguments),
     /// tenure as one of them, as a child process plays it.
     #[command(hide = true)]
     Contestant { words: Vec<String> },
@@ -102,6 +109,8 @@ fn main() -> Result<(), Failure> {
     match arguments.command {
         Some(Command::Peers(arguments)) => return peers::main(&arguments),
         Some(Command::Ttls { urls }) => return ttls::measure(&urls),
+        Some(Command::Waiters(arguments)) => return waiters::main(&arguments),
+        Some(Command::Names(arguments)) => return names::main(&arguments),
         Some(Command::Contestant { words }) => return peers::contest(words),
         None => {}
     }

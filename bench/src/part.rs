@@ -7,7 +7,7 @@ use crate::{
     contestant::Contestant,
     crash, crowd, handoff, memory, mysql, postgres, redis_handoff, redis_holds,
     sql::{self, Server},
-    turns, zookeeper,
+    turns, waiters, zookeeper,
 };
 
 /// Plays a part, in a child.
@@ -28,6 +28,9 @@ pub(crate) fn play(part: &[String]) -> Result<(), Failure> {
             turns::take(&mut *lock, turns.parse()?)
         }
         ["crowd", who, millis, dir] => crowd::take(who, millis.parse()?, Path::new(dir)),
+        ["wait", url, name, fair, count, _] => {
+            waiters::wait(url, name, fair.parse()?, count.parse()?)
+        }
         ["receive", url, _] => redis_handoff::receive(url),
         ["hold", dir] => crash::hold(Path::new(dir)),
         ["holds", url, count, _] => redis_holds::hold(url, count.parse()?),

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use crate::{Failure, group::Group, report::Report};
 
-pub(crate) use self::bare::Bare;
+pub(crate) use self::{bare::Bare, server::Server};
 
 /// The length of every session.
 const SESSION: std::time::Duration = std::time::Duration::from_secs(10);
@@ -25,7 +25,7 @@ pub(crate) fn measure(
     only: &[Group],
 ) -> Result<Report, Failure> {
     let mut report = Report::new();
-    let server = server::Server::start(dir)?;
+    let server = Server::start(dir)?;
     report.tell(server.settings()?);
     let curator = match curator::Program::build() {
         Ok(program) => {
@@ -55,7 +55,7 @@ pub(crate) fn measure(
 /// What all figures are taken with.
 struct Scene<'a> {
     dir: &'a Path,
-    server: &'a server::Server,
+    server: &'a Server,
     /// Missing where it cannot be built.
     curator: Option<&'a curator::Program>,
     rounds: usize,

@@ -31,7 +31,7 @@ const SETTINGS: [(&str, &str); 6] = [
 
 /// A server that ends with this value.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     // Ended before the process, which is waited for in `drop`.
     watch: Option<Watch>,
     process: Child,
@@ -41,7 +41,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts one with its data below `dir`.
-    pub(super) fn start(dir: &Path) -> Result<Self, Failure> {
+    pub(crate) fn start(dir: &Path) -> Result<Self, Failure> {
         let folder = tempfile::Builder::new().prefix("zookeeper").tempdir_in(dir)?;
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let mut lines = format!("dataDir={}/data\nclientPort={port}\n", folder.path().display());
@@ -110,7 +110,7 @@ impl Server {
     }
 
     /// Its URL for tenure.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("zookeeper://{}?session={}s", self.hosts(), super::SESSION.as_secs())
     }
 
@@ -133,7 +133,7 @@ impl Server {
     }
 
     /// Microseconds of CPU that it has used, where the system tells.
-    pub(super) fn cpu(&self) -> f64 {
+    pub(crate) fn cpu(&self) -> f64 {
         cpu::of(self.process.id())
     }
 }

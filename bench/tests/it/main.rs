@@ -5,4 +5,5 @@
 mod mysql;
 mod peers;
 mod postgres;
+mod scale;
 mod zookeeper;

@@ -52,6 +52,8 @@ pub(crate) enum Life {
 
 /// How many files of others are kept open at most: with more, all are looked for anew.
 const MOST_SEEN: usize = 128;
+/// With so many, those that stand for nobody any more are closed.
+const MANY_SEEN: usize = 16;
 /// How long one that is locked stands for its member: it may have made room for another one.
 const SEEN: Duration = Duration::from_millis(50);
 
@@ -156,6 +158,9 @@ impl Members {
         match life_by(&file) {
             Ok(Life::Living) => {
                 let mut seen = self.seen();
+                if seen.len() >= MANY_SEEN {
+                    seen.retain(|_, (_, since)| since.elapsed() < SEEN);
+                }
                 if seen.len() >= MOST_SEEN {
                     seen.clear();
                 }

@@ -5,6 +5,7 @@ use std::{
     io,
     os::unix::net::UnixDatagram,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use tenure_core::proto::queue::Client;
@@ -19,6 +20,10 @@ use crate::{
 /// To how many members there are connections at most: with more, all begin anew.
 const MOST: usize = 128;
 
+/// With so many, those that were not used for a while are closed: their members may be gone.
+const MANY: usize = 16;
+const UNUSED: Duration = Duration::from_secs(1);
+
 /// What hints are sent with. Never waits: a hint that finds a full queue is lost.
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -27,8 +32,11 @@ pub(crate) struct Sender {
     /// What can send to everybody, also when there are no more files.
     unconnected: io::Result<UnixDatagram>,
     /// To where waiters wait: a connection spares looking for the socket each time.
-    connections: Mutex<HashMap<Client, Arc<UnixDatagram>>>,
+    connections: Mutex<Connections>,
 }
+
+/// Each with when it was last used.
+type Connections = HashMap<Client, (Arc<UnixDatagram>, Instant)>;
 
 impl Sender {
     pub(crate) fn new(members: Arc<Members>) -> Self {
@@ -62,16 +70,20 @@ impl Sender {
     }
 
     fn connection(&self, to: Client) -> io::Result<Arc<UnixDatagram>> {
-        if let Some(known) = self.connections().get(&to) {
+        if let Some((known, used)) = self.connections().get_mut(&to) {
+            *used = Instant::now();
             return Ok(known.clone());
         }
         let connected = self.address(to, WAKE_SOCKET)?.connect()?;
         let connected = Arc::new(connected);
         let mut connections = self.connections();
+        if connections.len() >= MANY {
+            connections.retain(|_, (_, used)| used.elapsed() < UNUSED);
+        }
         if connections.len() >= MOST {
             connections.clear();
         }
-        connections.insert(to, connected.clone());
+        connections.insert(to, (connected.clone(), Instant::now()));
         Ok(connected)
     }
 
@@ -86,7 +98,7 @@ impl Sender {
         Address::of((self.members.dir(), &self.dir), &name, access)
     }
 
-    fn connections(&self) -> MutexGuard<'_, HashMap<Client, Arc<UnixDatagram>>> {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -252,7 +252,7 @@ impl Asking<'_> {
                 }
                 if is_new && ahead >= max_waiters {
                     self.shared.let_go(self.session, &self.ask.owner).await?;
-                    return Err(error::full(ahead));
+                    return Err(error::full(max_waiters));
                 }
                 let held_by = self.look_at(&self.place.dir, holder).await?;
                 self.behind(&self.place.dir, waits_for, held_by, ahead, placed).await

@@ -147,8 +147,9 @@ pub(crate) fn other_name() -> Fault {
     Fault::new(FaultKind::Unsupported, what, "take another owner for each acquisition")
 }
 
-pub(crate) fn full(waiters: usize) -> Fault {
-    let what = format!("{waiters} wait for it already, as many as are allowed");
+/// More may be there at the moment: others that come, and are refused too.
+pub(crate) fn full(max_waiters: usize) -> Fault {
+    let what = format!("{max_waiters} wait for it already, as many as are allowed");
     Fault::new(FaultKind::Full, what, "try again when fewer wait")
 }
 

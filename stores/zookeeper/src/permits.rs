@@ -94,9 +94,10 @@ impl Asking<'_> {
                     self.shared.let_go(self.session, &self.ask.owner).await?;
                     return self.busy_with_permits(&leases, ahead + 1).await.map(Some);
                 }
-                if is_new && ahead + 1 >= self.shared.options.max_waiters {
+                let max_waiters = self.shared.options.max_waiters;
+                if is_new && ahead + 1 >= max_waiters {
                     self.shared.let_go(self.session, &self.ask.owner).await?;
-                    return Err(error::full(ahead + 1));
+                    return Err(error::full(max_waiters));
                 }
                 let holder = match leases.nodes().first() {
                     Some(node) => self.look_at(&self.place.leases(), node).await?,

@@ -16,8 +16,8 @@ use super::{Certificates, behind, partition::Side, port::free_port};
 /// The name of its own file of settings.
 const FILE: &str = "redis.conf";
 
-/// How long a server may take to answer its first PING.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a server may take to answer its first PING, on a busy machine and after it has read its data.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A `redis-server` of its own for one test. Dropping it ends the process and removes its folder.
 #[derive(Debug)]

@@ -46,6 +46,7 @@ fn plays_its_role() {
             ["hints in trouble", role, dir] => crate::hints_in_trouble::play(role, dir),
             ["look often", dir] => crate::engine::look_often(dir).await,
             ["use many names", dir] => use_many_names(dir).await,
+            ["meet many", dir] => meet_many(dir).await,
             ["say the default"] => say(tenure_embedded::default_dir().unwrap().display()),
             ["fill the disk", dir] => fill_the_disk(dir).await,
             other => panic!("no such role: {other:?}"),
@@ -129,6 +130,37 @@ async fn use_many_names(dir: &str) {
         crate::support::take(&store, &name(&format!("name {number}"))).await;
     }
     say(std::fs::read_dir("/proc/self/fd").unwrap().count());
+}
+
+/// Hands a lock to others, one after the other, each of which then goes for good, until few files are open.
+async fn meet_many(dir: &str) {
+    let (store, lock) = (EmbeddedStore::open(dir).unwrap(), name("handed to many"));
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let (before, mut met) = (open(), 0);
+    crate::support::until("files of who is gone are closed", async || {
+        let other = EmbeddedStore::open(dir).unwrap();
+        let (owner, _) = crate::support::take(&store, &lock).await;
+        let (queued, is_queued) = tokio::sync::oneshot::channel();
+        let mut queued = Some(queued);
+        let waits = wait_for(&other, &lock, || {
+            queued.take().unwrap().send(()).unwrap();
+        });
+        let hands = async {
+            is_queued.await.unwrap();
+            give_back(&store, &lock, &owner).await;
+        };
+        let ((owner, _), ()) = tokio::join!(waits, hands);
+        assert!(!crate::support::is_free(&store, &lock).await);
+        give_back(&other, &lock, &owner).await;
+        drop(other);
+        met += 1;
+        if met > 60 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        met >= 60 && open() < before + 45
+    })
+    .await;
+    say(met);
 }
 
 async fn fill_the_disk(dir: &str) {

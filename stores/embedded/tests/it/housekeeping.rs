@@ -84,6 +84,16 @@ fn few_files_are_kept_open() {
     assert!((200..320).contains(&open), "{open} files are open");
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_of_who_is_gone_stays_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut process = Process::start(&["meet many", dir.path().to_str().unwrap()]);
+    let met: usize = process.says().unwrap().parse().unwrap();
+    // Beyond 128 all would begin anew.
+    assert!((60..120).contains(&met), "{met} were met");
+}
+
 #[tokio::test]
 async fn unfinished_files_are_removed_when_they_are_old() {
     let dir = tempfile::tempdir().unwrap();

@@ -245,3 +245,28 @@ mod tls {
         hold(&tenure(&url), "lock").await.release().await.unwrap();
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_refused_is_told_how_many_may_wait_however_many_come_at_once() {
+    let server = quiet_server();
+    let tenure = tenure(&format!("{}{}?max_waiters=2", server.url(), path()));
+    let _held = hold(&tenure, "lock").await;
+    let mut all = tokio::task::JoinSet::new();
+    for _ in 0..40 {
+        let lock = tenure.mutex("lock").fair().lock().wait(PATIENCE / 8);
+        all.spawn(lock.into_future());
+    }
+    let mut refused = 0;
+    for ended in all.join_all().await {
+        match ended {
+            Err(AcquireError::Full(trouble)) => {
+                let said = trouble.fault.to_string();
+                assert!(said.starts_with("2 wait for it already"), "{said}");
+                refused += 1;
+            }
+            Err(AcquireError::TimedOut(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(refused >= 38, "{refused} were refused");
+}
