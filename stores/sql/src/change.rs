@@ -45,7 +45,7 @@ impl Told for Released {}
 impl Told for Renewed {}
 impl Told for Vec<Contender> {}
 
-/// What was decided on a name.
+/// What becomes of a name by what was decided on it.
 pub(crate) struct Decided {
     pub(crate) state: NameState,
     /// Whether nothing is to be written. What time alone has changed, it changes for the next one, too.
@@ -57,24 +57,36 @@ pub(crate) struct Decided {
     pub(crate) tells: Tells,
 }
 
+/// Decides on a name that was seen: whom to tell, and whether what is told has to be there for certain.
 pub(crate) fn decided<D: Database>(
     database: &D,
     name: &LockName,
     sight: &Sight,
-    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> Tells,
+    decide: impl FnOnce(&mut NameState, &Moment<'_>) -> (Tells, bool),
 ) -> Result<Decided, Fault> {
     let read = sight.row.state_and_line(sight.floor);
     let (mut before, line) = read.map_err(|_| corrupt(database, name))?;
     let mut state = before.clone();
     let at = at(sight, database);
-    let tells = decide(&mut state, &at);
+    let (tells, is_counted_on) = decide(&mut state, &at);
     before.expire(&at);
-    let is_same = state == before && tells.is_empty();
+    let is_same = state == before && tells.is_empty() && !is_counted_on;
     let holds =
         |state: &NameState| state.holders.iter().map(|holder| holder.owner).collect::<Vec<_>>();
     let is_waited_for = before.waiters.iter().any(|waiter| waiter.presence != Presence::Absent);
     let is_urgent = is_waited_for && holds(&before) != holds(&state);
     Ok(Decided { state, is_same, is_urgent, line, tells })
+}
+
+/// What was decided, apart from whom to tell and whether it has to be there for certain. A refusal changes nothing.
+pub(crate) fn parted<T: Told>(outcome: Outcome<T>) -> (Result<T, QueueError>, (Tells, bool)) {
+    match outcome {
+        Ok((answer, tells)) => {
+            let is_counted_on = answer.is_counted_on();
+            (Ok(answer), (tells, is_counted_on))
+        }
+        Err(refused) => (Err(refused), (Tells::default(), false)),
+    }
 }
 
 /// What is decided on the name as it was seen, if nothing is to be written for that.
@@ -86,18 +98,12 @@ pub(crate) fn looked<D: Database, T: Told>(
 ) -> Result<Option<T>, Fault> {
     let mut answered = None;
     let decided = decided(database, name, sight, |state, at| {
-        let (answer, tells) = decide(state, at).map_or_else(
-            |refused| (Err(refused), Tells::default()),
-            |(answer, tells)| (Ok(answer), tells),
-        );
+        let (answer, rest) = parted(decide(state, at));
         answered = Some(answer);
-        tells
+        rest
     })?;
-    match answered {
-        Some(Err(refused)) => Err(refusal(database, &refused)),
-        Some(Ok(answer)) => Ok((decided.is_same && !answer.is_counted_on()).then_some(answer)),
-        None => Ok(None),
-    }
+    let answered = answered.filter(|_| decided.is_same);
+    answered.transpose().map_err(|refused| refusal(database, &refused))
 }
 
 /// What a decision is told of the world. No database notices the death of a process.

@@ -34,7 +34,7 @@ const RESERVES: u32 = 2;
 /// Nobody joins a line that is longer.
 const LINE: usize = 8;
 
-/// Calls of this process among others that want to write the same row.
+/// One call among others that want to write the same row.
 #[derive(Debug)]
 pub(crate) struct Contest {
     began: Instant,
@@ -53,7 +53,7 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// Calls that end by this time, and leave the row to others until that one.
+    /// A call that ends by this time, and leaves the row to others until that one.
     pub(crate) fn new(until: Instant, yields_until: Instant) -> Self {
         Self {
             began: Instant::now(),
@@ -67,9 +67,15 @@ impl Contest {
         }
     }
 
-    /// The same with others among them.
-    pub(crate) fn ends_by(&mut self, until: Instant, yields_until: Instant) {
-        (self.until, self.yields_until) = (until, yields_until);
+    /// The same for others, who end by this time.
+    pub(crate) fn ends_by(&mut self, until: Instant) {
+        self.until = until;
+    }
+
+    /// The same for another call, which leaves the row to others until this time and has lost nothing yet.
+    pub(crate) fn begins_again(&mut self, yields_until: Instant) {
+        (self.began, self.yields_until) = (Instant::now(), yields_until);
+        (self.tries, self.reserved) = (0, 0);
     }
 
     fn is_own(&self, turn: &Reservation) -> bool {

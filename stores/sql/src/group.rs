@@ -1,124 +1,137 @@
-//! Changes of one process to one name that are wanted at the same time are decided one after the other, and written
-//! together, as databases commit a group.
+//! Asks of one process for one name that come at the same time are decided one after the other, and written together,
+//! as databases commit a group.
 //!
 //! Each of them alone would read the row, decide, and write it back on the condition that nobody wrote meanwhile: of a
 //! hundred at once one would get through, and ninety-nine would read a long row again, while those who let go of the
 //! name or take it are in their way. So the first to come reads and writes for all who come until it is done, which a
-//! caller may leave at any time.
+//! caller may leave at any time. Renewals and releases stand behind nobody: they go alone.
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
-    fmt, mem, process,
+    fmt, mem,
+    panic::AssertUnwindSafe,
+    process,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use futures_util::future::{Either, select};
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, Either, select},
+    stream::FuturesUnordered,
+};
 use tenure_core::{
-    Fault, FaultKind, LockName,
-    proto::queue::{Moment, NameState, QueueError},
+    Fault, FaultKind, LockName, Owner,
+    proto::queue::{Answer, Ask, Moment, NameState, QueueError},
 };
 use tokio::{
     sync::{Notify, oneshot},
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout_at},
 };
 
 use crate::{
     Database, Sight, Tells,
-    change::{Outcome, Told, corrupt, decided, refusal},
-    contest::Contest,
+    attempt::{Attempted, attempt, crowded},
+    change::{parted, refusal},
+    contest::{Contest, YIELDS},
 };
 
-/// How many changes are written at once, at most.
+/// How many asks are written at once, at most.
 const MOST: usize = 256;
+/// Whoever comes after an attempt that has taken so long does not wait for it.
+const STUCK: Duration = Duration::from_millis(500);
+/// How many attempts are under way at once, at most.
+const ATTEMPTS: usize = 4;
+/// How often it is looked whether an ask is still being written.
+const LOOKS: Duration = Duration::from_millis(5);
 
-/// How a change is to be carried out.
-pub(crate) struct Manner {
-    /// For how long it is tried.
-    pub(crate) limit: Duration,
-    /// For how long it leaves the row to those for whom it is reserved, at most.
-    pub(crate) yields: Duration,
-    /// Whether a pause between two tries ends when it comes: others wait for it, or a lease is about to end.
-    pub(crate) hurries: bool,
-    /// The name as it was seen already, after the call began.
-    pub(crate) seen: Option<Box<Sight>>,
+type Told = Result<Answer, Refused>;
+
+/// Why an ask has no answer.
+enum Refused {
+    ByRules(QueueError),
+    ByStore(Fault),
 }
 
-/// A change that somebody wants, whatever the answer to it is.
-trait Change: Send {
+/// One ask, and who waits for the answer.
+struct Member {
+    ask: Ask,
+    tells: oneshot::Sender<Told>,
+    answer: Option<Result<Answer, QueueError>>,
+    /// For how long it is tried, and until when, by the clock of the one that tries.
+    limit: Duration,
+    until: Option<Instant>,
+    /// Whether it is tried alone, as it was refused together with others.
+    is_apart: bool,
+}
+
+impl Member {
     /// Whether anybody waits for the answer still.
-    fn is_wanted(&self) -> bool;
-    /// Decides on the name, anew if that was done before, and keeps the answer.
-    fn decide(&mut self, state: &mut NameState, at: &Moment<'_>) -> Tells;
-    /// Whether what was decided has to be there for certain.
-    fn is_counted_on(&self) -> bool;
-    /// Tells what was decided, which is written.
-    fn done(self: Box<Self>);
-    /// Tells that nothing was decided that counts.
-    fn failed(self: Box<Self>, fault: Fault);
-}
-
-/// How a change ended without an answer.
-enum Failed {
-    Refused(QueueError),
-    Fault(Fault),
-}
-
-struct Asked<T, F> {
-    decide: F,
-    decided: Option<Result<T, QueueError>>,
-    tells: oneshot::Sender<Result<T, Failed>>,
-}
-
-impl<T, F> Change for Asked<T, F>
-where
-    T: Told + Send,
-    F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send,
-{
     fn is_wanted(&self) -> bool {
         !self.tells.is_closed()
     }
 
-    fn decide(&mut self, state: &mut NameState, at: &Moment<'_>) -> Tells {
-        let (decided, tells) = match (self.decide)(state, at) {
-            Ok((answer, tells)) => (Ok(answer), tells),
-            Err(refused) => (Err(refused), Tells::default()),
-        };
-        self.decided = Some(decided);
-        tells
-    }
-
-    fn is_counted_on(&self) -> bool {
-        matches!(&self.decided, Some(Ok(answer)) if answer.is_counted_on())
-    }
-
-    fn done(self: Box<Self>) {
-        if let Some(decided) = self.decided {
+    /// Tells what was decided, which is written.
+    fn done(self) {
+        if let Some(answer) = self.answer {
             // Whoever asked may have left.
-            let _ = self.tells.send(decided.map_err(Failed::Refused));
+            let _ = self.tells.send(answer.map_err(Refused::ByRules));
         }
     }
 
-    fn failed(self: Box<Self>, fault: Fault) {
-        let _ = self.tells.send(Err(Failed::Fault(fault)));
+    fn failed(self, fault: Fault) {
+        let _ = self.tells.send(Err(Refused::ByStore(fault)));
     }
 }
 
-/// One of those that are written together.
-struct Member {
-    change: Box<dyn Change>,
-    until: Instant,
-    yields_until: Instant,
+/// Those who are written together.
+struct Group {
+    members: Vec<Member>,
+    /// The name as the first of them saw it, which counts for nobody who came after that.
+    seen: Option<Box<Sight>>,
+    contest: Contest,
+    /// The member whose patience decides when the row is reserved.
+    eldest: Option<Owner>,
 }
 
-/// Those of one name who are not among the ones that are being written.
+impl Group {
+    fn new(members: Vec<Member>, seen: Option<Box<Sight>>, now: Instant) -> Self {
+        Self { members, seen, contest: Contest::new(now, now), eldest: None }
+    }
+
+    async fn attempt<D: Database>(
+        &mut self,
+        database: &D,
+        name: &LockName,
+    ) -> Result<Attempted, Fault> {
+        let (members, client) = (&mut self.members, database.client());
+        let decide = |state: &mut NameState, at: &Moment<'_>| {
+            let (mut all, mut is_counted_on) = (Tells::default(), false);
+            for member in members {
+                let outcome = state.acquire(&member.ask, client, at);
+                let outcome = outcome.map(|(answer, wakes)| (answer, Tells::from(wakes)));
+                let (answer, (tells, counts)) = parted(outcome);
+                member.answer = Some(answer);
+                all.extend(tells);
+                is_counted_on |= counts;
+            }
+            (all, is_counted_on)
+        };
+        attempt(&mut self.contest, database, name, self.seen.take(), decide).await
+    }
+}
+
+/// The asks for one name.
 #[derive(Default)]
 struct Queue {
+    /// Those that no attempt is under way for.
     waiting: VecDeque<Member>,
-    hurries: Arc<Notify>,
+    /// The attempts that are under way, by their numbers, and for whom.
+    written: Vec<(u64, Vec<Owner>)>,
+    came: Arc<Notify>,
 }
 
-/// The names that changes of this process are under way to.
+/// The names that this process asks for.
 pub(crate) struct Groups {
     process: u32,
     queues: Mutex<HashMap<LockName, Queue>>,
@@ -140,76 +153,79 @@ impl Groups {
     fn queues(&self) -> MutexGuard<'_, HashMap<LockName, Queue>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Waits until no ask of this owner is being written, for so long at most: what its caller has left may take effect
+    /// until then.
+    pub(crate) async fn settle(&self, name: &LockName, owner: &Owner, limit: Duration) {
+        let is_written = || {
+            let queues = self.queues();
+            let mut all = queues.get(name).into_iter().flat_map(|queue| &queue.written);
+            all.any(|(_, owners)| owners.contains(owner))
+        };
+        let until = Instant::now() + limit;
+        while self.process == process::id() && is_written() && Instant::now() < until {
+            sleep(LOOKS).await;
+        }
+    }
 }
 
-/// Changes the state of a name as `decide` says, which is asked again whenever somebody came between.
-pub(crate) async fn change<D, T, F>(
+/// Asks for a name, for `limit` at most; `seen` is the name as it was seen already, after the call began.
+pub(crate) async fn acquire<D: Database>(
     groups: &Arc<Groups>,
     database: &Arc<D>,
     name: &LockName,
-    manner: Manner,
-    decide: F,
-) -> Result<T, Fault>
-where
-    D: Database,
-    T: Told + Send + 'static,
-    F: Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + 'static,
-{
+    (ask, limit): (&Ask, Duration),
+    seen: Option<Box<Sight>>,
+) -> Result<Answer, Fault> {
     if groups.process != process::id() {
         // Those who wrote for others stayed with the parent, and the database refuses a child.
         database.read(name).await?;
         return Err(ended());
     }
-    let (tells, answer) = oneshot::channel();
-    let change = Box::new(Asked { decide, decided: None, tells });
-    let now = Instant::now();
-    let (until, yields_until) = (now + manner.limit, now + manner.yields);
-    let member = Member { change, until, yields_until };
-    let leads = {
+    let (tells, mut answer) = oneshot::channel();
+    let (ask, until) = (ask.clone(), None);
+    let member = Member { ask, tells, answer: None, limit, until, is_apart: false };
+    let leader = {
         let mut queues = groups.queues();
         match queues.entry(name.clone()) {
             Entry::Occupied(mut taken) => {
                 let queue = taken.get_mut();
-                if manner.hurries {
-                    queue.waiting.push_front(member);
-                    queue.hurries.notify_one();
-                } else {
-                    queue.waiting.push_back(member);
-                }
+                queue.waiting.push_back(member);
+                queue.came.notify_one();
                 None
             }
             Entry::Vacant(free) => {
-                let hurries = free.insert(Queue::default()).hurries.clone();
-                Some((member, hurries))
+                let came = free.insert(Queue::default()).came.clone();
+                let (groups, database, name) = (groups.clone(), database.clone(), name.clone());
+                let leader = Leader { groups, database, name, came, number: 0, has_left: false };
+                Some((leader, member))
             }
         }
     };
-    let answered = match leads {
-        None => answer.await,
-        Some((member, hurries)) => {
-            let (groups, database) = (groups.clone(), database.clone());
-            let name = name.clone();
-            let leader =
-                Leader { groups, database: database.clone(), name, hurries, has_left: false };
-            let led = database.carry_on(Box::pin(leader.lead(member, manner.seen)));
-            match select(answer, led).await {
-                Either::Left((answered, _)) => answered,
-                Either::Right(((), answer)) => answer.await,
+    let told = match leader {
+        None => answer.await.ok(),
+        Some((leader, first)) => {
+            let leads = AssertUnwindSafe(leader.lead(first, seen)).catch_unwind().map(drop);
+            match select(&mut answer, database.carry_on(Box::pin(leads))).await {
+                Either::Left((told, _)) => told.ok(),
+                Either::Right(((), answer)) => answer.try_recv().ok(),
             }
         }
     };
-    answered.unwrap_or_else(|_| Err(Failed::Fault(ended()))).map_err(|failed| match failed {
-        Failed::Refused(refused) => refusal(&**database, &refused),
-        Failed::Fault(fault) => fault,
+    told.unwrap_or_else(|| Err(Refused::ByStore(ended()))).map_err(|refused| match refused {
+        Refused::ByRules(refused) => refusal(&**database, &refused),
+        Refused::ByStore(fault) => fault,
     })
 }
 
-/// Reads and writes a name for all of this process who want to change it.
+/// Reads and writes a name for all of this process who ask for it.
 struct Leader<D> {
     groups: Arc<Groups>,
     database: Arc<D>,
     name: LockName,
-    hurries: Arc<Notify>,
+    came: Arc<Notify>,
+    /// Of the last attempt.
+    number: u64,
     /// Whether nobody was left to write for, and whoever comes next leads.
     has_left: bool,
 }
@@ -223,127 +239,146 @@ impl<D> Drop for Leader<D> {
     }
 }
 
+/// How an attempt ended, by its number.
+struct Finished {
+    number: u64,
+    group: Group,
+    attempted: Result<Attempted, Fault>,
+}
+
 impl<D> Leader<D> {
-    /// Those who are to be written next: without who has left, or has no time left. Whoever comes now only where the
-    /// row is looked at once more: what was seen before counts for nobody who came after it. Whether there is anybody.
-    fn gather(&mut self, group: &mut Vec<Member>, seen: &mut Option<Box<Sight>>) -> bool {
+    /// Those who are to be written next: without who has left, or has no time left. Nothing where there is nobody; then
+    /// this one leaves, too, if it `may_leave`.
+    fn gather(&mut self, group: Option<Group>, may_leave: bool) -> Option<Group> {
         let now = Instant::now();
+        let mut group = group.unwrap_or_else(|| Group::new(Vec::new(), None, now));
         loop {
             let mut queues = self.groups.queues();
             let queue = queues.entry(self.name.clone()).or_default();
-            group.retain(|member| member.change.is_wanted());
-            if group.is_empty() {
-                *seen = None;
+            group.members.retain(Member::is_wanted);
+            queue.waiting.retain(Member::is_wanted);
+            if group.members.is_empty() {
+                group.seen = None;
             }
-            if seen.is_none() {
-                let room = MOST.saturating_sub(group.len()).min(queue.waiting.len());
-                group.extend(queue.waiting.drain(..room).filter(|one| one.change.is_wanted()));
+            if group.seen.is_none() {
+                let is_apart =
+                    group.members.iter().chain(queue.waiting.front()).any(|one| one.is_apart);
+                let most = if is_apart { 1 } else { MOST };
+                let room = most.saturating_sub(group.members.len()).min(queue.waiting.len());
+                group.members.extend(queue.waiting.drain(..room));
             }
-            if group.is_empty() && queue.waiting.is_empty() {
-                queues.remove(&self.name);
-                self.has_left = true;
-                return false;
+            for member in &mut group.members {
+                member.until.get_or_insert(now + member.limit);
+            }
+            let is_over = |member: &Member| member.until.is_some_and(|until| until <= now);
+            let (over, stay): (Vec<_>, _) =
+                mem::take(&mut group.members).into_iter().partition(is_over);
+            group.members = stay;
+            if over.is_empty() {
+                if let Some(eldest) = group.members.first().map(|member| member.ask.owner) {
+                    self.number += 1;
+                    let owners = group.members.iter().map(|member| member.ask.owner).collect();
+                    queue.written.push((self.number, owners));
+                    let until = group.members.iter().filter_map(|member| member.until).min();
+                    group.contest.ends_by(until.unwrap_or(now));
+                    // The patience of one that is gone counts for nobody else.
+                    if group.eldest.replace(eldest) != Some(eldest) {
+                        group.contest.begins_again(now + YIELDS);
+                    }
+                    return Some(group);
+                }
+                if may_leave {
+                    queues.remove(&self.name);
+                    self.has_left = true;
+                }
+                return None;
             }
             drop(queues);
-            let (stay, go): (Vec<_>, _) =
-                mem::take(group).into_iter().partition(|member| now < member.until);
-            *group = stay;
-            for member in go {
-                member.change.failed(crowded(&self.name));
+            over.into_iter().for_each(|member| member.failed(crowded(&self.name)));
+        }
+    }
+
+    /// What becomes of those for whom an attempt is over: they are told, or tried again, by the `next` one if they can
+    /// be.
+    fn finish(&self, finished: Finished, next: &mut Option<Group>) {
+        let Finished { number, mut group, attempted } = finished;
+        let mut queues = self.groups.queues();
+        let queue = queues.entry(self.name.clone()).or_default();
+        queue.written.retain(|(other, _)| *other != number);
+        let is_again = match &attempted {
+            Ok(Attempted::Done) => false,
+            Ok(Attempted::Again(_)) if next.is_none() => {
+                *next = Some(group);
+                return;
             }
-            if !group.is_empty() {
-                return true;
+            Ok(Attempted::Again(_)) => true,
+            // Of one alone it is known whom it is about.
+            Err(fault) => {
+                group.members.iter_mut().for_each(|member| member.is_apart = true);
+                !fault.is_passing() && group.members.len() > 1
+            }
+        };
+        if is_again {
+            for member in group.members.into_iter().rev() {
+                queue.waiting.push_front(member);
+            }
+            return;
+        }
+        drop(queues);
+        for member in group.members {
+            match &attempted {
+                Ok(_) => member.done(),
+                Err(fault) => member.failed(fault.clone()),
             }
         }
     }
 }
 
 impl<D: Database> Leader<D> {
-    async fn lead(mut self, first: Member, mut seen: Option<Box<Sight>>) {
-        let mut group = vec![first];
-        let mut under_way: Option<Contest> = None;
-        while self.gather(&mut group, &mut seen) {
-            let (until, yields_until) = soonest(&group);
-            let contest = under_way.get_or_insert_with(|| Contest::new(until, yields_until));
-            contest.ends_by(until, yields_until);
-            match self.write(contest, &mut group, seen.take()).await {
-                Ok(false) => continue,
-                Ok(true) => group.drain(..).for_each(|member| member.change.done()),
-                Err(fault) => {
-                    group.drain(..).for_each(|member| member.change.failed(fault.clone()));
+    async fn lead(mut self, first: Member, seen: Option<Box<Sight>>) {
+        let mut attempts: FuturesUnordered<BoxFuture<'static, Finished>> = FuturesUnordered::new();
+        let mut next = Some(Group::new(vec![first], seen, Instant::now()));
+        // The attempt that others wait for, and until when they do.
+        let mut awaited: Option<(u64, Instant)> = None;
+        loop {
+            if awaited.is_none() && attempts.len() < ATTEMPTS {
+                if let Some(group) = self.gather(next.take(), attempts.is_empty()) {
+                    awaited = Some((self.number, Instant::now() + STUCK));
+                    attempts.push(self.attempt(group).boxed());
+                } else if self.has_left {
+                    return;
                 }
             }
-            under_way = None;
+            let finished = match awaited {
+                Some((_, until)) => timeout_at(until, attempts.next()).await.ok().flatten(),
+                None if attempts.len() < ATTEMPTS => {
+                    let came = self.came.notified();
+                    match select(attempts.next(), Box::pin(came)).await {
+                        Either::Left((finished, _)) => finished,
+                        Either::Right(((), _)) => None,
+                    }
+                }
+                None => attempts.next().await,
+            };
+            let Some(finished) = finished else {
+                awaited = None;
+                continue;
+            };
+            awaited = awaited.filter(|(number, _)| *number != finished.number);
+            self.finish(finished, &mut next);
         }
     }
 
-    /// Tries to write what they want. Whether it is done.
-    async fn write(
-        &self,
-        contest: &mut Contest,
-        group: &mut [Member],
-        seen: Option<Box<Sight>>,
-    ) -> Result<bool, Fault> {
-        let (database, name) = (&*self.database, &self.name);
-        let began = Instant::now();
-        let sight = match seen {
-            Some(sight) => *sight,
-            None => database.read(name).await?,
-        };
-        let looked = began.elapsed();
-        let decided = decided(database, name, &sight, |state, at| {
-            let mut tells = Tells::default();
-            for member in group.iter_mut() {
-                tells.extend(member.change.decide(state, at));
+    fn attempt(&self, mut group: Group) -> impl Future<Output = Finished> + Send + 'static {
+        let (database, name, number) = (self.database.clone(), self.name.clone(), self.number);
+        async move {
+            let attempted = group.attempt(&*database, &name).await;
+            if let Ok(Attempted::Again(pause)) = &attempted {
+                sleep(*pause).await;
             }
-            tells
-        })?;
-        let is_counted_on = group.iter().any(|member| member.change.is_counted_on());
-        let is_same = decided.is_same && !is_counted_on;
-        let line = &decided.line;
-        if is_same && !contest.has_reserved(line) {
-            return Ok(true);
-        }
-        if let Some(pause) = contest.leaves(line, sight.now)
-            && !is_same
-            && !decided.is_urgent
-        {
-            let pause = contest.leave(database, name, &sight, line, (looked, pause)).await;
-            self.rest(pause).await;
-            return Ok(false);
-        }
-        let others = contest.others(line, sight.now);
-        let row = sight.row.after(decided.state, &others).map_err(|_| corrupt(database, name))?;
-        // Where nothing but a turn is given back, it ends by itself, too.
-        if database.write(name, &row, &decided.tells).await? || is_same {
-            return Ok(true);
-        }
-        let pause = contest.lost(database, name, &sight, line, began.elapsed()).await;
-        if !decided.is_urgent {
-            self.rest(pause).await;
-        }
-        Ok(false)
-    }
-
-    /// Pauses, unless somebody comes who is in a hurry.
-    async fn rest(&self, pause: Duration) {
-        if !pause.is_zero() {
-            let _ = timeout(pause, self.hurries.notified()).await;
+            Finished { number, group, attempted }
         }
     }
-}
-
-/// When the first of them has no time left, and when one no longer leaves the row to others.
-fn soonest(group: &[Member]) -> (Instant, Instant) {
-    let times = group.iter().map(|member| (member.until, member.yields_until));
-    let soonest = times.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1)));
-    let now = Instant::now();
-    soonest.unwrap_or((now, now))
-}
-
-fn crowded(name: &LockName) -> Fault {
-    let what = format!("others changed {:?} each time it was looked at", name.as_str());
-    Fault::new(FaultKind::Unreachable, what, "try again")
 }
 
 fn ended() -> Fault {
@@ -353,41 +388,86 @@ fn ended() -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::proto::queue::Released;
+    use tenure_core::proto::queue::{Intent, Kind, Mode, Order};
 
     use super::*;
 
-    type Answers = oneshot::Receiver<Result<Released, Failed>>;
-
-    fn member() -> (Member, Answers) {
+    fn member(number: u8) -> (Member, oneshot::Receiver<Told>) {
         let (tells, answer) = oneshot::channel();
-        let decide = |_: &mut NameState, _: &Moment<'_>| -> Outcome<Released> {
-            Ok((Released::Released, Tells::default()))
+        let ask = Ask {
+            owner: Owner::from_bytes([number; 16]),
+            kind: Kind::Mutex,
+            mode: Mode::Exclusive,
+            order: Order::Fifo,
+            intent: Intent::Try,
+            ttl: Duration::from_secs(1),
+            label: String::new(),
         };
-        let until = Instant::now() + Duration::from_secs(60);
-        let change = Box::new(Asked { decide, decided: None, tells });
-        (Member { change, until, yields_until: until }, answer)
+        let limit = Duration::from_secs(60);
+        (Member { ask, tells, answer: None, limit, until: None, is_apart: false }, answer)
+    }
+
+    fn leader(waiting: Vec<Member>) -> Leader<()> {
+        let (groups, name) = (Arc::new(Groups::default()), LockName::new("name").unwrap());
+        let queue = Queue { waiting: waiting.into(), ..Queue::default() };
+        let came = queue.came.clone();
+        groups.queues().insert(name.clone(), queue);
+        Leader { groups, database: Arc::new(()), name, came, number: 0, has_left: false }
+    }
+
+    fn numbers(group: &Group) -> Vec<u8> {
+        group.members.iter().map(|member| member.ask.owner.as_bytes()[0]).collect()
+    }
+
+    fn refused(group: Group, number: u64, fault: FaultKind) -> Finished {
+        let attempted = Err(Fault::new(fault, "refused", "nothing"));
+        Finished { number, group, attempted }
     }
 
     /// A lease that counts from then would end before the holder thinks.
     #[test]
     fn what_was_seen_before_counts_for_nobody_who_came_after_it() {
-        let (groups, name) = (Arc::new(Groups::default()), LockName::new("name").unwrap());
-        let hurries = Arc::default();
-        let (later, _hears) = member();
-        let queue = Queue { waiting: [later].into(), hurries: Arc::clone(&hurries) };
-        groups.queues().insert(name.clone(), queue);
-        let database = Arc::new(());
-        let mut leader = Leader { groups, database, name, hurries, has_left: false };
-        let (first, answer) = member();
-        let (mut group, mut seen) = (vec![first], Some(Box::default()));
-        assert!(leader.gather(&mut group, &mut seen));
-        assert_eq!((group.len(), seen.is_some()), (1, true));
+        let ((first, answer), (later, _hears)) = (member(1), member(2));
+        let mut leader = leader(vec![later]);
+        let group = Group::new(vec![first], Some(Box::default()), Instant::now());
+        let group = leader.gather(Some(group), true).unwrap();
+        assert_eq!((numbers(&group), group.seen.is_some()), (vec![1], true));
         drop(answer);
-        assert!(leader.gather(&mut group, &mut seen));
-        assert_eq!((group.len(), seen.is_some()), (1, false));
-        group.clear();
-        assert!(!leader.gather(&mut group, &mut seen));
+        let mut group = leader.gather(Some(group), true).unwrap();
+        assert_eq!((numbers(&group), group.seen.is_some()), (vec![2], false));
+        group.members.clear();
+        assert!(leader.gather(Some(group), false).is_none() && !leader.has_left);
+        assert!(leader.gather(None, true).is_none() && leader.has_left);
         assert!(leader.groups.queues().is_empty());
+    }
+
+    #[test]
+    fn what_is_refused_for_good_is_refused_to_the_one_that_it_is_about() {
+        let (all, mut answers): (Vec<_>, Vec<_>) = (1..=3).map(member).unzip();
+        let (mut leader, mut next) = (leader(all), None);
+        let group = leader.gather(None, true).unwrap();
+        assert_eq!(numbers(&group), [1, 2, 3]);
+        leader.finish(refused(group, 1, FaultKind::Misconfigured), &mut next);
+        for number in 1..=3_u8 {
+            assert!(
+                answers
+                    .iter_mut()
+                    .skip(usize::from(number) - 1)
+                    .all(|answer| answer.try_recv().is_err())
+            );
+            let group = leader.gather(next.take(), true).unwrap();
+            assert_eq!(numbers(&group), [number]);
+            leader.finish(refused(group, leader.number, FaultKind::Misconfigured), &mut next);
+            assert!(matches!(answers[usize::from(number) - 1].try_recv(), Ok(Err(_))));
+        }
+    }
+
+    #[test]
+    fn what_nobody_knows_of_is_told_to_all() {
+        let (all, mut answers): (Vec<_>, Vec<_>) = (1..=3).map(member).unzip();
+        let mut leader = leader(all);
+        let group = leader.gather(None, true).unwrap();
+        leader.finish(refused(group, 1, FaultKind::InDoubt), &mut None);
+        assert!(answers.iter_mut().all(|answer| matches!(answer.try_recv(), Ok(Err(_)))));
     }
 }

@@ -4,6 +4,7 @@
 //! the rules that all stores share, and written back on the condition that nobody wrote meanwhile. A database
 //! gives these statements its own words: it implements [`Database`], and [`SqlStore`] is the store then.
 
+mod attempt;
 mod capabilities;
 mod change;
 mod contest;

@@ -13,7 +13,7 @@ use tenure_core::{
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::{Database, Extended, Sight, SqlStore, Tells, contest::YIELDS, group::Manner};
+use crate::{Database, Extended, Sight, SqlStore, Tells, attempt::change, contest::YIELDS};
 
 /// How many holds one statement renews at most.
 const MOST: usize = 1_000;
@@ -72,17 +72,12 @@ impl<D: Database> SqlStore<D> {
             let sight = self.0.read(&hold.name).await?;
             if !has_alone(&sight, hold) {
                 let limit = self.0.response_timeout().min(hold.ttl / 5);
-                let manner = Manner {
-                    limit,
-                    yields: YIELDS.min(hold.ttl / 8),
-                    hurries: true,
-                    seen: Some(Box::new(sight)),
+                let yields = YIELDS.min(hold.ttl / 8);
+                let renew = |state: &mut NameState, at: &Moment<'_>| {
+                    Ok((state.renew(&hold.owner, hold.ttl, at), Tells::default()))
                 };
-                let (owner, ttl) = (hold.owner, hold.ttl);
-                let renew = move |state: &mut NameState, at: &Moment<'_>| {
-                    Ok((state.renew(&owner, ttl, at), Tells::default()))
-                };
-                return self.change(&hold.name, manner, renew).await;
+                let seen = Some(Box::new(sight));
+                return change(&*self.0, &hold.name, (limit, yields), seen, renew).await;
             }
             // Somebody had it locked, which is over soon where that was one of us.
             if Instant::now() + pause >= until {

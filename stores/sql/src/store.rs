@@ -18,15 +18,18 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Attempt, Claimed, Database, Grant, Sight, Tells,
+    attempt::change,
     change::{Outcome, Told, at, corrupt, looked},
     contest::YIELDS,
-    group::{Groups, Manner, change},
+    group::{Groups, acquire},
     row::{number_of, shortened},
     uses::{Use, Uses},
 };
 
 /// What the first finding of a look is about.
 pub const CONNECTION: &str = "connection";
+/// How long an ask that its caller has left is waited for before its owner is taken back.
+const SETTLES: Duration = Duration::from_millis(700);
 /// How long a look at a database may take in all, or three times as long as one call if that is longer.
 const LOOK: Duration = Duration::from_secs(15);
 
@@ -67,25 +70,14 @@ impl<D: Database> SqlStore<D> {
         Self(database, Arc::default(), Arc::default())
     }
 
-    /// Changes the state of a name as `decide` says, which is asked again whenever somebody came between.
-    pub(crate) async fn change<T: Told + Send + 'static>(
-        &self,
-        name: &LockName,
-        manner: Manner,
-        decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + 'static,
-    ) -> Result<T, Fault> {
-        change(&self.2, &self.0, name, manner, decide).await
-    }
-
-    /// The same at once: what others wait for.
-    async fn change_now<T: Told + Send + 'static>(
+    /// Changes the state of a name as `decide` says, alone.
+    async fn change<T: Told + Send>(
         &self,
         name: &LockName,
         seen: Option<Box<Sight>>,
-        decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + 'static,
+        decide: impl Fn(&mut NameState, &Moment<'_>) -> Outcome<T> + Send + Sync,
     ) -> Result<T, Fault> {
-        let limit = self.0.response_timeout();
-        self.change(name, Manner { limit, yields: YIELDS, hurries: true, seen }, decide).await
+        change(&*self.0, name, (self.0.response_timeout(), YIELDS), seen, decide).await
     }
 
     /// Asks by one statement where one may be enough.
@@ -136,8 +128,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     fn for_engine(&self) -> Arc<dyn Store> {
-        // What callers do is not to hold it up.
-        Arc::new(Self(self.0.for_engine(), self.1.clone(), Arc::default()))
+        Arc::new(Self(self.0.for_engine(), self.1.clone(), self.2.clone()))
     }
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
@@ -155,27 +146,24 @@ impl<D: Database> Store for SqlStore<D> {
             Attempt::Done(answer) => return Ok(answer),
             Attempt::Undone(seen) => seen,
         };
-        let client = self.0.client();
-        let asked = ask.clone();
-        let decide = move |state: &mut NameState, at: &Moment<'_>| {
-            let (answer, wakes) = state.acquire(&asked, client, at)?;
-            Ok((answer, wakes.into()))
-        };
         // A refusal that leaves no trace waits for nobody who writes.
         if ask.intent == Intent::Try {
             let sight = match seen {
                 Some(sight) => sight,
                 None => Box::new(self.0.read(name).await?),
             };
-            if let Some(answer) = looked(&*self.0, name, &sight, &decide)? {
+            let answer = looked(&*self.0, name, &sight, |state, at| {
+                let (answer, wakes) = state.acquire(ask, self.0.client(), at)?;
+                Ok((answer, wakes.into()))
+            })?;
+            if let Some(answer) = answer {
                 return Ok(answer);
             }
             seen = Some(sight);
         }
         // Core waits for no longer: what it gave up would be in doubt.
         let limit = self.0.response_timeout().min(ask.ttl);
-        let manner = Manner { limit, yields: YIELDS, hurries: false, seen };
-        let answer = self.change(name, manner, decide).await?;
+        let answer = acquire(&self.2, &self.0, name, (ask, limit), seen).await?;
         if ask.mode == Mode::Exclusive {
             let is_quiet = matches!(answer, Answer::Granted { others_waiting: false, .. });
             self.1.set_contended(name, !is_quiet);
@@ -201,19 +189,18 @@ impl<D: Database> Store for SqlStore<D> {
     ) -> Result<Released, Fault> {
         let mut seen = None;
         let used = self.1.of(name);
+        self.2.settle(name, owner, SETTLES).await;
         if keep.is_zero() && used != Use::Shared {
             match self.0.release(name, owner, used == Use::Contended).await? {
                 Attempt::Done(()) => return Ok(Released::Released),
                 Attempt::Undone(sight) => seen = sight,
             }
         }
-        let owner = *owner;
-        let released = self
-            .change_now(name, seen, move |state, at| {
-                let (released, wakes) = state.release(&owner, keep, at);
-                Ok((released, wakes.into()))
-            })
-            .await?;
+        let released = self.change(name, seen, |state, at| {
+            let (released, wakes) = state.release(owner, keep, at);
+            Ok((released, wakes.into()))
+        });
+        let released = released.await?;
         if released == Released::Released && used == Use::Alone {
             self.1.set(name, Use::Contended);
         }
@@ -221,29 +208,24 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {
-        let (owner, ask, client) = (*owner, ask.clone(), self.0.client());
-        self.change_now(name, None, move |state, at| {
-            let (answer, wakes) = state.turn(&owner, &ask, client, at)?;
+        self.change(name, None, |state, at| {
+            let (answer, wakes) = state.turn(owner, ask, self.0.client(), at)?;
             Ok((answer, wakes.into()))
         })
         .await
     }
 
     async fn take_over(&self, name: &LockName, over: &TakeOver) -> Result<TakenOver, Fault> {
-        let (over, client) = (over.clone(), self.0.client());
-        self.change_now(name, None, move |state, at| {
-            let (taken, wakes) = state.take_over(&over, client, at)?;
+        self.change(name, None, |state, at| {
+            let (taken, wakes) = state.take_over(over, self.0.client(), at)?;
             Ok((taken, wakes.into()))
         })
         .await
     }
 
     async fn raise(&self, name: &LockName, owner: &Owner, token: Token) -> Result<Raised, Fault> {
-        let owner = *owner;
-        self.change_now(name, None, move |state, at| {
-            Ok((state.raise(&owner, token, at), Tells::default()))
-        })
-        .await
+        self.change(name, None, |state, at| Ok((state.raise(owner, token, at), Tells::default())))
+            .await
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
@@ -257,7 +239,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn evict(&self, name: &LockName) -> Result<Vec<Contender>, Fault> {
-        self.change_now(name, None, |state, at| {
+        self.change(name, None, |state, at| {
             let (Evicted { holders, clients }, wakes) = state.evict(at);
             Ok((holders, Tells { wakes, evicted: clients.into_iter().collect() }))
         })
@@ -265,7 +247,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
-        let evicted = self.change_now(name, None, move |state, at| {
+        let evicted = self.change(name, None, |state, at| {
             let (Evicted { holders, clients }, wakes) = state.evict_hold(hold, at);
             Ok((holders, Tells { wakes, evicted: clients.into_iter().collect() }))
         });

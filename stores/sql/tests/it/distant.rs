@@ -38,6 +38,10 @@ pub(crate) struct Table {
     writes: AtomicUsize,
     /// Whether what clients carry on ends at once.
     ends_early: AtomicBool,
+    /// How many of the next writes get no answer.
+    hanging: AtomicUsize,
+    /// How many of the next reservations come late.
+    stalled: AtomicUsize,
 }
 
 impl Table {
@@ -56,6 +60,8 @@ impl Table {
             longest: AtomicUsize::new(0),
             writes: AtomicUsize::new(0),
             ends_early: AtomicBool::new(false),
+            hanging: AtomicUsize::new(0),
+            stalled: AtomicUsize::new(0),
         })
     }
 
@@ -70,6 +76,16 @@ impl Table {
     /// What clients carry on ends as if their threads did, or no more.
     pub(crate) fn end_early(&self, ends: bool) {
         self.ends_early.store(ends, Relaxed);
+    }
+
+    /// So many of the next writes get no answer, and have no effect.
+    pub(crate) fn hang(&self, writes: usize) {
+        self.hanging.store(writes, Relaxed);
+    }
+
+    /// So many of the next reservations come after their time.
+    pub(crate) fn stall(&self, reservations: usize) {
+        self.stalled.store(reservations, Relaxed);
     }
 
     /// A client whose statements take so long each way.
@@ -153,6 +169,11 @@ impl Distant {
         sleep(self.way).await;
         done
     }
+}
+
+/// Whether one of these is left, which it is not any more.
+fn one_less(left: &AtomicUsize) -> bool {
+    left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
 }
 
 /// What no test here needs.
@@ -261,6 +282,10 @@ impl Database for Distant {
             is_same
         };
         self.table.writes.fetch_add(1, Relaxed);
+        if one_less(&self.table.hanging) {
+            sleep(self.response_timeout()).await;
+            return Err(Fault::new(FaultKind::InDoubt, "no answer", "wait"));
+        }
         if self.table.locks.load(Relaxed) && name.as_str().starts_with("locked") {
             std::future::pending::<()>().await;
         }
@@ -276,6 +301,9 @@ impl Database for Distant {
                 true
             })
         };
+        if one_less(&self.table.stalled) {
+            sleep(Duration::from_millis(1_500)).await;
+        }
         self.committed(false, append).await;
         Ok(())
     }

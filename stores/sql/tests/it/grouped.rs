@@ -16,11 +16,11 @@ use crate::distant::{Distant, Table};
 
 const WAY: Duration = Duration::from_millis(1);
 
-fn name() -> LockName {
+pub(crate) fn name() -> LockName {
     LockName::new("hot").unwrap()
 }
 
-fn ask(number: u16) -> Ask {
+pub(crate) fn ask(number: u16) -> Ask {
     let mut owner = [0; 16];
     owner[..2].copy_from_slice(&number.to_be_bytes());
     Ask {

@@ -6,4 +6,5 @@ mod distant;
 mod grouped;
 mod looks;
 mod renewals;
+mod stalled;
 mod starved;
