@@ -93,7 +93,7 @@ async fn an_ask_that_hangs_holds_up_those_that_come_later_for_a_moment() {
 async fn reservations_that_came_late_starve_nobody_who_comes_after_them() {
     let table = Table::with_commits_of(Duration::from_micros(300));
     table.client(1, WAY).acquire(&name(), &ask(0)).await.unwrap();
-    table.stall(2);
+    table.stall(1_000_000);
     let mut all = JoinSet::new();
     for near in 1..=8_u16 {
         let store = table.client(u8::try_from(near).unwrap(), WAY / 5);
@@ -118,6 +118,7 @@ async fn reservations_that_came_late_starve_nobody_who_comes_after_them() {
         });
     }
     sleep(Duration::from_secs(20)).await;
+    table.stall(0);
     let before = answered.load(Relaxed);
     sleep(Duration::from_secs(10)).await;
     all.abort_all();
