@@ -106,7 +106,7 @@ impl Statements {
             ),
             // The row without a name says how far the present round has come.
             mark: format!(
-                "select {NOW}, m.floor, m.raised, l.version, l.label, l.token \
+                "select {NOW}, m.floor, m.raised, l.version, cast(convert(l.label using utf8mb4) as binary), l.token \
                  from {meta} m left join {locks} l on l.name = ''"
             ),
             // No more rows are read than these.

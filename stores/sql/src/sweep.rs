@@ -29,6 +29,8 @@ const REST: Duration = Duration::from_secs(60);
 /// The pause behind a page: so many times as long as that took, within these bounds.
 const TIMES: u32 = 3;
 const BOUNDS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+/// How often the pause behind a page that others swept doubles: to ten seconds.
+const MOST_MET: u32 = 10;
 /// How often a page is looked for that nobody else takes.
 const TRIES: u32 = 4;
 const MEETS: Duration = Duration::from_millis(10);
@@ -40,6 +42,7 @@ const READS: usize = 16;
 pub async fn keep_swept<D: Database, F: Fn() -> Option<D> + Send>(dues: &Dues, database: F) {
     let mut next = Instant::now() + PAUSE.mul_f64(random_part());
     let mut rests_until = Instant::now();
+    let mut met = 0;
     loop {
         let pays = timeout_at(next, dues.owed()).await.is_ok();
         if pays && Instant::now() < rests_until {
@@ -51,7 +54,9 @@ pub async fn keep_swept<D: Database, F: Fn() -> Option<D> + Send>(dues: &Dues, d
         // What goes wrong here is no harm; who locks is told of it.
         let then = SqlStore::of(database.into()).sweep(AGE).await.map(|swept| swept.then);
         let pause = (began.elapsed() * TIMES).clamp(BOUNDS.0, BOUNDS.1);
+        met = if matches!(then, Ok(Then::Met)) { (met + 1).min(MOST_MET) } else { 0 };
         match then {
+            Ok(Then::Met) => sleep(BOUNDS.0 * 2_u32.pow(met)).await,
             Ok(Then::More) if pays => {
                 dues.pay();
                 sleep(pause).await;
@@ -81,6 +86,8 @@ pub struct Swept {
 pub enum Then {
     /// The next page.
     More,
+    /// The same page a little later: others sweep it each time, or somebody keeps the mark locked.
+    Met,
     /// A round, once the floor has covered rows for a while.
     Later,
     /// Nothing for now.
@@ -161,7 +168,7 @@ impl<D: Database> SqlStore<D> {
             };
             removed = went;
             if page.end.is_some() {
-                break;
+                return Ok(Swept { removed, then: Then::More });
             }
             let then = if is_behind(&page, micros) {
                 self.0.raise_floor(page.now.saturating_sub(micros)).await?;
@@ -171,7 +178,7 @@ impl<D: Database> SqlStore<D> {
             };
             return Ok(Swept { removed, then });
         }
-        Ok(Swept { removed, then: Then::More })
+        Ok(Swept { removed, then: Then::Met })
     }
 
     /// The names that nobody needs any more, with the versions of their rows.

@@ -52,7 +52,7 @@ async fn swept(store: &MysqlStore, age: Duration) -> (usize, Then) {
     loop {
         let swept = store.sweep(age).await.unwrap();
         removed += swept.removed;
-        if swept.then != Then::More {
+        if !matches!(swept.then, Then::More | Then::Met) {
             return (removed, swept.then);
         }
     }
