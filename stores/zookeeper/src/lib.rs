@@ -16,6 +16,7 @@ mod encoding;
 mod entries;
 mod error;
 mod from_outside;
+mod full;
 mod health;
 mod inspect;
 mod known;
