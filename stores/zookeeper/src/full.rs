@@ -1,4 +1,4 @@
-//! Lines that were found full: who comes then looks before a node is made. One look serves all who came before it began.
+//! What is remembered of lines that were found full. One look serves all who came before it began. Nothing is asked here.
 
 use std::{
     collections::BTreeMap,
@@ -9,15 +9,10 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::join;
 use tenure_core::{Clock, Fault, SystemClock, Timestamp, proto::queue::Kind};
-
-use crate::{asking::Asking, error, line::Line, node::Base};
 
 /// How long a line is remembered that nobody is refused any more.
 const REMEMBERED: Duration = Duration::from_secs(1);
-/// How long the number of a directory's children tells how many wait there, once these were seen to be contenders.
-const COUNTS: Duration = Duration::from_secs(1);
 /// How long after a look the next one begins. Where many processes look, the one that finds room has taken it before
 /// most others look.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -29,7 +24,7 @@ const MOST: usize = 1_000;
 pub(crate) struct FullLines(Mutex<BTreeMap<String, Arc<FullLine>>>);
 
 #[derive(Debug)]
-struct FullLine {
+pub(crate) struct FullLine {
     /// What those were who stood in it.
     kind: Kind,
     /// When somebody was refused last.
@@ -54,7 +49,7 @@ struct Look {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
+pub(crate) enum Room {
     For(usize),
     /// Nobody waits, or the line is another than was remembered: whatever is to be said is said by a place in it.
     ForAll,
@@ -62,7 +57,7 @@ enum Room {
 
 impl Room {
     /// Where `waiting` wait for a name.
-    const fn of(waiting: usize, max_waiters: usize) -> Self {
+    pub(crate) const fn of(waiting: usize, max_waiters: usize) -> Self {
         if waiting == 0 { Self::ForAll } else { Self::For(max_waiters.saturating_sub(waiting)) }
     }
 
@@ -85,7 +80,7 @@ impl FullLine {
         Self { kind, refused: Mutex::new(now), begun: AtomicU64::new(0), last: last.into() }
     }
 
-    fn refuses(&self, now: Timestamp) {
+    pub(crate) fn refuses(&self, now: Timestamp) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 
@@ -94,7 +89,10 @@ impl FullLine {
     }
 
     /// Whether one who comes now finds room, by a look that begins after this call did.
-    async fn has_room<L>(&self, look: impl FnOnce(Timestamp) -> L + Send) -> Result<bool, Fault>
+    pub(crate) async fn has_room<L>(
+        &self,
+        look: impl FnOnce(Timestamp) -> L + Send,
+    ) -> Result<bool, Fault>
     where
         L: Future<Output = Result<(Room, Timestamp), Fault>> + Send,
     {
@@ -117,7 +115,7 @@ impl FullLine {
 
 impl FullLines {
     /// Somebody was refused, as the line is full.
-    fn remember(&self, dir: &str, kind: Kind, now: Timestamp) {
+    pub(crate) fn remember(&self, dir: &str, kind: Kind, now: Timestamp) {
         let mut all = self.lock();
         if let Some(line) = all.get(dir).filter(|line| line.kind == kind) {
             line.refuses(now);
@@ -129,7 +127,12 @@ impl FullLines {
         }
     }
 
-    fn remembered(&self, dir: &str, kind: Kind, now: Timestamp) -> Option<Arc<FullLine>> {
+    pub(crate) fn remembered(
+        &self,
+        dir: &str,
+        kind: Kind,
+        now: Timestamp,
+    ) -> Option<Arc<FullLine>> {
         let mut all = self.lock();
         let line = all.get(dir)?;
         if !line.is_remembered(now) {
@@ -141,66 +144,6 @@ impl FullLines {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<FullLine>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Asking<'_> {
-    /// Refuses one who has no place yet, without making a node, where others were refused a moment ago and the line is
-    /// still full.
-    pub(crate) async fn refuse_if_full(&self) -> Result<(), Fault> {
-        let (dir, kind) = (self.place.line(self.base), self.base.kind());
-        let lines = &self.shared.full;
-        let Some(line) = lines.remembered(&dir, kind, SystemClock.now()) else { return Ok(()) };
-        if line.has_room(|counts_until| self.look_for_room(&dir, counts_until)).await? {
-            return Ok(());
-        }
-        line.refuses(SystemClock.now());
-        Err(error::full(self.shared.options.max_waiters))
-    }
-
-    /// Takes the place back of one who found the line full.
-    pub(crate) async fn is_full(&self) -> Fault {
-        self.shared.full.remember(&self.place.line(self.base), self.base.kind(), SystemClock.now());
-        match self.shared.let_go(self.session, &self.ask.owner).await {
-            Ok(()) => error::full(self.shared.options.max_waiters),
-            Err(fault) => fault,
-        }
-    }
-
-    /// How much room there is, and until when the number of children tells that.
-    async fn look_for_room(
-        &self,
-        dir: &str,
-        counts_until: Timestamp,
-    ) -> Result<(Room, Timestamp), Fault> {
-        let max_waiters = self.shared.options.max_waiters;
-        // A session is answered in its order, so this server is not behind.
-        let stat = self.session.client().check_stat(dir);
-        let (synced, stat) = join(self.session.sync(), self.session.read(stat)).await;
-        synced?;
-        let Ok(Some(stat)) = stat? else { return Ok((Room::ForAll, counts_until)) };
-        let children = usize::try_from(stat.num_children).unwrap_or(0);
-        let now = SystemClock.now();
-        if now < counts_until {
-            let waiting =
-                if self.base == Base::Lease { children } else { children.saturating_sub(1) };
-            return Ok((Room::of(waiting, max_waiters), counts_until));
-        }
-        let line = self.list(dir).await?;
-        // The inner mutex of a semaphore is a mutex.
-        let kind = if self.base == Base::Lease { Kind::Mutex } else { self.base.kind() };
-        if !line.unknown().is_empty() || line.other_than(kind).is_some() {
-            return Ok((Room::ForAll, counts_until));
-        }
-        // Others hold a name together.
-        let counts = kind != Kind::ReadWrite && !line.has_permits();
-        let until = if counts { now.saturating_add(COUNTS) } else { now };
-        Ok((Room::of(self.waiting_in(&line), max_waiters), until))
-    }
-
-    /// How many wait; who has the inner mutex of a semaphore waits, too.
-    fn waiting_in(&self, line: &Line) -> usize {
-        if self.base == Base::Lease { line.nodes().len() } else { line.waiting().len() }
     }
 }
 

@@ -32,6 +32,7 @@ mod probe;
 mod refusing;
 mod release;
 mod renewal;
+mod room;
 mod session;
 mod sessions;
 mod store;
