@@ -109,6 +109,8 @@ impl Asking<'_> {
                 let holder = line.holding().first();
                 return self.busy_trying(holder, line.waiting().len()).await.map(Some);
             }
+        } else {
+            self.refuse_if_full().await?;
         }
         // Both are under way at once: a session is answered in its order, so the line has the node in it.
         let (placed, line) = join(self.join(), self.list(&self.place.dir)).await;
@@ -251,8 +253,7 @@ impl Asking<'_> {
                         .map(Some);
                 }
                 if is_new && ahead >= max_waiters {
-                    self.shared.let_go(self.session, &self.ask.owner).await?;
-                    return Err(error::full(max_waiters));
+                    return Err(self.is_full().await);
                 }
                 let held_by = self.look_at(&self.place.dir, holder).await?;
                 self.behind(&self.place.dir, waits_for, held_by, ahead, placed).await

@@ -26,6 +26,9 @@ pub(crate) struct Looked {
 impl Asking<'_> {
     /// Nobody knows the owner yet.
     pub(crate) async fn begin_permits(&self) -> Result<Option<Answer>, Fault> {
+        if self.ask.intent != Intent::Try {
+            self.refuse_if_full().await?;
+        }
         // What another kind made stands beside the two directories.
         let beside = self.list(&self.place.dir).await?;
         let tries_for_some = self.ask.intent == Intent::Try && beside.has_permits();
@@ -94,10 +97,8 @@ impl Asking<'_> {
                     self.shared.let_go(self.session, &self.ask.owner).await?;
                     return self.busy_with_permits(&leases, ahead + 1).await.map(Some);
                 }
-                let max_waiters = self.shared.options.max_waiters;
-                if is_new && ahead + 1 >= max_waiters {
-                    self.shared.let_go(self.session, &self.ask.owner).await?;
-                    return Err(error::full(max_waiters));
+                if is_new && ahead + 1 >= self.shared.options.max_waiters {
+                    return Err(self.is_full().await);
                 }
                 let holder = match leases.nodes().first() {
                     Some(node) => self.look_at(&self.place.leases(), node).await?,

@@ -15,8 +15,8 @@ use tenure_core::{
 };
 
 use crate::{
-    ZookeeperOptions, alone::Asks, capabilities::capabilities, entries::Entries, error, probe,
-    session::Session, sessions::Sessions,
+    ZookeeperOptions, alone::Asks, capabilities::capabilities, entries::Entries, error,
+    full::FullLines, probe, session::Session, sessions::Sessions,
 };
 
 /// Locks on a ZooKeeper ensemble, in the layout that Curator uses. Clones are the same client.
@@ -39,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) entries: Entries,
     pub(crate) asks: Asks,
+    pub(crate) full: FullLines,
 }
 
 impl Drop for Shared {
@@ -92,6 +93,7 @@ impl ZookeeperStore {
             sessions: Sessions::new(options.clone(), place.clone())?,
             entries: Entries::default(),
             asks: Asks::default(),
+            full: FullLines::default(),
             place,
             options,
         });

@@ -270,3 +270,65 @@ async fn who_is_refused_is_told_how_many_may_wait_however_many_come_at_once() {
     }
     assert!(refused >= 38, "{refused} were refused");
 }
+
+/// How many transactions a server has committed.
+fn committed(server: &tenure_testkit::server::ZookeeperServer) -> u64 {
+    let told = server.four_letters("srvr");
+    let zxid = told.lines().find_map(|line| line.strip_prefix("Zxid: 0x")).unwrap();
+    u64::from_str_radix(zxid.trim(), 16).unwrap()
+}
+
+/// Each ask of one that is refused made a node, which all servers wrote down, and listed the line.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_again_while_the_line_is_full_makes_no_node_and_gets_in_once_there_is_room() {
+    use tenure_core::{
+        Store,
+        proto::queue::{Answer, Intent, Kind, Mode},
+    };
+    let server = tenure_testkit::server::ZookeeperServer::start();
+    let permit = Mode::Permits { take: 1, of: 1 };
+    for (kind, mode) in [
+        (Kind::Mutex, Mode::Exclusive),
+        (Kind::ReadWrite, Mode::Exclusive),
+        (Kind::Semaphore, permit),
+    ] {
+        let url = format!("{}{}?max_waiters=3&session=30s", server.url(), path());
+        let [store, other] = [(); 2].map(|()| crate::support::store(&url));
+        let lock = crate::support::name("lock");
+        let ask = |owner| {
+            let mut ask = crate::support::ask(owner, Intent::Wait { place: None });
+            (ask.kind, ask.mode) = (kind, mode);
+            ask
+        };
+        assert!(matches!(store.acquire(&lock, &ask(1)).await.unwrap(), Answer::Granted { .. }));
+        for owner in 2..=4 {
+            let waits = store.acquire(&lock, &ask(owner)).await.unwrap();
+            assert!(matches!(waits, Answer::Busy { .. }), "{waits:?}");
+        }
+        let refused = async |owner| {
+            let fault = store.acquire(&lock, &ask(owner)).await.unwrap_err();
+            assert_eq!(fault.kind(), FaultKind::Full, "{fault}");
+        };
+        refused(5).await;
+        let before = committed(&server);
+        for _ in 0..10 {
+            futures_util::future::join_all((5..=24).map(refused)).await;
+        }
+        let made = committed(&server) - before;
+        // What renews the sessions is in it.
+        assert!(made < 20, "{made} transactions for 200 who were refused");
+        // Whoever has a place keeps it.
+        let waits = store.acquire(&lock, &ask(4)).await.unwrap();
+        assert!(matches!(waits, Answer::Busy { ahead: 2, .. }), "{waits:?}");
+        // Another process is not told what this one saw.
+        let fault = other.acquire(&lock, &ask(30)).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Full, "{fault}");
+        store.release(&lock, &ask(3).owner, std::time::Duration::ZERO).await.unwrap();
+        let waits = other.acquire(&lock, &ask(30)).await.unwrap();
+        assert!(matches!(waits, Answer::Busy { ahead: 2, .. }), "{waits:?}");
+        refused(5).await;
+        other.release(&lock, &ask(30).owner, std::time::Duration::ZERO).await.unwrap();
+        let waits = store.acquire(&lock, &ask(5)).await.unwrap();
+        assert!(matches!(waits, Answer::Busy { ahead: 2, .. }), "{waits:?}");
+    }
+}
