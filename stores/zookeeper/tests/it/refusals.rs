@@ -272,7 +272,7 @@ async fn who_is_refused_is_told_how_many_may_wait_however_many_come_at_once() {
 }
 
 /// How many transactions a server has committed.
-fn committed(server: &tenure_testkit::server::ZookeeperServer) -> u64 {
+fn committed(server: &ZookeeperServer) -> u64 {
     let told = server.four_letters("srvr");
     let zxid = told.lines().find_map(|line| line.strip_prefix("Zxid: 0x")).unwrap();
     u64::from_str_radix(zxid.trim(), 16).unwrap()
@@ -285,7 +285,7 @@ async fn who_asks_again_while_the_line_is_full_makes_no_node_and_gets_in_once_th
         Store,
         proto::queue::{Answer, Intent, Kind, Mode},
     };
-    let server = tenure_testkit::server::ZookeeperServer::start();
+    let server = ZookeeperServer::start();
     let permit = Mode::Permits { take: 1, of: 1 };
     for (kind, mode) in [
         (Kind::Mutex, Mode::Exclusive),
