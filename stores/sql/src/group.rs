@@ -1,10 +1,10 @@
 //! Asks of one process for one name that come at the same time are decided one after the other, and written together,
-//! as databases commit a group.
+//! as databases commit a group. Releases likewise, apart from the asks.
 //!
 //! Each of them alone would read the row, decide, and write it back on the condition that nobody wrote meanwhile: of a
 //! hundred at once one would get through, and ninety-nine would read a long row again, while those who let go of the
 //! name or take it are in their way. So the first to come reads and writes for all who come until it is done, which a
-//! caller may leave at any time. Renewals and releases stand behind nobody: they go alone.
+//! caller may leave at any time. Releases stand behind no ask, and renewals behind nobody: they go alone.
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
@@ -22,7 +22,7 @@ use futures_util::{
 };
 use tenure_core::{
     Fault, FaultKind, LockName, Owner,
-    proto::queue::{Answer, Ask, Moment, NameState, QueueError},
+    proto::queue::{Answer, Ask, Client, Moment, NameState, QueueError, Released},
 };
 use tokio::{
     sync::{Notify, oneshot},
@@ -32,7 +32,7 @@ use tokio::{
 use crate::{
     Database, Sight, Tells,
     attempt::{Attempted, attempt, crowded},
-    change::{parted, refusal},
+    change::{Outcome, Told, parted, refusal},
     contest::{Contest, YIELDS},
 };
 
@@ -45,19 +45,64 @@ const ATTEMPTS: usize = 4;
 /// How often it is looked whether an ask is still being written.
 const LOOKS: Duration = Duration::from_millis(5);
 
-type Told = Result<Answer, Refused>;
+/// What a caller wants of a name.
+#[derive(Clone, Debug)]
+pub(crate) enum Want {
+    Acquire(Ask),
+    Release { owner: Owner, keep: Duration },
+}
 
-/// Why an ask has no answer.
+/// What it comes to.
+#[derive(Debug)]
+pub(crate) enum Got {
+    Answer(Answer),
+    Released(Released),
+}
+
+impl Want {
+    const fn owner(&self) -> Owner {
+        match self {
+            Self::Acquire(ask) => ask.owner,
+            Self::Release { owner, .. } => *owner,
+        }
+    }
+
+    fn decide(&self, state: &mut NameState, client: Client, at: &Moment<'_>) -> Outcome<Got> {
+        Ok(match self {
+            Self::Acquire(ask) => {
+                let (answer, wakes) = state.acquire(ask, client, at)?;
+                (Got::Answer(answer), wakes.into())
+            }
+            Self::Release { owner, keep } => {
+                let (released, wakes) = state.release(owner, *keep, at);
+                (Got::Released(released), wakes.into())
+            }
+        })
+    }
+}
+
+impl Told for Got {
+    fn is_counted_on(&self) -> bool {
+        match self {
+            Self::Answer(answer) => answer.is_counted_on(),
+            Self::Released(released) => released.is_counted_on(),
+        }
+    }
+}
+
+type Answered = Result<Got, Refused>;
+
+/// Why there is no answer.
 enum Refused {
     ByRules(QueueError),
     ByStore(Fault),
 }
 
-/// One ask, and who waits for the answer.
+/// What one caller wants, who waits for the answer.
 struct Member {
-    ask: Ask,
-    tells: oneshot::Sender<Told>,
-    answer: Option<Result<Answer, QueueError>>,
+    want: Want,
+    tells: oneshot::Sender<Answered>,
+    answer: Option<Result<Got, QueueError>>,
     /// For how long it is tried, and until when, by the clock of the one that tries.
     limit: Duration,
     until: Option<Instant>,
@@ -108,9 +153,7 @@ impl Group {
         let decide = |state: &mut NameState, at: &Moment<'_>| {
             let (mut all, mut is_counted_on) = (Tells::default(), false);
             for member in members {
-                let outcome = state.acquire(&member.ask, client, at);
-                let outcome = outcome.map(|(answer, wakes)| (answer, Tells::from(wakes)));
-                let (answer, (tells, counts)) = parted(outcome);
+                let (answer, (tells, counts)) = parted(member.want.decide(state, client, at));
                 member.answer = Some(answer);
                 all.extend(tells);
                 is_counted_on |= counts;
@@ -121,7 +164,7 @@ impl Group {
     }
 }
 
-/// The asks for one name.
+/// Those who want something of one name.
 #[derive(Default)]
 struct Queue {
     /// Those that no attempt is under way for.
@@ -131,7 +174,7 @@ struct Queue {
     came: Arc<Notify>,
 }
 
-/// The names that this process asks for.
+/// The names that this process wants something of.
 pub(crate) struct Groups {
     process: u32,
     queues: Mutex<HashMap<LockName, Queue>>,
@@ -169,22 +212,22 @@ impl Groups {
     }
 }
 
-/// Asks for a name, for `limit` at most; `seen` is the name as it was seen already, after the call began.
-pub(crate) async fn acquire<D: Database>(
+/// Carries out what is wanted of a name, for `limit` at most; `seen` is the name as it was seen already, after the call
+/// began.
+pub(crate) async fn carry_out<D: Database>(
     groups: &Arc<Groups>,
     database: &Arc<D>,
     name: &LockName,
-    (ask, limit): (&Ask, Duration),
+    (want, limit): (Want, Duration),
     seen: Option<Box<Sight>>,
-) -> Result<Answer, Fault> {
+) -> Result<Got, Fault> {
     if groups.process != process::id() {
         // Those who wrote for others stayed with the parent, and the database refuses a child.
         database.read(name).await?;
         return Err(ended());
     }
     let (tells, mut answer) = oneshot::channel();
-    let (ask, until) = (ask.clone(), None);
-    let member = Member { ask, tells, answer: None, limit, until, is_apart: false };
+    let member = Member { want, tells, answer: None, limit, until: None, is_apart: false };
     let leader = {
         let mut queues = groups.queues();
         match queues.entry(name.clone()) {
@@ -218,7 +261,7 @@ pub(crate) async fn acquire<D: Database>(
     })
 }
 
-/// Reads and writes a name for all of this process who ask for it.
+/// Reads and writes a name for all of this process who want something of it.
 struct Leader<D> {
     groups: Arc<Groups>,
     database: Arc<D>,
@@ -275,9 +318,9 @@ impl<D> Leader<D> {
                 mem::take(&mut group.members).into_iter().partition(is_over);
             group.members = stay;
             if over.is_empty() {
-                if let Some(eldest) = group.members.first().map(|member| member.ask.owner) {
+                if let Some(eldest) = group.members.first().map(|member| member.want.owner()) {
                     self.number += 1;
-                    let owners = group.members.iter().map(|member| member.ask.owner).collect();
+                    let owners = group.members.iter().map(|member| member.want.owner()).collect();
                     queue.written.push((self.number, owners));
                     let until = group.members.iter().filter_map(|member| member.until).min();
                     group.contest.ends_by(until.unwrap_or(now));
@@ -392,7 +435,7 @@ mod tests {
 
     use super::*;
 
-    fn member(number: u8) -> (Member, oneshot::Receiver<Told>) {
+    fn member(number: u8) -> (Member, oneshot::Receiver<Answered>) {
         let (tells, answer) = oneshot::channel();
         let ask = Ask {
             owner: Owner::from_bytes([number; 16]),
@@ -404,7 +447,8 @@ mod tests {
             label: String::new(),
         };
         let limit = Duration::from_secs(60);
-        (Member { ask, tells, answer: None, limit, until: None, is_apart: false }, answer)
+        let want = Want::Acquire(ask);
+        (Member { want, tells, answer: None, limit, until: None, is_apart: false }, answer)
     }
 
     fn leader(waiting: Vec<Member>) -> Leader<()> {
@@ -416,7 +460,7 @@ mod tests {
     }
 
     fn numbers(group: &Group) -> Vec<u8> {
-        group.members.iter().map(|member| member.ask.owner.as_bytes()[0]).collect()
+        group.members.iter().map(|member| member.want.owner().as_bytes()[0]).collect()
     }
 
     fn refused(group: Group, number: u64, fault: FaultKind) -> Finished {

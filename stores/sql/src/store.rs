@@ -21,7 +21,7 @@ use crate::{
     attempt::change,
     change::{Outcome, Told, at, corrupt, looked},
     contest::YIELDS,
-    group::{Groups, acquire},
+    group::{Got, Groups, Want, carry_out},
     row::{number_of, shortened},
     uses::{Use, Uses},
 };
@@ -34,7 +34,14 @@ const SETTLES: Duration = Duration::from_millis(700);
 const LOOK: Duration = Duration::from_secs(15);
 
 /// Locks in the rows of a database. Clones are the same client.
-pub struct SqlStore<D>(pub(crate) Arc<D>, pub(crate) Arc<Uses>, Arc<Groups>);
+pub struct SqlStore<D>(pub(crate) Arc<D>, pub(crate) Arc<Uses>, WrittenTogether);
+
+/// What is written together: asks with asks, and releases with releases.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WrittenTogether {
+    asks: Arc<Groups>,
+    releases: Arc<Groups>,
+}
 
 impl<D> Clone for SqlStore<D> {
     fn clone(&self) -> Self {
@@ -67,7 +74,7 @@ impl<D: Database> SqlStore<D> {
 
 impl<D: Database> SqlStore<D> {
     pub(crate) fn of(database: Arc<D>) -> Self {
-        Self(database, Arc::default(), Arc::default())
+        Self(database, Arc::default(), WrittenTogether::default())
     }
 
     /// Changes the state of a name as `decide` says, alone.
@@ -128,7 +135,9 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     fn for_engine(&self) -> Arc<dyn Store> {
-        Arc::new(Self(self.0.for_engine(), self.1.clone(), self.2.clone()))
+        // What callers let go of is not to hold it up.
+        let together = WrittenTogether { asks: self.2.asks.clone(), releases: Arc::default() };
+        Arc::new(Self(self.0.for_engine(), self.1.clone(), together))
     }
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
@@ -163,7 +172,11 @@ impl<D: Database> Store for SqlStore<D> {
         }
         // Core waits for no longer: what it gave up would be in doubt.
         let limit = self.0.response_timeout().min(ask.ttl);
-        let answer = acquire(&self.2, &self.0, name, (ask, limit), seen).await?;
+        let want = (Want::Acquire(ask.clone()), limit);
+        let answer = match carry_out(&self.2.asks, &self.0, name, want, seen).await? {
+            Got::Answer(answer) => answer,
+            Got::Released(_) => return Err(corrupt(&*self.0, name)),
+        };
         if ask.mode == Mode::Exclusive {
             let is_quiet = matches!(answer, Answer::Granted { others_waiting: false, .. });
             self.1.set_contended(name, !is_quiet);
@@ -189,18 +202,18 @@ impl<D: Database> Store for SqlStore<D> {
     ) -> Result<Released, Fault> {
         let mut seen = None;
         let used = self.1.of(name);
-        self.2.settle(name, owner, SETTLES).await;
+        self.2.asks.settle(name, owner, SETTLES).await;
         if keep.is_zero() && used != Use::Shared {
             match self.0.release(name, owner, used == Use::Contended).await? {
                 Attempt::Done(()) => return Ok(Released::Released),
                 Attempt::Undone(sight) => seen = sight,
             }
         }
-        let released = self.change(name, seen, |state, at| {
-            let (released, wakes) = state.release(owner, keep, at);
-            Ok((released, wakes.into()))
-        });
-        let released = released.await?;
+        let want = (Want::Release { owner: *owner, keep }, self.0.response_timeout());
+        let released = match carry_out(&self.2.releases, &self.0, name, want, seen).await? {
+            Got::Released(released) => released,
+            Got::Answer(_) => return Err(corrupt(&*self.0, name)),
+        };
         if released == Released::Released && used == Use::Alone {
             self.1.set(name, Use::Contended);
         }
