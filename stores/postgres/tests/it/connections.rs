@@ -30,7 +30,8 @@ async fn a_process_with_one_lock_has_two_connections_whether_it_holds_or_waits()
     let holder = tenure(&url);
     let guard = hold(&holder, "lock", Duration::from_secs(1)).await;
     renewed(&guard).await;
-    assert!(count(&url).await <= 2);
+    // One more, made while a slow machine did not answer, goes again.
+    until("two are left", async || count(&url).await <= 2).await;
     let waits: Vec<_> = (0..5).map(|_| tenure(&url)).collect();
     let locks = waits.iter().map(|waits| {
         let lock = waits.mutex("lock").lock().wait(PATIENCE);
@@ -39,12 +40,12 @@ async fn a_process_with_one_lock_has_two_connections_whether_it_holds_or_waits()
     let locks: Vec<_> = locks.collect();
     until("all wait", async || waiting(&holder, "lock").await == 5).await;
     renewed(&guard).await;
-    assert!(count(&url).await <= 2 * 6, "{} for six processes", count(&url).await);
+    until("two are left of each", async || count(&url).await <= 2 * 6).await;
     guard.release().await.unwrap();
     for lock in locks {
         lock.await.unwrap().unwrap();
     }
-    assert!(count(&url).await <= 2 * 6, "{} for six processes", count(&url).await);
+    until("two are left of each", async || count(&url).await <= 2 * 6).await;
 }
 
 #[tokio::test]
