@@ -28,7 +28,7 @@ async fn renewed(guard: &tenure_core::Guard) {
 async fn a_process_with_one_lock_has_two_connections_whether_it_holds_or_waits() {
     let url = fresh_database().await;
     let holder = tenure(&url);
-    let guard = hold(&holder, "lock", Duration::from_secs(1)).await;
+    let guard = hold(&holder, "lock", Duration::from_secs(4)).await;
     renewed(&guard).await;
     // One more, made while a slow machine did not answer, goes again.
     until("two are left", async || count(&url).await <= 2).await;
