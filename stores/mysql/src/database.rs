@@ -28,8 +28,9 @@ use crate::{
     connect::Maker,
     error::Failure,
     lane::{Lane, Limits as CallLimits},
+    one_row::{put, see},
     renewal::extend,
-    rows::{columns, hex, micros, name_value, no_row, odd, sight, value},
+    rows::{hex, micros, name_value, odd, sight, value},
     session::Session,
     statements::Statements,
     sweeping::{page, take_away},
@@ -188,43 +189,6 @@ impl Mysql {
         for wake in tells.wakes.iter().filter(|wake| wake.client == self.common.client) {
             self.common.board.wake(&wake.owner);
         }
-    }
-}
-
-async fn see(
-    session: &mut Session,
-    statements: &Statements,
-    name: &LockName,
-) -> Result<Sight, Failure> {
-    if let [row] = &*session.rows(&statements.read, vec![name_value(name)]).await? {
-        return Ok(sight(row, 0)?);
-    }
-    let rows = session.rows(&statements.no_row, Vec::new()).await?;
-    Ok(no_row(rows.first().ok_or_else(odd)?)?)
-}
-
-/// Writes a row on the condition that it is as it was seen. Whether it was.
-async fn put(
-    session: &mut Session,
-    statements: &Statements,
-    name: &LockName,
-    row: &Row,
-) -> Result<bool, Failure> {
-    let before = row.version - 1;
-    let mut values = columns(row);
-    let statement = if before == 0 {
-        values.insert(0, name_value(name));
-        values.push(row.last_time.into());
-        &statements.insert
-    } else {
-        values.extend([name_value(name), before.into()]);
-        &statements.update
-    };
-    // Who was in the way has written mostly, and whoever waits for somebody else's lock does so in vain.
-    match session.write_once(statement, values).await {
-        Ok(written) => Ok(written.rows > 0),
-        Err(Failure::Crossed | Failure::Duplicate) => Ok(false),
-        Err(failure) => Err(failure),
     }
 }
 

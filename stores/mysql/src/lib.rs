@@ -18,6 +18,7 @@ mod from_outside;
 mod health;
 mod incarnation;
 mod lane;
+mod one_row;
 mod options;
 mod renewal;
 mod rows;

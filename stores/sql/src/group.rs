@@ -22,7 +22,7 @@ use futures_util::{
 };
 use tenure_core::{
     Fault, FaultKind, LockName, Owner,
-    proto::queue::{Answer, Ask, Client, Moment, NameState, QueueError, Released},
+    proto::queue::{Moment, NameState, QueueError},
 };
 use tokio::{
     sync::{Notify, oneshot},
@@ -32,11 +32,12 @@ use tokio::{
 use crate::{
     Database, Sight, Tells,
     attempt::{Attempted, attempt, crowded},
-    change::{Outcome, Told, parted, refusal},
+    change::{parted, refusal},
     contest::{Contest, YIELDS},
+    want::Want,
 };
 
-/// How many asks are written at once, at most.
+/// How many are written at once, at most.
 const MOST: usize = 256;
 /// Whoever comes after an attempt that has taken so long does not wait for it.
 const STUCK: Duration = Duration::from_millis(500);
@@ -45,52 +46,7 @@ const ATTEMPTS: usize = 4;
 /// How often it is looked whether an ask is still being written.
 const LOOKS: Duration = Duration::from_millis(5);
 
-/// What a caller wants of a name.
-#[derive(Clone, Debug)]
-pub(crate) enum Want {
-    Acquire(Ask),
-    Release { owner: Owner, keep: Duration },
-}
-
-/// What it comes to.
-#[derive(Debug)]
-pub(crate) enum Got {
-    Answer(Answer),
-    Released(Released),
-}
-
-impl Want {
-    const fn owner(&self) -> Owner {
-        match self {
-            Self::Acquire(ask) => ask.owner,
-            Self::Release { owner, .. } => *owner,
-        }
-    }
-
-    fn decide(&self, state: &mut NameState, client: Client, at: &Moment<'_>) -> Outcome<Got> {
-        Ok(match self {
-            Self::Acquire(ask) => {
-                let (answer, wakes) = state.acquire(ask, client, at)?;
-                (Got::Answer(answer), wakes.into())
-            }
-            Self::Release { owner, keep } => {
-                let (released, wakes) = state.release(owner, *keep, at);
-                (Got::Released(released), wakes.into())
-            }
-        })
-    }
-}
-
-impl Told for Got {
-    fn is_counted_on(&self) -> bool {
-        match self {
-            Self::Answer(answer) => answer.is_counted_on(),
-            Self::Released(released) => released.is_counted_on(),
-        }
-    }
-}
-
-type Answered = Result<Got, Refused>;
+type Answered<W> = Result<<W as Want>::Got, Refused>;
 
 /// Why there is no answer.
 enum Refused {
@@ -99,10 +55,10 @@ enum Refused {
 }
 
 /// What one caller wants, who waits for the answer.
-struct Member {
-    want: Want,
-    tells: oneshot::Sender<Answered>,
-    answer: Option<Result<Got, QueueError>>,
+struct Member<W: Want> {
+    want: W,
+    tells: oneshot::Sender<Answered<W>>,
+    answer: Option<Result<W::Got, QueueError>>,
     /// For how long it is tried, and until when, by the clock of the one that tries.
     limit: Duration,
     until: Option<Instant>,
@@ -110,7 +66,7 @@ struct Member {
     is_apart: bool,
 }
 
-impl Member {
+impl<W: Want> Member<W> {
     /// Whether anybody waits for the answer still.
     fn is_wanted(&self) -> bool {
         !self.tells.is_closed()
@@ -130,8 +86,8 @@ impl Member {
 }
 
 /// Those who are written together.
-struct Group {
-    members: Vec<Member>,
+struct Group<W: Want> {
+    members: Vec<Member<W>>,
     /// The name as the first of them saw it, which counts for nobody who came after that.
     seen: Option<Box<Sight>>,
     contest: Contest,
@@ -139,8 +95,8 @@ struct Group {
     eldest: Option<Owner>,
 }
 
-impl Group {
-    fn new(members: Vec<Member>, seen: Option<Box<Sight>>, now: Instant) -> Self {
+impl<W: Want> Group<W> {
+    fn new(members: Vec<Member<W>>, seen: Option<Box<Sight>>, now: Instant) -> Self {
         Self { members, seen, contest: Contest::new(now, now), eldest: None }
     }
 
@@ -165,35 +121,40 @@ impl Group {
 }
 
 /// Those who want something of one name.
-#[derive(Default)]
-struct Queue {
+struct Queue<W: Want> {
     /// Those that no attempt is under way for.
-    waiting: VecDeque<Member>,
+    waiting: VecDeque<Member<W>>,
     /// The attempts that are under way, by their numbers, and for whom.
     written: Vec<(u64, Vec<Owner>)>,
     came: Arc<Notify>,
 }
 
-/// The names that this process wants something of.
-pub(crate) struct Groups {
-    process: u32,
-    queues: Mutex<HashMap<LockName, Queue>>,
+impl<W: Want> Default for Queue<W> {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), written: Vec::new(), came: Arc::default() }
+    }
 }
 
-impl Default for Groups {
+/// The names of which this process wants this.
+pub(crate) struct Groups<W: Want> {
+    process: u32,
+    queues: Mutex<HashMap<LockName, Queue<W>>>,
+}
+
+impl<W: Want> Default for Groups<W> {
     fn default() -> Self {
         Self { process: process::id(), queues: Mutex::default() }
     }
 }
 
-impl fmt::Debug for Groups {
+impl<W: Want> fmt::Debug for Groups<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Groups").finish_non_exhaustive()
     }
 }
 
-impl Groups {
-    fn queues(&self) -> MutexGuard<'_, HashMap<LockName, Queue>> {
+impl<W: Want> Groups<W> {
+    fn queues(&self) -> MutexGuard<'_, HashMap<LockName, Queue<W>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -214,13 +175,13 @@ impl Groups {
 
 /// Carries out what is wanted of a name, for `limit` at most; `seen` is the name as it was seen already, after the call
 /// began.
-pub(crate) async fn carry_out<D: Database>(
-    groups: &Arc<Groups>,
+pub(crate) async fn carry_out<D: Database, W: Want>(
+    groups: &Arc<Groups<W>>,
     database: &Arc<D>,
     name: &LockName,
-    (want, limit): (Want, Duration),
+    (want, limit): (W, Duration),
     seen: Option<Box<Sight>>,
-) -> Result<Got, Fault> {
+) -> Result<W::Got, Fault> {
     if groups.process != process::id() {
         // Those who wrote for others stayed with the parent, and the database refuses a child.
         database.read(name).await?;
@@ -262,8 +223,8 @@ pub(crate) async fn carry_out<D: Database>(
 }
 
 /// Reads and writes a name for all of this process who want something of it.
-struct Leader<D> {
-    groups: Arc<Groups>,
+struct Leader<D, W: Want> {
+    groups: Arc<Groups<W>>,
     database: Arc<D>,
     name: LockName,
     came: Arc<Notify>,
@@ -273,7 +234,7 @@ struct Leader<D> {
     has_left: bool,
 }
 
-impl<D> Drop for Leader<D> {
+impl<D, W: Want> Drop for Leader<D, W> {
     fn drop(&mut self) {
         // It panicked, or its thread has ended: by their channels those who are left hear of it.
         if !self.has_left {
@@ -283,16 +244,16 @@ impl<D> Drop for Leader<D> {
 }
 
 /// How an attempt ended, by its number.
-struct Finished {
+struct Finished<W: Want> {
     number: u64,
-    group: Group,
+    group: Group<W>,
     attempted: Result<Attempted, Fault>,
 }
 
-impl<D> Leader<D> {
+impl<D, W: Want> Leader<D, W> {
     /// Those who are to be written next: without who has left, or has no time left. Nothing where there is nobody; then
     /// this one leaves, too, if it `may_leave`.
-    fn gather(&mut self, group: Option<Group>, may_leave: bool) -> Option<Group> {
+    fn gather(&mut self, group: Option<Group<W>>, may_leave: bool) -> Option<Group<W>> {
         let now = Instant::now();
         let mut group = group.unwrap_or_else(|| Group::new(Vec::new(), None, now));
         loop {
@@ -313,7 +274,7 @@ impl<D> Leader<D> {
             for member in &mut group.members {
                 member.until.get_or_insert(now + member.limit);
             }
-            let is_over = |member: &Member| member.until.is_some_and(|until| until <= now);
+            let is_over = |member: &Member<W>| member.until.is_some_and(|until| until <= now);
             let (over, stay): (Vec<_>, _) =
                 mem::take(&mut group.members).into_iter().partition(is_over);
             group.members = stay;
@@ -343,7 +304,7 @@ impl<D> Leader<D> {
 
     /// What becomes of those for whom an attempt is over: they are told, or tried again, by the `next` one if they can
     /// be.
-    fn finish(&self, finished: Finished, next: &mut Option<Group>) {
+    fn finish(&self, finished: Finished<W>, next: &mut Option<Group<W>>) {
         let Finished { number, mut group, attempted } = finished;
         let mut queues = self.groups.queues();
         let queue = queues.entry(self.name.clone()).or_default();
@@ -377,9 +338,10 @@ impl<D> Leader<D> {
     }
 }
 
-impl<D: Database> Leader<D> {
-    async fn lead(mut self, first: Member, seen: Option<Box<Sight>>) {
-        let mut attempts: FuturesUnordered<BoxFuture<'static, Finished>> = FuturesUnordered::new();
+impl<D: Database, W: Want> Leader<D, W> {
+    async fn lead(mut self, first: Member<W>, seen: Option<Box<Sight>>) {
+        let mut attempts: FuturesUnordered<BoxFuture<'static, Finished<W>>> =
+            FuturesUnordered::new();
         let mut next = Some(Group::new(vec![first], seen, Instant::now()));
         // The attempt that others wait for, and until when they do.
         let mut awaited: Option<(u64, Instant)> = None;
@@ -412,7 +374,7 @@ impl<D: Database> Leader<D> {
         }
     }
 
-    fn attempt(&self, mut group: Group) -> impl Future<Output = Finished> + Send + 'static {
+    fn attempt(&self, mut group: Group<W>) -> impl Future<Output = Finished<W>> + Send + 'static {
         let (database, name, number) = (self.database.clone(), self.name.clone(), self.number);
         async move {
             let attempted = group.attempt(&*database, &name).await;
@@ -431,11 +393,11 @@ fn ended() -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::proto::queue::{Intent, Kind, Mode, Order};
+    use tenure_core::proto::queue::{Ask, Intent, Kind, Mode, Order};
 
     use super::*;
 
-    fn member(number: u8) -> (Member, oneshot::Receiver<Answered>) {
+    fn member(number: u8) -> (Member<Ask>, oneshot::Receiver<Answered<Ask>>) {
         let (tells, answer) = oneshot::channel();
         let ask = Ask {
             owner: Owner::from_bytes([number; 16]),
@@ -447,11 +409,10 @@ mod tests {
             label: String::new(),
         };
         let limit = Duration::from_secs(60);
-        let want = Want::Acquire(ask);
-        (Member { want, tells, answer: None, limit, until: None, is_apart: false }, answer)
+        (Member { want: ask, tells, answer: None, limit, until: None, is_apart: false }, answer)
     }
 
-    fn leader(waiting: Vec<Member>) -> Leader<()> {
+    fn leader(waiting: Vec<Member<Ask>>) -> Leader<(), Ask> {
         let (groups, name) = (Arc::new(Groups::default()), LockName::new("name").unwrap());
         let queue = Queue { waiting: waiting.into(), ..Queue::default() };
         let came = queue.came.clone();
@@ -459,11 +420,11 @@ mod tests {
         Leader { groups, database: Arc::new(()), name, came, number: 0, has_left: false }
     }
 
-    fn numbers(group: &Group) -> Vec<u8> {
+    fn numbers(group: &Group<Ask>) -> Vec<u8> {
         group.members.iter().map(|member| member.want.owner().as_bytes()[0]).collect()
     }
 
-    fn refused(group: Group, number: u64, fault: FaultKind) -> Finished {
+    fn refused(group: Group<Ask>, number: u64, fault: FaultKind) -> Finished<Ask> {
         let attempted = Err(Fault::new(fault, "refused", "nothing"));
         Finished { number, group, attempted }
     }

@@ -28,6 +28,7 @@ mod together;
 mod trial;
 mod url;
 mod uses;
+mod want;
 
 pub use capabilities::capabilities;
 pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Mark, Page, Sight};

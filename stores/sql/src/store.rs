@@ -21,9 +21,10 @@ use crate::{
     attempt::change,
     change::{Outcome, Told, at, corrupt, looked},
     contest::YIELDS,
-    group::{Got, Groups, Want, carry_out},
+    group::{Groups, carry_out},
     row::{number_of, shortened},
     uses::{Use, Uses},
+    want::{Release, Want},
 };
 
 /// What the first finding of a look is about.
@@ -39,8 +40,8 @@ pub struct SqlStore<D>(pub(crate) Arc<D>, pub(crate) Arc<Uses>, WrittenTogether)
 /// What is written together: asks with asks, and releases with releases.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WrittenTogether {
-    asks: Arc<Groups>,
-    releases: Arc<Groups>,
+    asks: Arc<Groups<Ask>>,
+    releases: Arc<Groups<Release>>,
 }
 
 impl<D> Clone for SqlStore<D> {
@@ -161,22 +162,17 @@ impl<D: Database> Store for SqlStore<D> {
                 Some(sight) => sight,
                 None => Box::new(self.0.read(name).await?),
             };
-            let answer = looked(&*self.0, name, &sight, |state, at| {
-                let (answer, wakes) = state.acquire(ask, self.0.client(), at)?;
-                Ok((answer, wakes.into()))
-            })?;
-            if let Some(answer) = answer {
+            let decide =
+                |state: &mut NameState, at: &Moment<'_>| ask.decide(state, self.0.client(), at);
+            if let Some(answer) = looked(&*self.0, name, &sight, decide)? {
                 return Ok(answer);
             }
             seen = Some(sight);
         }
         // Core waits for no longer: what it gave up would be in doubt.
         let limit = self.0.response_timeout().min(ask.ttl);
-        let want = (Want::Acquire(ask.clone()), limit);
-        let answer = match carry_out(&self.2.asks, &self.0, name, want, seen).await? {
-            Got::Answer(answer) => answer,
-            Got::Released(_) => return Err(corrupt(&*self.0, name)),
-        };
+        let want = (ask.clone(), limit);
+        let answer = carry_out(&self.2.asks, &self.0, name, want, seen).await?;
         if ask.mode == Mode::Exclusive {
             let is_quiet = matches!(answer, Answer::Granted { others_waiting: false, .. });
             self.1.set_contended(name, !is_quiet);
@@ -209,11 +205,8 @@ impl<D: Database> Store for SqlStore<D> {
                 Attempt::Undone(sight) => seen = sight,
             }
         }
-        let want = (Want::Release { owner: *owner, keep }, self.0.response_timeout());
-        let released = match carry_out(&self.2.releases, &self.0, name, want, seen).await? {
-            Got::Released(released) => released,
-            Got::Answer(_) => return Err(corrupt(&*self.0, name)),
-        };
+        let want = (Release { owner: *owner, keep }, self.0.response_timeout());
+        let released = carry_out(&self.2.releases, &self.0, name, want, seen).await?;
         if released == Released::Released && used == Use::Alone {
             self.1.set(name, Use::Contended);
         }
