@@ -1,4 +1,4 @@
-//! In which order servers are tried.
+//! In which order servers are tried, and how patiently.
 
 use std::time::Duration;
 
@@ -7,10 +7,16 @@ pub(super) struct Servers {
     all: Vec<(String, u16)>,
     next: usize,
     tried: usize,
+    /// How many of these took the call and said nothing.
+    silent: usize,
 }
 
 /// The first and the longest pause once all were tried.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// What the longest pause is at least, however short the session.
+const SHORT: Duration = Duration::from_millis(250);
+/// How long a server is waited for at least.
+const GLANCE: Duration = Duration::from_millis(500);
 
 impl Servers {
     pub(super) fn new(servers: &[(String, u16)], random: u64) -> Self {
@@ -22,7 +28,7 @@ impl Servers {
             let at = usize::try_from(random >> 33).unwrap_or_default() % (last + 1);
             all.swap(last, at);
         }
-        Self { all, next: 0, tried: 0 }
+        Self { all, next: 0, tried: 0, silent: 0 }
     }
 
     pub(super) const fn count(&self) -> usize {
@@ -32,16 +38,38 @@ impl Servers {
     /// One of them was of use. Once it is not, the next is tried without a pause.
     pub(super) const fn connected(&mut self) {
         self.tried = 0;
+        self.silent = 0;
     }
 
-    /// The next, after this pause.
-    pub(super) fn next(&mut self) -> Option<(Duration, (String, u16))> {
+    /// One of them said nothing for as long as it was waited for.
+    pub(super) const fn is_silent(&mut self) {
+        self.silent = self.silent.saturating_add(1);
+    }
+
+    /// How long the next is waited for until it goes on with a session of this length, and at most.
+    ///
+    /// One that is just starting may take a call and never answer it, while what the session holds runs out. So the
+    /// first wait is short. Each time that all were silent the next is twice as long: they may only be slow.
+    pub(super) fn patience(&self, session: Duration, most: Duration) -> Duration {
+        let rounds = u32::try_from(self.silent / self.all.len().max(1)).unwrap_or(u32::MAX);
+        (session / 20).max(GLANCE).saturating_mul(1 << rounds.min(8)).min(most)
+    }
+
+    /// The longest pause while a session of this length runs out.
+    pub(super) fn longest_pause(session: Duration) -> Duration {
+        (session / 40).clamp(SHORT, PAUSES.1)
+    }
+
+    /// The next, after this pause, which is never longer than `longest`.
+    pub(super) fn next(&mut self, longest: Duration) -> Option<(Duration, (String, u16))> {
         let count = self.all.len().max(1);
         let server = self.all.get(self.next % count)?.clone();
         let rounds = u32::try_from(self.tried / count).unwrap_or(u32::MAX);
         let pause = match (rounds, self.tried % count) {
             (0, _) => Duration::ZERO,
-            (rounds, 0) => PAUSES.0.saturating_mul(1 << (rounds - 1).min(8)).min(PAUSES.1),
+            (rounds, 0) => {
+                PAUSES.0.saturating_mul(1 << (rounds - 1).min(8)).min(longest.min(PAUSES.1))
+            }
             _ => PAUSES.0 / 2,
         };
         self.next = self.next.wrapping_add(1);
@@ -59,20 +87,46 @@ mod tests {
 
     #[test]
     fn each_server_is_tried_before_any_is_tried_again_and_pauses_are_bounded() {
-        let all: Vec<_> = ["a", "b", "c"].map(|host| (host.to_owned(), 1)).into();
-        let firsts: BTreeSet<_> =
-            (0..64).map(|seed| Servers::new(&all, seed << 40 | seed).next().unwrap().1).collect();
+        let firsts: BTreeSet<_> = (0..64)
+            .map(|seed| Servers::new(&three(), seed << 40 | seed).next(PAUSES.1).unwrap().1)
+            .collect();
         assert_eq!(firsts.len(), 3);
-        let mut servers = Servers::new(&all, 7);
-        let round: BTreeSet<_> = (0..3).map(|_| servers.next().unwrap()).collect();
+        let mut servers = Servers::new(&three(), 7);
+        let round: BTreeSet<_> = (0..3).map(|_| servers.next(PAUSES.1).unwrap()).collect();
         assert_eq!(round.len(), 3);
         assert!(round.iter().all(|(pause, _)| pause.is_zero()));
-        assert_eq!(servers.next().unwrap().0, PAUSES.0);
-        for _ in 0..10_000 {
-            assert!(servers.next().unwrap().0 <= PAUSES.1);
-        }
+        assert_eq!(servers.next(PAUSES.1).unwrap().0, PAUSES.0);
+        let longest = |servers: &mut Servers, most| {
+            (0..10_000).map(|_| servers.next(most).unwrap().0).max().unwrap()
+        };
+        assert_eq!(longest(&mut servers, PAUSES.1), PAUSES.1);
+        assert_eq!(longest(&mut servers, SHORT), SHORT);
         servers.connected();
-        assert!(servers.next().unwrap().0.is_zero());
-        assert!(Servers::new(&[], 1).next().is_none());
+        assert!(servers.next(PAUSES.1).unwrap().0.is_zero());
+        assert!(Servers::new(&[], 1).next(PAUSES.1).is_none());
+        let of = |seconds| Servers::longest_pause(Duration::from_secs(seconds)).as_millis();
+        assert_eq!([4, 10, 30, 3_600].map(of), [250, 250, 750, 1_000]);
+    }
+
+    #[test]
+    fn silent_servers_are_waited_for_longer_and_longer() {
+        let mut servers = Servers::new(&three(), 7);
+        let second = Duration::from_secs(1);
+        let wait = |servers: &Servers| servers.patience(30 * second, 12 * second).as_millis();
+        let mut waits = Vec::new();
+        for _ in 0..15 {
+            waits.push(wait(&servers));
+            servers.is_silent();
+        }
+        let each = [1_500, 3_000, 6_000, 12_000, 12_000];
+        assert_eq!(waits, each.map(|wait| [wait; 3]).concat());
+        servers.connected();
+        assert_eq!(wait(&servers), 1_500);
+        assert_eq!(servers.patience(4 * second, 2 * second), GLANCE);
+        assert_eq!(servers.patience(second, second * 2 / 5), second * 2 / 5);
+    }
+
+    fn three() -> Vec<(String, u16)> {
+        ["a", "b", "c"].map(|host| (host.to_owned(), 1)).into()
     }
 }

@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes};
 use tokio::{
     io::AsyncReadExt,
     sync::{mpsc, watch},
-    time::{Instant, MissedTickBehavior, interval, sleep, timeout},
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at},
 };
 
 use super::{
@@ -111,13 +111,15 @@ impl Session {
         // The ensemble has ended the session by then, whatever becomes of us.
         let whole = if self.id == 0 { self.length } else { self.length * 7 / 5 };
         let until = self.heard + whole;
+        let longest =
+            if self.id == 0 { Duration::MAX } else { Servers::longest_pause(self.length) };
         let (mut last, mut untrusted): (Option<Arc<str>>, _) = (None, 0);
         loop {
             let now = Instant::now();
             if now >= until {
                 return Err(Error::Away(last.unwrap_or_else(|| "no server answered".into())));
             }
-            let Some((pause, server)) = self.servers.next() else {
+            let Some((pause, server)) = self.servers.next(longest) else {
                 return Err(Error::Away("no server is named".into()));
             };
             sleep(pause.min(until - now)).await;
@@ -146,20 +148,30 @@ impl Session {
     async fn start_with(&mut self, server: &(String, u16), until: Instant) -> Result<Live> {
         let (host, port) = server;
         let away = |why: String| Error::Away(format!("{host}:{port}: {why}").into());
-        let left = self.patience().min(until.saturating_duration_since(Instant::now()));
+        let (now, most) = (Instant::now(), self.patience());
+        // Nothing is held yet where it begins.
+        let patience = if self.id == 0 { most } else { self.servers.patience(self.length, most) };
         let connecting = stream::connect(host, *port, self.encryption.as_ref());
-        let stream = timeout(left, connecting).await;
-        let stream = stream.map_err(|_| away("it was not reached in time".to_owned()))?;
+        let stream = timeout_at(until.min(now + patience), connecting).await;
+        let stream = stream.map_err(|_| {
+            self.servers.is_silent();
+            away("it was not reached in time".to_owned())
+        })?;
         let mut live = Live::new(stream.map_err(|error| {
             let why = format!("{host}:{port}: {error}").into();
             if stream::is_untrusted(&error) { Error::Untrusted(why) } else { Error::Away(why) }
         })?);
-        let begun = timeout(self.patience(), self.greet(&mut live)).await;
-        begun.map_err(|_| away("it did not answer in time".to_owned()))??;
+        let silent = || away("it did not answer in time".to_owned());
+        let Ok(begun) = timeout(patience, self.greet(&mut live)).await else {
+            self.servers.is_silent();
+            return Err(silent());
+        };
+        begun?;
+        timeout(most, self.resume(&mut live)).await.map_err(|_| silent())??;
         Ok(live)
     }
 
-    /// Begins the session, or goes on with it, and does again what the last server was told.
+    /// Begins the session, or goes on with it.
     async fn greet(&mut self, live: &mut Live) -> Result<()> {
         let mut body = Writer::default();
         body.int(0);
@@ -181,6 +193,11 @@ impl Session {
         }
         Welcome { id: self.id, password: self.password, .. } = welcome;
         self.heard = Instant::now();
+        Ok(())
+    }
+
+    /// Does again what the last server was told.
+    async fn resume(&mut self, live: &mut Live) -> Result<()> {
         #[cfg(feature = "sasl")]
         if let Some((user, password)) = &self.sasl {
             super::sasl::log_in(live, user, password).await?;

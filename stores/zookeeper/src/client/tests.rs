@@ -44,6 +44,24 @@ async fn pong(stream: &mut TcpStream) {
     stream.write_all(&frame(&header)).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_server_that_never_answers_a_call_is_called_again_long_before_the_session_runs_out() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serves = tokio::spawn(async move {
+        begin(&mut listener.accept().await.unwrap().0, 7, 60_000).await;
+        // As one does that has just started.
+        let (mut silent, _) = listener.accept().await.unwrap();
+        request(&mut silent).await;
+        let (mut stream, _) = listener.accept().await.unwrap();
+        begin(&mut stream, 7, 60_000).await;
+        (silent, stream)
+    });
+    let client = Client::connector().connect(&[("127.0.0.1".to_owned(), port)]).await.unwrap();
+    let _streams = timeout(PATIENCE, serves).await.unwrap().unwrap();
+    assert!(!client.state().is_terminated());
+}
+
 /// How a session stands that another server goes on with in this way.
 async fn goes_on_as(id: i64, length: i32) -> SessionState {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
