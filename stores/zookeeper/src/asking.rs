@@ -232,15 +232,24 @@ impl Asking<'_> {
             self.entries().change(&self.ask.owner, |entry| entry.checked = true);
         }
         let (max_waiters, max_holders) = self.limits();
+        let is_crowded = |line: &Line| {
+            let at = line.holding().iter().position(|node| node.name() == placed.name());
+            at >= Some(max_holders)
+        };
         match line.standing(placed.name()) {
             Standing::Missing => {
                 self.missing(placed).await?;
                 Ok(None)
             }
-            Standing::Has { .. }
-                if line.holding().iter().position(|node| node.name() == placed.name())
-                    >= Some(max_holders) =>
-            {
+            Standing::Has { .. } if is_crowded(&line) => {
+                if !is_new {
+                    // Unless this server is behind.
+                    self.session.sync().await?;
+                    let line = self.list(&self.place.dir).await?;
+                    if !is_crowded(&line) {
+                        return Ok(None);
+                    }
+                }
                 self.crowded(&line).await.map(Some)
             }
             Standing::Has { others_wait } => self.grant(placed, others_wait).await,
@@ -255,8 +264,12 @@ impl Asking<'_> {
                 if is_new && ahead >= max_waiters {
                     return Err(self.is_full().await);
                 }
-                let held_by = self.look_at(&self.place.dir, holder).await?;
-                self.behind(&self.place.dir, waits_for, held_by, ahead, placed).await
+                let dir = &self.place.dir;
+                if !is_new && !self.is_still_there(dir, waits_for).await? {
+                    return Ok(None);
+                }
+                let held_by = self.look_at(dir, holder).await?;
+                self.behind(dir, waits_for, held_by, ahead, placed).await
             }
         }
     }
@@ -298,6 +311,13 @@ impl Asking<'_> {
             return Ok(None);
         }
         Ok(Some(self.waiting(holder, ahead)))
+    }
+
+    /// Whether a node in front is still there, also by what this server may not know yet. One that has just made a node
+    /// for this ask is not behind.
+    pub(crate) async fn is_still_there(&self, dir: &str, node: &Node) -> Result<bool, Fault> {
+        let stat = self.session.stat(&format!("{dir}/{}", node.name())).await?;
+        Ok(stat.is_some())
     }
 
     pub(crate) fn waiting(&self, holder: Option<Contender>, ahead: usize) -> Answer {
@@ -378,10 +398,9 @@ impl Asking<'_> {
     /// A node is not there any more: somebody took it away.
     async fn missing(&self, placed: &Placed) -> Result<(), Fault> {
         // Unless this server is behind.
-        self.session.sync().await?;
-        let stat = self.session.read(self.session.client().check_stat(&placed.path)).await?;
+        let stat = self.session.stat(&placed.path).await?;
         let ours = self.session.client().session_id().0;
-        if matches!(stat, Ok(Some(stat)) if stat.ephemeral_owner == ours) {
+        if stat.is_some_and(|stat| stat.ephemeral_owner == ours) {
             return Ok(());
         }
         self.shared.let_go(self.session, &self.ask.owner).await

@@ -100,12 +100,15 @@ impl Asking<'_> {
                 if is_new && ahead + 1 >= self.shared.options.max_waiters {
                     return Err(self.is_full().await);
                 }
+                let dir = self.place.line(Base::Lease);
+                if !is_new && !self.is_still_there(&dir, waits_for).await? {
+                    return Ok(None);
+                }
                 let holder = match leases.nodes().first() {
                     Some(node) => self.look_at(&self.place.leases(), node).await?,
                     None => None,
                 };
                 // Who has the inner mutex waits, too.
-                let dir = self.place.line(Base::Lease);
                 self.behind(&dir, waits_for, holder, ahead + 1, placed).await
             }
         }
@@ -139,6 +142,10 @@ impl Asking<'_> {
             None => self.list(&dir).await?,
         };
         if !fits(leases.nodes().len(), of) {
+            if made >= take as usize {
+                // Nothing was made just now, so this server may be behind.
+                self.session.sync().await?;
+            }
             let watched = self.shared.watch_leases(self.session, &self.ask.owner, &dir).await?;
             let Some(watched) = watched else { return Ok(None) };
             leases = watched;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::future::join;
 use tenure_core::{Clock, Fault, SystemClock, Timestamp, proto::queue::Kind};
 
 use crate::{asking::Asking, error, full::Room, line::Line, node::Base};
@@ -40,11 +39,9 @@ impl Asking<'_> {
         counts_until: Timestamp,
     ) -> Result<(Room, Timestamp), Fault> {
         let max_waiters = self.shared.options.max_waiters;
-        // A session is answered in its order, so this server is not behind.
-        let stat = self.session.client().check_stat(dir);
-        let (synced, stat) = join(self.session.sync(), self.session.read(stat)).await;
-        synced?;
-        let Ok(Some(stat)) = stat? else { return Ok((Room::ForAll, counts_until)) };
+        let Some(stat) = self.session.stat(dir).await? else {
+            return Ok((Room::ForAll, counts_until));
+        };
         let children = usize::try_from(stat.num_children).unwrap_or(0);
         let now = SystemClock.now();
         if now < counts_until {

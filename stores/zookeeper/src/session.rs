@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::{
     ZookeeperOptions,
-    client::{Client, CreateMode, CreateOptions, Error, MultiWriteError, SessionState},
+    client::{Client, CreateMode, CreateOptions, Error, MultiWriteError, SessionState, Stat},
     error,
     validity::{self, Said},
 };
@@ -211,6 +211,15 @@ impl Session {
         synced
             .or_else(|told| if told == Error::NoNode { Ok(()) } else { Err(told) })
             .map_err(|told| self.fault(told, false))
+    }
+
+    /// What is known of a node by all that was committed before this call, also at a server that is behind.
+    pub(crate) async fn stat(&self, path: &str) -> Result<Option<Stat>, Fault> {
+        // A session is answered in its order. A request goes out when it is made, so it is made after the other one.
+        let stat = async { self.read(self.client.check_stat(path)).await };
+        let (synced, stat) = futures_util::future::join(self.sync(), stat).await;
+        synced?;
+        Ok(stat?.ok().flatten())
     }
 
     /// Commits a write in this session that changes nothing, and says of each of these nodes whether it is

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod behind;
 mod child;
 mod conformance;
 mod curator;
