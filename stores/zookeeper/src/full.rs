@@ -149,7 +149,7 @@ impl FullLines {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::future::join_all;
+    use futures_util::{FutureExt, future::join_all};
 
     use super::*;
 
@@ -176,16 +176,102 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_look_that_is_given_up_or_fails_is_no_look_for_those_who_come_after() {
-        let line = FullLine::new(Kind::Mutex, at(0));
-        let given_up = line.has_room(|_| std::future::pending());
-        assert!(tokio::time::timeout(Duration::from_millis(1), given_up).await.is_err());
-        let fails =
-            || async { Err(Fault::new(tenure_core::FaultKind::Unreachable, "away", "wait")) };
-        assert!(line.has_room(|_| fails()).await.is_err());
+    async fn one_who_comes_while_a_look_is_under_way_looks_after_it() {
+        let (line, goes_on) = (FullLine::new(Kind::Mutex, at(0)), tokio::sync::Notify::new());
+        let looks = AtomicU64::new(0);
+        let first = line.has_room(async |_| {
+            looks.fetch_add(1, Ordering::Relaxed);
+            goes_on.notified().await;
+            Ok((Room::of(1, 9), at(0)))
+        });
+        let mut first = std::pin::pin!(first);
+        while looks.load(Ordering::Relaxed) == 0 {
+            assert!((&mut first).now_or_never().is_none());
+            tokio::task::yield_now().await;
+        }
+        let second = line.has_room(async |_| Ok((Room::of(9, 9), at(0))));
+        let mut second = std::pin::pin!(second);
+        assert!((&mut second).now_or_never().is_none());
+        goes_on.notify_one();
+        assert!(first.await.unwrap());
+        assert!(!second.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_look_that_fails_fails_for_all_who_share_it_and_for_nobody_after_them() {
+        let (line, looks) = (FullLine::new(Kind::Mutex, at(0)), AtomicU64::new(0));
+        let fails = || {
+            line.has_room(async |_| {
+                looks.fetch_add(1, Ordering::Relaxed);
+                Err(Fault::new(tenure_core::FaultKind::Unreachable, "away", "wait"))
+            })
+        };
+        assert!(join_all((0..10).map(|_| fails())).await.iter().all(Result::is_err));
+        assert_eq!(looks.load(Ordering::Relaxed), 1);
         assert!(line.has_room(async |_| Ok((Room::of(1, 2), at(0)))).await.unwrap());
         assert!(!line.has_room(async |_| Ok((Room::of(2, 2), at(0)))).await.unwrap());
-        assert!(line.has_room(async |_| Ok((Room::of(0, 1), at(0)))).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_look_that_is_given_up_is_none_for_those_who_wait_for_it() {
+        let line = FullLine::new(Kind::Mutex, at(0));
+        let (given_up, next) = tokio::join!(
+            tokio::time::timeout(
+                Duration::from_millis(10),
+                line.has_room(|_| std::future::pending())
+            ),
+            line.has_room(async |_| Ok((Room::of(2, 2), at(0)))),
+        );
+        assert!(given_up.is_err());
+        assert!(!next.unwrap());
+    }
+
+    #[tokio::test]
+    async fn looks_leave_a_pause_between_them() {
+        let (line, began) = (FullLine::new(Kind::Mutex, at(0)), SystemClock.now());
+        for _ in 0..5 {
+            let _ = line.has_room(async |_| Ok((Room::For(1), at(0)))).await;
+        }
+        assert!(SystemClock.now().since(began) >= 4 * PAUSE);
+    }
+
+    #[tokio::test]
+    async fn a_look_is_told_until_when_the_last_one_counts() {
+        let (line, until) = (FullLine::new(Kind::Mutex, at(0)), at(60_000));
+        line.has_room(async |_| Ok((Room::For(1), until))).await.unwrap();
+        let fails = Fault::new(tenure_core::FaultKind::Unreachable, "away", "wait");
+        line.has_room(async |_| Err(fails)).await.unwrap_err();
+        let told = line.has_room(async |counts_until| {
+            assert_eq!(counts_until, until);
+            Ok((Room::For(1), until))
+        });
+        assert!(told.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn where_nobody_waits_all_who_share_a_look_come_in() {
+        let line = FullLine::new(Kind::Mutex, at(0));
+        let ask = || line.has_room(async |_| Ok((Room::of(0, 1), at(0))));
+        assert!(join_all((0..10).map(|_| ask())).await.iter().all(|room| matches!(room, Ok(true))));
+    }
+
+    #[test]
+    fn a_line_is_remembered_for_as_long_as_somebody_is_refused() {
+        let (lines, now) = (FullLines::default(), at(0));
+        let after = |millis| now.saturating_add(Duration::from_millis(millis));
+        let found = |kind, millis| lines.remembered("a", kind, after(millis));
+        lines.remember("a", Kind::Mutex, now);
+        let first = found(Kind::Mutex, 0).unwrap();
+        lines.remember("a", Kind::Mutex, after(600));
+        assert!(Arc::ptr_eq(&first, &found(Kind::Mutex, 1_200).unwrap()));
+        first.refuses(after(1_200));
+        assert!(found(Kind::Mutex, 2_000).is_some());
+        // It is used as something else.
+        lines.remember("a", Kind::Election, after(2_000));
+        assert!(found(Kind::Mutex, 2_000).is_none());
+        assert!(found(Kind::Election, 2_000).is_some());
+        assert!(found(Kind::Election, 3_000).is_none());
+        assert!(lines.lock().is_empty());
     }
 
     #[test]
