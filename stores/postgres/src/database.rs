@@ -17,8 +17,8 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
-    Attempt, Claimed, Database, Dues, Extended, Grant, Idle, Listed, Mark, Page, Sight, Tells,
-    keep_swept,
+    Attempt, Claimed, Database, Dues, Extended, Grant, Idle, Listed, Mark, Page, Settled, Sight,
+    Tells, keep_swept,
 };
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -40,10 +40,6 @@ use crate::{
     statements::{Statement, Statements},
     tls::Tls,
 };
-
-/// How long what callers did not wait for any more is waited for before it counts as not done: a lock keeps none from
-/// its effect for longer than half a second.
-const SETTLES: Duration = Duration::from_millis(700);
 
 /// The database, over the connections of callers or over that of tenure's own thread.
 #[derive(Clone)]
@@ -267,15 +263,9 @@ impl Database for Postgres {
                 let sole = sight.row.sole.as_ref();
                 sole.is_some_and(|sole| sole.owner == *owner.as_bytes())
             };
-            let mut sight = self.read(name).await?;
+            let sight = self.read(name).await?;
             if !has_alone(&sight) {
-                // What it takes back may be under way still.
-                if self.common.lanes.settle(SETTLES).await {
-                    sight = self.read(name).await?;
-                }
-                if !has_alone(&sight) {
-                    return Ok(Attempt::Undone(Some(Box::new(sight))));
-                }
+                return Ok(Attempt::Undone(Some(Box::new(sight))));
             }
         }
         let (statements, owner) = (&self.common.statements, &owner.as_bytes()[..]);
@@ -287,6 +277,10 @@ impl Database for Postgres {
             self.rows(&statements.release, &[&name.as_str(), &owner], true).await?
         };
         Ok(if released.is_empty() { Attempt::Undone(None) } else { Attempt::Done(()) })
+    }
+
+    async fn settle(&self, limit: Duration) -> Settled {
+        if self.is_engine { self.common.lanes.settle(limit).await } else { Settled::Nothing }
     }
 
     async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {

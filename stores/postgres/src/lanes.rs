@@ -9,6 +9,7 @@ use std::{
 };
 
 use tenure_core::Fault;
+use tenure_sql::Settled;
 use tokio::time::Instant;
 
 use crate::{
@@ -212,20 +213,26 @@ impl Lanes {
         }
     }
 
-    /// Waits until what callers did not wait for any more is answered, for so long at most. Whether there was any.
-    pub(crate) async fn settle(&self, limit: Duration) -> bool {
+    /// Waits until what callers did not wait for any more is answered, for so long at most.
+    pub(crate) async fn settle(&self, limit: Duration) -> Settled {
         let left: Vec<_> = self
             .all_open()
             .into_iter()
             .filter_map(|open| open.flights.left().map(|number| (open, number)))
             .collect();
+        if left.is_empty() {
+            return Settled::Nothing;
+        }
         let until = Instant::now() + limit;
         for (open, number) in &left {
-            while open.is_usable() && !open.flights.is_answered(*number) && Instant::now() < until {
+            while open.is_usable() && !open.flights.is_answered(*number) {
+                if Instant::now() >= until {
+                    return Settled::Open;
+                }
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         }
-        !left.is_empty()
+        Settled::Answered
     }
 }
 

@@ -32,6 +32,17 @@ pub enum Attempt<T> {
     Undone(Option<Box<Sight>>),
 }
 
+/// What became of what callers have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// They left nothing.
+    Nothing,
+    /// All of it was answered meanwhile.
+    Answered,
+    /// Some of it may take effect still.
+    Open,
+}
+
 /// A name that is to be granted to one alone.
 #[derive(Clone, Debug)]
 pub struct Grant<'a> {
@@ -202,6 +213,12 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
         owner: &Owner,
         to_next: bool,
     ) -> Result<Attempt<()>, Fault>;
+
+    /// Waits until what callers have left is answered, for so long at most.
+    async fn settle(&self, limit: Duration) -> Settled {
+        let _ = limit;
+        Settled::Nothing
+    }
 
     /// Extends the leases of those that have a name alone, all in one statement and in the order of `holds`.
     /// Nothing for whom this is not so.

@@ -159,17 +159,21 @@ impl<W: Want> Groups<W> {
     }
 
     /// Waits until no ask of this owner is being written, for so long at most: what its caller has left may take effect
-    /// until then.
-    pub(crate) async fn settle(&self, name: &LockName, owner: &Owner, limit: Duration) {
+    /// until then. Whether that is so.
+    pub(crate) async fn settle(&self, name: &LockName, owner: &Owner, limit: Duration) -> bool {
         let is_written = || {
             let queues = self.queues();
             let mut all = queues.get(name).into_iter().flat_map(|queue| &queue.written);
             all.any(|(_, owners)| owners.contains(owner))
         };
         let until = Instant::now() + limit;
-        while self.process == process::id() && is_written() && Instant::now() < until {
+        while self.process == process::id() && is_written() {
+            if Instant::now() >= until {
+                return false;
+            }
             sleep(LOOKS).await;
         }
+        true
     }
 }
 

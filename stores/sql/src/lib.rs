@@ -31,7 +31,9 @@ mod uses;
 mod want;
 
 pub use capabilities::capabilities;
-pub use database::{Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Mark, Page, Sight};
+pub use database::{
+    Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Mark, Page, Settled, Sight,
+};
 pub use dues::Dues;
 pub use hosts::none_of;
 pub use options::SqlOptions;

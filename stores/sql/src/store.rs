@@ -17,7 +17,7 @@ use tenure_core::{
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    Attempt, Claimed, Database, Grant, Sight, Tells,
+    Attempt, Claimed, Database, Grant, Settled, Sight, Tells,
     attempt::change,
     change::{Outcome, Told, at, corrupt, looked},
     contest::YIELDS,
@@ -29,7 +29,8 @@ use crate::{
 
 /// What the first finding of a look is about.
 pub const CONNECTION: &str = "connection";
-/// How long an ask that its caller has left is waited for before its owner is taken back.
+/// How long an ask that its caller has left is waited for at a time before its owner is taken back: mostly a lock keeps none
+/// from its effect for longer than half a second.
 const SETTLES: Duration = Duration::from_millis(700);
 /// How long a look at a database may take in all, or three times as long as one call if that is longer.
 const LOOK: Duration = Duration::from_secs(15);
@@ -88,6 +89,28 @@ impl<D: Database> SqlStore<D> {
         change(&*self.0, name, (self.0.response_timeout(), YIELDS), seen, decide).await
     }
 
+    async fn let_go(
+        &self,
+        name: &LockName,
+        owner: &Owner,
+        keep: Duration,
+    ) -> Result<Released, Fault> {
+        let mut seen = None;
+        let used = self.1.of(name);
+        if keep.is_zero() && used != Use::Shared {
+            match self.0.release(name, owner, used == Use::Contended).await? {
+                Attempt::Done(()) => return Ok(Released::Released),
+                Attempt::Undone(sight) => seen = sight,
+            }
+        }
+        let want = (Release { owner: *owner, keep }, self.0.response_timeout());
+        let released = carry_out(&self.2.releases, &self.0, name, want, seen).await?;
+        if released == Released::Released && used == Use::Alone {
+            self.1.set(name, Use::Contended);
+        }
+        Ok(released)
+    }
+
     /// Asks by one statement where one may be enough.
     async fn ask_at_once(&self, name: &LockName, ask: &Ask) -> Result<Attempt<Answer>, Fault> {
         let (owner, kind, client) = (&ask.owner, number_of(ask.kind), self.0.client());
@@ -113,6 +136,11 @@ impl<D: Database> SqlStore<D> {
             (Mode::Shared | Mode::Permits { .. }, _) => Attempt::Undone(None),
         })
     }
+}
+
+fn not_settled(name: &LockName) -> Fault {
+    let what = format!("what was asked of {:?} and left has not been answered yet", name.as_str());
+    Fault::new(FaultKind::Unreachable, what, "see that the database can be reached, and try again")
 }
 
 impl<D: Database> fmt::Debug for SqlStore<D> {
@@ -196,21 +224,18 @@ impl<D: Database> Store for SqlStore<D> {
         owner: &Owner,
         keep: Duration,
     ) -> Result<Released, Fault> {
-        let mut seen = None;
-        let used = self.1.of(name);
-        self.2.asks.settle(name, owner, SETTLES).await;
-        if keep.is_zero() && used != Use::Shared {
-            match self.0.release(name, owner, used == Use::Contended).await? {
-                Attempt::Done(()) => return Ok(Released::Released),
-                Attempt::Undone(sight) => seen = sight,
-            }
+        let is_written = self.2.asks.settle(name, owner, SETTLES).await;
+        let mut released = self.let_go(name, owner, keep).await?;
+        if released != Released::NotHeld {
+            return Ok(released);
         }
-        let want = (Release { owner: *owner, keep }, self.0.response_timeout());
-        let released = carry_out(&self.2.releases, &self.0, name, want, seen).await?;
-        if released == Released::Released && used == Use::Alone {
-            self.1.set(name, Use::Contended);
+        // What was asked for and left may make it held yet.
+        let settled = self.0.settle(SETTLES).await;
+        if settled == Settled::Answered {
+            released = self.let_go(name, owner, keep).await?;
         }
-        Ok(released)
+        let is_open = settled == Settled::Open || !is_written;
+        if is_open && released == Released::NotHeld { Err(not_settled(name)) } else { Ok(released) }
     }
 
     async fn turn(&self, name: &LockName, owner: &Owner, ask: &Ask) -> Result<Answer, Fault> {

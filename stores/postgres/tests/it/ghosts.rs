@@ -64,6 +64,27 @@ async fn a_process_that_gives_up_and_ends_in_order_leaves_nothing_behind() {
     }
 }
 
+/// Longer than what a lock keeps from its effect.
+#[tokio::test]
+async fn a_shutdown_waits_for_what_was_asked_for_and_given_up_however_long_it_takes() {
+    let url = fresh_database().await;
+    hold(&tenure(&url), "lock", LONG).await.release().await.unwrap();
+    let slow = "create function tenure.slow() returns trigger language plpgsql as \
+                'begin perform pg_sleep(2); return new; end'; \
+                create trigger slow before update on tenure.locks for each row when (new.owner is not null) \
+                execute function tenure.slow()";
+    sql(&url, slow).await;
+    let leaves = tenure(&format!("{url}?response_timeout=40s"));
+    let lock = leaves.mutex("lock").ttl(LONG);
+    let asked = tokio::spawn(async move { lock.lock().await.map(drop) });
+    let sleeps = "select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
+    until("it is under way", async || !sql(&url, sleeps).await.is_empty()).await;
+    asked.abort();
+    leaves.shutdown(PATIENCE).await.unwrap();
+    assert!(sql(&url, sleeps).await.is_empty(), "it is under way still");
+    assert!(!is_held(&url).await, "nobody is there who holds it");
+}
+
 /// It need not be a lock that it waits for.
 #[tokio::test]
 async fn what_takes_long_for_a_process_that_was_killed_ends_with_it() {
