@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
+    future::poll_fn,
+    pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
+    task::Poll,
     time::Duration,
 };
 
@@ -11,7 +14,11 @@ use tokio::time::Instant;
 /// The calls that are under way over one connection. Answers come in the order of sending, so one answers for all
 /// that were sent before it.
 #[derive(Debug)]
-pub(crate) struct Flights(Mutex<State>);
+pub(crate) struct Flights {
+    state: Mutex<State>,
+    /// Held from when one gets its number until it is sent: otherwise an answer could answer for what is sent after it.
+    sending: Mutex<()>,
+}
 
 #[derive(Debug)]
 struct State {
@@ -34,7 +41,8 @@ struct Sent {
 impl Flights {
     pub(crate) fn new() -> Self {
         let (sent, used) = (VecDeque::new(), Instant::now());
-        Self(Mutex::new(State { next: 0, waiting: 0, sent, used }))
+        let state = Mutex::new(State { next: 0, waiting: 0, sent, used });
+        Self { state, sending: Mutex::default() }
     }
 
     pub(crate) fn load(&self) -> usize {
@@ -77,7 +85,7 @@ impl Flights {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn begin(&self) -> Flight<'_> {
@@ -97,8 +105,21 @@ pub(crate) struct Flight<'a> {
 }
 
 impl Flight<'_> {
-    /// It is sent now.
-    pub(crate) fn send(&mut self) {
+    /// Waits for the answer to what `asked` sends when it is polled for the first time.
+    pub(crate) async fn send<T>(&mut self, asked: impl Future<Output = T>) -> T {
+        let mut asked = pin!(asked);
+        let first = poll_fn(|context| {
+            let _alone = self.flights.sending.lock().unwrap_or_else(PoisonError::into_inner);
+            self.is_sent();
+            Poll::Ready(asked.as_mut().poll(context))
+        });
+        match first.await {
+            Poll::Ready(done) => done,
+            Poll::Pending => asked.await,
+        }
+    }
+
+    fn is_sent(&mut self) {
         let mut state = self.flights.state();
         let number = state.next;
         state.next += 1;
@@ -136,6 +157,8 @@ impl Drop for Flight<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panics")]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     #[test]
@@ -143,7 +166,7 @@ mod tests {
         let flights = Flights::new();
         let mut all: Vec<_> = (0..3).map(|_| flights.begin()).collect();
         assert_eq!((flights.load(), flights.oldest()), (3, Duration::ZERO));
-        all.iter_mut().for_each(Flight::send);
+        all.iter_mut().for_each(Flight::is_sent);
         let (last, middle) = (all.pop().unwrap(), all.pop().unwrap());
         drop(middle);
         assert_eq!(flights.left(), Some(1));
@@ -153,6 +176,30 @@ mod tests {
         // Answered by then, it is not left.
         drop(all);
         assert_eq!((flights.load(), flights.left()), (0, None));
+    }
+
+    #[test]
+    fn calls_are_numbered_in_the_order_of_sending() {
+        let (flights, order) = (Flights::new(), Mutex::new(Vec::new()));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..1_000 {
+                        let mut flight = flights.begin();
+                        let asked = poll_fn(|_| {
+                            // Others get to run in between.
+                            std::thread::yield_now();
+                            let numbered = flights.state().next;
+                            order.lock().unwrap().push(numbered);
+                            Poll::Ready(())
+                        });
+                        flight.send(asked).now_or_never().unwrap();
+                    }
+                });
+            }
+        });
+        let order = order.into_inner().unwrap();
+        assert!(order.iter().copied().eq(1..=4_000));
     }
 
     #[test]

@@ -133,11 +133,10 @@ impl Connection {
                 hidden(parameters).zip(statement.types.iter().cloned()).collect();
             let Some(turn) = self.turn().await else { return Err(Failure::Crossed) };
             let doubts = self.heard.doubts();
-            flight.send();
             let asked = async {
                 self.client.query_typed_raw(&statement.shared, typed).await?.try_collect().await
             };
-            let done = asked.await.map_err(failed);
+            let done = flight.send(asked).await.map_err(failed);
             flight.land();
             turn.end();
             return self.believed(done, writes, doubts);
@@ -147,8 +146,8 @@ impl Connection {
         };
         let prepare = async || {
             let mut flight = self.flights.begin();
-            flight.send();
-            let prepared = self.client.prepare_typed(&statement.text, statement.types).await;
+            let asked = self.client.prepare_typed(&statement.text, statement.types);
+            let prepared = flight.send(asked).await;
             flight.land();
             prepared
         };
@@ -159,16 +158,16 @@ impl Connection {
         let done = match prepared {
             Ok(prepared) => {
                 let doubts = self.heard.doubts();
-                flight.send();
                 let hidden: Vec<_> = hidden(parameters).collect();
                 let asked =
                     async { self.client.query_raw(prepared, hidden).await?.try_collect().await };
                 let done = if self.plans.are_old() {
                     // It goes ahead, and nobody waits for it. Where it fails they are kept a little longer.
-                    let (_, done) = join(self.client.batch_execute(FORGET), asked).await;
+                    let (_, done) =
+                        flight.send(join(self.client.batch_execute(FORGET), asked)).await;
                     done.map_err(failed)
                 } else {
-                    asked.await.map_err(failed)
+                    flight.send(asked).await.map_err(failed)
                 };
                 flight.land();
                 self.believed(done, writes, doubts)
@@ -201,8 +200,7 @@ impl Connection {
     async fn look_after(connection: Weak<Self>) {
         while let Some(connection) = connection.upgrade() {
             let mut flight = connection.flights.begin();
-            flight.send();
-            let asked = connection.client.check_connection();
+            let asked = flight.send(connection.client.check_connection());
             if !matches!(tokio::time::timeout(connection.patience, asked).await, Ok(Ok(()))) {
                 connection.end();
                 return;
