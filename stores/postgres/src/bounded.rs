@@ -3,23 +3,25 @@
 use std::{
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, TlsStream};
 
-use crate::{frames::Frames, logins::Logins};
+use crate::{answers::Answers, frames::Frames, logins::Logins};
 
 /// What the driver reads from and writes to.
 pub(crate) struct Bounded<S> {
     stream: S,
     frames: Frames,
+    answers: Arc<Answers>,
 }
 
 impl<S> Bounded<S> {
-    pub(crate) const fn new(stream: S, logins: Logins) -> Self {
-        Self { stream, frames: Frames::new(logins) }
+    pub(crate) const fn new(stream: S, logins: Logins, answers: Arc<Answers>) -> Self {
+        Self { stream, frames: Frames::new(logins), answers }
     }
 }
 
@@ -35,10 +37,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { stream, frames } = self.get_mut();
+        let Self { stream, frames, answers } = self.get_mut();
         let before = buffer.filled().len();
         ready!(Pin::new(stream).poll_read(context, buffer))?;
-        let read = frames.pass(buffer.filled().get(before..).unwrap_or_default());
+        let read =
+            frames.pass(buffer.filled().get(before..).unwrap_or_default(), answers.expected());
+        answers.tell(frames.over(), frames.is_doubtful());
         Poll::Ready(read.map_err(|refused| io::Error::new(io::ErrorKind::InvalidData, refused)))
     }
 }

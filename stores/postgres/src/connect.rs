@@ -2,6 +2,7 @@
 
 use std::{
     array,
+    pin::pin,
     sync::{
         Arc, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -9,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::select;
 use tenure_core::{
     Fault, FaultKind,
     store::{Home, Owned},
@@ -21,6 +23,7 @@ use tokio_postgres::{
 
 use crate::{
     PostgresOptions,
+    answers::{Answers, Tag},
     count::Counted,
     error::{self, Failure},
     flights::Flights,
@@ -45,6 +48,7 @@ pub(crate) struct Connection {
     pub(crate) flights: Flights,
     /// What it was told without having asked.
     pub(crate) heard: Arc<Heard>,
+    pub(crate) answers: Arc<Answers>,
     pub(crate) home: Arc<Home>,
     /// Whether somebody waits for what its callers do not wait for any more.
     pub(crate) is_looked_after: AtomicBool,
@@ -164,12 +168,13 @@ async fn opened(
     let bare = config(options, server);
     let mut told = bare.clone();
     let limit = statement_limit(options);
+    let answers = Arc::new(Answers::new()?);
     told.options(settings(options, limit) + TOLD);
-    let (client, polled, is_direct) = match tls.connect(&told).await {
+    let (client, polled, is_direct) = match tls.connect(&told, &answers).await {
         Ok((client, polled)) => (client, polled, true),
         // A pooler that lets through no settings, not even none.
         Err(error) if is_unsupported(&error) => {
-            let (client, polled) = tls.connect(&bare).await.map_err(refused)?;
+            let (client, polled) = tls.connect(&bare, &answers).await.map_err(refused)?;
             (client, polled, false)
         }
         Err(error) => return Err(refused(error)),
@@ -183,6 +188,7 @@ async fn opened(
             plans: Plans::new(),
             flights: Flights::new(),
             heard: Arc::default(),
+            answers,
             home: home.clone(),
             is_looked_after: AtomicBool::new(false),
             patience: options.sql.response_timeout,
@@ -237,7 +243,7 @@ impl Connection {
     pub(crate) async fn check(&self, options: &PostgresOptions) -> Result<(), Fault> {
         // In the same step whoever waits there is to end with this process: later it would have an effect.
         let settings = format!(
-            "select current_setting('synchronous_commit'), current_setting('server_encoding'), limited.setting, \
+            "current_setting('synchronous_commit'), current_setting('server_encoding'), limited.setting, \
              (select set_config(name, '100', false) from pg_settings where name = 'client_connection_check_interval' \
              and setting = '0' and version() ~ 'linux' and limited.setting = '{}') \
              from pg_settings limited where limited.name = 'statement_timeout'",
@@ -256,7 +262,8 @@ impl Connection {
         }
         // In a session of all each statement says it for itself.
         if commit != "on" && self.is_direct.load(Ordering::Relaxed) {
-            let on = self.client.batch_execute("set synchronous_commit = on").await;
+            let on = self.client.batch_execute("set synchronous_commit = on");
+            let on = self.to_its_end(None, on).await;
             on.map_err(|error| error::of_statement(error, false).fault())?;
         }
         self.check_tables(options).await
@@ -264,9 +271,8 @@ impl Connection {
 
     async fn check_tables(&self, options: &PostgresOptions) -> Result<(), Fault> {
         let schema = &options.schema;
-        let format = format!(
-            "select format, (select count(*) from {schema}.locks where false) from {schema}.meta"
-        );
+        let format =
+            format!("format, (select count(*) from {schema}.locks where false) from {schema}.meta");
         let mut found: Result<[String; 2], _> = self.look(&format).await;
         for _ in 0..CREATIONS {
             if !matches!(found, Err(Failure::NoTables(_))) || !options.creates {
@@ -292,7 +298,7 @@ impl Connection {
     async fn check_make(&self, schema: &str) -> Result<(), Fault> {
         let told = if self.is_direct.load(Ordering::Relaxed) { TOLD_LATER } else { "null" };
         let make = format!(
-            "select c.relpersistence::text, exists (select 1 from pg_catalog.pg_index i \
+            "c.relpersistence::text, exists (select 1 from pg_catalog.pg_index i \
              where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate \
              and i.indnkeyatts = 1 and i.indkey[0] = a.attnum and i.indpred is null)::text, \
              (select typname from pg_catalog.pg_type where oid = a.atttypid), \
@@ -328,9 +334,9 @@ impl Connection {
     async fn create(&self, options: &PostgresOptions) -> Result<(), Fault> {
         let tables = tables(&options.schema);
         let all = format!("begin; select pg_advisory_xact_lock({CREATION}); {tables} commit;");
-        let made = self.client.batch_execute(&all).await;
+        let made = self.to_its_end(None, self.client.batch_execute(&all)).await;
         let Err(error) = made else { return Ok(()) };
-        let _ = self.client.batch_execute("rollback").await;
+        let _ = self.to_its_end(None, self.client.batch_execute("rollback")).await;
         // Whoever waited for another one to make them may still believe that they are not there.
         if error.code().is_some_and(|code| MADE_MEANWHILE.contains(code)) {
             return Ok(());
@@ -347,16 +353,41 @@ impl Connection {
         }
     }
 
-    /// The values of one row.
-    async fn look<const N: usize>(&self, text: &str) -> Result<[String; N], Failure> {
-        let said = self.client.simple_query(text).await;
+    /// Waits for an answer and its end. That comes later where it is an error, and a pooler may give the session to the
+    /// next one at the end of an answer although something was sent meanwhile: to that, the next one would get the answer.
+    pub(crate) async fn to_its_end<T>(
+        &self,
+        tag: impl Into<Option<Tag>>,
+        asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, tokio_postgres::Error> {
+        let mut over = self.answers.over();
+        self.answers.expect(tag.into());
+        let done = asked.await;
+        match &done {
+            Ok(_) => {}
+            Err(error) if error.as_db_error().is_some() => {
+                let _ = select(pin!(over.changed()), pin!(self.heard.over())).await;
+            }
+            // What comes still nobody knows.
+            Err(_) => self.retire(),
+        }
+        self.answers.expect(None);
+        done
+    }
+
+    /// The values of one row of a selection.
+    async fn look<const N: usize>(&self, selection: &str) -> Result<[String; N], Failure> {
+        let tag = self.answers.tag();
+        let text = format!("select true as {tag}, {selection}");
+        let said = self.to_its_end(tag, self.client.simple_query(&text)).await;
         let said = said.map_err(|error| error::of_statement(error, false))?;
         let row = said.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
             _ => None,
         });
-        let value = |index| row.and_then(|row| row.try_get(index).ok()?).unwrap_or_default();
-        Ok(array::from_fn(|index| value(index).to_owned()))
+        let value = |index: usize| row.and_then(|row| row.try_get(index).ok()?).unwrap_or_default();
+        // Behind the one by which it is known.
+        Ok(array::from_fn(|index| value(index + 1).to_owned()))
     }
 }
 

@@ -38,6 +38,19 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// The same where it may be about what another client of a pooler asked.
+    pub(crate) fn doubted(self) -> Self {
+        match self {
+            Self::Fault(fault) if fault.kind() == FaultKind::Unreachable => {
+                let what = "the database refused what was asked, or what another client of the pooler asked";
+                Self::Fault(Fault::new(FaultKind::InDoubt, what, "try again").because(fault))
+            }
+            other => other,
+        }
+    }
+}
+
 /// No answer came in time.
 pub(crate) fn late(what: &str, writes: bool) -> Fault {
     let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
@@ -148,7 +161,7 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
             return Fault::new(FaultKind::Misconfigured, what, cure).because(refused);
         }
         Some(refused @ Refused::Unproven) => return unproven(what).because(refused),
-        Some(refused @ Refused::Odd(_)) => {
+        Some(refused @ (Refused::Odd(_) | Refused::Others)) => {
             let cure = "see that a PostgreSQL server listens there, and who may stand in between";
             return Fault::new(FaultKind::Unreachable, what, cure).because(refused);
         }

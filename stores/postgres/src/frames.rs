@@ -7,7 +7,10 @@ use std::{error::Error, fmt};
 
 use tokio_postgres::types::Type;
 
-use crate::logins::{Login, Logins};
+use crate::{
+    answers::Tag,
+    logins::{Login, Logins},
+};
 
 /// As much as comes before the server has let us in.
 const OF_LOGIN: usize = 64 * 1024;
@@ -32,6 +35,8 @@ pub(crate) enum Refused {
     Rounds(u32),
     /// It lets us in without having proven that it knows the password.
     Unproven,
+    /// It answers what somebody else asked.
+    Others,
     /// It says what no server says, or more than is read.
     Odd(&'static str),
 }
@@ -44,6 +49,9 @@ impl fmt::Display for Refused {
                 write!(f, "the server wants a proof of the password by {rounds} rounds of SCRAM")
             }
             Self::Unproven => f.write_str("the server lets us in without a proof of its own"),
+            Self::Others => f.write_str(
+                "the pooler gives us the answer to what another client asked, as PgBouncer before 1.22.1 does",
+            ),
             Self::Odd(what) => write!(f, "the server does not keep to the protocol: {what}"),
         }
     }
@@ -72,6 +80,13 @@ pub(crate) struct Frames {
     /// Whether the server owes a proof in return.
     owes_proof: bool,
     is_prepared: bool,
+    /// What the answer is to have, whether it has it, and whether it is an error.
+    expected: Option<Tag>,
+    is_ours: bool,
+    has_failed: bool,
+    is_doubtful: bool,
+    /// How many answers are over.
+    over: u64,
 }
 
 impl Frames {
@@ -89,11 +104,26 @@ impl Frames {
             was_asked: false,
             owes_proof: false,
             is_prepared: false,
+            expected: None,
+            is_ours: false,
+            has_failed: false,
+            is_doubtful: false,
+            over: 0,
         }
     }
 
-    /// Looks at what comes next.
-    pub(crate) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), Refused> {
+    pub(crate) const fn over(&self) -> u64 {
+        self.over
+    }
+
+    /// Whether an error came that may be to what another client asked.
+    pub(crate) const fn is_doubtful(&self) -> bool {
+        self.is_doubtful
+    }
+
+    /// Looks at what comes next, of an answer that is to have this.
+    pub(crate) fn pass(&mut self, mut bytes: &[u8], expected: Option<Tag>) -> Result<(), Refused> {
+        self.expected = expected;
         while let Some((first, rest)) = bytes.split_first() {
             if self.left == 0 {
                 self.head.push(*first);
@@ -148,10 +178,13 @@ impl Frames {
 
     /// A message is there.
     fn end(&mut self) -> Result<(), Refused> {
+        self.attribute()?;
         match self.tag {
             b'R' => self.login(),
             b'Z' => {
                 (self.is_let_in, self.is_prepared, self.room) = (true, false, OF_ANSWER);
+                (self.is_ours, self.has_failed) = (false, false);
+                self.over += 1;
                 Ok(())
             }
             b'1' => {
@@ -164,8 +197,32 @@ impl Frames {
             }
             // Of a type that it does not know the driver asks the server, which may name another one that it does not
             // know, and so on.
-            b'T' if self.is_prepared => known(columns(&self.body)),
+            b'T' if self.is_prepared => {
+                let types = columns(&self.body)
+                    .map(|all| all.into_iter().map(|(_, of_type)| of_type).collect());
+                known(types)
+            }
             b't' => known(parameters(&self.body)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what is not the answer to what was asked.
+    fn attribute(&mut self) -> Result<(), Refused> {
+        let Some(tag) = self.expected else { return Ok(()) };
+        match self.tag {
+            b'T' if has_column(&self.body, &tag.to_string()) => {
+                (self.is_ours, self.is_doubtful) = (true, false);
+                Ok(())
+            }
+            b'E' => {
+                self.has_failed = true;
+                self.is_doubtful = !self.is_ours;
+                Ok(())
+            }
+            b'Z' if self.has_failed => Ok(()),
+            b'T' => Err(Refused::Others),
+            b'D' | b'C' | b'I' | b'n' | b's' | b'Z' if !self.is_ours => Err(Refused::Others),
             _ => Ok(()),
         }
     }
@@ -218,17 +275,22 @@ fn known(types: Option<Vec<u32>>) -> Result<(), Refused> {
     Err(Refused::Odd("a column is of a type that no statement of ours asks for"))
 }
 
-fn columns(body: &[u8]) -> Option<Vec<u32>> {
+fn has_column(body: &[u8], name: &str) -> bool {
+    columns(body).is_some_and(|all| all.iter().any(|(column, _)| *column == name.as_bytes()))
+}
+
+/// The names and the types.
+fn columns(body: &[u8]) -> Option<Vec<(&[u8], u32)>> {
     let (count, mut rest) = body.split_first_chunk()?;
-    let mut types = Vec::new();
+    let mut columns = Vec::new();
     for _ in 0..u16::from_be_bytes(*count) {
         let end = rest.iter().position(|byte| *byte == 0)?;
         // Behind its name: where it is from, its type, and how it is written.
         let (about, others) = rest.get(end + 1..)?.split_first_chunk::<18>()?;
-        types.push(u32::from_be_bytes(*about.get(6..)?.first_chunk()?));
+        columns.push((rest.get(..end)?, u32::from_be_bytes(*about.get(6..)?.first_chunk()?)));
         rest = others;
     }
-    Some(types)
+    Some(columns)
 }
 
 fn parameters(body: &[u8]) -> Option<Vec<u32>> {

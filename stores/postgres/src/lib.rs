@@ -7,6 +7,7 @@
 //! A lock is one row. Acquiring and releasing one that nobody waits for are one statement each, and one statement
 //! renews a thousand. Waiters are woken by `NOTIFY`. Fencing tokens come from the server's clock and never go back.
 
+mod answers;
 mod bounded;
 mod capabilities;
 mod columns;

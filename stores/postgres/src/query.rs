@@ -133,12 +133,17 @@ impl Connection {
                 hidden(parameters).zip(statement.types.iter().cloned()).collect();
             let Some(turn) = self.turn().await else { return Err(Failure::Crossed) };
             let doubts = self.heard.doubts();
-            let asked = async {
-                self.client.query_typed_raw(&statement.shared, typed).await?.try_collect().await
-            };
-            let done = flight.send(asked).await.map_err(failed);
+            let tag = self.answers.tag();
+            let text = statement.shared(tag);
+            let asked =
+                async { self.client.query_typed_raw(&text, typed).await?.try_collect().await };
+            let done = flight.send(self.to_its_end(tag, asked)).await.map_err(failed);
             flight.land();
             turn.end();
+            let done = match done {
+                Err(failure) if writes && self.answers.is_doubtful() => Err(failure.doubted()),
+                done => done,
+            };
             return self.believed(done, writes, doubts);
         }
         let Some(prepared) = self.prepared.get(statement.number) else {

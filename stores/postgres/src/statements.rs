@@ -3,7 +3,10 @@
 use tenure_sql::{COVERED, PAGE};
 use tokio_postgres::types::Type;
 
-use crate::messages::{CHANNEL, WAKE};
+use crate::{
+    answers::Tag,
+    messages::{CHANNEL, WAKE},
+};
 
 /// One statement.
 #[derive(Debug)]
@@ -12,8 +15,15 @@ pub(crate) struct Statement {
     pub(crate) number: usize,
     pub(crate) text: String,
     /// The same for a session that others use, too.
-    pub(crate) shared: String,
+    shared: String,
     pub(crate) types: &'static [Type],
+}
+
+impl Statement {
+    /// What is sent in a session that others use, too, whose answer has a column of this name.
+    pub(crate) fn shared(&self, tag: Tag) -> String {
+        self.shared.replace(TAG, &format!(", true as {tag}"))
+    }
 }
 
 /// All of them.
@@ -49,6 +59,8 @@ pub(crate) const COUNT: usize = 21;
 const NOW: &str = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000000)::bigint";
 /// Stands where nothing is written unless it is so: in each statement that writes, before anything is locked.
 const SURE: &str = "<sure>";
+/// Stands where each answer has a column more by which it is known, in a session that others use, too.
+const TAG: &str = "<tag>";
 /// Times from here on fit no token.
 const LIMIT: &str = "9007199254740992";
 const COLUMNS: &str = "l.version, l.last_time, l.owner, l.client, l.kind, l.token, l.since, l.expires, l.label, \
@@ -81,7 +93,8 @@ impl Statements {
         let now = format!(
             "with t as materialized (select {NOW} as now, (select floor from {meta}) as floor)"
         );
-        let seen = format!("t.now, t.floor, {COLUMNS} from t left join {locks} l on l.name = $1");
+        let seen =
+            format!("t.now, t.floor, {COLUMNS}{TAG} from t left join {locks} l on l.name = $1");
         let decided = DECIDED
             .split(", ")
             .map(|column| format!("v.{}", column.trim()))
@@ -89,13 +102,16 @@ impl Statements {
             .join(", ");
         let nobody = "owner = null, client = null, kind = null, token = null, since = null, expires = null, label = null";
         // Not rolled back when nothing was written, as there is nothing to tell then.
-        let told = "n as (select pg_catalog.pg_notify(c, p) from w, unnest($17::text[], $18::text[]) as x(c, p)) \
-                    select (select pg_catalog.count(*) from w), (select pg_catalog.count(*) from n)";
+        let told = format!(
+            "n as (select pg_catalog.pg_notify(c, p) from w, unnest($17::text[], $18::text[]) as x(c, p)) \
+                    select (select pg_catalog.count(*) from w), (select pg_catalog.count(*) from n){TAG}"
+        );
         let mut number = 0;
         let mut statement = |text: String, types: &'static [Type]| {
             number += 1;
             let shared = text.replace(SURE, &sure);
-            Statement { number: number - 1, text: text.replace(SURE, "true"), shared, types }
+            let text = text.replace(SURE, "true").replace(TAG, "");
+            Statement { number: number - 1, text, shared, types }
         };
         Self {
             // No more than this: what else there is to see is read only where nothing was done, which a statement
@@ -113,14 +129,14 @@ impl Statements {
                      token = greatest(excluded.since, l.last_time + 1) << 10, since = excluded.since, \
                      expires = excluded.expires, label = excluded.label, waiting = 0 \
                      where l.others is null and (l.owner is null or l.expires <= excluded.since) \
-                     and l.last_time + 1 < {LIMIT} returning token, version = since"
+                     and l.last_time + 1 < {LIMIT} returning token, version = since{TAG}"
                 ),
                 &[Type::TEXT, Type::BYTEA, Type::BYTEA, Type::INT2, Type::INT8, Type::TEXT],
             ),
             release: statement(
                 format!(
                     "update {locks} set version = version + 1, {nobody}, waiting = 0 where {SURE} and name = $1 \
-                     and owner = $2 and others is null and expires > {NOW} returning true"
+                     and owner = $2 and others is null and expires > {NOW} returning true{TAG}"
                 ),
                 &[Type::TEXT, Type::BYTEA],
             ),
@@ -131,7 +147,7 @@ impl Statements {
                      and (others is null or next_owner is not null) and expires > {NOW} \
                      returning next_owner, next_client, next_until) \
                      select case when next_until is not null then pg_catalog.pg_notify('{CHANNEL}' || pg_catalog.encode(next_client, 'hex'), \
-                     '{WAKE}' || pg_catalog.encode(next_owner, 'hex')) is null end from r"
+                     '{WAKE}' || pg_catalog.encode(next_owner, 'hex')) is null end{TAG} from r"
                 ),
                 &[Type::TEXT, Type::BYTEA, Type::INT8],
             ),
@@ -145,7 +161,7 @@ impl Statements {
                      next_owner = null, next_client = null, next_is_last = null, next_until = null \
                      from (select {NOW} as now) t where {SURE} and l.name = $1 and l.owner is null and l.next_owner = $2 \
                      and l.next_until > t.now and greatest(t.now, l.last_time + 1) < {LIMIT} \
-                     returning l.token, l.waiting > 0"
+                     returning l.token, l.waiting > 0{TAG}"
                 ),
                 &[Type::TEXT, Type::BYTEA, Type::BYTEA, Type::INT2, Type::INT8, Type::TEXT],
             ),
@@ -157,7 +173,7 @@ impl Statements {
                      and l.owner = a.owner where {SURE} for update of l skip locked) \
                      update {locks} l set version = l.version + 1, expires = greatest(l.expires, t.now + k.ttl) \
                      from k, t where l.name = k.name and l.owner = k.owner and l.expires > t.now \
-                     returning k.nr, l.expires - t.now, l.waiting > 0"
+                     returning k.nr, l.expires - t.now, l.waiting > 0{TAG}"
                 ),
                 &[Type::TEXT_ARRAY, Type::BYTEA_ARRAY, Type::INT8_ARRAY],
             ),
@@ -170,7 +186,7 @@ impl Statements {
                      ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
                      from (select name from {locks} where {SURE} and name = $1 and version = $2 \
                      for update skip locked) k \
-                     where l.name = k.name and l.version = $2 returning 1::bigint"
+                     where l.name = k.name and l.version = $2 returning 1::bigint{TAG}"
                 ),
                 WRITE.first_chunk::<16>().map_or(&[], |types| types),
             ),
@@ -195,7 +211,7 @@ impl Statements {
             append: statement(
                 format!(
                     "update {locks} set version = version + 1, others = coalesce(others, $2) || $3, \
-                     next_is_last = false where {SURE} and name = $1"
+                     next_is_last = false where {SURE} and name = $1 returning true{TAG}"
                 ),
                 &[Type::TEXT, Type::BYTEA, Type::BYTEA],
             ),
@@ -217,13 +233,13 @@ impl Statements {
                      w as materialized (select 1 / case when (select pg_catalog.count(*) from u) \
                      + (select pg_catalog.count(*) from i) = pg_catalog.cardinality($1) then 1 else 0 end as done), \
                      n as (select pg_catalog.pg_notify(c, p) from w, unnest($17::text[], $18::text[]) as x(c, p)) \
-                     select (select pg_catalog.count(*) from w), (select pg_catalog.count(*) from n)"
+                     select (select pg_catalog.count(*) from w), (select pg_catalog.count(*) from n){TAG}"
                 ),
                 &WRITE_ALL,
             ),
             list: statement(
                 format!(
-                    "{now} select l.name, t.now, t.floor, {COLUMNS} from t, {locks} l \
+                    "{now} select l.name, t.now, t.floor, {COLUMNS}{TAG} from t, {locks} l \
                      where pg_catalog.starts_with(l.name, $1) and l.name > $2 and (l.others is not null or l.owner is not null) \
                      order by l.name limit $3"
                 ),
@@ -238,7 +254,7 @@ impl Statements {
                      label, waiting, null::bytea as others, next_owner, next_client, next_is_last, next_until, \
                      others is not null as has_others from {locks} \
                      where name > coalesce((select label from m), '') order by name limit {PAGE}) \
-                     select m.version, m.label, m.token, t.raised, e.name, l.name, t.now, t.floor, {COLUMNS}, l.has_others \
+                     select m.version, m.label, m.token, t.raised, e.name, l.name, t.now, t.floor, {COLUMNS}, l.has_others{TAG} \
                      from t left join m on true \
                      left join (select pg_catalog.max(name) as name from l having pg_catalog.count(*) >= {PAGE}) e on true \
                      left join l on l.last_time < t.now - $1 and l.last_time <= t.floor \
@@ -250,7 +266,7 @@ impl Statements {
             make_mark: statement(
                 format!(
                     "insert into {locks} (name, version, last_time, waiting) select '', 1, {LIMIT}, 0 where {SURE} \
-                     on conflict do nothing"
+                     on conflict do nothing returning true{TAG}"
                 ),
                 &[],
             ),
@@ -266,33 +282,37 @@ impl Statements {
                      and last_time <= (select floor from {meta}) and exists (select from m) \
                      for update skip locked) l), \
                      d as (delete from {locks} where ctid = any(array(select at from k)) returning 1) \
-                     select (select pg_catalog.count(*) from w), (select pg_catalog.count(*) from d)"
+                     select (select pg_catalog.count(*) from w), (select pg_catalog.count(*) from d){TAG}"
                 ),
                 &[Type::INT8, Type::TEXT, Type::INT8, Type::TEXT_ARRAY, Type::INT8_ARRAY],
             ),
             raise_floor: statement(
-                format!("update {meta} set floor = $1, raised = {NOW} where {SURE} and floor < $1 \
-                     and raised <= {NOW} - 2 * {COVERED}"),
+                format!(
+                    "update {meta} set floor = $1, raised = {NOW} where {SURE} and floor < $1 \
+                     and raised <= {NOW} - 2 * {COVERED} returning true{TAG}"
+                ),
                 &[Type::INT8],
             ),
             remove: statement(
                 format!(
                     "delete from {locks} where {SURE} and name = $1 and version = $2 \
-                     and last_time <= (select floor from {meta})"
+                     and last_time <= (select floor from {meta}) returning true{TAG}"
                 ),
                 &[Type::TEXT, Type::INT8],
             ),
             incarnation: statement(
-                "select (select system_identifier from pg_control_system())::text || '/' \
+                format!(
+                    "select (select system_identifier from pg_control_system())::text || '/' \
                  || left(pg_walfile_name(pg_current_wal_lsn()), 8) || case current_setting('fsync') when 'on' \
-                 then '' else '/' || extract(epoch from pg_postmaster_start_time())::bigint end"
-                    .to_owned(),
+                 then '' else '/' || extract(epoch from pg_postmaster_start_time())::bigint end{TAG}"
+                ),
                 &[],
             ),
             which_server: statement(
-                "select 'system ' || (select system_identifier from pg_control_system())::text || ' since ' \
-                 || to_char(pg_postmaster_start_time() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
-                    .to_owned(),
+                format!(
+                    "select 'system ' || (select system_identifier from pg_control_system())::text || ' since ' \
+                 || to_char(pg_postmaster_start_time() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'){TAG}"
+                ),
                 &[],
             ),
             // What is not told to this user is null.
@@ -308,12 +328,12 @@ impl Statements {
                      (select count(*) from {locks} where others is not null or expires > {NOW}), \
                      (select count(*) from {locks} where name <> ''), \
                      (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')), \
-                     (select count(*) from pg_replication_slots where slot_type = 'physical' and not active)"
+                     (select count(*) from pg_replication_slots where slot_type = 'physical' and not active){TAG}"
                 ),
                 &[],
             ),
             notify: statement(
-                "select pg_catalog.pg_notify($1, $2)".to_owned(),
+                format!("select pg_catalog.pg_notify($1, $2){TAG}"),
                 &[Type::TEXT, Type::TEXT],
             ),
         }
@@ -367,6 +387,45 @@ const WRITE_ALL: [Type; 18] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_answer_to_each_statement_is_known_by_a_column() {
+        for statement in all(&Statements::new("tenure", 500)) {
+            assert_eq!(statement.shared.matches(TAG).count(), 1, "{}", statement.shared);
+            assert!(!statement.text.contains(TAG));
+            assert!(statement.shared(Tag::of(7)).contains(", true as tenure_0"));
+        }
+    }
+
+    fn all(all: &Statements) -> [&Statement; COUNT] {
+        let Statements { grant, release, release_to_next, claim, extend, read, update, .. } = all;
+        let Statements { update_and_tell, insert, append, write_all, list, page, .. } = all;
+        let Statements { make_mark, take_away, raise_floor, remove, notify, .. } = all;
+        let Statements { incarnation, which_server, server, .. } = all;
+        [
+            grant,
+            release,
+            release_to_next,
+            claim,
+            extend,
+            read,
+            update,
+            update_and_tell,
+            insert,
+            append,
+            write_all,
+            list,
+            page,
+            make_mark,
+            take_away,
+            raise_floor,
+            remove,
+            notify,
+            incarnation,
+            which_server,
+            server,
+        ]
+    }
 
     /// One without a place is taken for one that a pooler forgot.
     #[test]

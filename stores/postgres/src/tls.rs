@@ -5,6 +5,7 @@ use std::{
     io,
     path::Path,
     pin::pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -16,12 +17,12 @@ use tokio_postgres::{
     tls::{MakeTlsConnect, NoTlsStream, TlsConnect},
 };
 
-use crate::{PostgresOptions, bounded::Bounded, logins::Logins};
+use crate::{PostgresOptions, answers::Answers, bounded::Bounded, logins::Logins};
 
 /// How connections are made.
 #[derive(Clone)]
 pub(crate) enum Tls {
-    No(Plain, Local),
+    No(Logins, Local),
     #[cfg(feature = "tls")]
     Yes(encrypted::Connector),
 }
@@ -75,27 +76,31 @@ impl Tls {
 
     fn plain(options: &PostgresOptions) -> Self {
         let of = |is_known| Logins::of(options.logins, is_known);
-        Self::No(Plain(of(false)), Local(of(true)))
+        Self::No(of(false), Local(of(true)))
     }
 
-    pub(crate) async fn connect(&self, config: &Config) -> Result<(Client, Polled), NotMade> {
+    pub(crate) async fn connect(
+        &self,
+        config: &Config,
+        answers: &Arc<Answers>,
+    ) -> Result<(Client, Polled), NotMade> {
         let mut config = config.clone();
         match self {
-            Self::No(plain, local) => {
+            Self::No(logins, local) => {
                 if let [Host::Unix(folder)] = config.get_hosts() {
                     let port = config.get_ports().first().copied().unwrap_or_default();
                     let path = folder.join(format!(".s.PGSQL.{port}"));
-                    return local.connect(config, &path).await;
+                    return local.connect(config, &path, answers).await;
                 }
                 // The driver has one place for a stream of ours: where it would speak TLS from the first byte on.
                 config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
-                let (client, connection) = config.connect(*plain).await?;
+                let (client, connection) = config.connect(Plain(*logins, answers.clone())).await?;
                 Ok((client, Polled::Plain(Box::new(connection))))
             }
             #[cfg(feature = "tls")]
             Self::Yes(connector) => {
                 config.ssl_mode(SslMode::Require);
-                let (client, connection) = config.connect(connector.clone()).await?;
+                let (client, connection) = config.connect(connector.once(answers)).await?;
                 Ok((client, Polled::Encrypted(Box::new(connection))))
             }
         }
@@ -125,10 +130,15 @@ impl From<Error> for NotMade {
 pub(crate) struct Local(Logins);
 
 impl Local {
-    async fn connect(self, mut config: Config, path: &Path) -> Result<(Client, Polled), NotMade> {
+    async fn connect(
+        self,
+        mut config: Config,
+        path: &Path,
+        answers: &Arc<Answers>,
+    ) -> Result<(Client, Polled), NotMade> {
         config.ssl_mode(SslMode::Disable);
         let stream = UnixStream::connect(path).await.map_err(NotMade::Socket)?;
-        let stream = Bounded::new(stream, self.0);
+        let stream = Bounded::new(stream, self.0, answers.clone());
         let (client, connection) = config.connect_raw(stream, NoTls).await?;
         let mut polled = Polled::Local(Box::new(connection));
         // Of a stream of ours the driver does not ask it.
@@ -164,8 +174,8 @@ async fn is_read_only(client: &Client, polled: &mut Polled) -> Result<bool, NotM
 }
 
 /// Leads to a server in the clear.
-#[derive(Clone, Copy)]
-pub(crate) struct Plain(Logins);
+#[derive(Clone)]
+pub(crate) struct Plain(Logins, Arc<Answers>);
 
 impl MakeTlsConnect<Socket> for Plain {
     type Stream = Bounded<Socket>;
@@ -173,7 +183,7 @@ impl MakeTlsConnect<Socket> for Plain {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, _: &str) -> io::Result<Self> {
-        Ok(*self)
+        Ok(self.clone())
     }
 }
 
@@ -183,7 +193,7 @@ impl TlsConnect<Socket> for Plain {
     type Future = Ready<io::Result<Bounded<Socket>>>;
 
     fn connect(self, stream: Socket) -> Self::Future {
-        ready(Ok(Bounded::new(stream, self.0)))
+        ready(Ok(Bounded::new(stream, self.0, self.1)))
     }
 }
 

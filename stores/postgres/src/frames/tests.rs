@@ -11,33 +11,34 @@ fn ready() -> Vec<u8> {
 
 fn let_in(encrypted: bool) -> Frames {
     let mut frames = Frames::new(Logins::of(None, encrypted));
-    frames.pass(&message(b'R', &[0; 4])).unwrap();
-    frames.pass(&ready()).unwrap();
+    frames.pass(&message(b'R', &[0; 4]), None).unwrap();
+    frames.pass(&ready(), None).unwrap();
     frames
 }
 
 /// How many of them are let through.
 fn count(frames: &mut Frames, bytes: &[u8]) -> usize {
-    (0..100_000_000).take_while(|_| frames.pass(bytes).is_ok()).count()
+    (0..100_000_000).take_while(|_| frames.pass(bytes, None).is_ok()).count()
 }
 
 #[test]
 fn a_message_is_no_longer_than_it_may_be_however_it_comes() {
     for (tag, length) in [(b'D', u32::MAX), (b'D', 1 << 27), (b'A', 1 << 17), (b'N', 1 << 17)] {
         let head = [&[tag], &length.to_be_bytes()[..]].concat();
-        assert_eq!(let_in(false).pass(&head), Err(TOO_LONG), "{tag} {length}");
+        assert_eq!(let_in(false).pass(&head, None), Err(TOO_LONG), "{tag} {length}");
         let mut frames = let_in(false);
-        let each: Result<Vec<()>, _> = head.iter().map(|byte| frames.pass(&[*byte])).collect();
+        let each: Result<Vec<()>, _> =
+            head.iter().map(|byte| frames.pass(&[*byte], None)).collect();
         assert_eq!(each, Err(TOO_LONG));
     }
     for length in 0..4_u32 {
         let head = [&b"D"[..], &length.to_be_bytes()].concat();
-        assert!(let_in(false).pass(&head).is_err());
+        assert!(let_in(false).pass(&head, None).is_err());
     }
     let mut frames = let_in(false);
     let row = message(b'D', &[&[0, 1, 0, 0, 0, 9][..], b"something"].concat());
     for byte in row.iter().chain(&ready()) {
-        frames.pass(&[*byte]).unwrap();
+        frames.pass(&[*byte], None).unwrap();
     }
     assert_eq!(frames.room, OF_ANSWER);
 }
@@ -53,14 +54,14 @@ fn an_answer_is_bounded_and_each_has_its_own_room() {
     let mut frames = let_in(false);
     for _ in 0..10 {
         for _ in 0..OF_ANSWER / 10_000 {
-            frames.pass(&nulls[..0]).unwrap();
-            frames.pass(&empty).unwrap();
+            frames.pass(&nulls[..0], None).unwrap();
+            frames.pass(&empty, None).unwrap();
         }
-        frames.pass(&ready()).unwrap();
+        frames.pass(&ready(), None).unwrap();
     }
     // What nobody asked for has no end, and is not kept; what is kept has one.
     let notice = message(b'N', &[b'x'; 1_000]);
-    (0..200_000).for_each(|_| frames.pass(&notice).unwrap());
+    (0..200_000).for_each(|_| frames.pass(&notice, None).unwrap());
     let settings = count(&mut frames, &message(b'S', b"a\0b\0"));
     assert!(settings < OF_SETTINGS / EACH, "{settings}");
 }
@@ -76,8 +77,9 @@ fn little_comes_before_the_server_has_let_us_in() {
 
 #[test]
 fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
-    let asks =
-        |logins: Logins, code: u32| Frames::new(logins).pass(&message(b'R', &code.to_be_bytes()));
+    let asks = |logins: Logins, code: u32| {
+        Frames::new(logins).pass(&message(b'R', &code.to_be_bytes()), None)
+    };
     let (plain, encrypted) = (Logins::of(None, false), Logins::of(None, true));
     assert_eq!(asks(plain, 3), Err(Refused::Login(Login::Password)));
     assert_eq!(asks(plain, 5), Err(Refused::Login(Login::Md5)));
@@ -93,7 +95,7 @@ fn a_password_is_given_in_the_ways_alone_that_are_accepted() {
     // The word that all is well comes after a proof.
     let mut frames = Frames::new(named);
     let mut says = |code: u32, text: &str| {
-        frames.pass(&message(b'R', &[&code.to_be_bytes(), text.as_bytes()].concat()))
+        frames.pass(&message(b'R', &[&code.to_be_bytes(), text.as_bytes()].concat()), None)
     };
     says(10, "").unwrap();
     assert_eq!(says(0, ""), Err(Refused::Unproven));
@@ -109,7 +111,7 @@ fn a_proof_has_neither_too_few_rounds_nor_more_than_anybody_needs() {
     let goes_on = |logins: Logins, rounds: &str| {
         let text = format!("r=abc,s=QUI=,i={rounds}");
         let body = [&11_u32.to_be_bytes(), text.as_bytes()].concat();
-        Frames::new(logins).pass(&message(b'R', &body))
+        Frames::new(logins).pass(&message(b'R', &body), None)
     };
     let named = |list| Some(Logins::read(list).unwrap());
     let strict = [
@@ -146,15 +148,16 @@ fn no_type_is_asked_for_that_the_driver_does_not_know() {
     };
     let prepared = |id| {
         let mut frames = let_in(false);
-        frames.pass(&message(b'1', b"")).unwrap();
-        frames.pass(&message(b'T', &column(id)))
+        frames.pass(&message(b'1', b""), None).unwrap();
+        frames.pass(&message(b'T', &column(id)), None)
     };
     prepared(25).unwrap();
     assert!(prepared(999_999).is_err());
     // Texts have no types.
-    let_in(false).pass(&message(b'T', &column(999_999))).unwrap();
-    let takes =
-        |id: u32| let_in(false).pass(&message(b't', &[&[0, 1], &id.to_be_bytes()[..]].concat()));
+    let_in(false).pass(&message(b'T', &column(999_999)), None).unwrap();
+    let takes = |id: u32| {
+        let_in(false).pass(&message(b't', &[&[0, 1], &id.to_be_bytes()[..]].concat()), None)
+    };
     takes(17).unwrap();
     assert!(takes(999_999).is_err());
     let whole = column(25);
@@ -176,8 +179,9 @@ fn whatever_comes_is_let_through_or_refused() {
     let all = messages.concat();
     tenure_testkit::fuzz(20_000, &[&all, &let_in_by()], |bytes| {
         let (mut whole, mut parts) = (let_in(true), let_in(true));
-        let at_once = whole.pass(bytes);
-        let in_parts: Result<Vec<()>, _> = bytes.chunks(3).map(|part| parts.pass(part)).collect();
+        let at_once = whole.pass(bytes, None);
+        let in_parts: Result<Vec<()>, _> =
+            bytes.chunks(3).map(|part| parts.pass(part, None)).collect();
         assert_eq!(at_once, in_parts.map(|_| ()));
         at_once.is_ok()
     });
@@ -185,4 +189,40 @@ fn whatever_comes_is_let_through_or_refused() {
 
 fn let_in_by() -> Vec<u8> {
     [message(b'R', &[0; 4]), message(b'S', b"a\0b\0"), ready()].concat()
+}
+
+#[test]
+fn what_answers_another_question_is_refused() {
+    let (tag, other) = (Tag::of(7), Tag::of(8));
+    let columns = |tag: Tag| {
+        let about = [&[0; 6][..], &20_u32.to_be_bytes(), &[0; 8]].concat();
+        message(b'T', &[&[0, 1], tag.to_string().as_bytes(), &[0], &about].concat())
+    };
+    let (parsed, row, done) =
+        (message(b'1', b""), message(b'D', &[0, 0]), message(b'C', b"SELECT 1\0"));
+    let failed = message(b'E', b"\0");
+    let passes = |parts: &[&[u8]], expected: Option<Tag>| {
+        let mut frames = let_in(false);
+        let passed = frames.pass(&parts.concat(), expected);
+        passed.map(|()| (frames.over(), frames.is_doubtful()))
+    };
+    let ours = columns(tag);
+    assert_eq!(passes(&[&parsed, &ours, &row, &done, &ready()], Some(tag)), Ok((2, false)));
+    assert_eq!(passes(&[&parsed, &ours, &done, &ready()], Some(tag)), Ok((2, false)));
+    assert_eq!(passes(&[&parsed, &ours, &failed, &ready()], Some(tag)), Ok((2, false)));
+    // Nothing says to what it is.
+    assert_eq!(passes(&[&failed, &ready()], Some(tag)), Ok((2, true)));
+    assert_eq!(passes(&[&failed, &ready(), &ours], Some(tag)), Ok((2, false)));
+    let others: [&[&[u8]]; 6] = [
+        &[&parsed, &columns(other)],
+        &[&row],
+        &[&done],
+        &[&message(b'n', b"")],
+        &[&ready()],
+        &[&ours, &done, &ready(), &done],
+    ];
+    for parts in others {
+        assert_eq!(passes(parts, Some(tag)), Err(Refused::Others), "{parts:?}");
+    }
+    assert!(passes(&[&columns(other), &row, &done, &ready()], None).is_ok());
 }

@@ -11,14 +11,17 @@ use tokio_postgres::{
 };
 use tokio_rustls::{TlsConnector, client};
 
-use crate::{bounded::Bounded, logins::Logins};
+use crate::{answers::Answers, bounded::Bounded, logins::Logins};
 
 /// How encrypted connections are made.
 #[derive(Clone)]
 pub(crate) struct Connector(Arc<ClientConfig>, Logins);
 
+/// The same for one connection.
+pub(crate) struct Connecting(Connector, Arc<Answers>);
+
 /// One that leads to a server.
-pub(crate) struct ToServer(TlsConnector, ServerName<'static>, Logins);
+pub(crate) struct ToServer(TlsConnector, ServerName<'static>, Logins, Arc<Answers>);
 
 /// An encrypted stream.
 pub(crate) type Stream = Bounded<client::TlsStream<Socket>>;
@@ -27,16 +30,21 @@ impl Connector {
     pub(crate) fn new(ca: Option<&str>, logins: Logins) -> Result<Self, Fault> {
         Ok(Self(encryption(ca)?, logins))
     }
+
+    pub(crate) fn once(&self, answers: &Arc<Answers>) -> Connecting {
+        Connecting(self.clone(), answers.clone())
+    }
 }
 
-impl MakeTlsConnect<Socket> for Connector {
+impl MakeTlsConnect<Socket> for Connecting {
     type Stream = Stream;
     type TlsConnect = ToServer;
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<ToServer> {
         let name = ServerName::try_from(domain.to_owned()).map_err(io::Error::other)?;
-        Ok(ToServer(TlsConnector::from(self.0.clone()), name, self.1))
+        let Self(Connector(tls, logins), answers) = self;
+        Ok(ToServer(TlsConnector::from(tls.clone()), name, *logins, answers.clone()))
     }
 }
 
@@ -46,6 +54,7 @@ impl TlsConnect<Socket> for ToServer {
     type Future = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>>;
 
     fn connect(self, stream: Socket) -> Self::Future {
-        Box::pin(async move { Ok(Bounded::new(self.0.connect(self.1, stream).await?, self.2)) })
+        let Self(tls, name, logins, answers) = self;
+        Box::pin(async move { Ok(Bounded::new(tls.connect(name, stream).await?, logins, answers)) })
     }
 }
