@@ -17,8 +17,8 @@ use tenure_core::{
     store::{Capabilities, Finding, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
-    Attempt, Database, Dues, Extended, Grant, Listed, Mark, Page, Row, Sight, Tells, capabilities,
-    keep_swept,
+    Attempt, Database, Dues, Extended, Grant, Listed, Mark, Page, Row, Settled, Sight, Tells,
+    capabilities, keep_swept,
 };
 
 use crate::{
@@ -332,6 +332,10 @@ impl Database for Mysql {
             })
         })
         .await
+    }
+
+    async fn settle(&self, limit: Duration) -> Settled {
+        if self.is_engine { self.common.callers.settle(limit).await } else { Settled::Nothing }
     }
 
     async fn extend(&self, holds: &[Renewal]) -> Result<Vec<Option<Extended>>, Fault> {

@@ -10,6 +10,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use tenure_core::{Clock, Fault, FaultKind, SystemClock, Timestamp};
+use tenure_sql::Settled;
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout_at},
@@ -20,6 +21,7 @@ use crate::{
     error::Failure,
     session::Session,
     turnstile::{Pass, Turnstile},
+    under_way::UnderWay,
 };
 
 /// For how long nobody tries again after a failure.
@@ -48,6 +50,7 @@ pub(crate) struct Lane(Arc<Inner>);
 struct Inner {
     maker: Maker,
     turnstile: Turnstile,
+    under_way: UnderWay,
     state: Arc<Mutex<State>>,
 }
 
@@ -74,14 +77,23 @@ struct State {
 impl Lane {
     /// At most so many connections.
     pub(crate) fn new(maker: Maker, most: usize) -> Self {
-        let turnstile = Turnstile::new(most);
-        Self(Arc::new(Inner { maker, turnstile, state: Arc::default() }))
+        Self::of(maker, most, Arc::default())
     }
 
     /// So many calls more at once, which wait for none of these, over connections of the same.
     pub(crate) fn beside(&self, most: usize) -> Self {
         let (maker, state) = (self.0.maker.clone(), self.0.state.clone());
-        Self(Arc::new(Inner { maker, turnstile: Turnstile::new(most), state }))
+        Self::of(maker, most, state)
+    }
+
+    fn of(maker: Maker, most: usize, state: Arc<Mutex<State>>) -> Self {
+        let (turnstile, under_way) = (Turnstile::new(most), UnderWay::default());
+        Self(Arc::new(Inner { maker, turnstile, under_way, state }))
+    }
+
+    /// Waits until what callers have left is over, for so long at most.
+    pub(crate) async fn settle(&self, limit: Duration) -> Settled {
+        self.0.under_way.settle(limit).await
     }
 
     /// Carries out `work` with a session that nobody else has, in this time at most.
@@ -136,6 +148,8 @@ impl Inner {
                 taking.await.ok_or_else(abandoned)??
             }
         };
+        let lane = lent.lane.clone();
+        let _call = lane.under_way.begin(asked.clone());
         if asked.strong_count() == 0 {
             return Err(abandoned().into());
         }

@@ -31,6 +31,7 @@ mod sweeping;
 mod tables;
 mod tls;
 mod turnstile;
+mod under_way;
 mod watch;
 
 pub use database::Mysql;

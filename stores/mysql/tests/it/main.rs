@@ -11,6 +11,7 @@ mod connections;
 mod contended;
 mod crossed;
 mod fenced;
+mod ghosts;
 mod health;
 mod hosts;
 mod inherited;
