@@ -5,7 +5,9 @@ if short and sole ~= '' and not waits and ask == 'x' and not old and place == ''
     local claim, place_ttl, look, most, counted = string.match(limits, '^(%d+) (%d+) (%d+) (%d+) %d+ (%d)$')
     local offered, upto = string.sub(sole, 1, 1) == 'o', now + place_ttl
     local used, grant, shown = string.match(sole, '^(%a?)([^ ]*) (.*)$', 34)
-    if till >= upto and places < tonumber(most) and (offered or grant) then
+    -- Nothing is over, so nothing that is to be written came of it.
+    if places >= tonumber(most) and (offered or grant) then return {owner, 'full', places} end
+    if till >= upto and (offered or grant) then
         redis.call('ZADD', line, score(next_place), 'qx' .. owner .. channel,
             upto, 'k' .. owner)
         local left, next_to = first_end - now, offered and 1 or 0

@@ -3,9 +3,10 @@
 use std::{collections::VecDeque, time::Duration};
 
 use tenure_core::{
-    Store,
+    FaultKind, Store,
     proto::queue::{Answer, Intent, Mode, Released},
 };
+use tenure_redis::{RedisOptions, RedisStore};
 use tenure_testkit::server::{RedisServer, redis::Reply};
 
 use crate::scenes::{Lock, WAIT, ask, owner};
@@ -99,4 +100,27 @@ async fn a_permit_among_others_takes_twelve_commands() {
         let (inner, _) = counted(&lock.server);
         assert!(inner <= 12 * u32::from(TURNS), "{mode:?}: {inner}");
     }
+}
+
+/// Each of those who are refused and ask again wrote the head anew, beside those whose turn it is.
+#[tokio::test]
+async fn who_is_refused_since_too_many_wait_takes_two_commands_and_writes_nothing() {
+    let Lock { server, name, .. } = Lock::new();
+    let options = RedisOptions::from_url(&server.url()).unwrap().max_waiters(3).unwrap();
+    let lock = Lock { store: RedisStore::new(options).unwrap(), server, name };
+    lock.asked(0, Mode::Exclusive, WAIT).await;
+    for number in 1..=3 {
+        lock.waits(number).await;
+    }
+    lock.server.command(&["CONFIG", "RESETSTAT"]);
+    for number in 10..10 + TURNS {
+        let ask = ask(number, Mode::Exclusive, WAIT);
+        let fault = lock.store.acquire(&lock.name, &ask).await.unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Full, "{fault}");
+        assert!(fault.to_string().contains('3'), "{fault}");
+    }
+    let (inner, scripts) = counted(&lock.server);
+    assert_eq!((inner, scripts), (2 * u32::from(TURNS), u32::from(TURNS)));
+    lock.let_go(2).await;
+    lock.waits(10).await;
 }
