@@ -329,7 +329,8 @@ impl TenureBuilder {
         let context =
             Context::new(self.store, self.clock, self.entropy, (agenda, slots), self.defaults);
         let context = Arc::new(context);
-        let acquirer = Acquirer { queues: Queues::new(&context), context };
+        let queues = Queues::new(&context);
+        let acquirer = Acquirer::new(context, queues);
         (Tenure { acquirer: Arc::new(acquirer) }, engine.run(evictions))
     }
 }

@@ -4,10 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_proto::{
     Backoff, Hold, Timestamp,
-    queue::{Answer, Ask, Intent, Order},
+    queue::{Answer, Ask, Intent, Mode, Order},
     rule::{Rule, kept},
 };
 
+use super::{
+    Acquirer,
+    full::{FullLines, Turn},
+};
 use crate::{
     AcquireError, Fault, FaultKind, LockName, Store,
     acquisition::{
@@ -19,6 +23,7 @@ use crate::{
     driver::{before_or, pause},
     engine::Slot,
     local::Head,
+    names::NameUse,
     options::{Busy, Settings},
 };
 
@@ -37,6 +42,7 @@ pub(crate) enum Outcome {
 /// next one goes on with the place that it has in the store's.
 pub(crate) struct Contention<'a> {
     context: &'a Arc<Context>,
+    full: &'a FullLines,
     name: &'a LockName,
     settings: &'a Settings,
     asked: Timestamp,
@@ -60,7 +66,7 @@ enum Step {
 
 impl<'a> Contention<'a> {
     pub(crate) fn new(
-        context: &'a Arc<Context>,
+        Acquirer { context, full, .. }: &'a Acquirer,
         name: &'a LockName,
         settings: &'a Settings,
         asked: Timestamp,
@@ -71,6 +77,7 @@ impl<'a> Contention<'a> {
         Self {
             acquisition: begun,
             context,
+            full,
             name,
             settings,
             asked,
@@ -87,6 +94,9 @@ impl<'a> Contention<'a> {
     /// Asks until the lock is acquired or the wait is over; `tries` asks once and leaves no place.
     pub(crate) async fn run(&mut self, slot: Slot, tries: bool) -> Result<Outcome, AcquireError> {
         let mut slot = Some(slot);
+        // Whoever asks for its process is one, and whoever has a place keeps it.
+        let mut comes = !tries && self.head.is_none();
+        let mut turn = if comes { self.turn().await? } else { None };
         loop {
             if self.acquisition.is_none() {
                 let slot = match slot.take() {
@@ -98,6 +108,10 @@ impl<'a> Contention<'a> {
             }
             let sent = self.context.now();
             let answer = self.ask(sent, tries).await;
+            if std::mem::take(&mut comes) {
+                let clock = &*self.context.clock;
+                self.full.answered(|| self.wanted(), turn.take(), answer.as_ref(), clock);
+            }
             let at = match self.take(sent, answer, tries)? {
                 Step::Done(outcome) => return Ok(outcome),
                 Step::AskAgain { at } => at.min(self.give_up),
@@ -110,6 +124,17 @@ impl<'a> Contention<'a> {
                 return self.gave_up();
             }
         }
+    }
+
+    /// Waits until this one may ask where others were just refused.
+    async fn turn(&self) -> Result<Option<Turn>, AcquireError> {
+        let clock = &*self.context.clock;
+        let turn = self.full.turn(clock, self.asked, || self.wanted(), self.give_up).await;
+        turn.map_err(|fault| self.failed(fault))
+    }
+
+    fn wanted(&self) -> (NameUse, Mode) {
+        (self.settings.uses(self.name), self.settings.mode)
     }
 
     /// Sends one ask; `None` when no answer came while it could still be of use.

@@ -1,13 +1,17 @@
 //! Acquiring: first among the tasks of this process, then at the store.
 
 mod contention;
+mod full;
 pub(crate) mod together;
 
 use std::sync::Arc;
 
 use tenure_proto::{Timestamp, queue::Mode};
 
-use self::contention::{Contention, Outcome};
+use self::{
+    contention::{Contention, Outcome},
+    full::FullLines,
+};
 use crate::{
     AcquireError, LockName,
     acquisition::{guard::Guard, lease::Lease},
@@ -24,6 +28,13 @@ use crate::{
 pub(crate) struct Acquirer {
     pub(crate) context: Arc<Context>,
     pub(crate) queues: Queues<Lease>,
+    full: FullLines,
+}
+
+impl Acquirer {
+    pub(crate) fn new(context: Arc<Context>, queues: Queues<Lease>) -> Self {
+        Self { context, queues, full: FullLines::default() }
+    }
 }
 
 impl Drop for Acquirer {
@@ -35,10 +46,11 @@ impl Drop for Acquirer {
 
 /// Acquires `name`, waiting for it as long as `settings` say.
 pub(crate) async fn lock(
-    Acquirer { context, queues }: &Acquirer,
+    acquirer: &Acquirer,
     name: &LockName,
     settings: Settings,
 ) -> Result<Guard, AcquireError> {
+    let Acquirer { context, queues, .. } = acquirer;
     let asked = context.now();
     let give_up = settings.wait.map_or(Timestamp::NEVER, |wait| asked.saturating_add(wait));
     let slot = admit(context, name, &settings)?;
@@ -73,7 +85,7 @@ pub(crate) async fn lock(
             None => return Err(timed_out(context, asked, waiting.in_the_way())),
         }
     }
-    let mut contention = Contention::new(context, name, &settings, asked, give_up, head);
+    let mut contention = Contention::new(acquirer, name, &settings, asked, give_up, head);
     let tries = give_up == asked;
     match contention.run(slot, tries).await? {
         Outcome::Acquired(guard) => Ok(guard),
@@ -83,10 +95,11 @@ pub(crate) async fn lock(
 
 /// Acquires `name` if nobody else has it or comes first.
 pub(crate) async fn try_lock(
-    Acquirer { context, queues }: &Acquirer,
+    acquirer: &Acquirer,
     name: &LockName,
     settings: Settings,
 ) -> Result<Option<Guard>, AcquireError> {
+    let Acquirer { context, queues, .. } = acquirer;
     let asked = context.now();
     let slot = admit(context, name, &settings)?;
     let mut head = None;
@@ -98,7 +111,7 @@ pub(crate) async fn try_lock(
         }
     }
     let never = Timestamp::NEVER;
-    let mut contention = Contention::new(context, name, &settings, asked, never, head);
+    let mut contention = Contention::new(acquirer, name, &settings, asked, never, head);
     match contention.run(slot, true).await? {
         Outcome::Acquired(guard) => Ok(Some(guard)),
         Outcome::Busy(_) => Ok(None),

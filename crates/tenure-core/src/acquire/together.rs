@@ -53,7 +53,7 @@ struct Candidate {
 /// # Errors
 /// What keeps one of them from being asked for at all.
 pub(crate) async fn try_together(
-    Acquirer { context, queues }: &Acquirer,
+    Acquirer { context, queues, .. }: &Acquirer,
     wanted: &[Wanted<'_>],
     until: Timestamp,
 ) -> Result<Joint, AcquireError> {

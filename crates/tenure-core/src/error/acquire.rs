@@ -85,7 +85,9 @@ pub enum AcquireError {
     /// Something must be changed first; nothing was acquired.
     #[error(transparent)]
     Misconfigured(Box<Trouble>),
-    /// The store has as many waiters for this lock as it allows; nothing was acquired.
+    /// The store has as many waiters for this lock as it allows; nothing was acquired. Ask again after a pause.
+    /// While that goes on, one caller of a process asks the store for all who came before, 40 times a second at
+    /// most unless it finds room: the answer may take 25 ms longer for that.
     #[error(transparent)]
     Full(Box<Trouble>),
     /// No permits of a semaphore were asked for, or more than it has; nothing was acquired.

@@ -18,6 +18,7 @@ mod evicted;
 mod flawed;
 #[cfg(unix)]
 mod fork;
+mod full;
 mod handle;
 mod handover;
 mod hints;

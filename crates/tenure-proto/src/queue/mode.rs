@@ -1,7 +1,7 @@
 //! How a name is held.
 
 /// How a name is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// By one holder alone.
     Exclusive,

@@ -1,0 +1,255 @@
+//! Whoever comes to a line where others of this process were just refused, as it is full: one of them asks for all.
+//!
+//! Nothing is granted here, and nobody is refused by what was seen before it came: an ask that the store refuses
+//! answers all who came before it began. So a thousand who are refused and ask again are a few asks for the store,
+//! and do not keep it from those whose turn it is.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tenure_proto::{
+    Timestamp,
+    queue::{Answer, Mode},
+};
+use tokio::sync::Notify;
+
+use crate::{Clock, Fault, FaultKind, driver::before, names::NameUse};
+
+/// How long a line is remembered after somebody was refused.
+const REMEMBERED: Duration = Duration::from_secs(1);
+/// How long after a refusal the next one asks. Where many processes ask, the one that finds room has taken it before
+/// most others ask.
+const PAUSE: Duration = Duration::from_millis(25);
+/// How long those who came wait for another's answer before the next of them asks: its future may not be polled.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// After so many in a row who were not refused all may ask.
+const ROOMY: u32 = 4;
+/// How many lines are remembered.
+const MOST: usize = 1_000;
+
+/// What is asked for: only who wants the same is answered the same.
+type Wanted = (NameUse, Mode);
+
+/// The lines where somebody of this process was refused a moment ago.
+#[derive(Debug, Default)]
+pub(crate) struct FullLines {
+    lines: Mutex<HashMap<Wanted, Arc<Line>>>,
+    /// Until when any of them is remembered.
+    until: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Line {
+    state: Mutex<State>,
+    /// Somebody was answered.
+    answered: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// How many have asked for others, too.
+    asked: u64,
+    /// Which of them was refused last; none if it was one who asked for itself alone.
+    refused: u64,
+    /// What was said to it.
+    fault: Fault,
+    /// Until when the line is remembered.
+    until: Timestamp,
+    /// When the next one asks.
+    next: Timestamp,
+    /// How many were not since somebody was.
+    not_refused: u32,
+    /// Everybody asks for itself.
+    is_over: bool,
+}
+
+/// The right to ask for all who came before. Dropping it passes it on.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    line: Arc<Line>,
+    number: u64,
+    is_answered: bool,
+}
+
+impl FullLines {
+    /// Returns when one who has no place yet may ask the store: at once where nobody was refused a moment ago.
+    ///
+    /// # Errors
+    /// What another one was told that asked after this call began, or what the last one was told if `give_up` comes
+    /// before.
+    pub(crate) async fn turn(
+        &self,
+        clock: &dyn Clock,
+        now: Timestamp,
+        wanted: impl FnOnce() -> Wanted,
+        give_up: Timestamp,
+    ) -> Result<Option<Turn>, Fault> {
+        if now.as_nanos() >= self.until.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let line = self.lock().get(&wanted()).cloned();
+        match line.filter(|line| now < line.lock().until) {
+            // Rare and large.
+            Some(line) => Box::pin(line.turn(clock, give_up)).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The store has answered one who had no place, or has not.
+    pub(crate) fn answered(
+        &self,
+        wanted: impl FnOnce() -> Wanted,
+        turn: Option<Turn>,
+        answer: Option<&Result<Answer, Fault>>,
+        clock: &dyn Clock,
+    ) {
+        let fault = match answer {
+            Some(Err(fault)) if fault.kind() == FaultKind::Full => fault,
+            _ => return turn.into_iter().for_each(Turn::not_refused),
+        };
+        let now = clock.now();
+        let until = now.saturating_add(REMEMBERED);
+        self.until.fetch_max(until.as_nanos(), Ordering::Relaxed);
+        if let Some(turn) = turn {
+            turn.refused(fault, now, until);
+        } else {
+            self.remember(wanted(), fault, now, until);
+        }
+    }
+
+    fn remember(&self, wanted: Wanted, fault: &Fault, now: Timestamp, until: Timestamp) {
+        let mut lines = self.lock();
+        if let Some(line) = lines.get(&wanted)
+            && let mut state = line.lock()
+            && !state.is_over
+        {
+            state.until = until;
+            return;
+        }
+        lines.retain(|_, line| {
+            let state = line.lock();
+            now < state.until && !state.is_over
+        });
+        if lines.len() < MOST {
+            let state = State {
+                asked: 0,
+                refused: 0,
+                fault: fault.clone(),
+                until,
+                next: now.saturating_add(PAUSE),
+                not_refused: 0,
+                is_over: false,
+            };
+            lines.insert(wanted, Arc::new(Line { state: state.into(), answered: Notify::new() }));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Wanted, Arc<Line>>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    async fn turn(
+        self: Arc<Self>,
+        clock: &dyn Clock,
+        give_up: Timestamp,
+    ) -> Result<Option<Turn>, Fault> {
+        let came = self.lock().asked;
+        loop {
+            // Whatever is said from here on is heard.
+            let answered = self.answered.notified();
+            let until = {
+                let mut state = self.lock();
+                if state.is_over {
+                    return Ok(None);
+                }
+                let now = clock.now();
+                if state.refused > came || now >= give_up {
+                    return Err(state.fault.clone());
+                }
+                if state.next <= now {
+                    state.next = now.saturating_add(PATIENCE);
+                    state.asked += 1;
+                    let number = state.asked;
+                    drop(state);
+                    return Ok(Some(Turn { line: self.clone(), number, is_answered: false }));
+                }
+                state.next.min(give_up)
+            };
+            before(clock, until, answered).await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn {
+    fn refused(mut self, fault: &Fault, now: Timestamp, until: Timestamp) {
+        self.is_answered = true;
+        let mut state = self.line.lock();
+        if state.refused < self.number {
+            (state.refused, state.fault) = (self.number, fault.clone());
+        }
+        (state.until, state.next) = (until, now.saturating_add(PAUSE));
+        state.not_refused = 0;
+        drop(state);
+        self.line.answered.notify_waiters();
+    }
+
+    /// The next one may not be either, so it asks at once.
+    fn not_refused(mut self) {
+        let mut state = self.line.lock();
+        state.not_refused += 1;
+        if state.not_refused >= ROOMY {
+            self.is_answered = true;
+            state.is_over = true;
+            drop(state);
+            self.line.answered.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.line.lock().next = Timestamp::ZERO;
+            self.line.answered.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use tenure_proto::queue::Kind;
+
+    use super::*;
+    use crate::{LockName, ManualClock};
+
+    #[test]
+    fn what_is_remembered_has_bounds() {
+        let (full, clock) = (FullLines::default(), ManualClock::new());
+        let refuse = |number: usize| {
+            let name = LockName::new(number.to_string()).unwrap();
+            let wanted = (NameUse { name, kind: Kind::Mutex }, Mode::Exclusive);
+            let answer = Err(Fault::new(FaultKind::Full, "many wait", "wait"));
+            full.answered(|| wanted, None, Some(&answer), &clock);
+            full.lock().len()
+        };
+        for number in 0..MOST {
+            assert_eq!(refuse(number), number + 1);
+        }
+        assert_eq!(refuse(MOST), MOST);
+        clock.advance(REMEMBERED);
+        assert_eq!(refuse(MOST), 1);
+    }
+}
