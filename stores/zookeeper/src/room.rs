@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{Clock, Fault, SystemClock, Timestamp, proto::queue::Kind};
 
-use crate::{asking::Asking, error, full::Room, line::Line, node::Base};
+use crate::{asking::Asking, error, line::Line, node::Base};
 
 /// How long the number of a directory's children tells how many wait there, once these were seen to be contenders.
 const COUNTS: Duration = Duration::from_secs(1);
@@ -16,10 +16,11 @@ impl Asking<'_> {
         let (dir, kind) = (self.place.line(self.base), self.base.kind());
         let lines = &self.shared.full;
         let Some(line) = lines.remembered(&dir, kind, SystemClock.now()) else { return Ok(()) };
-        if line.has_room(|counts_until| self.look_for_room(&dir, counts_until)).await? {
+        let waiting = self.count(&dir, line.counts_until).await?;
+        if waiting.is_none_or(|waiting| waiting < self.shared.options.max_waiters) {
             return Ok(());
         }
-        line.refuses(SystemClock.now());
+        lines.remember(&dir, kind, SystemClock.now());
         Err(error::full(self.shared.options.max_waiters))
     }
 
@@ -32,33 +33,27 @@ impl Asking<'_> {
         }
     }
 
-    /// How much room there is, and until when the number of children tells that.
-    async fn look_for_room(
-        &self,
-        dir: &str,
-        counts_until: Timestamp,
-    ) -> Result<(Room, Timestamp), Fault> {
-        let max_waiters = self.shared.options.max_waiters;
-        let Some(stat) = self.session.stat(dir).await? else {
-            return Ok((Room::ForAll, counts_until));
-        };
+    /// How many wait, by the number of children where that tells it. `None` where the line is another than was
+    /// remembered: whatever is to be said is said by a place in it.
+    async fn count(&self, dir: &str, counts_until: Timestamp) -> Result<Option<usize>, Fault> {
+        let Some(stat) = self.session.stat(dir).await? else { return Ok(None) };
         let children = usize::try_from(stat.num_children).unwrap_or(0);
         let now = SystemClock.now();
         if now < counts_until {
-            let waiting =
-                if self.base == Base::Lease { children } else { children.saturating_sub(1) };
-            return Ok((Room::of(waiting, max_waiters), counts_until));
+            let holders = usize::from(self.base != Base::Lease);
+            return Ok(Some(children.saturating_sub(holders)));
         }
         let line = self.list(dir).await?;
         // The inner mutex of a semaphore is a mutex.
         let kind = if self.base == Base::Lease { Kind::Mutex } else { self.base.kind() };
         if !line.unknown().is_empty() || line.other_than(kind).is_some() {
-            return Ok((Room::ForAll, counts_until));
+            return Ok(None);
         }
         // Others hold a name together.
-        let counts = kind != Kind::ReadWrite && !line.has_permits();
-        let until = if counts { now.saturating_add(COUNTS) } else { now };
-        Ok((Room::of(self.waiting_in(&line), max_waiters), until))
+        if kind != Kind::ReadWrite && !line.has_permits() {
+            self.shared.full.counted(dir, self.base.kind(), now.saturating_add(COUNTS));
+        }
+        Ok(Some(self.waiting_in(&line)))
     }
 
     /// How many wait; who has the inner mutex of a semaphore waits, too.
