@@ -7,7 +7,6 @@ use std::sync::{
 
 use tenure_core::{Fault, FaultKind, store::Home};
 use tenure_sql::none_of;
-use tokio::time::Instant;
 
 use crate::{
     MysqlOptions,
@@ -103,9 +102,7 @@ impl Maker {
     async fn introduce(&self, session: &mut Session) -> Result<bool, Failure> {
         // Longer than we wait: what nobody waits for any more ends, too.
         let limit = self.options.sql.response_timeout * 2;
-        let asked = Instant::now();
         let found = session.said(&introduction(limit, session.mark)).await?;
-        session.pace = asked.elapsed();
         let row = found.first().ok_or_else(odd)?;
         let version: String = value(row, 0)?;
         let is_mariadb = version.to_ascii_lowercase().contains("mariadb");

@@ -346,7 +346,7 @@ impl Database for Mysql {
         let shortest = holds.iter().map(|hold| hold.ttl).min().unwrap_or_default();
         let by_old = (shortest / PART).clamp(GAP.0, GAP.1).min(self.limit());
         let in_all = (shortest / 3).max(GAP.1).min(self.limit());
-        let limits = CallLimits { in_all, by_old };
+        let limits = CallLimits { in_all, by_old, asks_itself: true };
         let lane = if self.is_engine { &self.common.renewals } else { &self.common.callers };
         let mut tries = 0;
         let extended = loop {
@@ -355,10 +355,14 @@ impl Database for Mysql {
             let extended = lane.call(true, limits, move |session| {
                 Box::pin(async move { extend(session, &statements, &sorted).await })
             });
-            match extended.await.map_err(Failure::fault) {
-                // However often: the effect is the same.
-                Err(fault) if fault.is_passing() && tries < RENEWALS => {}
-                done => break done?,
+            match extended.await {
+                // The next one does not count: no more are tried so than were there unused.
+                Err(Failure::NotOurs) => tries -= 1,
+                done => match done.map_err(Failure::fault) {
+                    // However often: the effect is the same.
+                    Err(fault) if fault.is_passing() && tries < RENEWALS => {}
+                    done => break done?,
+                },
             }
         };
         let mut answers = vec![None; holds.len()];

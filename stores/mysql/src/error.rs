@@ -22,6 +22,8 @@ pub(crate) enum Failure {
     Duplicate,
     /// There are no tables. It had no effect.
     NoTables(Fault),
+    /// The session is gone, or is not as it was told to be any more. It had no effect.
+    NotOurs,
     /// Anything else.
     Fault(Fault),
 }
@@ -34,6 +36,11 @@ impl Failure {
                 FaultKind::Unreachable,
                 "the database was busy with another transaction",
                 "try again",
+            ),
+            Self::NotOurs => Fault::new(
+                FaultKind::Unreachable,
+                "the connection to the database broke",
+                "see that the server can be reached, and try again",
             ),
         }
     }

@@ -31,9 +31,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 const FRESH: Duration = Duration::from_secs(1);
 /// How long that may take.
 const PING: Duration = Duration::from_secs(1);
-/// How many answers a call has at most, as a renewal does that finds no session: so often may one take as long as the
-/// first of its session before that counts as hanging.
-const ANSWERS: u32 = 6;
+/// Twice as many answers as a renewal has: so many may take as long as the slowest of late over a session that was there
+/// before, and it does not count as hanging.
+const ANSWERS: u32 = 4;
+/// Part of the time of a call that is left for another connection where that one hangs: `REST.0 / REST.1`.
+const REST: (u32, u32) = (2, 5);
 /// One that nobody used for so long is closed where there is another one.
 const NEEDED: Duration = Duration::from_secs(10);
 
@@ -60,11 +62,22 @@ pub(crate) struct Limits {
     pub(crate) in_all: Duration,
     /// The same over a connection that was there before: it may hang.
     pub(crate) by_old: Duration,
+    /// Whether the work asks by itself whether a session that nobody used for long is still ours: a way less.
+    pub(crate) asks_itself: bool,
 }
 
 impl From<Duration> for Limits {
     fn from(in_all: Duration) -> Self {
-        Self { in_all, by_old: in_all }
+        Self { in_all, by_old: in_all, asks_itself: false }
+    }
+}
+
+impl Limits {
+    /// How long a call may take over a connection that was there before. Where the way to the server is long, answers
+    /// are not taken for silence.
+    fn by_old(&self, pace: Duration) -> Duration {
+        let most = self.in_all * (REST.1 - REST.0) / REST.1;
+        self.by_old.max((pace * ANSWERS).min(most))
     }
 }
 
@@ -141,7 +154,7 @@ impl Inner {
         let pass = timeout_at(until, entering).await;
         let pass = pass.map_err(|_| late("all connections were busy", false))?;
         let pass = pass.ok_or_else(abandoned)?;
-        let lent = match self.fresh() {
+        let lent = match self.idle(limits.asks_itself) {
             Some(session) => Lent::new(self, session, pass),
             None => {
                 let taking = while_asked(&asked, self.taken(until, limits.by_old, pass));
@@ -154,7 +167,7 @@ impl Inner {
             return Err(abandoned().into());
         }
         let until =
-            lent.may_hang(limits.by_old).map_or(until, |by_old| until.min(Instant::now() + by_old));
+            lent.may_hang(limits).map_or(until, |by_old| until.min(Instant::now() + by_old));
         lent.carry_out(until, work).await
     }
 
@@ -196,11 +209,12 @@ impl Inner {
         self.maker.home.spawn(async { session.close() });
     }
 
-    /// The one that was used last, if that was just now.
-    fn fresh(&self) -> Option<Session> {
+    /// The one that was used last, if that was just now or whoever uses it looks whether it is ours.
+    fn idle(&self, may_be_unsure: bool) -> Option<Session> {
         let mut state = self.state();
-        let (session, since) = state.idle.pop()?;
-        if SystemClock.now().since(since) < FRESH {
+        let (mut session, since) = state.idle.pop()?;
+        session.is_unsure = SystemClock.now().since(since) >= FRESH;
+        if !session.is_unsure || may_be_unsure {
             return Some(session);
         }
         state.idle.push((session, since));
@@ -210,7 +224,7 @@ impl Inner {
     /// The one that was used last, if it is still there, or a new one.
     async fn take(&self, ping: Duration) -> Result<Session, Fault> {
         loop {
-            if let Some(session) = self.fresh() {
+            if let Some(session) = self.idle(false) {
                 return Ok(session);
             }
             let next = self.state().idle.pop();
@@ -218,6 +232,7 @@ impl Inner {
             let ping = ping.max(session.pace * 2);
             let is_ours = tokio::time::timeout(ping, session.is_ours()).await;
             if matches!(is_ours, Ok(true)) {
+                session.is_unsure = false;
                 return Ok(session);
             }
             self.end(session);
@@ -247,10 +262,9 @@ impl Lent {
     }
 
     /// How long a call may take over it before it counts as hanging, which only one does that was used before.
-    /// Where the way to the server is long, answers are not taken for silence.
-    fn may_hang(&self, by_old: Duration) -> Option<Duration> {
+    fn may_hang(&self, limits: Limits) -> Option<Duration> {
         let session = self.session.as_ref().filter(|session| session.is_old)?;
-        Some(by_old.max(session.pace * ANSWERS))
+        Some(limits.by_old(session.pace))
     }
 
     async fn carry_out<T, W>(mut self, until: Instant, work: W) -> Result<T, Failure>

@@ -12,8 +12,9 @@ use crate::{
     statements::Statements,
 };
 
-/// More than what one hold adds to a statement beside its name, and more than what a statement has beside its holds.
-const ONE_MORE: usize = 64;
+/// More than what one hold adds to a text beside its name, where no other has its ttl, and more than what a text has
+/// beside its holds.
+const ONE_MORE: usize = 768;
 const REST_OF_STATEMENT: usize = 2_048;
 
 /// Extends the leases of those that can be, and says which these are by their places. A row that somebody has locked
@@ -37,11 +38,11 @@ pub(crate) async fn extend(
 
 /// How many of these one statement has room for. One is always tried.
 fn fitting(holds: &[Renewal], max_packet: usize) -> usize {
-    // The longest statement has each name twice and its owner once, in hexadecimal digits, and some signs.
+    // The longest text has each name three times and its owner twice, in hexadecimal digits, and some signs.
     let mut room = max_packet.saturating_sub(REST_OF_STATEMENT);
     let mut fitting = 0;
     for hold in holds {
-        let length = hold.name.as_str().len() * 4 + ONE_MORE;
+        let length = hold.name.as_str().len() * 6 + ONE_MORE;
         if length > room {
             break;
         }
@@ -56,7 +57,8 @@ async fn extend_part(
     statements: &Statements,
     holds: &[Renewal],
 ) -> Result<HashMap<usize, Extended>, Failure> {
-    let found = session.found(&statements.unlocked(holds.iter().map(|hold| &hold.name))).await?;
+    let names = holds.iter().map(|hold| &hold.name);
+    let found = session.found_by_ours(&statements.unlocked(names)).await?;
     let unlocked: Result<HashSet<_>, _> = found.iter().map(name).collect();
     let unlocked = unlocked?;
     let mut by_ttl: BTreeMap<i64, Vec<&Renewal>> = BTreeMap::new();
@@ -67,17 +69,23 @@ async fn extend_part(
     if by_ttl.is_empty() {
         return Ok(extended);
     }
+    let look = statements.extended(&json(holds));
+    let mut texts: Vec<_> =
+        by_ttl.iter().map(|(ttl, holds)| statements.extend(holds, *ttl)).collect();
+    texts.push(look.clone());
     let sent = SystemClock.now();
-    for (ttl, holds) in &by_ttl {
-        match session.write(&statements.extend(holds, *ttl), Vec::new()).await {
-            // These stay as they are, and the look below says so.
-            Ok(_) | Err(Failure::Crossed) => {}
-            Err(failure) => return Err(failure),
+    // By one message, since a short lease has no time for many over a long way.
+    let rows = match session.written_and_found(&texts.join("; ")).await {
+        Err(Failure::Crossed) => {
+            // Some may have been extended before, which the look says.
+            session.in_doubt = true;
+            let rows = session.found(&look).await?;
+            session.in_doubt = false;
+            rows
         }
-        // Whatever comes between this and the answer, leases may be longer by now.
-        session.in_doubt = true;
-    }
-    for row in &session.rows(&statements.extended, vec![json(holds).into()]).await? {
+        done => done?,
+    };
+    for row in &rows {
         let place = value::<i64>(row, 0)? - 1;
         let place = usize::try_from(place).map_err(|_| odd())?;
         let hold = holds.get(place).ok_or_else(odd)?;
@@ -88,7 +96,6 @@ async fn extend_part(
             extended.insert(place, found);
         }
     }
-    session.in_doubt = false;
     Ok(extended)
 }
 

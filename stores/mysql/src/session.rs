@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use mysql_common::constants::StatusFlags;
 use tenure_core::{Fault, FaultKind};
+use tokio::time::Instant;
 
 use crate::{
     client::{Conn, Done, Error, Row, Value},
@@ -13,6 +14,9 @@ use crate::{
 
 /// How often a statement is tried that another transaction kept from having an effect.
 const TRIES: u32 = 5;
+
+/// What a session is asked for by which it is known again.
+const WHOSE: &str = "select @tenure";
 
 /// A connection, and what is known of it.
 #[derive(Debug)]
@@ -31,7 +35,9 @@ pub(crate) struct Session {
     pub(crate) is_over: bool,
     /// Whether a call was carried out over it, after which it may hang.
     pub(crate) is_old: bool,
-    /// How long its first answer took.
+    /// Whether nobody used it for so long that it may not be ours any more.
+    pub(crate) is_unsure: bool,
+    /// How long an answer takes that waits for nobody: the slowest of late.
     pub(crate) pace: Duration,
 }
 
@@ -56,15 +62,25 @@ impl Session {
             in_transaction: false,
             is_over: false,
             is_old: false,
+            is_unsure: false,
             pace: Duration::ZERO,
         }
     }
 
     /// Whether it is there, and as it was told to be: one that was reset, or taken for another, is not.
     pub(crate) async fn is_ours(&mut self) -> bool {
-        let Ok(found) = self.conn.query("select @tenure").await else { return false };
+        let found = self.conn.query(WHOSE).await;
+        found.is_ok_and(|found| self.is_named(&found))
+    }
+
+    fn is_named(&self, found: &[Done]) -> bool {
         let row = found.first().and_then(|done| done.rows.first());
         row.and_then(|row| value::<Option<u32>>(row, 0).ok().flatten()) == Some(self.mark)
+    }
+
+    /// One answer took so long.
+    fn took(&mut self, took: Duration) {
+        self.pace = took.max((self.pace * 3 + took) / 4);
     }
 
     /// Whether the server commits what is written without being told to, and has nothing left to commit. It says so
@@ -92,8 +108,57 @@ impl Session {
 
     /// The same of a text as it stands, which is not kept for a second time.
     pub(crate) async fn found(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
+        let asked = Instant::now();
         let found = self.conn.query(text).await;
+        self.took(asked.elapsed());
         self.looked(found.map(|all| all.into_iter().next().unwrap_or_default().rows))
+    }
+
+    /// The same of a text that no session may carry out but ours. One that was not used for long says by the same
+    /// answer whether it is.
+    pub(crate) async fn found_by_ours(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
+        if !self.is_unsure {
+            return self.found(text).await;
+        }
+        let asked = Instant::now();
+        let found = self.conn.query(&format!("{WHOSE}; {text}")).await;
+        self.took(asked.elapsed());
+        match found {
+            Ok(mut found) if self.is_named(&found) => {
+                self.is_unsure = false;
+                self.looked(Ok(found.pop().unwrap_or_default().rows))
+            }
+            // Whatever another session refuses says nothing of ours.
+            _ => {
+                self.is_over = true;
+                Err(Failure::NotOurs)
+            }
+        }
+    }
+
+    /// Carries out a text of statements that write, behind which one looks, and gives what that found. Where another
+    /// transaction was in the way all of them are tried again.
+    pub(crate) async fn written_and_found(&mut self, text: &str) -> Result<Vec<Row>, Failure> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            self.in_doubt = true;
+            let done = self.conn.query(text).await;
+            match done.map_err(|error| self.failed(error)) {
+                Err(Failure::Crossed) if tries < TRIES => {
+                    tokio::time::sleep(Duration::from_millis(tries.into())).await;
+                }
+                Err(failure) => return Err(failure),
+                Ok(_) if !self.commits() => {
+                    self.is_over = true;
+                    return Err(uncommitted().into());
+                }
+                Ok(mut all) => {
+                    self.in_doubt = false;
+                    return Ok(all.pop().unwrap_or_default().rows);
+                }
+            }
+        }
     }
 
     fn looked(&mut self, found: Result<Vec<Row>, Error>) -> Result<Vec<Row>, Failure> {
@@ -104,7 +169,9 @@ impl Session {
 
     /// Carries out several statements, and gives what the last of them found.
     pub(crate) async fn said(&mut self, texts: &str) -> Result<Vec<Row>, Failure> {
+        let asked = Instant::now();
         let found = self.conn.query(texts).await;
+        self.took(asked.elapsed());
         found.map(|mut all| all.pop().unwrap_or_default().rows).map_err(|error| self.failed(error))
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Statements {
     pub(crate) release: String,
     locks: String,
     meta: String,
-    pub(crate) extended: String,
+    extended: String,
     pub(crate) read: String,
     pub(crate) no_row: String,
     pub(crate) update: String,
@@ -180,6 +180,11 @@ impl Statements {
             names.join(", "),
             both.join(", ")
         )
+    }
+
+    /// What is left of the leases of those of these holds that are there. Of digits and signs that need no escaping.
+    pub(crate) fn extended(&self, holds: &str) -> String {
+        self.extended.replacen('?', &format!("'{holds}'"), 1)
     }
 
     /// Takes away these rows, if their versions are still these and the floor covers their tokens.

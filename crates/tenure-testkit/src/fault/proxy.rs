@@ -146,6 +146,12 @@ impl Proxy {
         self.shared.links().len()
     }
 
+    /// How many pieces of what clients say it has carried: commands, where one is awaited before the next.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.shared.requests.load(Ordering::Relaxed)
+    }
+
     /// How many connections it has cut because of their bytes.
     #[must_use]
     pub fn cuts(&self) -> u64 {

@@ -1,9 +1,14 @@
 //! An answer that comes too late is nobody's.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use mysql_async::prelude::Queryable;
-use tenure_core::{FaultKind, Store, proto::queue::Intent};
+use tenure_core::{
+    FaultKind, Store, Tenure,
+    proto::{Renewed, queue::Intent},
+    store::Renewal,
+};
+use tenure_mysql::MysqlStore;
 use tenure_testkit::{
     fault::{Proxy, Weather},
     server::MariadbServer,
@@ -12,7 +17,9 @@ use tokio::time::Instant;
 
 use crate::{
     places::{fresh_url, server},
-    support::{LONG, ask, hold, label, name, outside, owner, process, run, store, take, until},
+    support::{
+        LONG, ask, hold, label, name, outside, owner, process, run, sessions, store, take, until,
+    },
 };
 
 /// Each call has an answer of its own name, also right after calls that nobody waited for to the end.
@@ -157,26 +164,74 @@ async fn renewals_wait_for_no_other_call() {
     waits.await.unwrap();
 }
 
+/// A proxy before a server, and the URL by which it is reached.
+fn behind_proxy(server: &MariadbServer) -> (Proxy, String) {
+    let behind = server.url().split(['@', '/']).nth(3).unwrap().parse().unwrap();
+    let proxy = Proxy::start(behind, 1).unwrap();
+    let url = server.url().replace(&behind.to_string(), &proxy.address().to_string());
+    (proxy, url)
+}
+
 /// Each answer takes longer than a fourteenth of the ttl, and a renewal has several.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hold_is_kept_over_a_long_way_to_the_server() {
     let server = MariadbServer::start();
-    let behind = server.url().split(['@', '/']).nth(3).unwrap().parse().unwrap();
-    let proxy = Proxy::start(behind, 1).unwrap();
+    let (proxy, url) = behind_proxy(&server);
+    // To make tables and connections takes many answers, which no lease is to wait for.
+    let store = MysqlStore::open(&url).await.unwrap();
     proxy.set(Weather { delay: Duration::from_millis(185), ..Weather::default() });
-    let url = server.url().replace(&behind.to_string(), &proxy.address().to_string());
-    let lock = process(&url).mutex("a").ttl(Duration::from_secs(5));
-    // To open connections takes many answers, which a busy machine may not have in the time of a call.
-    let mut tried = lock.lock().await;
-    for _ in 0..10 {
-        if tried.is_err() {
-            tried = lock.lock().await;
-        }
-    }
-    let guard = tried.unwrap();
+    let process = Tenure::new(Arc::new(store));
+    let guard = process.mutex("a").ttl(Duration::from_secs(5)).lock().await.unwrap();
     let over = Instant::now() + Duration::from_secs(15);
     while Instant::now() < over {
         guard.check().unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// Over a long way each takes as long as the way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_is_two_messages_whether_or_not_its_connection_was_used_of_late() {
+    let server = MariadbServer::start();
+    let (proxy, url) = behind_proxy(&server);
+    let store = store(&url);
+    take(&store, "lock", owner(1)).await;
+    let engine = store.for_engine();
+    let hold = [Renewal { name: name("lock"), owner: owner(1), ttl: LONG }];
+    let renew = async || {
+        let before = proxy.requests();
+        let renewed = engine.renew(&hold).await;
+        assert!(matches!(renewed[..], [Ok(Renewed::Renewed { .. })]), "{renewed:?}");
+        proxy.requests() - before
+    };
+    // It may make its connection.
+    renew().await;
+    assert_eq!(renew().await, 2);
+    // So long that it is to be seen whether the connection is still ours.
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    assert_eq!(renew().await, 2);
+}
+
+/// What was closed while nobody used it costs no lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_goes_by_another_connection_where_those_that_there_were_are_gone() {
+    let server = MariadbServer::start();
+    let mut conn = outside(&server).await;
+    let store = store(&server.url());
+    take(&store, "lock", owner(1)).await;
+    let engine = store.for_engine();
+    let hold = [Renewal { name: name("lock"), owner: owner(1), ttl: LONG }];
+    let renewed = async || {
+        let renewed = engine.renew(&hold).await;
+        assert!(matches!(renewed[..], [Ok(Renewed::Renewed { .. })]), "{renewed:?}");
+    };
+    // Several, since looks have a connection beside renewals.
+    let looks = (0..2).map(|_| engine.inspect(&hold[0].name));
+    let (looked, ()) = tokio::join!(futures_util::future::join_all(looks), renewed());
+    looked.into_iter().for_each(|looked| drop(looked.unwrap()));
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    for session in sessions(&mut conn).await {
+        run(&mut conn, &format!("kill {session}")).await;
+    }
+    renewed().await;
 }
