@@ -98,7 +98,8 @@ impl Lanes {
     }
 
     fn all_open(&self) -> Vec<Arc<Connection>> {
-        let others = [self.renewals.open(), self.own.open()];
+        // The own one first: one more for renewals that each renewal took would never go again.
+        let others = [self.own.open(), self.renewals.open()];
         others.into_iter().flatten().chain(self.open()).collect()
     }
 

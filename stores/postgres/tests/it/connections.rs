@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use tenure_core::{Tenure, store::Weight};
 use tenure_testkit::{
-    fault::Proxy,
+    fault::{Proxy, Weather},
     server::{PgBouncer, PostgresServer},
 };
 
@@ -46,6 +46,22 @@ async fn a_process_with_one_lock_has_two_connections_whether_it_holds_or_waits()
         lock.await.unwrap().unwrap();
     }
     until("two are left of each", async || count(&url).await <= 2 * 6).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_opened_while_answers_were_slow_goes_again_although_a_hold_is_renewed() {
+    let url = fresh_database().await;
+    let direct: SocketAddr = url.split(['@', '/']).nth(3).unwrap().parse().unwrap();
+    let proxy = Proxy::start(direct, 1).unwrap();
+    let holder = tenure(&url.replace(&direct.to_string(), &proxy.address().to_string()));
+    let guard = hold(&holder, "lock", Duration::from_secs(6)).await;
+    renewed(&guard).await;
+    until("two are left", async || proxy.connections() <= 2).await;
+    proxy.set(Weather { delay: Duration::from_secs(1), ..Weather::default() });
+    until("there is one more", async || proxy.connections() > 2).await;
+    proxy.set(Weather::default());
+    until("two are left", async || proxy.connections() <= 2).await;
+    guard.check().unwrap();
 }
 
 #[tokio::test]
