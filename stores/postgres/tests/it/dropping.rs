@@ -44,7 +44,8 @@ async fn drop_acquires(tenure: &Tenure, seed: u64, dropped: &AtomicU32) {
             Ok(Err(AcquireError::TooManyHolds { .. })) => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            Ok(Err(error)) => panic!("{error}"),
+            // A busy machine may keep a row locked for longer than anybody waits for it. Nor does that leave anything.
+            Ok(Err(error)) => assert!(error.is_transient(), "{error}"),
         }
     }
 }
