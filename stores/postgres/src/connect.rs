@@ -28,6 +28,7 @@ use crate::{
     error::{self, Failure},
     flights::Flights,
     heard::Heard,
+    leaving::Leaving,
     options::SPELLING,
     plans::Plans,
     schema::{FORMAT, of_another, tables},
@@ -55,6 +56,7 @@ pub(crate) struct Connection {
     /// For how long an answer is waited for.
     pub(crate) patience: Duration,
     pub(crate) counted: Option<Counted>,
+    pub(crate) leaving: Leaving,
     /// The time limit of its statements, in milliseconds.
     limit: u128,
     /// What keeps it alive. Who gives up a session that hangs leaves nothing of it.
@@ -193,6 +195,7 @@ async fn opened(
             is_looked_after: AtomicBool::new(false),
             patience: options.sql.response_timeout,
             counted: None,
+            leaving: Leaving::default(),
             limit,
             kept: std::sync::Mutex::default(),
             turn: Mutex::new(()),

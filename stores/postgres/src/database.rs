@@ -34,6 +34,7 @@ use crate::{
     heard::Mail,
     lane::Maker,
     lanes::Lanes,
+    leaving::Leaving,
     listener::Listener,
     messages::{channel, told},
     query::{By, Parameters},
@@ -60,8 +61,8 @@ impl Postgres {
         let home = Arc::new(Home::start("tenure-postgres", Duration::ZERO)?);
         let options = Arc::new(options);
         let mail = Mail { board: HintBoard::new(), hello: Arc::default() };
-        let count = Count::default();
-        let maker = Maker { options: options.clone(), tls, home, mail, count };
+        let (count, leaving) = (Count::default(), Leaving::default());
+        let maker = Maker { options: options.clone(), tls, home, mail, count, leaving };
         let mut client = [0; 16];
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the system gives no random numbers";

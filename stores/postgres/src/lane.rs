@@ -11,6 +11,7 @@ use crate::{
     count::Count,
     error::late,
     heard::{Mail, hear},
+    leaving::Leaving,
     tls::Tls,
 };
 
@@ -25,6 +26,7 @@ pub(crate) struct Maker {
     pub(crate) home: Arc<Home>,
     pub(crate) mail: Mail,
     pub(crate) count: Count,
+    pub(crate) leaving: Leaving,
 }
 
 impl Maker {
@@ -32,9 +34,11 @@ impl Maker {
     async fn make(&self) -> Result<Connection, Fault> {
         let (options, tls, home) = (self.options.clone(), self.tls.clone(), self.home.clone());
         let (mail, counted) = (self.mail.clone(), self.count.one_more());
+        let leaving = self.leaving.clone();
         let made = self.home.spawn_owned(async move {
             let (mut connection, polled) = connect(&options, &tls, &home).await?;
             connection.counted = Some(counted);
+            connection.leaving = leaving;
             connection.keep(home.spawn_owned(hear(polled, connection.heard.clone(), mail)));
             // Nobody may wait for it who would give it up.
             let checked = timeout(options.sql.response_timeout, connection.check(&options)).await;

@@ -27,6 +27,8 @@ const SPARE: usize = 2;
 /// One more than two that was not used for so long is closed, and how often it is looked.
 const NEEDED: Duration = Duration::from_secs(10);
 const TIDIES: Duration = Duration::from_secs(5);
+/// How often it is looked whether what was left is answered.
+const LOOKS: Duration = Duration::from_millis(5);
 
 pub(crate) struct Lanes {
     maker: Maker,
@@ -221,16 +223,23 @@ impl Lanes {
             .into_iter()
             .filter_map(|open| open.flights.left().map(|number| (open, number)))
             .collect();
-        if left.is_empty() {
+        let leaving = self.maker.leaving.last();
+        if left.is_empty() && leaving.is_none() {
             return Settled::Nothing;
         }
         let until = Instant::now() + limit;
+        while leaving.is_some_and(|number| !self.maker.leaving.is_over(number)) {
+            if Instant::now() >= until {
+                return Settled::Open;
+            }
+            tokio::time::sleep(LOOKS).await;
+        }
         for (open, number) in &left {
             while open.is_usable() && !open.flights.is_answered(*number) {
                 if Instant::now() >= until {
                     return Settled::Open;
                 }
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::time::sleep(LOOKS).await;
             }
         }
         Settled::Answered

@@ -26,6 +26,7 @@ mod hidden;
 mod incarnation;
 mod lane;
 mod lanes;
+mod leaving;
 mod listener;
 mod logins;
 mod messages;

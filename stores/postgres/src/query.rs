@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::{TryStreamExt, future::join};
 use tenure_core::{Fault, FaultKind};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 use tokio_postgres::{
     Row,
     types::{ToSql, Type},
@@ -18,12 +18,15 @@ use crate::{
     error::{self, Failure, late},
     hidden::Hidden,
     lanes::Lanes,
+    leaving::Left,
     plans::FORGET,
     statements::Statement,
 };
 
 /// How often a statement is tried that another transaction kept from having an effect.
 const TRIES: u32 = 10;
+/// How often it is looked whether a connection is there still over which an answer is to come.
+const LOOKS: Duration = Duration::from_millis(50);
 
 pub(crate) type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
@@ -126,12 +129,13 @@ impl Connection {
         writes: bool,
     ) -> Result<Vec<Row>, Failure> {
         let failed = |error| error::of_statement(error, writes);
-        let _looks_after = LooksAfter(self);
+        let mut looks_after = LooksAfter { connection: self, over: None };
         let mut flight = self.flights.begin();
         if !self.is_direct.load(Ordering::Relaxed) {
             let typed: Vec<(Hidden<'_>, Type)> =
                 hidden(parameters).zip(statement.types.iter().cloned()).collect();
             let Some(turn) = self.turn().await else { return Err(Failure::Crossed) };
+            looks_after.over = Some(self.answers.over());
             let doubts = self.heard.doubts();
             let tag = self.answers.tag();
             let text = statement.shared(tag);
@@ -201,6 +205,17 @@ impl Connection {
         done
     }
 
+    /// Keeps a session of a pooler while what was asked is under way, for as long as a server would that we tell its limit.
+    async fn see_out(self: Arc<Self>, mut over: watch::Receiver<u64>, _left: Left) {
+        let until = Instant::now() + self.patience * 2;
+        while !self.client.is_closed() && Instant::now() < until {
+            if tokio::time::timeout(LOOKS, over.changed()).await.is_ok() {
+                break;
+            }
+        }
+        self.end();
+    }
+
     /// Waits for the answers that nobody else waits for, and ends a connection over which none comes.
     async fn look_after(connection: Weak<Self>) {
         while let Some(connection) = connection.upgrade() {
@@ -226,11 +241,23 @@ fn hidden<'a>(parameters: &Parameters<'a>) -> impl ExactSizeIterator<Item = Hidd
 }
 
 /// Of a call that is left somebody has to see whether it is ever answered. Dropped after the call.
-struct LooksAfter<'a>(&'a Arc<Connection>);
+struct LooksAfter<'a> {
+    connection: &'a Arc<Connection>,
+    /// Changes as soon as the answer is over, in a session that others use, too.
+    over: Option<watch::Receiver<u64>>,
+}
 
 impl Drop for LooksAfter<'_> {
     fn drop(&mut self) {
-        let connection = self.0;
+        let connection = self.connection;
+        if let Some(over) = self.over.take() {
+            if connection.flights.is_left()
+                && let Some(left) = connection.leaving.begin()
+            {
+                connection.home.spawn(connection.clone().see_out(over, left));
+            }
+            return;
+        }
         // One that others use too is not used any more by then.
         if connection.is_usable()
             && connection.flights.is_left()

@@ -11,6 +11,18 @@ use crate::{
 
 const LONG: Duration = Duration::from_secs(3_600);
 
+/// What makes each grant take so many seconds.
+fn slow(seconds: u32) -> String {
+    format!(
+        "create function tenure.slow() returns trigger language plpgsql as \
+         'begin perform pg_sleep({seconds}); return new; end'; \
+         create trigger slow before update on tenure.locks for each row when (new.owner is not null) \
+         execute function tenure.slow()"
+    )
+}
+
+const SLEEPS: &str = "select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
+
 async fn waits(url: &str) -> bool {
     let waits = "select pid from pg_stat_activity where datname = current_database() \
                  and query like '%tenure.locks%' and wait_event_type = 'Lock'";
@@ -69,20 +81,39 @@ async fn a_process_that_gives_up_and_ends_in_order_leaves_nothing_behind() {
 async fn a_shutdown_waits_for_what_was_asked_for_and_given_up_however_long_it_takes() {
     let url = fresh_database().await;
     hold(&tenure(&url), "lock", LONG).await.release().await.unwrap();
-    let slow = "create function tenure.slow() returns trigger language plpgsql as \
-                'begin perform pg_sleep(2); return new; end'; \
-                create trigger slow before update on tenure.locks for each row when (new.owner is not null) \
-                execute function tenure.slow()";
-    sql(&url, slow).await;
+    sql(&url, &slow(2)).await;
     let leaves = tenure(&format!("{url}?response_timeout=40s"));
     let lock = leaves.mutex("lock").ttl(LONG);
     let asked = tokio::spawn(async move { lock.lock().await.map(drop) });
-    let sleeps = "select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
-    until("it is under way", async || !sql(&url, sleeps).await.is_empty()).await;
+    until("it is under way", async || !sql(&url, SLEEPS).await.is_empty()).await;
     asked.abort();
     leaves.shutdown(PATIENCE).await.unwrap();
-    assert!(sql(&url, sleeps).await.is_empty(), "it is under way still");
+    assert!(sql(&url, SLEEPS).await.is_empty(), "it is under way still");
     assert!(!is_held(&url).await, "nobody is there who holds it");
+}
+
+/// It does not tell the server that a client has left.
+#[tokio::test]
+async fn behind_a_pooler_a_shutdown_waits_for_what_was_asked_for_and_given_up_as_well() {
+    let pooler = PgBouncer::start(quiet_server(), 4, &[]);
+    for timeout in ["40s", "1500ms"] {
+        let direct = fresh_database().await;
+        hold(&tenure(&direct), "lock", LONG).await.release().await.unwrap();
+        sql(&direct, &slow(2)).await;
+        let url = pooler.url_of(direct.rsplit('/').next().unwrap());
+        let leaves = tenure(&format!("{url}?listen=no&response_timeout={timeout}"));
+        let lock = leaves.mutex("lock").ttl(LONG);
+        let asked = tokio::spawn(async move { lock.try_lock().await.map(drop) });
+        until("it is under way", async || !sql(&direct, SLEEPS).await.is_empty()).await;
+        if timeout == "40s" {
+            asked.abort();
+        } else {
+            asked.await.unwrap().expect_err("it takes longer");
+        }
+        leaves.shutdown(PATIENCE).await.unwrap();
+        assert!(sql(&direct, SLEEPS).await.is_empty(), "{timeout}: it is under way still");
+        assert!(!is_held(&direct).await, "{timeout}: nobody is there who holds it");
+    }
 }
 
 /// It need not be a lock that it waits for.
@@ -90,16 +121,12 @@ async fn a_shutdown_waits_for_what_was_asked_for_and_given_up_however_long_it_ta
 async fn what_takes_long_for_a_process_that_was_killed_ends_with_it() {
     let url = fresh_database().await;
     hold(&tenure(&url), "lock", LONG).await.release().await.unwrap();
-    let slow = "create function tenure.slow() returns trigger language plpgsql as \
-                'begin perform pg_sleep(30); return new; end'; \
-                create trigger slow before update on tenure.locks for each row execute function tenure.slow()";
-    sql(&url, slow).await;
+    sql(&url, &slow(30)).await;
     let mut asks = Process::start(&["hold", &format!("{url}?response_timeout=60s"), "3600000"]);
-    let sleeps = "select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
-    until("it is under way", async || !sql(&url, sleeps).await.is_empty()).await;
+    until("it is under way", async || !sql(&url, SLEEPS).await.is_empty()).await;
     asks.kill();
     let killed = Instant::now();
-    until("it is over", async || sql(&url, sleeps).await.is_empty()).await;
+    until("it is over", async || sql(&url, SLEEPS).await.is_empty()).await;
     assert!(killed.elapsed() < Duration::from_secs(15), "{:?}", killed.elapsed());
     assert!(!is_held(&url).await, "nobody is there who holds it");
 }
