@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     ReadOnly(Fault),
     /// There are no tables. It had no effect.
     NoTables(Fault),
+    /// It was refused for good, unless that is about what another client of a pooler asked.
+    Doubtful(Fault),
     /// Anything else.
     Fault(Fault),
 }
@@ -28,7 +30,10 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn fault(self) -> Fault {
         match self {
-            Self::ReadOnly(fault) | Self::NoTables(fault) | Self::Fault(fault) => fault,
+            Self::ReadOnly(fault)
+            | Self::NoTables(fault)
+            | Self::Doubtful(fault)
+            | Self::Fault(fault) => fault,
             Self::Crossed | Self::Unprepared => Fault::new(
                 FaultKind::Unreachable,
                 "the database was busy with another transaction",
@@ -39,14 +44,19 @@ impl Failure {
 }
 
 impl Failure {
-    /// The same where it may be about what another client of a pooler asked.
+    /// The same of what writes, where it may be about what another client of a pooler asked.
     pub(crate) fn doubted(self) -> Self {
-        match self {
-            Self::Fault(fault) if fault.kind() == FaultKind::Unreachable => {
+        let fault = match self {
+            Self::Unprepared => return self,
+            other => other.fault(),
+        };
+        match fault.kind() {
+            FaultKind::Unreachable => {
                 let what = "the database refused what was asked, or what another client of the pooler asked";
                 Self::Fault(Fault::new(FaultKind::InDoubt, what, "try again").because(fault))
             }
-            other => other,
+            FaultKind::InDoubt => Self::Fault(fault),
+            _ => Self::Doubtful(fault),
         }
     }
 }

@@ -99,8 +99,19 @@ impl Lanes {
         writes: bool,
         until: Instant,
     ) -> Result<Vec<Row>, Failure> {
-        let connection = self.take(by, until).await.map_err(Failure::Fault)?;
-        connection.run_until(statement, parameters, writes, until).await
+        let run = async || {
+            let connection = self.take(by, until).await.map_err(Failure::Fault)?;
+            connection.run_until(statement, parameters, writes, until).await
+        };
+        match run().await {
+            // What another client asked is hardly refused to us twice. What had an effect has none again.
+            Err(Failure::Doubtful(_)) => match run().await {
+                Err(Failure::Doubtful(fault)) => Err(Failure::Fault(fault)),
+                Err(failure) => Err(failure.doubted()),
+                done => done,
+            },
+            done => done,
+        }
     }
 }
 
@@ -145,7 +156,11 @@ impl Connection {
             flight.land();
             turn.end();
             let done = match done {
-                Err(failure) if writes && self.answers.is_doubtful() => Err(failure.doubted()),
+                Err(failure) if writes && self.answers.is_doubtful() => {
+                    // The answer to what we asked may come yet.
+                    self.retire();
+                    Err(failure.doubted())
+                }
                 done => done,
             };
             return self.believed(done, writes, doubts);

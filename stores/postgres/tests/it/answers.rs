@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::Store;
+use tenure_core::{AcquireError, Store};
 use tenure_testkit::server::PgBouncer;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -20,7 +20,7 @@ use tokio::{
 use tokio_postgres::NoTls;
 
 use crate::support::{
-    PATIENCE, fresh_database, hold, name, quiet_server, store, tenure, tries, until,
+    PATIENCE, fresh_database, hold, name, quiet_server, sql, store, tenure, tries, until,
 };
 
 const LONG: Duration = Duration::from_secs(3_600);
@@ -197,4 +197,43 @@ async fn nothing_is_sent_behind_a_pooler_before_an_answer_is_over() {
     crate::support::told(&stranger, "rollback").await.unwrap();
     tokio::time::timeout(PATIENCE, asked).await.unwrap().unwrap().unwrap();
     assert!(!relay.has_gone_ahead.load(SeqCst), "something was sent before the end of an answer");
+}
+
+/// Asks two questions at once in the simple way, of which the second fails late, and is gone after the first answer.
+async fn fails_when_it_has_left(url: &str, code: &str) {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    let kept = tokio::spawn(connection);
+    let late = format!(
+        "do $$ begin perform pg_sleep(0.5); raise exception using errcode = '{code}'; end $$"
+    );
+    let both =
+        futures_util::future::join(client.batch_execute("select 1"), client.batch_execute(&late));
+    assert!(tokio::time::timeout(Duration::from_millis(200), both).await.is_err());
+    kept.abort();
+    let _ = kept.await;
+}
+
+/// It may have had an effect, whatever the error says.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_that_is_refused_by_an_error_of_another_client_is_taken_back() {
+    let pooler = PgBouncer::start(quiet_server(), 1, &[]);
+    for code in ["40001", "53100", "25006", "42501", "42P01"] {
+        let direct = fresh_database().await;
+        hold(&tenure(&direct), "lock", LONG).await.release().await.unwrap();
+        let url = pooler.url_of(direct.rsplit('/').next().unwrap());
+        let asks = tenure(&format!("{url}?listen=no&connections=1&response_timeout=1s"));
+        hold(&asks, "other", LONG).await.release().await.unwrap();
+        fails_when_it_has_left(&url, code).await;
+        let asked = asks.mutex("lock").ttl(Duration::from_secs(60)).try_lock().await;
+        match asked {
+            // By another try.
+            Ok(held) => held.unwrap().release().await.unwrap(),
+            Err(error) => assert!(matches!(error, AcquireError::InDoubt(_)), "{code}: {error:?}"),
+        }
+        let held = "select name from tenure.locks where owner is not null";
+        until("it is taken back", async || sql(&direct, held).await.is_empty()).await;
+        // Nor does it come later.
+        asks.shutdown(PATIENCE).await.unwrap();
+        assert!(sql(&direct, held).await.is_empty(), "{code}: nobody is there who holds it");
+    }
 }
