@@ -9,6 +9,8 @@ pub(super) struct Servers {
     tried: usize,
     /// How many of these took the call and said nothing.
     silent: usize,
+    /// How long the last one took that was of use.
+    pace: Duration,
 }
 
 /// The first and the longest pause once all were tried.
@@ -28,7 +30,7 @@ impl Servers {
             let at = usize::try_from(random >> 33).unwrap_or_default() % (last + 1);
             all.swap(last, at);
         }
-        Self { all, next: 0, tried: 0, silent: 0 }
+        Self { all, next: 0, tried: 0, silent: 0, pace: Duration::ZERO }
     }
 
     pub(super) const fn count(&self) -> usize {
@@ -46,13 +48,19 @@ impl Servers {
         self.silent = self.silent.saturating_add(1);
     }
 
+    /// One of them was reached, or answered, after so long.
+    pub(super) const fn took(&mut self, pace: Duration) {
+        self.pace = pace;
+    }
+
     /// How long the next is waited for until it goes on with a session of this length, and at most.
     ///
     /// One that is just starting may take a call and never answer it, while what the session holds runs out. So the
-    /// first wait is short. Each time that all were silent the next is twice as long: they may only be slow.
+    /// first wait is short, unless they are slow at all times, as by a long way. Each time that all were silent the next is twice as long: they may only be slow.
     pub(super) fn patience(&self, session: Duration, most: Duration) -> Duration {
         let rounds = u32::try_from(self.silent / self.all.len().max(1)).unwrap_or(u32::MAX);
-        (session / 20).max(GLANCE).saturating_mul(1 << rounds.min(8)).min(most)
+        let shortest = (session / 20).max(GLANCE).max(self.pace * 2);
+        shortest.saturating_mul(1 << rounds.min(8)).min(most)
     }
 
     /// The longest pause while a session of this length runs out.
@@ -124,6 +132,9 @@ mod tests {
         assert_eq!(wait(&servers), 1_500);
         assert_eq!(servers.patience(4 * second, 2 * second), GLANCE);
         assert_eq!(servers.patience(second, second * 2 / 5), second * 2 / 5);
+        servers.took(second);
+        assert_eq!(wait(&servers), 2_000);
+        assert_eq!(servers.patience(4 * second, 2 * second), 2 * second);
     }
 
     fn three() -> Vec<(String, u16)> {

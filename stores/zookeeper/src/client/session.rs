@@ -161,12 +161,13 @@ impl Session {
             let why = format!("{host}:{port}: {error}").into();
             if stream::is_untrusted(&error) { Error::Untrusted(why) } else { Error::Away(why) }
         })?);
-        let silent = || away("it did not answer in time".to_owned());
+        let (reached, silent) = (Instant::now(), || away("it did not answer in time".to_owned()));
         let Ok(begun) = timeout(patience, self.greet(&mut live)).await else {
             self.servers.is_silent();
             return Err(silent());
         };
         begun?;
+        self.servers.took((reached - now).max(reached.elapsed()));
         timeout(most, self.resume(&mut live)).await.map_err(|_| silent())??;
         Ok(live)
     }

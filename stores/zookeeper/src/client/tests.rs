@@ -1,5 +1,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panics")]
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -60,6 +65,50 @@ async fn a_server_that_never_answers_a_call_is_called_again_long_before_the_sess
     let client = Client::connector().connect(&[("127.0.0.1".to_owned(), port)]).await.unwrap();
     let _streams = timeout(PATIENCE, serves).await.unwrap().unwrap();
     assert!(!client.state().is_terminated());
+}
+
+/// Answers each call, but late, and hangs up on the first.
+async fn serves_late(listener: TcpListener, called: Arc<AtomicUsize>) {
+    let mut kept = Vec::new();
+    loop {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let is_first = called.fetch_add(1, Ordering::Relaxed) == 0;
+        kept.push(tokio::spawn(async move {
+            request(&mut stream).await;
+            tokio::time::sleep(Duration::from_millis(1_200)).await;
+            stream.write_all(&welcome(7, 4_000)).await.unwrap();
+            request(&mut stream).await;
+            pong(&mut stream).await;
+            if !is_first {
+                std::future::pending::<()>().await;
+            }
+        }));
+    }
+}
+
+#[tokio::test]
+async fn a_session_goes_on_where_all_servers_are_as_slow_as_when_it_began() {
+    let (mut servers, called) = (Vec::new(), Arc::new(AtomicUsize::new(0)));
+    let mut serve = Vec::new();
+    for _ in 0..3 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        servers.push(("127.0.0.1".to_owned(), listener.local_addr().unwrap().port()));
+        serve.push(tokio::spawn(serves_late(listener, called.clone())));
+    }
+    let client = Client::connector().connect(&servers).await.unwrap();
+    let mut states = client.state_watcher();
+    loop {
+        match timeout(PATIENCE, states.changed()).await.unwrap() {
+            SessionState::Disconnected => {}
+            state => {
+                assert_eq!(state, SessionState::SyncConnected);
+                break;
+            }
+        }
+    }
+    // Each call in vain would cost a part of the session.
+    assert_eq!(called.load(Ordering::Relaxed), 2);
+    serve.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 /// How a session stands that another server goes on with in this way.
