@@ -13,7 +13,7 @@ use tenure_core::{Clock, Fault, FaultKind, SystemClock, Timestamp};
 use tenure_sql::Settled;
 use tokio::{
     sync::oneshot,
-    time::{Instant, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
 
 use crate::{
@@ -36,6 +36,9 @@ const PING: Duration = Duration::from_secs(1);
 const ANSWERS: u32 = 4;
 /// Part of the time of a call that is left for another connection where that one hangs: `REST.0 / REST.1`.
 const REST: (u32, u32) = (2, 5);
+/// For how long a statement waits at the server for what others have locked once its connection is gone, which the server
+/// does not notice: twice as long as it is told, as it looks once a second.
+const GOES_ON: Duration = Duration::from_secs(3);
 /// One that nobody used for so long is closed where there is another one.
 const NEEDED: Duration = Duration::from_secs(10);
 
@@ -162,13 +165,20 @@ impl Inner {
             }
         };
         let lane = lent.lane.clone();
-        let _call = lane.under_way.begin(asked.clone());
+        let call = lane.under_way.begin(asked.clone());
         if asked.strong_count() == 0 {
             return Err(abandoned().into());
         }
         let until =
             lent.may_hang(limits).map_or(until, |by_old| until.min(Instant::now() + by_old));
-        lent.carry_out(until, work).await
+        let done = lent.carry_out(until, work).await;
+        if matches!(&done, Err(Failure::Fault(fault)) if fault.kind() == FaultKind::InDoubt) {
+            lane.maker.home.spawn(async move {
+                sleep(GOES_ON).await;
+                drop(call);
+            });
+        }
+        done
     }
 
     /// A session that is asked for whether it is still there, or made. Whoever waits for it may leave.

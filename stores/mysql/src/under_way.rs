@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep};
 /// How often it is looked whether a call is over.
 const LOOKS: Duration = Duration::from_millis(5);
 
-#[derive(Debug, Default)]
-pub(crate) struct UnderWay(Mutex<State>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnderWay(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -28,13 +28,13 @@ impl UnderWay {
     }
 
     /// A call begins that has this caller.
-    pub(crate) fn begin(&self, caller: Weak<()>) -> Call<'_> {
+    pub(crate) fn begin(&self, caller: Weak<()>) -> Call {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
         state.callers.insert(number, caller);
         drop(state);
-        Call { all: self, number }
+        Call { all: self.clone(), number }
     }
 
     /// Waits until those are over that nobody waits for by now, for so long at most.
@@ -60,12 +60,12 @@ impl UnderWay {
 
 /// One call. Dropped when it is over.
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
-    all: &'a UnderWay,
+pub(crate) struct Call {
+    all: UnderWay,
     number: u64,
 }
 
-impl Drop for Call<'_> {
+impl Drop for Call {
     fn drop(&mut self) {
         self.all.state().callers.remove(&self.number);
     }
