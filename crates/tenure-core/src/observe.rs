@@ -26,7 +26,7 @@ use metrics::{Key, Label, Metadata, counter, with_recorder};
 use tenure_proto::{LostReason, Renewed, Token};
 use tracing::{Span, debug, debug_span, warn};
 
-use crate::{Fault, LockName, error::Lost, outage::News, pace::SHORT};
+use crate::{Fault, LockName, error::Lost, outage::News, pace::ENOUGH};
 
 /// The observer of one store.
 #[derive(Clone, Debug)]
@@ -168,7 +168,7 @@ impl Observer {
     /// Of the first such lock alone: with one such ttl there are mostly many.
     pub(crate) fn ttl_is_short(&self, name: &LockName, ttl: Duration) {
         let store = self.store;
-        warn!(store, lock = %name, ?ttl, "a ttl so short is often lost on a busy machine; choose {SHORT:?} or more");
+        warn!(store, lock = %name, ?ttl, "a ttl so short is often lost on a busy machine; choose {ENOUGH:?} or more");
     }
 
     /// The same.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// A shorter lease is often lost on a busy machine, whatever the store: docs/ttl.md has figures.
 pub(crate) const SHORT: Duration = Duration::from_millis(100);
+/// What is advised instead: kept by every store where the load is a few times the cores.
+pub(crate) const ENOUGH: Duration = Duration::from_secs(1);
 /// A renewal that takes longer than this part of its lease is slow: of the third after which it goes out and the two
 /// that are left a call may take a quarter, and one that fails is to be tried again.
 const PART: u32 = 12;

@@ -9,7 +9,7 @@ use tenure_proto::{
 
 use crate::{
     Entropy, Fault, FaultKind, LockName, OsEntropy, Store,
-    pace::SHORT,
+    pace::{ENOUGH, SHORT},
     store::{Finding, Renewal},
 };
 
@@ -157,7 +157,7 @@ pub fn clock(
 #[must_use]
 pub fn ttl(shortest: Duration) -> Option<Finding> {
     let found = format!("{shortest:?} for some locks, which is often lost on a busy machine");
-    let cure = format!("choose {SHORT:?} or more: docs/ttl.md has figures");
+    let cure = format!("choose {ENOUGH:?} or more: docs/ttl.md has figures of each store");
     (shortest < SHORT).then(|| Finding::warning("ttl", found, "S3", cure))
 }
 

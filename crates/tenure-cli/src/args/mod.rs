@@ -252,7 +252,7 @@ pub(crate) enum HoldAtLeastIf {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnLost {
-    /// SIGTERM to its process group at deadline − grace, SIGKILL at the deadline
+    /// SIGTERM to its process group at deadline − grace, SIGKILL shortly before the deadline
     Kill,
     /// Let it run on unlocked, and exit with 123 in the end
     Warn,

@@ -153,7 +153,7 @@ fn many_renewals_that_fail_are_few_lines() {
 fn a_ttl_that_is_often_lost_is_warned_of_once() {
     heard(async |listener| {
         let (tenure, _, _) = on_flawed();
-        let warned = || listener.counted("warn: ", "choose 100ms or more");
+        let warned = || listener.counted("warn: ", "choose 1s or more");
         for (ttl, times) in [(100, 0), (99, 1), (10, 1)] {
             let ttl = Duration::from_millis(ttl);
             tenure.mutex("a").ttl(ttl).lock().await.unwrap().release().await.unwrap();
