@@ -47,7 +47,7 @@ mod tests {
     fn payments(clock: &ManualClock) -> Payments {
         let clock = Arc::new(clock.clone());
         let store = Arc::new(MemoryStore::with_clock(clock.clone()));
-        Payments { tenure: Tenure::from(Tenure::builder(store).clock(clock).build()) }
+        Payments { tenure: Tenure::builder(store).clock(clock).build() }
     }
 
     #[tokio::test]

@@ -59,7 +59,7 @@ fn figure(title: &'static str, unit: &'static str) -> Figure {
 pub(crate) fn hold(url: &str, count: usize) -> Result<(), Failure> {
     runtime()?.block_on(async {
         let store = Tenure::open(url).await?.store().clone();
-        let tenure = Tenure::from(Tenure::builder(store).max_holds(2 * count).build());
+        let tenure = Tenure::builder(store).max_holds(2 * count).build();
         // The first guard pays for what all of them share.
         let _first = tenure.mutex("first").lock().await?;
         let mut guards = Vec::with_capacity(count);

@@ -44,7 +44,7 @@ pub(crate) fn contest(words: Vec<String>) -> Result<(), Failure> {
         let store = Tenure::open(words.text("url")?).await?.store().clone();
         // By itself a program holds 65,536 at most.
         let most = TenureBuilder::MAX_HOLDS.max(2 * words.number("tasks")? as usize);
-        let tenure = Tenure::from(Tenure::builder(store).max_holds(most).build());
+        let tenure = Tenure::builder(store).max_holds(most).build();
         play(Ours { tenure, way, ttl }, &words).await
     })
 }

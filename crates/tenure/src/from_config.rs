@@ -29,7 +29,7 @@ impl Tenure {
             .map_err(|error| told(config, error))?;
         let config = config.clone();
         let builder = Self::builder(opened.store().clone());
-        Ok(builder.defaults(move |name| config.defaults_of(name)).build().into())
+        Ok(builder.defaults(move |name| config.defaults_of(name)).build())
     }
 
     /// Looks at the store of `config` as [`Tenure::examine`] does, whether it can be opened or not.

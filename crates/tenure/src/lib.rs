@@ -75,19 +75,21 @@ pub mod redis;
 pub mod schema;
 mod spelling;
 mod stores;
+mod tenure;
 mod url;
 
+pub use self::tenure::{Tenure, TenureBuilder};
 pub use examination::Examination;
 #[cfg(feature = "macros")]
 pub use locked::{Current, DefaultIsSet, LockedError, current, set_default};
 pub use names::names_in_use;
-pub use open::{OpenError, Tenure};
+pub use open::OpenError;
 pub use tenure_core::{
     AcquireError, All, AllGuard, AllReleaseError, AnyError, BadHandle, Busy, Defaults, DetachError,
     DowngradeError, Election, Fault, FaultKind, Guard, Handle, HandleError, Latch, LatchError,
     Leaders, Leadership, LockName, LookError, Lost, LostReason, Mutex, NameError, ReleaseError,
-    RwLock, Scope, Semaphore, ShutdownError, TenureBuilder, Token, WriteGuard, clock, detached,
-    entropy, error, kinds, observe, scope, store,
+    RwLock, Scope, Semaphore, ShutdownError, Token, WriteGuard, clock, detached, entropy, error,
+    kinds, observe, scope, store,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;

@@ -1,21 +1,15 @@
 //! Opening a store by its URL.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
-use tenure_core::{AnyError, Defaults, Fault, MemoryStore, Store, TenureBuilder, within_runtime};
+use tenure_core::{AnyError, Defaults, Fault, MemoryStore, Store, within_runtime};
 
 use crate::{
-    Examination,
+    Examination, Tenure,
     spelling::mistake,
     stores::{embedded, is_mysql, is_postgres, is_redis, known, mysql, postgres, redis, zookeeper},
     url::shown,
 };
-
-/// One opened store: everything of [`tenure_core::Tenure`], and the choice of a store by URL.
-///
-/// Cheap to clone; all clones are one.
-#[derive(Clone, Debug)]
-pub struct Tenure(tenure_core::Tenure);
 
 /// Why a store was not opened.
 #[derive(thiserror::Error)]
@@ -138,18 +132,6 @@ impl Tenure {
         let urls: Vec<_> = urls.into_iter().map(|url| url.as_ref().replace(',', "%2C")).collect();
         Self::open(format!("quorum:{}", urls.join(","))).await
     }
-
-    /// Uses a store that is open already.
-    #[must_use]
-    pub fn with_store(store: Arc<dyn Store>) -> Self {
-        Self(tenure_core::Tenure::new(store))
-    }
-
-    /// Uses a store that is open already, with more to choose: a clock for tests, for example.
-    /// `Tenure::from` makes a `Tenure` of what it builds.
-    pub fn builder(store: Arc<dyn Store>) -> TenureBuilder {
-        tenure_core::Tenure::builder(store)
-    }
 }
 
 /// A store that is not opened, with its place said once: most faults name it themselves.
@@ -194,18 +176,4 @@ async fn quorum(list: &str) -> Result<Arc<dyn Store>, Fault> {
 #[cfg(not(feature = "quorum"))]
 async fn quorum(_list: &str) -> Result<Arc<dyn Store>, Fault> {
     Err(crate::stores::not_built_in("quorums", "quorum"))
-}
-
-impl From<tenure_core::Tenure> for Tenure {
-    fn from(tenure: tenure_core::Tenure) -> Self {
-        Self(tenure)
-    }
-}
-
-impl Deref for Tenure {
-    type Target = tenure_core::Tenure;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
 }

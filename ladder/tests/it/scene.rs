@@ -89,7 +89,7 @@ impl Scene {
     pub(crate) async fn frozen(&self) -> Frozen {
         let builder: TenureBuilder = Tenure::builder(self.tenure().await.store().clone());
         let (tenure, engine) = builder.build_inline();
-        Frozen { tenure: tenure.into(), _engine: Box::new(engine) }
+        Frozen { tenure, _engine: Box::new(engine) }
     }
 
     /// Names of the keys of locks.

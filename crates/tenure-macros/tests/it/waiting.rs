@@ -25,7 +25,7 @@ fn two(wait: Option<Duration>) -> (Tenure, Tenure) {
         let mut defaults = Defaults::default();
         defaults.wait = wait;
         let builder = Tenure::builder(Arc::new(store.clone())).clock(clock.clone());
-        Tenure::from(builder.defaults(move |_| defaults.clone()).build_in_runtime())
+        builder.defaults(move |_| defaults.clone()).build_in_runtime()
     };
     (client(), client())
 }

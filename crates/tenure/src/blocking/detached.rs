@@ -106,7 +106,7 @@ impl Tenure {
     /// it may be counted on.
     ///
     /// # Errors
-    /// As for [`tenure_core::Tenure::renew_detached`].
+    /// As for [`crate::Tenure::renew_detached`].
     pub fn renew_detached(
         &self,
         handle: &Handle,
@@ -120,7 +120,7 @@ impl Tenure {
     /// Releases the detached hold of `handle`.
     ///
     /// # Errors
-    /// As for [`tenure_core::Tenure::release_detached`].
+    /// As for [`crate::Tenure::release_detached`].
     pub fn release_detached(&self, handle: &Handle) -> Result<(), HandleError> {
         let (tenure, own) = (self.as_async().clone(), handle.clone());
         let releasing = async move { tenure.release_detached(&own).await };

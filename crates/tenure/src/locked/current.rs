@@ -6,9 +6,9 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use tenure_core::{
-    Guard, LockName, Lost, LostReason, Tenure, Token, error::Place, kinds::ReentrantGuard,
-};
+use tenure_core::{Guard, LockName, Lost, LostReason, Token, error::Place, kinds::ReentrantGuard};
+
+use crate::Tenure;
 
 tokio::task_local! {
     static CURRENT: Current;

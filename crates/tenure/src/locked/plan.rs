@@ -3,12 +3,13 @@
 use std::{borrow::Cow, io, time::Duration};
 
 use tenure_core::{
-    AcquireError, Fault, FaultKind, LockName, Mutex, RwLock, Scope, Semaphore, Tenure,
+    AcquireError, Fault, FaultKind, LockName, Mutex, RwLock, Scope, Semaphore,
     error::{Place, Trouble},
     kinds::Reentrant,
 };
 
 use super::{current::Hold, default};
+use crate::Tenure;
 
 /// How long a locked function waits where neither it nor the configuration says so. Callers of a handler
 /// would pile up behind one that hangs.
@@ -204,9 +205,7 @@ impl Plan {
     }
 
     fn tenure(&self) -> Result<&Tenure, AcquireError> {
-        // The default leads to what `tenure_core` calls a `Tenure`.
-        let tenure = self.tenure.as_ref().or_else(|| default::get().map(|tenure| &**tenure));
-        tenure.ok_or_else(|| {
+        self.tenure.as_ref().or_else(|| default::get()).ok_or_else(|| {
             let what = "this #[locked] function names no store, and there is no default";
             let cure = "call tenure::set_default(…) at the start of main, or write store = …";
             self.misconfigured("no store".to_owned(), what, cure)

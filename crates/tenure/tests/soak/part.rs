@@ -97,7 +97,7 @@ pub(crate) fn play(part: &Part) -> ExitCode {
                 Err(_) => return,
             }
         };
-        let tenure = Tenure::from(Tenure::builder(store).max_holds(2 * part.holds + 1_000).build());
+        let tenure = Tenure::builder(store).max_holds(2 * part.holds + 1_000).build();
         let scene = Arc::new(Scene::new(tenure, part.clone(), is_over));
         let beats = tokio::spawn(beats(scene.clone()));
         if part.keeps {

@@ -7,8 +7,8 @@ async fn nothing_is_written_after_a_long_pause() -> Result<(), AnyError> {
     let (ours, theirs) = (ManualClock::new(), ManualClock::new());
     let store = Arc::new(MemoryStore::with_clock(Arc::new(theirs.clone())));
     let clock = Arc::new(ours.clone());
-    let tenure = Tenure::from(Tenure::builder(store.clone()).clock(clock).build());
-    let other = Tenure::from(Tenure::builder(store).clock(Arc::new(theirs.clone())).build());
+    let tenure = Tenure::builder(store.clone()).clock(clock).build();
+    let other = Tenure::builder(store).clock(Arc::new(theirs.clone())).build();
 
     let guard = tenure.mutex("account").ttl(Duration::from_secs(30)).lock().await?;
     guard.check()?;

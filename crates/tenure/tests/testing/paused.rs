@@ -11,7 +11,7 @@ fn in_paused_time() -> (Tenure, MemoryStore) {
     let clock = Arc::new(TokioClock::new());
     let store = MemoryStore::with_clock(clock.clone());
     let tenure = Tenure::builder(Arc::new(store.clone())).clock(clock).build_in_runtime();
-    (Tenure::from(tenure), store)
+    (tenure, store)
 }
 
 #[tokio::test(start_paused = true)]

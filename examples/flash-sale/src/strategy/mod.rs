@@ -168,5 +168,5 @@ async fn open_tenure(means: &Means) -> Result<Tenure, Box<dyn std::error::Error>
     // Everybody who looks at the page sees it: neither the host nor the process.
     defaults.label = Some(format!("till {:03}", getrandom::u32()? % 1000));
     let builder = Tenure::builder(opened.store().clone());
-    Ok(builder.defaults(move |_| defaults.clone()).build().into())
+    Ok(builder.defaults(move |_| defaults.clone()).build())
 }
