@@ -23,14 +23,7 @@ use tenure_proto::Timestamp;
 /// Renewals and clean-up run on a thread of tenure's own, so it can be opened in one runtime and
 /// used in another. When the last clone and the last guard are gone, its background work ends.
 ///
-/// # Dropping
-/// Whatever is left of it last, a clone, a lock made from it or a guard, waits as it is dropped until the store has
-/// released what was let go of, a second at most in all: the program may end right after. So does the end of `main`
-/// where it is never dropped, as in a `static`, on Linux with glibc and on macOS. Nothing is waited for after a
-/// [`shutdown`](Tenure::shutdown) that ran out of time, nor in a forked child.
-///
-/// `std::process::exit`, an abort and a kill drop no guard: what is held then is free when its lease ends, or when the
-/// store notices the end of the process.
+/// Programs see it as the type of this name in the crate `tenure`, which says what dropping the last of it waits for.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
