@@ -72,7 +72,7 @@ async fn without_a_server() -> Outcome<()> {
     // Had it looked, it would have known.
     match paused.check() {
         Ok(_) => return Err("a lost hold was counted on".into()),
-        Err(lost) => println!("its guard says: {lost}"),
+        Err(lost) => println!("its guard says: {lost:#}"),
     }
 
     let balance: i64 = bank.query_row("SELECT balance FROM account", [], |row| row.get(0))?;
@@ -110,7 +110,7 @@ async fn in_a_database(url: &str) -> Outcome<()> {
     late.set_balance(42, read - 100).await?;
     match late.check(lock, paused.token()).await {
         Ok(()) => return Err("a late write got in".into()),
-        Err(refused) => println!("the slow program's late transaction was refused: {refused}"),
+        Err(refused) => println!("the slow program's late transaction was refused: {refused:#}"),
     }
     late.roll_back().await?;
 

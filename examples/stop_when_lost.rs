@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     match guard.run(copy_files()).await {
         Ok(()) => return Err("the copying ended by itself".into()),
-        Err(lost) => println!("stopped: {lost}"),
+        Err(lost) => println!("stopped: {lost:#}"),
     }
     operator.await??;
     Ok(())

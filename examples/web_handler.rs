@@ -9,19 +9,18 @@
 #![allow(clippy::print_stderr, clippy::print_stdout, reason = "an example shows what happens")]
 
 use std::{
-    error::Error,
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use tenure::{AnyError, Tenure, Token, locked};
+use tenure::{Error, Tenure, Token, locked};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
 
-type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 struct Shop {
     tenure: Tenure,
@@ -38,13 +37,13 @@ impl Shop {
     async fn charge(&self, order: u64) {
         // What the bank takes: time enough for the other clicks to come.
         tokio::time::sleep(Duration::from_millis(20)).await;
-        let token = tenure::current().map(|hold| hold.token());
+        let token = locked::current().map(|hold| hold.token());
         self.paid.lock().unwrap_or_else(PoisonError::into_inner).push((order, token));
     }
 
     /// `POST /orders/{order}/pay`. It looks and then charges, which only the lock keeps together.
     #[locked(key = "order:pay:{order}", ttl = "15s", wait = "30s", store = self.tenure)]
-    async fn pay(&self, order: u64) -> Result<&'static str, AnyError> {
+    async fn pay(&self, order: u64) -> Result<&'static str, Error> {
         if self.has_paid(order) {
             return Ok("paid already");
         }
@@ -54,7 +53,7 @@ impl Shop {
 }
 
 /// What a client is told that can do nothing but try again.
-fn refused(error: &AnyError) -> (&'static str, String) {
+fn refused(error: &Error) -> (&'static str, String) {
     match error {
         error if error.is_busy() => ("423 Locked", "this order is being paid".to_owned()),
         error if error.is_transient() => ("503 Service Unavailable", "try again later".to_owned()),
@@ -73,7 +72,7 @@ async fn answer(shop: Arc<Shop>, mut stream: TcpStream) -> Outcome<()> {
             Ok(done) => ("200 OK", format!("order {order}: {done}")),
             // What it says of the store and of who holds the lock is for the log.
             Err(error) => {
-                eprintln!("order {order}: {error}");
+                eprintln!("order {order}: {error:#}");
                 refused(&error)
             }
         },

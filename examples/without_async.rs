@@ -18,12 +18,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         for _ in 0..8 {
             scope.spawn(|| {
                 let guard = tenure.mutex("counter").wait(Duration::from_secs(60)).lock();
-                let guard = guard.map_err(|error| error.to_string())?;
-                let count = std::fs::read_to_string(&counter).map_err(|error| error.to_string())?;
+                let guard = guard.map_err(|error| format!("{error:#}"))?;
+                let count =
+                    std::fs::read_to_string(&counter).map_err(|error| format!("{error:#}"))?;
                 let count: u32 = count.parse().map_err(|_| "no number in the file".to_owned())?;
                 let written = std::fs::write(&counter, (count + 1).to_string());
-                written.map_err(|error| error.to_string())?;
-                guard.release().map_err(|error| error.to_string())
+                written.map_err(|error| format!("{error:#}"))?;
+                guard.release().map_err(|error| format!("{error:#}"))
             });
         }
     });
@@ -43,6 +44,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(_) => files += 1,
         }
     };
-    println!("stopped after {files} files: {lost}");
+    println!("stopped after {files} files: {lost:#}");
     Ok(())
 }

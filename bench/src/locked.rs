@@ -2,7 +2,7 @@
 
 use std::{hint::black_box, time::Instant};
 
-use tenure::{AnyError, Tenure, locked};
+use tenure::{Error, Tenure, locked};
 
 use crate::{Failure, contestant::runtime, report::Figure};
 
@@ -10,17 +10,17 @@ use crate::{Failure, contestant::runtime, report::Figure};
 const BATCH: u32 = 1_000;
 
 #[locked(name = "by attribute", store = tenure)]
-async fn by_attribute(tenure: &Tenure, work: u64) -> Result<u64, AnyError> {
+async fn by_attribute(tenure: &Tenure, work: u64) -> Result<u64, Error> {
     Ok(black_box(work))
 }
 
 #[locked(name = "by attribute", kind = mutex, store = tenure)]
-async fn by_plain_attribute(tenure: &Tenure, work: u64) -> Result<u64, AnyError> {
+async fn by_plain_attribute(tenure: &Tenure, work: u64) -> Result<u64, Error> {
     Ok(black_box(work))
 }
 
 #[locked(name = "by attribute", store = tenure)]
-async fn nested(tenure: &Tenure) -> Result<f64, AnyError> {
+async fn nested(tenure: &Tenure) -> Result<f64, Error> {
     let start = Instant::now();
     for call in 0..BATCH {
         by_attribute(tenure, call.into()).await?;
@@ -28,9 +28,9 @@ async fn nested(tenure: &Tenure) -> Result<f64, AnyError> {
     Ok(nanos_per_call(start))
 }
 
-async fn by_hand(tenure: &Tenure, work: u64) -> Result<u64, AnyError> {
+async fn by_hand(tenure: &Tenure, work: u64) -> Result<u64, Error> {
     let guard = tenure.mutex("by hand").lock().await?;
-    let done = guard.run(async { Ok::<_, AnyError>(black_box(work)) }).await?;
+    let done = guard.run(async { Ok::<_, Error>(black_box(work)) }).await?;
     guard.release().await?;
     done
 }

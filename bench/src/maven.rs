@@ -26,7 +26,7 @@ pub(crate) fn build(program: &str, what: &str, version: &str) -> Result<PathBuf,
         maven.arg(format!("-D{what}.version={version}"));
         maven.arg(format!("-DbuildDirectory={}", folder.display())).arg("compile");
         let told = maven.stdin(Stdio::null()).output();
-        let told = told.map_err(|error| format!("mvn cannot be run: {error}"))?;
+        let told = told.map_err(|error| format!("mvn cannot be run: {error:#}"))?;
         let said = String::from_utf8_lossy(&told.stdout);
         let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         if told.status.success() { Ok(()) } else { Err(format!("mvn failed: {line}").into()) }

@@ -84,7 +84,7 @@ pub(crate) fn hold(url: &str, count: usize) -> Result<(), Failure> {
 /// Hears from the child whether it has kept them all.
 pub(crate) fn all_held(player: &mut Player, count: usize) -> Result<(), Failure> {
     match player.hear()?.strip_prefix("lost ") {
-        Some(lost) => Err(format!("of {count} holds were lost {lost}").into()),
+        Some(lost) => Err(format!("of {count} holds were lost {lost:#}").into()),
         None => Ok(()),
     }
 }

@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
-use tenure::{Scope, Tenure, scope};
+use tenure::{
+    Tenure,
+    reentrant::{Scope, scope},
+};
 
 use crate::{Failure, contestant::runtime, report::Figure};
 

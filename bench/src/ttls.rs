@@ -48,9 +48,9 @@ pub(crate) fn measure(urls: &[String]) -> Result<(), Failure> {
             table.add_row([
                 url.split(':').next().unwrap_or_default().to_owned(),
                 format!("{millis} ms"),
-                refused.to_string(),
+                format!("{refused:#}"),
                 held.to_string(),
-                lost.to_string(),
+                format!("{lost:#}"),
                 format!("{part:.1}"),
             ]);
         }

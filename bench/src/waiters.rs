@@ -209,7 +209,7 @@ fn table(rows: &[Row]) -> Table {
             format!("{:.0}", row.longest_gap_ms),
             format!("{:.2}", row.clients_cpu_s),
             row.server_cpu_s.map_or("-".to_owned(), |used| format!("{used:.2}")),
-            row.refused.to_string(),
+            format!("{:#}", row.refused),
             row.without.to_string(),
         ]);
     }
@@ -252,7 +252,7 @@ pub(crate) fn wait(url: &str, name: &str, fair: bool, count: usize) -> Result<()
         }
         while let Some(ended) = waiters.join_next().await {
             match ended? {
-                Ok((granted, refused)) => say(format_args!("granted {granted} {refused}"))?,
+                Ok((granted, refused)) => say(format_args!("granted {granted} {refused:#}"))?,
                 Err(why) => say(format_args!("without {}", why.to_string().replace('\n', " ")))?,
             }
         }

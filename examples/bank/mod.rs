@@ -51,7 +51,7 @@ impl Bank {
         for table in [ACCOUNTS, fence.as_str()] {
             self.run(table).await.map_err(|error| {
                 format!(
-                    "the tables example_account and {FENCE} are made for this example, and cannot be: {error}; name a \
+                    "the tables example_account and {FENCE} are made for this example, and cannot be: {error:#}; name a \
                      database without them, or drop them if an earlier run of it left them"
                 )
             })?;

@@ -83,7 +83,7 @@ impl sql::Server for Server {
         let log = place.join("log");
         let file = File::create(&log)?;
         server.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
-        let process = server.spawn().map_err(|error| format!("{server:?}: {error}"))?;
+        let process = server.spawn().map_err(|error| format!("{server:?}: {error:#}"))?;
         let watch = Some(Watch::over(process.id())?);
         let (runtime, admin) = (runtime()?, Mutex::default());
         let mut server = Self { watch, process, port, _folder: folder, runtime, admin };
@@ -92,7 +92,7 @@ impl sql::Server for Server {
             let ended = server.process.try_wait()?.is_some();
             if ended || since.elapsed() > Duration::from_secs(60) {
                 let said = fs::read_to_string(log)?;
-                return Err(format!("MariaDB does not start; {CURE}\n{error}\n{said}").into());
+                return Err(format!("MariaDB does not start; {CURE}\n{error:#}\n{said}").into());
             }
             sleep(Duration::from_millis(20));
         }
@@ -180,7 +180,7 @@ fn program(name: &str) -> Option<PathBuf> {
 }
 
 fn run(command: &mut Command) -> Result<(), Failure> {
-    let done = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let done = command.output().map_err(|error| format!("{command:?}: {error:#}"))?;
     if done.status.success() {
         return Ok(());
     }

@@ -158,7 +158,7 @@ mod tests {
         let mut hung = script("echo ready; exec sleep 1000").unwrap();
         hung.begin().unwrap();
         let failure = hung.hear(Duration::from_millis(20)).unwrap_err();
-        assert!(failure.to_string().starts_with("hung"), "{failure}");
+        assert!(format!("{failure:#}").starts_with("hung"), "{failure:#}");
         let process = hung.process.id();
         drop(hung);
         // It was waited for, too, so that not even its number is left.
@@ -177,6 +177,6 @@ mod tests {
     #[test]
     fn who_ends_early_is_told_with_what_it_complained_of() {
         let failure = script("echo no such thing >&2; exit 1").unwrap_err();
-        assert_eq!(failure.to_string(), "ended early: no such thing");
+        assert_eq!(format!("{failure:#}"), "ended early: no such thing");
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn install(
             source: root.join("bench/peers").join(language.name()),
             built: target.join("peers").join(language.name()),
         };
-        let program = place.install(language).map_err(|failure| failure.to_string());
+        let program = place.install(language).map_err(|failure| format!("{failure:#}"));
         if let Err(why) = &program {
             say(&format!("no peers in {}: {why}", language.name()));
         }
@@ -121,7 +121,7 @@ impl Place {
         let said = File::create(&log)?;
         let name = command.get_program().to_string_lossy().into_owned();
         let done = command.stdout(said.try_clone()?).stderr(said).status();
-        let done = done.map_err(|error| format!("{name} cannot be run: {error}"))?;
+        let done = done.map_err(|error| format!("{name} cannot be run: {error:#}"))?;
         if done.success() {
             return Ok(());
         }

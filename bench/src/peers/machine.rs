@@ -44,7 +44,7 @@ impl Machine {
 fn server(bench: &Bench) -> Result<String, Failure> {
     let folder = tempfile::tempdir_in(&bench.dir)?;
     let server = Server::start_this(&bench.server, folder.path())
-        .map_err(|error| format!("{}: {error}", Path::new(&bench.server).display()))?;
+        .map_err(|error| format!("{}: {error:#}", Path::new(&bench.server).display()))?;
     let said = Asked::new(&server)?.said()?;
     Ok(match said.word("server_name") {
         "" => format!("Redis {}", said.word("redis_version")),

@@ -191,7 +191,7 @@ impl Progress {
     fn step<T>(&self, work: &Work, who: &Contestant, measured: &Result<T, Failure>) {
         self.0.inc(1);
         if let Err(trouble) = measured {
-            self.say(&format!("{}: {}: {trouble}", work.name, who.name));
+            self.say(&format!("{}: {}: {trouble:#}", work.name, who.name));
         } else if self.0.is_hidden() {
             eprintln!(
                 "{}/{} {}: {}",

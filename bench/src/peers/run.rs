@@ -108,7 +108,7 @@ impl Run {
 
     pub(crate) fn read(file: &Path) -> std::result::Result<Self, Failure> {
         let text = fs::read_to_string(file)
-            .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+            .map_err(|error| format!("{} cannot be read: {error:#}", file.display()))?;
         Ok(serde_json::from_str(&text)?)
     }
 

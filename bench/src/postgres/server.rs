@@ -81,7 +81,7 @@ impl sql::Server for Server {
         }
         let log = File::create(folder.path().join("log"))?;
         server.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let process = server.spawn().map_err(|error| format!("{server:?}: {error}"))?;
+        let process = server.spawn().map_err(|error| format!("{server:?}: {error:#}"))?;
         let watch = Some(Watch::over(process.id())?);
         let log = folder.path().join("log");
         let runtime = runtime()?;
@@ -91,7 +91,7 @@ impl sql::Server for Server {
             let ended = server.process.try_wait()?.is_some();
             if ended || since.elapsed() > Duration::from_secs(60) {
                 let said = fs::read_to_string(log)?;
-                return Err(format!("PostgreSQL does not start; {CURE}\n{error}\n{said}").into());
+                return Err(format!("PostgreSQL does not start; {CURE}\n{error:#}\n{said}").into());
             }
             sleep(Duration::from_millis(20));
         }
@@ -203,7 +203,7 @@ fn as_user(program: &Path, is_root: bool) -> Command {
 }
 
 fn run(command: &mut Command) -> Result<(), Failure> {
-    let done = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let done = command.output().map_err(|error| format!("{command:?}: {error:#}"))?;
     if done.status.success() {
         return Ok(());
     }

@@ -60,7 +60,7 @@ impl Server {
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()
-            .map_err(|error| format!("java does not run: {error}"))?;
+            .map_err(|error| format!("java does not run: {error:#}"))?;
         let watch = Some(Watch::over(process.id())?);
         let mut server = Self { watch, process, port, folder };
         let since = Instant::now();
@@ -70,8 +70,8 @@ impl Server {
             if ended || since.elapsed() > Duration::from_secs(60) {
                 let said = fs::read_to_string(server.folder.path().join("log"))?;
                 let last = said.lines().last().unwrap_or_default();
-                let cure = "install it with: apt-get install zookeeper default-jre-headless";
-                return Err(format!("ZooKeeper does not start; {cure}\n{last}").into());
+                let help = "install it with: apt-get install zookeeper default-jre-headless";
+                return Err(format!("ZooKeeper does not start; {help}\n{last}").into());
             }
             sleep(Duration::from_millis(20));
         }

@@ -2,6 +2,8 @@
 
 use tenure::HandleError;
 
+use crate::explanation::Explanation;
+
 /// `doctor` found a promise that does not hold.
 pub(crate) const UNHEALTHY: u8 = 1;
 /// `show --exit-code` found somebody who holds the lock.
@@ -54,51 +56,61 @@ pub(crate) fn by_signal(number: i32) -> u8 {
     u8::try_from(number).map_or(u8::MAX, |number| number.saturating_add(128))
 }
 
-/// Why `tenure` could not do what it was asked. The text says what the user can do.
-#[derive(Debug, thiserror::Error)]
+/// Why `tenure` could not do what it was asked.
+#[derive(Debug)]
 pub(crate) enum Failure {
     /// The user has to ask differently.
-    #[error("{0}")]
-    Usage(String),
+    Usage(Explanation),
     /// The lock is somebody else's.
-    #[error("{what}")]
     Busy {
-        what: String,
+        why: Explanation,
         /// Whether it was asked for once, without waiting.
         tried: bool,
         /// Whether the store did not answer at last.
         away: bool,
     },
     /// The user was asked and said no.
-    #[error("{0}")]
-    Declined(String),
+    Declined(Explanation),
     /// Nothing is held by a handle any more.
-    #[error("{0}")]
-    Lost(String),
+    Lost(Explanation),
     /// A signal came before the command was started, or before all was measured.
-    #[error("{what}")]
-    Interrupted { signal: i32, what: &'static str },
+    Interrupted { signal: i32, why: Explanation },
     /// The store did not answer, which may pass.
-    #[error("{0}")]
-    Away(String),
+    Away(Explanation),
     /// The store, the system or a guardian let tenure down.
-    #[error("{0}")]
-    Failed(String),
+    Failed(Explanation),
 }
 
 impl Failure {
-    pub(crate) fn failed(what: impl ToString) -> Self {
-        Self::Failed(what.to_string())
+    pub(crate) fn failed(why: impl Into<Explanation>) -> Self {
+        Self::Failed(why.into())
+    }
+
+    pub(crate) fn usage(why: impl Into<Explanation>) -> Self {
+        Self::Usage(why.into())
     }
 
     /// Why a handle did not do what it is for.
     pub(crate) fn by_handle(error: &HandleError) -> Self {
-        let what = error.to_string();
+        let why = error.into();
         match error {
-            HandleError::Lost(_) => Self::Lost(what),
-            HandleError::Setting(_) => Self::Usage(what),
-            HandleError::InDoubt(_) => Self::Away(what),
-            _ => Self::Failed(what),
+            HandleError::Lost(_) => Self::Lost(why),
+            HandleError::Setting(_) => Self::Usage(why),
+            HandleError::InDoubt(_) => Self::Away(why),
+            _ => Self::Failed(why),
+        }
+    }
+
+    /// What there is to say of it.
+    pub(crate) const fn explanation(&self) -> &Explanation {
+        match self {
+            Self::Usage(why)
+            | Self::Busy { why, .. }
+            | Self::Declined(why)
+            | Self::Lost(why)
+            | Self::Interrupted { why, .. }
+            | Self::Away(why)
+            | Self::Failed(why) => why,
         }
     }
 

@@ -34,6 +34,11 @@ impl Me {
         }
     }
 
+    /// The name of this host.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// What the label of all that is this user's on this host begins with.
     fn beginning(&self) -> String {
         cleaned(&format!("{self}/"))

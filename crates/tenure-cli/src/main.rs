@@ -8,6 +8,7 @@ mod bench;
 mod commands;
 mod completing;
 mod exit;
+mod explanation;
 mod handle;
 mod label;
 mod output;
@@ -64,7 +65,7 @@ fn act() -> ExitCode {
 
 /// Refuses a command line with a secret on it.
 fn refuse() -> ExitCode {
-    let failure = exit::Failure::Usage(handle::words::REFUSAL.to_owned());
+    let failure = exit::Failure::Usage(handle::words::REFUSAL.into());
     output::refuse(&failure);
     ExitCode::from(exit::USAGE)
 }

@@ -20,7 +20,7 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 /// What the variables and the configuration file say, with the store that a flag chose.
 pub(crate) fn load(common: &args::Common) -> Result<Config, Failure> {
-    let mut config = Config::load().map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut config = Config::load().map_err(|error| Failure::Usage(error.into()))?;
     if let Some(store) = common.store.as_ref().filter(|store| !store.is_empty()) {
         config.use_store(store);
     }
@@ -86,9 +86,9 @@ impl Kind {
     fn new(sharing: &args::Sharing) -> Result<Self, Failure> {
         let take = sharing.take.unwrap_or(1);
         match sharing.permits {
-            Some(of) if take > of => Err(Failure::Usage(format!(
-                "{take} of {of} permits can never be had; take at most {of}"
-            ))),
+            Some(of) if take > of => Err(Failure::Usage(
+                format!("{take} of {of} permits can never be had; take at most {of}").into(),
+            )),
             Some(of) => Ok(Self::Permits { take, of }),
             None if sharing.shared => Ok(Self::Reader),
             None if sharing.write => Ok(Self::Writer),
@@ -208,7 +208,7 @@ impl Plan {
                     humantime::format_duration(grace),
                     humantime::format_duration(certain),
                     humantime::format_duration(certain / 2),
-                )));
+                ).into()));
             }
             Some(grace) => grace,
             None => DEFAULT_GRACE.min(certain / 4),
@@ -262,6 +262,11 @@ mod tests {
         }
     }
 
+    fn said(failure: &Failure) -> String {
+        let why = failure.explanation();
+        format!("{}; {}", why.line(), why.help.as_deref().unwrap_or_default())
+    }
+
     #[test]
     fn a_flag_goes_before_the_file_and_the_file_before_the_default() {
         assert_eq!(plan("", "").unwrap().ttl, DEFAULT_TTL);
@@ -285,7 +290,7 @@ mod tests {
         let fitted = plan("", "").unwrap().fitting(session).unwrap();
         assert_eq!(fitted.grace, Duration::from_secs(1));
         let refused = plan("--grace 3s", "").unwrap().fitting(session).unwrap_err();
-        assert!(refused.to_string().contains("at most 2s or a longer session"), "{refused}");
+        assert!(said(&refused).contains("at most 2s or a longer session"), "{refused:?}");
     }
 
     #[test]
@@ -293,7 +298,7 @@ mod tests {
         assert!(plan("--ttl 2s --grace 1s", "").is_ok());
         let refused = plan("--ttl 2s --grace 1001ms", "").unwrap_err();
         assert!(matches!(refused, Failure::Usage(_)), "{refused:?}");
-        assert!(refused.to_string().contains("at most 1s"), "{refused}");
+        assert!(said(&refused).contains("at most 1s"), "{refused:?}");
     }
 
     #[test]
@@ -306,7 +311,7 @@ mod tests {
         assert_eq!(two.kind, Kind::Permits { take: 2, of: 3 });
         let refused = plan("--permits 3 --take 4", "").unwrap_err();
         assert!(matches!(refused, Failure::Usage(_)), "{refused:?}");
-        assert_eq!(refused.to_string(), "4 of 3 permits can never be had; take at most 3");
+        assert_eq!(said(&refused), "4 of 3 permits can never be had; take at most 3");
     }
 
     #[test]

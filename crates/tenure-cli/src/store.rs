@@ -25,9 +25,9 @@ pub(crate) async fn examine(config: &Config) -> Result<Examination, Failure> {
 fn not_opened(error: OpenError) -> Failure {
     match error {
         OpenError::UnknownScheme { .. } | OpenError::Url { .. } | OpenError::Config(_) => {
-            Failure::Usage(error.to_string())
+            Failure::Usage(error.into())
         }
-        _ if error.is_transient() => Failure::Away(error.to_string()),
+        _ if error.is_transient() => Failure::Away(error.into()),
         _ => Failure::failed(error),
     }
 }
@@ -59,7 +59,7 @@ pub(crate) fn has_password(url: &str) -> bool {
 
 /// Locks in the memory of this command are seen by no other, so they lock nothing.
 fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
-    let url = config.store().map_err(|error| Failure::Usage(error.to_string()))?;
+    let url = config.store().map_err(|error| Failure::Usage(error.into()))?;
     let is_memory = |url: &str| url.trim().split(':').next() == Some("memory");
     let refused = match url.strip_prefix("quorum:") {
         Some(members) => members.split(',').any(is_memory),
@@ -68,11 +68,9 @@ fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
     if !refused {
         return Ok(());
     }
-    Err(Failure::Usage(
-        "memory: is the memory of this one command: no other sees a lock in it, so it locks nothing; \
+    Err(Failure::Usage("memory: is the memory of this one command: no other sees a lock in it, so it locks nothing; \
          use file:/dir, or name no store for the embedded one in its default place"
-            .to_owned(),
-    ))
+            .into()))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use tenure_proto::{
 use crate::{
     AcquireError, Clock, Entropy, Fault, FaultKind, LockName, Store,
     engine::{Agenda, Refusal, Slot, Slots, Starter},
-    error::{Lost, Place},
+    error::{LockAddress, Lost},
     observe::Observer,
     options::{Defaults, DefaultsOf, Options, Settings, shortened},
     pace::SHORT,
@@ -100,21 +100,21 @@ impl Context {
     }
 
     /// Which lock, in which store, for an error.
-    pub(crate) fn place(&self, name: &LockName) -> Place {
-        Place { name: name.clone(), store: self.store.location() }
+    pub(crate) fn address(&self, name: &LockName) -> LockAddress {
+        LockAddress { name: name.clone(), store: self.store.location() }
     }
 
     /// Room for one more hold or waiter, before anything is asked of the store.
     pub(crate) fn reserve(&self, name: &LockName) -> Result<Slot, AcquireError> {
         if self.forked() {
-            return Err(AcquireError::ShutDown { place: self.place(name) });
+            return Err(AcquireError::ShutDown { lock: self.address(name) });
         }
-        self.start_engine().map_err(|fault| AcquireError::store(self.place(name), fault))?;
+        self.start_engine().map_err(|fault| AcquireError::store(self.address(name), fault))?;
         self.slots.reserve().map_err(|refusal| match refusal {
             Refusal::Full { limit } => {
-                AcquireError::TooManyHolds { place: self.place(name), limit }
+                AcquireError::TooManyHolds { lock: self.address(name), limit }
             }
-            Refusal::Closed => AcquireError::ShutDown { place: self.place(name) },
+            Refusal::Closed => AcquireError::ShutDown { lock: self.address(name) },
         })
     }
 
@@ -171,7 +171,7 @@ impl Context {
     }
 
     pub(crate) fn lost(&self, name: &LockName, token: Token, reason: LostReason) -> Lost {
-        Lost::new(self.place(name), token, reason)
+        Lost::new(self.address(name), token, reason)
     }
 }
 
@@ -183,8 +183,8 @@ impl Drop for Context {
 
 fn no_thread(error: io::Error) -> Fault {
     let what = "tenure's own thread, which renews what is held, cannot be started";
-    let cure = "see how many threads and open files the system allows this user and this container";
-    Fault::new(FaultKind::Unreachable, what, cure).because(error)
+    let help = "see how many threads and open files the system allows this user and this container";
+    Fault::new(FaultKind::Unreachable, what, help).because(error)
 }
 
 fn host() -> String {

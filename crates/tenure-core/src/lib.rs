@@ -32,7 +32,7 @@ pub use clock::{Clock, ManualClock, SystemClock, TokioClock};
 pub use detached::{BadHandle, Handle};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{
-    AcquireError, AllReleaseError, AnyError, DetachError, HandleError, LatchError, LookError, Lost,
+    AcquireError, AllReleaseError, DetachError, Error, HandleError, InspectError, LatchError, Lost,
     ReleaseError, ShutdownError,
 };
 pub use kinds::{

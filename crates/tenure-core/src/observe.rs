@@ -98,7 +98,7 @@ impl Observer {
             _ => "deadline",
         };
         counter!("tenure_lost_total", "store" => self.store, "reason" => reason).increment(1);
-        warn!(lock = %lost.place.name, token = %lost.token, reason, "lost");
+        warn!(lock = %lost.lock.name, token = %lost.token, reason, "lost");
     }
 
     pub(crate) fn release_requested(&self, name: &LockName, token: Token) {
@@ -174,7 +174,7 @@ impl Observer {
     /// The same.
     pub(crate) fn renewals_are_slow(&self, name: &LockName, ttl: Duration, took: Duration) {
         let store = self.store;
-        warn!(store, lock = %name, ?ttl, ?took, "renewals take long beside the ttl, so that a short trouble loses locks; choose a longer ttl, or a store that is nearer or less busy");
+        warn!(store, lock = %name, ?ttl, ?took, "renewals take long beside the ttl, so that a short failure loses locks; choose a longer ttl, or a store that is nearer or less busy");
     }
 
     pub(crate) fn renewals_succeeded(&self, news: Option<News>) {

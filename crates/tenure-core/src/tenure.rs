@@ -34,7 +34,7 @@ use tenure_proto::Timestamp;
 /// let guard = tenure.mutex("order:pay:42").lock().await?;
 /// println!("paying with token {}", guard.token());
 /// guard.release().await?;
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
@@ -120,7 +120,7 @@ impl Tenure {
     /// let guard = tenure.attach(&handle).await?;
     /// assert!(matches!(tenure.attach(&handle).await, Err(HandleError::Lost(_))));
     /// guard.release().await?;
-    /// # Ok::<(), tenure_core::AnyError>(())
+    /// # Ok::<(), tenure_core::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn attach(&self, handle: &Handle) -> Attach {
@@ -258,7 +258,7 @@ impl TenureBuilder {
     /// let tenure = Tenure::builder(store).defaults(move |_name| defaults.clone()).build();
     /// let guard = tenure.mutex("job").lock().await?;
     /// assert!(guard.remaining() <= Duration::from_secs(5));
-    /// # Ok::<(), tenure_core::AnyError>(())
+    /// # Ok::<(), tenure_core::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn defaults(

@@ -10,7 +10,7 @@ use tenure_proto::{
 use crate::{
     Entropy, Fault, FaultKind, LockName, OsEntropy, Store,
     pace::{ENOUGH, SHORT},
-    store::{Finding, Renewal},
+    store::{Diagnostic, Renewal},
 };
 
 /// What the name of a lock that is tried begins with. No other part of tenure uses it.
@@ -125,45 +125,45 @@ fn unusual(what: &str) -> Fault {
 
 /// What such a trial came to. The time of its renewal is not for here: see [`latency`].
 #[must_use]
-pub fn cycle<T>(outcome: &Result<T, Fault>, works: impl Into<String>) -> Finding {
+pub fn cycle<T>(outcome: &Result<T, Fault>, works: impl Into<String>) -> Diagnostic {
     match outcome {
-        Ok(_) => Finding::good("permissions", works),
+        Ok(_) => Diagnostic::good("permissions", works),
         Err(fault) => {
             let of_user = fault.kind() == FaultKind::Misconfigured;
             let what = if of_user { "permissions" } else { "full cycle" };
-            Finding::failed(what, fault).touches("S9")
+            Diagnostic::failed(what, fault).touches("S9")
         }
     }
 }
 
 /// What the server's clock is beside ours: the server looked at it at some moment between the two, all since the Unix
-/// epoch. `promise` and `cure` say what it matters for.
+/// epoch. `promise` and `help` say what it matters for.
 #[must_use]
 pub fn clock(
     [before, after]: [Duration; 2],
     there: Duration,
     promise: &'static str,
-    cure: &str,
-) -> Finding {
+    help: &str,
+) -> Diagnostic {
     let apart = there.abs_diff(before).max(there.abs_diff(after));
     if apart <= CLOCKS_APART {
-        return Finding::good("clock", "within a second of this machine's");
+        return Diagnostic::good("clock", "within a second of this machine's");
     }
     let found = format!("up to {apart:.1?} away from this machine's");
-    Finding::warning("clock", found, promise, cure)
+    Diagnostic::warning("clock", found, promise, help)
 }
 
 /// What is to be said of the shortest ttl that locks are given, if it is too short for a busy machine.
 #[must_use]
-pub fn ttl(shortest: Duration) -> Option<Finding> {
+pub fn ttl(shortest: Duration) -> Option<Diagnostic> {
     let found = format!("{shortest:?} for some locks, which is often lost on a busy machine");
-    let cure = format!("choose {ENOUGH:?} or more: docs/ttl.md has figures of each store");
-    (shortest < SHORT).then(|| Finding::warning("ttl", found, "S3", cure))
+    let help = format!("choose {ENOUGH:?} or more: docs/ttl.md has figures of each store");
+    (shortest < SHORT).then(|| Diagnostic::warning("ttl", found, "S3", help))
 }
 
 /// How long ten answers took that cost the server nothing, and a write that counts.
 #[must_use]
-pub fn latency(mut took: Vec<Duration>, renewal: Option<Duration>) -> Finding {
+pub fn latency(mut took: Vec<Duration>, renewal: Option<Duration>) -> Diagnostic {
     took.sort_unstable();
     let (median, longest) = (took.get(took.len() / 2).copied(), took.last().copied());
     let (median, longest) = (median.unwrap_or_default(), longest.unwrap_or_default());
@@ -172,31 +172,31 @@ pub fn latency(mut took: Vec<Duration>, renewal: Option<Duration>) -> Finding {
         found.push_str(&format!("; {renewal:.1?} for a renewal"));
     }
     if longest.max(renewal.unwrap_or_default()) < SLOW {
-        return Finding::good("latency", found);
+        return Diagnostic::good("latency", found);
     }
-    let cure = "choose ttls of many times that, or a server that is nearer or less busy";
-    Finding::warning("latency", found, "S3", cure)
+    let help = "choose ttls of many times that, or a server that is nearer or less busy";
+    Diagnostic::warning("latency", found, "S3", help)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panics")]
 mod tests {
     use super::*;
-    use crate::store::Weight;
+    use crate::store::Severity;
 
     #[test]
     fn clocks_are_together_only_if_they_are_whenever_the_server_looked() {
         let of = |before, there, after| {
             let [before, there, after] = [before, there, after].map(Duration::from_millis);
-            clock([before, after], there, "S1", "").weight
+            clock([before, after], there, "S1", "").severity
         };
-        assert_eq!(of(10_000, 10_900, 10_002), Weight::Good);
-        assert_eq!(of(10_000, 9_200, 10_002), Weight::Good);
+        assert_eq!(of(10_000, 10_900, 10_002), Severity::Good);
+        assert_eq!(of(10_000, 9_200, 10_002), Severity::Good);
         // The last was asked so long that the server's clock may be 1.3 s behind.
         for (before, there, after) in
             [(10_000, 11_900, 10_002), (10_000, 8_900, 10_002), (10_000, 9_500, 10_800)]
         {
-            assert_eq!(of(before, there, after), Weight::Warning, "{there}");
+            assert_eq!(of(before, there, after), Severity::Warning, "{there}");
         }
     }
 
@@ -204,10 +204,13 @@ mod tests {
     fn renewals_that_take_long_are_slow_however_quick_other_answers_are() {
         let quick = || vec![Duration::from_millis(1); 10];
         let renewal = |millis| Some(Duration::from_millis(millis));
-        assert_eq!(latency(quick(), renewal(20)).weight, Weight::Good);
+        assert_eq!(latency(quick(), renewal(20)).severity, Severity::Good);
         let found = latency(quick(), renewal(300));
-        assert!(found.weight == Weight::Warning && found.found.contains("300.0ms"), "{found:?}");
-        assert_eq!(latency(vec![Duration::from_millis(150)], None).weight, Weight::Warning);
+        assert!(
+            found.severity == Severity::Warning && found.found.contains("300.0ms"),
+            "{found:?}"
+        );
+        assert_eq!(latency(vec![Duration::from_millis(150)], None).severity, Severity::Warning);
     }
 
     #[test]

@@ -49,13 +49,13 @@ pub(crate) fn expand(args: &Args, mut function: Function) -> Result<TokenStream>
         })
     };
     // One span for the whole call, so that there is one error for one mistake.
-    let call = quote_spanned!(span=> ::tenure::locked::#runner(#plan, #work_done));
+    let call = quote_spanned!(span=> ::tenure::locked::expanded::#runner(#plan, #work_done));
     let call = if blocking { call } else { quote_spanned!(span=> #call.await) };
     work.stmts = parse_quote!(#call);
     Ok(function.item.into_token_stream())
 }
 
-/// The code of a `tenure::locked::Plan`.
+/// The code of a `tenure::locked::expanded::Plan`.
 fn plan(args: &Args, parameters: &[String]) -> Result<TokenStream> {
     let name = key::name(args.name.as_ref(), args.key.as_ref(), parameters)?;
     let kind = match &args.kind {
@@ -71,7 +71,9 @@ fn plan(args: &Args, parameters: &[String]) -> Result<TokenStream> {
         quote_spanned!(span=> .store(&(#store)))
     });
     let setters = &args.setters;
-    Ok(quote!(::tenure::locked::Plan::new(::tenure::locked::Kind::#kind, #name) #store #setters))
+    Ok(
+        quote!(::tenure::locked::expanded::Plan::new(::tenure::locked::expanded::Kind::#kind, #name) #store #setters),
+    )
 }
 
 /// The type with `_` for each `impl Trait`, which has no name inside the function.

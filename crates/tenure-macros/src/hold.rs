@@ -63,9 +63,10 @@ fn binding(parameter: &PatType) -> Result<TokenStream> {
     let PatType { attrs, pat, ty, .. } = parameter;
     let named = matches!(&**pat, Pat::Ident(_));
     if !named || !matches!(&**ty, Type::Reference(_)) {
-        let what = "the hold is given as a reference with a name: #[hold] hold: &tenure::Current";
+        let what =
+            "the hold is given as a reference with a name: #[hold] hold: &tenure::locked::Current";
         return Err(Error::new_spanned(parameter, what));
     }
-    let hold = quote_spanned!(ty.span()=> &::tenure::locked::hold());
+    let hold = quote_spanned!(ty.span()=> &::tenure::locked::expanded::hold());
     Ok(quote!(#(#attrs)* let #pat: #ty = #hold;))
 }

@@ -26,16 +26,16 @@ pub struct Cleanup {
     until: Timestamp,
     next: Timestamp,
     gap: Duration,
-    late_calls: bool,
+    calls_outlive_drop: bool,
 }
 
 impl Cleanup {
-    /// Starts at once; `ttl` is what the acquire asked of the store, and `late_calls` says whether
+    /// Starts at once; `ttl` is what the acquire asked of the store, and `calls_outlive_drop` says whether
     /// a call can take effect after its caller gave it up.
     #[must_use]
-    pub fn new(now: Timestamp, ttl: Duration, late_calls: bool) -> Self {
+    pub fn new(now: Timestamp, ttl: Duration, calls_outlive_drop: bool) -> Self {
         let gap = (ttl / 32).clamp(Duration::from_millis(5), LONGEST_GAP);
-        Self { until: now.saturating_add(ttl), next: now, gap, late_calls }
+        Self { until: now.saturating_add(ttl), next: now, gap, calls_outlive_drop }
     }
 
     /// When the next attempt is due.
@@ -47,7 +47,7 @@ impl Cleanup {
     /// Takes the result of an attempt; `true` when nothing is left to do.
     #[must_use]
     pub fn attempted(&mut self, now: Timestamp, attempt: Attempt) -> bool {
-        let settled = attempt == Attempt::Gone && !self.late_calls;
+        let settled = attempt == Attempt::Gone && !self.calls_outlive_drop;
         if settled || now >= self.until {
             return true;
         }

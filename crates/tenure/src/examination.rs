@@ -1,6 +1,6 @@
 //! What a look at a store brought up.
 
-use tenure_core::{Fault, Store, store::Finding};
+use tenure_core::{Fault, Store, store::Diagnostic};
 
 /// What a look at a store brought up.
 #[derive(Clone, Debug)]
@@ -12,11 +12,11 @@ pub struct Examination {
     pub location: String,
     /// The steps of opening it and, if it opened, what [`Store::health`] looks at. Where a step
     /// failed it is bad, and what would have come behind it is missing.
-    pub findings: Vec<Finding>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// What a store says of itself.
 pub(crate) async fn of(store: &dyn Store) -> Result<Examination, Fault> {
-    let findings = store.health().await?;
-    Ok(Examination { kind: store.kind(), location: store.location(), findings })
+    let diagnostics = store.health().await?;
+    Ok(Examination { kind: store.kind(), location: store.location(), diagnostics })
 }

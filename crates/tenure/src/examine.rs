@@ -20,17 +20,17 @@ impl Tenure {
     ///
     /// # Errors
     /// [`OpenError`] when the URL is written wrong or this build has no such store. What goes wrong
-    /// with the store itself is a [`Finding`](tenure_core::store::Finding).
+    /// with the store itself is a [`Diagnostic`](tenure_core::store::Diagnostic).
     ///
     /// # Cancel safety
     /// Cancel-safe: the lock that is tried ends with its lease.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// use tenure::{Tenure, store::Weight};
+    /// use tenure::{Tenure, store::Severity};
     ///
     /// let seen = Tenure::examine("memory:").await?;
-    /// assert!(seen.findings.iter().all(|finding| finding.weight != Weight::Bad));
+    /// assert!(seen.diagnostics.iter().all(|diagnostic| diagnostic.severity != Severity::Bad));
     /// # Ok::<(), tenure::OpenError>(())
     /// # }).unwrap();
     /// ```

@@ -8,7 +8,7 @@ impl Tenure {
     /// its default place.
     ///
     /// # Errors
-    /// [`OpenError::Config`] with the file, the line and the cure, or why the store was not opened.
+    /// [`OpenError::Config`] with the file, the line and the help, or why the store was not opened.
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is held by opening a store.
@@ -43,7 +43,7 @@ impl Tenure {
         let examined = Self::examine_for(config.store()?, &config.holds()).await;
         let mut examined = examined.map_err(|error| told(config, error))?;
         let ttl = config.holds().ttl.and_then(tenure_core::trial::ttl);
-        examined.findings.splice(0..0, config.findings().into_iter().chain(ttl));
+        examined.diagnostics.splice(0..0, config.diagnostics().into_iter().chain(ttl));
         Ok(examined)
     }
 }

@@ -59,10 +59,9 @@ mod examination;
 mod examine;
 #[cfg(feature = "config")]
 mod from_config;
+pub mod inspect;
 #[cfg(feature = "macros")]
-#[doc(hidden)]
 pub mod locked;
-pub mod look;
 mod names;
 mod open;
 #[cfg(feature = "redis")]
@@ -71,6 +70,7 @@ mod password;
 mod quorum;
 #[cfg(feature = "redis")]
 pub mod redis;
+pub mod reentrant;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub mod schema;
 mod spelling;
@@ -81,15 +81,14 @@ mod url;
 pub use self::tenure::{Tenure, TenureBuilder};
 pub use examination::Examination;
 #[cfg(feature = "macros")]
-pub use locked::{Current, DefaultIsSet, LockedError, current, set_default};
-pub use names::names_in_use;
+pub use locked::LockedError;
 pub use open::OpenError;
 pub use tenure_core::{
-    AcquireError, All, AllGuard, AllReleaseError, AnyError, BadHandle, Busy, Defaults, DetachError,
-    DowngradeError, Election, Fault, FaultKind, Guard, Handle, HandleError, Latch, LatchError,
-    Leaders, Leadership, LockName, LookError, Lost, LostReason, Mutex, NameError, ReleaseError,
-    RwLock, Scope, Semaphore, ShutdownError, Token, WriteGuard, clock, detached, entropy, error,
-    kinds, observe, scope, store,
+    AcquireError, All, AllGuard, AllReleaseError, BadHandle, Busy, Defaults, DetachError,
+    DowngradeError, Election, Error, Fault, FaultKind, Guard, Handle, HandleError, InspectError,
+    Latch, LatchError, Leaders, Leadership, LockName, Lost, LostReason, Mutex, NameError,
+    ReleaseError, RwLock, Semaphore, ShutdownError, Token, WriteGuard, clock, detached, entropy,
+    error, kinds, observe, store,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;

@@ -4,50 +4,54 @@ use std::collections::BTreeSet;
 
 use tenure_core::{Fault, LockName, within_runtime};
 
-use crate::{OpenError, spelling::mistake, stores::known, url::shown};
+use crate::{OpenError, Tenure, spelling::mistake, stores::known, url::shown};
 
-/// The names of locks in the store at `url` that begin with `prefix` and are in use, for whoever completes
-/// what a user types. It is a hint: a lock whose holder was killed may be among them, and of a quorum all
-/// names are that one of its members knows. A majority of them is waited for, and nobody else.
-///
-/// Nothing is created and nothing changed, neither on a server nor in a directory: the store is not opened.
-/// `memory:` has no names, as it is another one each time.
-///
-/// # Errors
-/// [`OpenError`] if the URL is not written as it should be, or the store cannot be read; of a quorum, if none of
-/// its members can.
-///
-/// # Cancel safety
-/// Cancel-safe: nothing is changed.
-///
-/// ```
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// let dir = tempfile::tempdir()?;
-/// let url = format!("file:{}", dir.path().join("locks").display());
-/// let tenure = tenure::Tenure::open(&url).await?;
-/// let guard = tenure.mutex("order:7").lock().await?;
-///
-/// let names = tenure::names_in_use(&url, "order:").await?;
-/// assert_eq!(names.iter().map(|name| name.as_str()).collect::<Vec<_>>(), ["order:7"]);
-/// # drop(guard);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError> {
-    if let Some(fault) = mistake(url) {
-        return Err(OpenError::Url { url: shown(url), fault });
-    }
-    let failed = |fault| OpenError::Store { url: shown(url), fault };
-    match url.split_once(':') {
-        Some(("quorum", list)) => within_runtime(of_quorum(list, prefix)).await.map_err(failed),
-        _ => match within_runtime(of_one(url, prefix)).await {
-            Some(names) => names.map_err(failed),
-            None => {
-                let scheme = url.split(':').next().unwrap_or_default().to_owned();
-                Err(OpenError::UnknownScheme { scheme, known: known() })
-            }
-        },
+impl Tenure {
+    /// The names of locks in the store at `url` that begin with `prefix` and are in use, for whoever completes
+    /// what a user types. It is a hint: a lock whose holder was killed may be among them, and of a quorum all
+    /// names are that one of its members knows. A majority of them is waited for, and nobody else.
+    ///
+    /// Nothing is created and nothing changed, neither on a server nor in a directory: the store is not opened.
+    /// `memory:` has no names, as it is another one each time.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the URL is not written as it should be, or the store cannot be read; of a quorum, if none of
+    /// its members can.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: nothing is changed.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// use tenure::Tenure;
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// let url = format!("file:{}", dir.path().join("locks").display());
+    /// let tenure = Tenure::open(&url).await?;
+    /// let guard = tenure.mutex("order:7").lock().await?;
+    ///
+    /// let names = Tenure::names_in_use(&url, "order:").await?;
+    /// assert_eq!(names.iter().map(|name| name.as_str()).collect::<Vec<_>>(), ["order:7"]);
+    /// # drop(guard);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError> {
+        if let Some(fault) = mistake(url) {
+            return Err(OpenError::Url { url: shown(url), fault });
+        }
+        let failed = |fault| OpenError::Store { url: shown(url), fault };
+        match url.split_once(':') {
+            Some(("quorum", list)) => within_runtime(of_quorum(list, prefix)).await.map_err(failed),
+            _ => match within_runtime(of_one(url, prefix)).await {
+                Some(names) => names.map_err(failed),
+                None => {
+                    let scheme = url.split(':').next().unwrap_or_default().to_owned();
+                    Err(OpenError::UnknownScheme { scheme, known: known() })
+                }
+            },
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! Opening a store by its URL.
 
-use std::sync::Arc;
+use std::{borrow::Cow, error::Error as _, sync::Arc};
 
-use tenure_core::{AnyError, Defaults, Fault, MemoryStore, Store, within_runtime};
+use tenure_core::{
+    Defaults, Error, Fault, MemoryStore, Store, error::NotOpened, error::text::Parts,
+    within_runtime,
+};
 
 use crate::{
     Examination, Tenure,
@@ -12,11 +15,10 @@ use crate::{
 };
 
 /// Why a store was not opened.
-#[derive(thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
     /// No store goes by this scheme.
-    #[error("no store is called {scheme:?}: use one of {known}")]
     UnknownScheme {
         /// What the URL begins with.
         scheme: String,
@@ -24,7 +26,6 @@ pub enum OpenError {
         known: String,
     },
     /// The URL is not written as it should be. Nothing was opened.
-    #[error("the store {url:?} cannot be used: {fault}")]
     Url {
         /// The URL, without its password.
         url: String,
@@ -32,7 +33,6 @@ pub enum OpenError {
         fault: Fault,
     },
     /// The store could not be opened.
-    #[error("{}", not_opened(url, fault))]
     Store {
         /// The URL, without its password.
         url: String,
@@ -40,18 +40,13 @@ pub enum OpenError {
         fault: Fault,
     },
     /// A thread of tenure's own cannot be started: the system allows no more of them, or no more open files.
-    #[error(
-        "a thread of tenure's own cannot be started: {0}; see how many threads and open files the system allows this \
-         user and this container"
-    )]
     Thread(std::io::Error),
     /// The configuration has a mistake.
     #[cfg(feature = "config")]
-    #[error(transparent)]
-    Config(#[from] crate::config::ConfigError),
+    Config(crate::config::ConfigError),
 }
 
-tenure_core::debug_is_text!(OpenError);
+tenure_core::error_of_parts!(OpenError);
 
 impl OpenError {
     /// Whether the same may work later, without anybody changing anything: the store is away, or the system has
@@ -59,17 +54,54 @@ impl OpenError {
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
-            Self::Store { fault, .. } => fault.is_passing(),
+            Self::Store { fault, .. } => fault.is_transient(),
             Self::Thread(_) => true,
             _ => false,
         }
     }
+
+    /// The store's URL without its password, where it is known.
+    #[must_use]
+    pub fn store(&self) -> Option<&str> {
+        match self {
+            Self::Url { url, .. } | Self::Store { url, .. } => Some(url),
+            _ => None,
+        }
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        match self {
+            Self::UnknownScheme { scheme, known } => {
+                Parts::new(format!("no store is called {scheme:?}")).help(format!("use one of {known}"))
+            }
+            Self::Url { url, fault } => {
+                let message = format!("the store {url:?} cannot be used: {fault}");
+                Parts::new(message).because(fault.source()).help(fault.help())
+            }
+            Self::Store { url, fault } => {
+                Parts::new(not_opened(url, fault)).because(fault.source()).help(fault.help())
+            }
+            Self::Thread(error) => Parts::new("a thread of tenure's own cannot be started")
+                .because(Some(error))
+                .help("see how many threads and open files the system allows this user and this container"),
+            #[cfg(feature = "config")]
+            Self::Config(error) => error.parts(),
+        }
+    }
 }
 
-impl From<OpenError> for AnyError {
+#[cfg(feature = "config")]
+impl From<crate::config::ConfigError> for OpenError {
+    fn from(error: crate::config::ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
+        let (help, store) = (error.help().map(Cow::into_owned), error.store().map(str::to_owned));
         let is_transient = error.is_transient();
-        Self::Open { error: Box::new(error), is_transient }
+        NotOpened::new(error, is_transient).with_help(help).with_store(store).into()
     }
 }
 
@@ -139,7 +171,7 @@ fn not_opened(url: &str, fault: &Fault) -> String {
     let behind = url.split_once(':').map_or("", |(_, behind)| behind);
     let place = behind.trim_start_matches('/').rsplit('@').next().unwrap_or_default();
     let place = place.split(['?', ',']).next().unwrap_or_default().trim_end_matches('/');
-    if !place.is_empty() && fault.what().contains(place) {
+    if !place.is_empty() && fault.message().contains(place) {
         return format!("the store cannot be opened: {fault}");
     }
     format!("the store {url:?} cannot be opened: {fault}")

@@ -8,16 +8,16 @@ pub(crate) fn hinted(url: &str, fault: Fault) -> Fault {
     if !has_bare_password(url) {
         return fault;
     }
-    Fault::new(fault.kind(), fault.what_and_why(), cure(url, fault.cure()))
+    Fault::new(fault.kind(), fault.message_and_cause(), help(url, fault.help()))
 }
 
-/// `cure`, and how to write a password if that may be the reason.
-pub(crate) fn cure(url: &str, cure: &str) -> String {
+/// `help`, and how to write a password if that may be the reason.
+pub(crate) fn help(url: &str, help: &str) -> String {
     if !has_bare_password(url) {
-        return cure.to_owned();
+        return help.to_owned();
     }
     format!(
-        "{cure}; in a user and a password write what is special percent-encoded: %40 for @, %2F for /, \
+        "{help}; in a user and a password write what is special percent-encoded: %40 for @, %2F for /, \
          %3A for :, %3F for ?, %23 for #, %26 for &, %25 for %"
     )
 }

@@ -61,7 +61,7 @@ pub(crate) async fn examine(list: &str) -> Result<Examination, Fault> {
     {
         return examination::of(&QuorumStore::new(members, options)?).await;
     }
-    let (mut findings, mut places) = (Vec::new(), Vec::new());
+    let (mut diagnostics, mut places) = (Vec::new(), Vec::new());
     for url in urls {
         let of_member = match url.split(':').next().unwrap_or_default() {
             "memory" => examination::of(&tenure_core::MemoryStore::new()).await?,
@@ -70,10 +70,15 @@ pub(crate) async fn examine(list: &str) -> Result<Examination, Fault> {
             _ => examine_redis(url).await?,
         };
         let place = of_member.location;
-        findings.extend(of_member.findings.into_iter().map(|finding| finding.of(&place)));
+        diagnostics
+            .extend(of_member.diagnostics.into_iter().map(|diagnostic| diagnostic.of(&place)));
         places.push(place);
     }
-    Ok(Examination { kind: "quorum", location: format!("quorum:{}", places.join(",")), findings })
+    Ok(Examination {
+        kind: "quorum",
+        location: format!("quorum:{}", places.join(",")),
+        diagnostics,
+    })
 }
 
 /// Opens the quorum whose members and settings stand in `list`, separated by commas.
@@ -134,14 +139,14 @@ fn unknown(url: &str, number: usize) -> Fault {
         shown => format!("{shown:?} cannot be a member of a quorum"),
     };
     let scheme = url.split(':').next().unwrap_or_default();
-    let cure = if scheme == "zookeeper" {
+    let help = if scheme == "zookeeper" {
         "name the ensemble without quorum: in front: a majority of its own servers keeps a lock"
     } else if is_cluster(scheme) {
         "name one server, or a service behind sentinels, for each member: a cluster does not tell of each fail-over"
     } else {
         "write quorum:redis://a,redis://b,redis://c, and a comma that is part of a URL as %2C"
     };
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 fn parse(text: &str) -> Result<Duration, Fault> {
@@ -188,17 +193,17 @@ mod tests {
     #[test]
     fn an_ensemble_that_cannot_be_a_member_is_named_without_its_password() {
         let fault = outcome("memory:,memory:,zookeeper://me:s3ntinel@a:2181/locks").unwrap_err();
-        let said = fault.to_string();
+        let said = format!("{fault:#}");
         assert!(said.contains("zookeeper://***@a:2181/locks"), "{said}");
         assert!(said.contains("without quorum:") && !said.contains("s3ntinel"), "{said}");
-        let said = outcome("memory:,memory:,zookeeper://a:2181").unwrap_err().to_string();
+        let said = format!("{:#}", outcome("memory:,memory:,zookeeper://a:2181").unwrap_err());
         assert!(said.contains("\"zookeeper://a:2181\" cannot be a member"), "{said}");
     }
 
     #[test]
     fn a_member_that_is_not_shown_is_told_by_its_number() {
         let list = "redis://a,longest_lease=120s,postgres://me:s3ntinel,b/d,redis://c";
-        let said = outcome(list).unwrap_err().to_string();
+        let said = format!("{:#}", outcome(list).unwrap_err());
         assert!(said.contains("member number 2") && !said.contains("s3ntinel"), "{said}");
         let said = mistake(list, |_| None).unwrap().to_string();
         assert!(said.contains("member number 2"), "{said}");
@@ -216,7 +221,7 @@ mod tests {
         ] {
             let fault = outcome(list).unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Misconfigured, "{list}");
-            assert!(!format!("{fault:?} {fault}").contains("s3ntinel"), "{fault}");
+            assert!(!format!("{fault:?} {fault:#}").contains("s3ntinel"), "{fault:#}");
         }
     }
 }

@@ -80,6 +80,6 @@ pub(crate) fn absolute(path: &str) -> String {
     }
 }
 
-fn wrong(what: String, cure: String) -> Fault {
-    Fault::new(FaultKind::Misconfigured, what, cure)
+fn wrong(what: String, help: String) -> Fault {
+    Fault::new(FaultKind::Misconfigured, what, help)
 }

@@ -67,18 +67,18 @@ pub(crate) fn examine_embedded(dir: &str) -> Result<Examination, Fault> {
         // As for a user without a home.
         Err(fault) => return Ok(nowhere(&fault)),
     };
-    let findings = tenure_embedded::EmbeddedStore::examine(named)?;
+    let diagnostics = tenure_embedded::EmbeddedStore::examine(named)?;
     // As a store has it that was opened.
     let place = place.canonicalize().unwrap_or(place);
-    Ok(Examination { kind: "file", location: format!("file:{}", place.display()), findings })
+    Ok(Examination { kind: "file", location: format!("file:{}", place.display()), diagnostics })
 }
 
 /// The embedded store has no place of its own here.
 #[cfg(feature = "embedded")]
 fn nowhere(fault: &Fault) -> Examination {
-    let finding = tenure_core::store::Finding::failed("place", fault);
+    let diagnostic = tenure_core::store::Diagnostic::failed("place", fault);
     let location = "file: in its default place".to_owned();
-    Examination { kind: "file", location, findings: vec![finding] }
+    Examination { kind: "file", location, diagnostics: vec![diagnostic] }
 }
 
 #[cfg(not(feature = "embedded"))]
@@ -92,11 +92,11 @@ pub(crate) async fn examine_redis(url: &str) -> Result<Examination, Fault> {
 
     let store = RedisStore::new(RedisOptions::from_url(url)?)?;
     let mut examined = crate::examination::of(&store).await?;
-    for finding in &mut examined.findings {
-        if let Some(cure) = &mut finding.cure
-            && ["primary", "name", "connection", "login"].contains(&finding.what.as_str())
+    for diagnostic in &mut examined.diagnostics {
+        if let Some(help) = &mut diagnostic.help
+            && ["primary", "name", "connection", "login"].contains(&diagnostic.what.as_str())
         {
-            *cure = crate::password::cure(url, cure);
+            *help = crate::password::help(url, help);
         }
     }
     Ok(examined)
@@ -235,6 +235,6 @@ pub(crate) async fn postgres(_url: &str) -> Result<Arc<dyn Store>, Fault> {
     feature = "zookeeper"
 )))]
 pub(crate) fn not_built_in(what: &str, feature: &str) -> Fault {
-    let cure = format!("turn on the feature `{feature}`");
-    Fault::new(tenure_core::FaultKind::Unsupported, format!("this build has no {what}"), cure)
+    let help = format!("turn on the feature `{feature}`");
+    Fault::new(tenure_core::FaultKind::Unsupported, format!("this build has no {what}"), help)
 }

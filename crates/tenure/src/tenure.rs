@@ -32,7 +32,7 @@ use tenure_core::{
 /// let guard = tenure.mutex("order:pay:42").lock().await?;
 /// println!("paying with token {}", guard.token());
 /// guard.release().await?;
-/// # Ok::<(), tenure::AnyError>(())
+/// # Ok::<(), tenure::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl Tenure {
     /// # let tenure = tenure::Tenure::open("memory:").await?;
     /// let Some(guard) = tenure.mutex("nightly").try_lock().await? else { return Ok(()) };
     /// guard.release().await?;
-    /// # Ok::<(), tenure::AnyError>(())
+    /// # Ok::<(), tenure::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
@@ -78,7 +78,7 @@ impl Tenure {
     /// reading.release().await?;
     /// let writing = prices.write().await?;
     /// writing.release().await?;
-    /// # Ok::<(), tenure::AnyError>(())
+    /// # Ok::<(), tenure::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn rwlock(&self, name: impl AsRef<str>) -> RwLock {
@@ -94,7 +94,7 @@ impl Tenure {
     /// # let tenure = tenure::Tenure::open("memory:").await?;
     /// let upload = tenure.semaphore("uploads", 3).acquire().await?;
     /// upload.release().await?;
-    /// # Ok::<(), tenure::AnyError>(())
+    /// # Ok::<(), tenure::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Semaphore {
@@ -110,7 +110,7 @@ impl Tenure {
     /// let imported = tenure.latch("imported", 1);
     /// imported.arrive("customers").await?;
     /// imported.wait().await?;
-    /// # Ok::<(), tenure::AnyError>(())
+    /// # Ok::<(), tenure::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn latch(&self, name: impl AsRef<str>, count: u32) -> Latch {
@@ -124,7 +124,7 @@ impl Tenure {
     /// # let tenure = tenure::Tenure::open("memory:").await?;
     /// let leading = tenure.election("scheduler").campaign().await?;
     /// println!("leading term {}", leading.token());
-    /// # Ok::<(), tenure::AnyError>(())
+    /// # Ok::<(), tenure::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn election(&self, name: impl AsRef<str>) -> Election {
@@ -140,7 +140,7 @@ impl Tenure {
     /// # let tenure = tenure::Tenure::open("memory:").await?;
     /// let both = tenure.all(["account:1", "account:2"]).lock().await?;
     /// both.release().await?;
-    /// # Ok::<(), tenure::AnyError>(())
+    /// # Ok::<(), tenure::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
@@ -165,7 +165,7 @@ impl Tenure {
     /// let handle = tenure.mutex("nightly").lock().await?.detach().await?.handle;
     /// let guard = tenure.attach(&handle).await?;
     /// guard.release().await?;
-    /// # Ok::<(), tenure::AnyError>(())
+    /// # Ok::<(), tenure::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn attach(&self, handle: &Handle) -> Attach {
@@ -246,7 +246,7 @@ impl Tenure {
 /// let tenure = Tenure::builder(store).defaults(move |_name| defaults.clone()).build();
 /// let guard = tenure.mutex("job").lock().await?;
 /// assert!(guard.remaining() <= Duration::from_secs(5));
-/// # Ok::<(), tenure::AnyError>(())
+/// # Ok::<(), tenure::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Debug)]

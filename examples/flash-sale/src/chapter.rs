@@ -37,7 +37,7 @@ pub(crate) fn make(chapter: &Chapter) -> Result<ExitCode, Box<dyn Error>> {
     }
     for (file, text) in files {
         if !chapter.check {
-            fs::write(&file, text).map_err(|error| format!("{file}: {error}"))?;
+            fs::write(&file, text).map_err(|error| format!("{file}: {error:#}"))?;
         } else if read(Path::new(&file))? != text {
             return Err(format!("{file} is not what its runs say: run flash-sale chapter").into());
         }
@@ -48,13 +48,13 @@ pub(crate) fn make(chapter: &Chapter) -> Result<ExitCode, Box<dyn Error>> {
 /// The runs in a folder, each by its name.
 fn gathered(folder: &Path) -> Result<Kept, Box<dyn Error>> {
     let mut runs = BTreeMap::new();
-    for entry in fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))? {
+    for entry in fs::read_dir(folder).map_err(|error| format!("{}: {error:#}", folder.display()))? {
         let path = entry?.path();
         if let (Some(name), Some(end)) = (path.file_stem(), path.extension())
             && end == "json"
         {
             let run = serde_json::from_str(&read(&path)?)
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+                .map_err(|error| format!("{}: {error:#}", path.display()))?;
             runs.insert(name.to_string_lossy().into_owned(), run);
         }
     }
@@ -63,7 +63,7 @@ fn gathered(folder: &Path) -> Result<Kept, Box<dyn Error>> {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+    fs::read_to_string(path).map_err(|error| format!("{}: {error:#}", path.display()))
 }
 
 /// The page with what stands between `<!-- run: NAME -->` and `<!-- /run -->` made anew.

@@ -32,7 +32,7 @@ async fn main() -> ExitCode {
         Action::Demo(demo) => demo::run(demo.settings()).await,
     };
     done.unwrap_or_else(|error| {
-        error!("{error}");
+        error!("{error:#}");
         ExitCode::FAILURE
     })
 }

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use redis::{Client, aio::MultiplexedConnection, cmd};
 use tenure::{
     LockName, Tenure, TenureBuilder,
-    look::{Kind, Mode},
+    inspect::{Kind, Mode},
     store::{Owner, Store},
 };
 use tenure_core::proto::queue::{Answer, Ask, Intent, Order};

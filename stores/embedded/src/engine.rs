@@ -12,7 +12,7 @@ use tenure_core::{
         },
     },
     runtime::may_block_to_renew,
-    store::{Capabilities, Finding, Listing, Renewal, not_together},
+    store::{Capabilities, Diagnostic, Listing, Renewal, not_together},
 };
 
 use crate::{
@@ -191,7 +191,7 @@ impl Store for EngineView {
         .await
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         self.job(|inner, _| Ok(inner.health())).await
     }
 

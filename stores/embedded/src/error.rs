@@ -17,9 +17,9 @@ use crate::{
 /// The failure of a system call, as in "cannot open PATH".
 pub(crate) fn io(doing: impl fmt::Display, path: &Path, error: io::Error) -> Fault {
     let path = path.display();
-    let (kind, why, cure) = reason(&error);
-    let why = if why.is_empty() { error.to_string() } else { why.to_owned() };
-    Fault::new(kind, format!("cannot {doing} {path}: {why}"), cure).because(error)
+    let (kind, why, help) = reason(&error);
+    let why = if why.is_empty() { format!("{error:#}") } else { why.to_owned() };
+    Fault::new(kind, format!("cannot {doing} {path}: {why}"), help).because(error)
 }
 
 fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
@@ -83,8 +83,8 @@ fn reason(error: &io::Error) -> (FaultKind, &'static str, &'static str) {
 /// There is no thread for work on files.
 pub(crate) fn no_thread(error: io::Error) -> Fault {
     let what = "no thread can be started for work on the store's files";
-    let cure = "see how many threads the system allows this user and this container";
-    Fault::new(FaultKind::Unreachable, what, cure).because(error)
+    let help = "see how many threads the system allows this user and this container";
+    Fault::new(FaultKind::Unreachable, what, help).because(error)
 }
 
 /// The store's files were removed under it: others would not see this process any more.
@@ -107,12 +107,12 @@ pub(crate) fn stays_locked(path: &Path) -> Fault {
 }
 
 /// A file could not be read as what it should be.
-pub(crate) fn damaged(path: &Path, damage: Damage, cure: impl Into<String>) -> Fault {
+pub(crate) fn damaged(path: &Path, damage: Damage, help: impl Into<String>) -> Fault {
     let shown = path.display();
     match damage {
         Damage::Io(error) => io("read", path, error),
         Damage::Torn => {
-            Fault::new(FaultKind::Corrupt, format!("the state in {shown} makes no sense"), cure)
+            Fault::new(FaultKind::Corrupt, format!("the state in {shown} makes no sense"), help)
         }
         Damage::OtherVersion(version) => Fault::new(
             FaultKind::Misconfigured,

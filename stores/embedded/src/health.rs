@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_core::store::Finding;
+use tenure_core::store::Diagnostic;
 
 use crate::{
     inner::{Inner, Journal},
@@ -12,11 +12,11 @@ use crate::{
 
 /// The steps of opening a store and, if it could be opened, a look at it; else the step that failed
 /// comes last.
-pub(crate) fn examine(place: Place, machine: Arc<dyn Machine>) -> Vec<Finding> {
+pub(crate) fn examine(place: Place, machine: Arc<dyn Machine>) -> Vec<Diagnostic> {
     let mut journal = Journal::default();
     let opened = Inner::walk(place, machine, &mut journal);
     let mut steps: Vec<_> =
-        journal.done.into_iter().map(|(step, found)| Finding::good(step, found)).collect();
+        journal.done.into_iter().map(|(step, found)| Diagnostic::good(step, found)).collect();
     match opened {
         Ok(inner) => {
             let looks = inner.health();
@@ -25,7 +25,7 @@ pub(crate) fn examine(place: Place, machine: Arc<dyn Machine>) -> Vec<Finding> {
             steps.extend(looks);
         }
         Err(fault) => {
-            steps.push(Finding::failed(journal.at, &fault));
+            steps.push(Diagnostic::failed(journal.at, &fault));
         }
     }
     steps
@@ -33,7 +33,7 @@ pub(crate) fn examine(place: Place, machine: Arc<dyn Machine>) -> Vec<Finding> {
 
 impl Inner {
     /// Looks at the real files.
-    pub(crate) fn health(&self) -> Vec<Finding> {
+    pub(crate) fn health(&self) -> Vec<Diagnostic> {
         vec![
             self.place_found(),
             self.file_system_found(),
@@ -46,31 +46,31 @@ impl Inner {
         ]
     }
 
-    fn place_found(&self) -> Finding {
+    fn place_found(&self) -> Diagnostic {
         let found = format!("{}, {}", self.layout.root.path().display(), self.place.chosen);
         match self.members.check() {
-            Ok(()) => Finding::good("place", found),
-            Err(fault) => Finding::failed("place", &fault).touches("S1"),
+            Ok(()) => Diagnostic::good("place", found),
+            Err(fault) => Diagnostic::failed("place", &fault).touches("S1"),
         }
     }
 
-    fn file_system_found(&self) -> Finding {
+    fn file_system_found(&self) -> Diagnostic {
         if self.file_system.is_a_layer() {
             let found = format!(
                 "{}: local, its locks hold; in a container it is a layer of that container alone, and goes with it",
                 self.file_system
             );
-            let cure =
+            let help =
                 "in a container name a directory on a volume that all who share the locks have";
-            return Finding::warning("file system", found, "S1", cure);
+            return Diagnostic::warning("file system", found, "S1", help);
         }
         if self.file_system.lasts() {
-            return Finding::good(
+            return Diagnostic::good(
                 "file system",
                 format!("{}: local, its locks hold", self.file_system),
             );
         }
-        Finding::warning(
+        Diagnostic::warning(
             "file system",
             format!("{}: a reboot empties it, tokens then go on from the clock", self.file_system),
             "S2",
@@ -78,10 +78,10 @@ impl Inner {
         )
     }
 
-    fn sharing_found(&self) -> Finding {
+    fn sharing_found(&self) -> Diagnostic {
         let access = self.layout.access();
         if access.is_open_to_all() {
-            return Finding::warning(
+            return Diagnostic::warning(
                 "sharing",
                 "every user of the machine may read and change these locks",
                 "S4",
@@ -90,16 +90,16 @@ impl Inner {
         }
         if access.is_shared() {
             let found = format!("user {} and group {} meet here", access.uid(), access.gid());
-            return Finding::good("sharing", found);
+            return Diagnostic::good("sharing", found);
         }
         let found = format!("only user {} meets here", access.uid());
-        let mut alone = Finding::good("sharing", found).touches("S1");
-        let cure = "for locks between users name one directory they share, as in file:/path";
-        alone.cure = Some(cure.to_owned());
+        let mut alone = Diagnostic::good("sharing", found).touches("S1");
+        let help = "for locks between users name one directory they share, as in file:/path";
+        alone.help = Some(help.to_owned());
         alone
     }
 
-    fn files_found(&self) -> Finding {
+    fn files_found(&self) -> Diagnostic {
         match self.survey() {
             Ok(survey) if survey.damaged.is_empty() => {
                 let found = match survey.names.len() {
@@ -107,78 +107,79 @@ impl Inner {
                     1 => "of one name, in order".to_owned(),
                     many => format!("of {many} names, all in order"),
                 };
-                Finding::good("files", found)
+                Diagnostic::good("files", found)
             }
             Ok(survey) => {
                 let paths: Vec<_> =
                     survey.damaged.iter().map(|path| path.display().to_string()).collect();
-                Finding::bad(
+                Diagnostic::bad(
                     "files",
                     format!("{} cannot be read", paths.join(", ")),
                     "S1",
                     "their names are refused until `tenure break NAME` repairs them",
                 )
             }
-            Err(fault) => Finding::failed("files", &fault).touches("S1"),
+            Err(fault) => Diagnostic::failed("files", &fault).touches("S1"),
         }
     }
 
-    fn tokens_found(&self) -> Finding {
+    fn tokens_found(&self) -> Diagnostic {
         let wall = self.machine.clock().wall();
         match self.clock.highest() {
-            Err(fault) => Finding::failed("tokens", &fault).touches("S2"),
+            Err(fault) => Diagnostic::failed("tokens", &fault).touches("S2"),
             Ok(highest) if highest > wall.saturating_add(3_600_000_000) => {
                 let hours = (highest - wall) / 3_600_000_000;
-                Finding::warning(
+                Diagnostic::warning(
                     "tokens",
                     format!("they have run {hours} h ahead of the clock, which was once set ahead"),
                     "S2",
                     "nothing: they go on rising. Check that the clock is right now",
                 )
             }
-            Ok(_) if !self.file_system.lasts() => Finding::good(
+            Ok(_) if !self.file_system.lasts() => Diagnostic::good(
                 "tokens",
                 "rise until the next reboot, and after it if the clock is not set back across that",
             ),
-            Ok(_) => Finding::good(
+            Ok(_) => Diagnostic::good(
                 "tokens",
                 "rise, also after a loss of power: their bound is on the disk",
             ),
         }
     }
 
-    fn clock_found(&self) -> Finding {
+    fn clock_found(&self) -> Diagnostic {
         let boot = format!("{:032x}", u128::from_be_bytes(self.boot));
         let short = boot.get(..8).unwrap_or_default();
         match self.moment(&|_| true) {
-            Ok(_) => {
-                Finding::good("clock", format!("counts suspension; leases end with boot {short}"))
-            }
-            Err(fault) => Finding::failed("clock", &fault).touches("S3"),
+            Ok(_) => Diagnostic::good(
+                "clock",
+                format!("counts suspension; leases end with boot {short}"),
+            ),
+            Err(fault) => Diagnostic::failed("clock", &fault).touches("S3"),
         }
     }
 
-    fn hints_found(&self) -> Finding {
+    fn hints_found(&self) -> Diagnostic {
         match self.watch.trouble() {
-            None => Finding::good("hints", "a release wakes the next waiter at once"),
-            Some(trouble) => Finding::warning(
+            None => Diagnostic::good("hints", "a release wakes the next waiter at once"),
+            Some(trouble) => Diagnostic::warning(
                 "hints",
-                format!("none ({trouble}): the first waiter looks every 50 ms, others later"),
+                format!("none ({trouble:#}): the first waiter looks every 50 ms, others later"),
                 "S6",
                 "see that sockets can be made in the store's directory",
             ),
         }
     }
 
-    fn members_found(&self) -> Finding {
+    fn members_found(&self) -> Diagnostic {
         match self.members.sweep(usize::MAX, self.machine.clock().now()) {
             Ok(living) => {
                 let found = format!("{living} live, this one included; the killed are noticed");
-                Finding::good("members", found).touches("S5")
+                Diagnostic::good("members", found).touches("S5")
             }
-            Err(error) => Finding::warning(
+            Err(error) => Diagnostic::warning(
                 "members",
-                format!("cannot be listed: {error}"),
+                format!("cannot be listed: {error:#}"),
                 "S5",
                 "look at the permissions of the store's directory",
             ),

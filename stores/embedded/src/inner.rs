@@ -38,7 +38,7 @@ pub(crate) const LIMITS: Limits = Limits {
     max_waiters: 1_000,
     max_holders: 1_000,
     notices_absence: true,
-    kinds_meet: true,
+    kinds_may_mix: true,
 };
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -51,12 +51,12 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     lease: LeaseScope::Hold,
     longest_lease: Duration::MAX,
     longest_keep: Duration::MAX,
-    late_calls: false,
+    calls_outlive_drop: false,
     notices_death: true,
     raise: true,
     together: false,
     detach: true,
-    kinds_meet: LIMITS.kinds_meet,
+    kinds_may_mix: LIMITS.kinds_may_mix,
     incarnation: true,
     tells_evictions: true,
     tells_release_requests: false,

@@ -48,7 +48,7 @@ impl Inner {
             let snapshot = match looked {
                 Ok(snapshot) => snapshot,
                 Err(fault) => {
-                    let why = || format!("{:?}: {}", name.as_str(), fault.what_and_why());
+                    let why = || format!("{:?}: {}", name.as_str(), fault.message_and_cause());
                     misses(&mut listing.missing, why);
                     continue;
                 }

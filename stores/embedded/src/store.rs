@@ -11,7 +11,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Finding, Listing, Renewal, not_together},
+    store::{Capabilities, Diagnostic, Listing, Renewal, not_together},
 };
 
 use crate::{
@@ -73,18 +73,18 @@ impl EmbeddedStore {
     /// Blocks as that does.
     ///
     /// # Errors
-    /// As for [`default_dir`](crate::default_dir). All else is a finding.
+    /// As for [`default_dir`](crate::default_dir). All else is a diagnostic.
     ///
     /// ```
-    /// use tenure_core::store::Weight;
+    /// use tenure_core::store::Severity;
     /// use tenure_embedded::EmbeddedStore;
     ///
     /// let file = tempfile::NamedTempFile::new()?;
     /// let found = EmbeddedStore::examine(Some(file.path()))?;
-    /// assert_eq!(found.last().map(|last| last.weight), Some(Weight::Bad));
+    /// assert_eq!(found.last().map(|last| last.severity), Some(Severity::Bad));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn examine(dir: Option<&Path>) -> Result<Vec<Finding>, Fault> {
+    pub fn examine(dir: Option<&Path>) -> Result<Vec<Diagnostic>, Fault> {
         let place = dir.map_or_else(place::default_place, |dir| Ok(Place::named(dir)))?;
         Ok(health::examine(place, Arc::new(ThisMachine)))
     }
@@ -190,7 +190,7 @@ impl Store for EmbeddedStore {
         EngineView(self.0.clone()).server().await
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         EngineView(self.0.clone()).health().await
     }
 

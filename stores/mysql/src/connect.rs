@@ -80,8 +80,8 @@ impl Maker {
         let made = tokio::time::timeout(connect_timeout, connecting).await;
         made.unwrap_or_else(|_| {
             let what = format!("no connection to {host}:{port} was made in time");
-            let cure = "see that the server runs and can be reached";
-            Err(Fault::new(FaultKind::Unreachable, what, cure))
+            let help = "see that the server runs and can be reached";
+            Err(Fault::new(FaultKind::Unreachable, what, help))
         })
     }
 
@@ -144,8 +144,8 @@ fn check_version(version: &str, is_mariadb: bool) -> Result<(), Fault> {
         return Ok(());
     }
     let what = format!("{name} {version} is too old");
-    let cure = "use MySQL 8.0 or later, or MariaDB 10.6 or later";
-    Err(Fault::new(FaultKind::Misconfigured, what, cure))
+    let help = "use MySQL 8.0 or later, or MariaDB 10.6 or later";
+    Err(Fault::new(FaultKind::Misconfigured, what, help))
 }
 
 #[cfg(test)]

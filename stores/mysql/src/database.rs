@@ -14,7 +14,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Finding, HintBoard, Home, Renewal},
+    store::{Capabilities, Diagnostic, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
     Attempt, Database, Dues, Extended, Grant, Listed, Mark, Page, Row, Settled, Sight, Tells,
@@ -360,7 +360,7 @@ impl Database for Mysql {
                 Err(Failure::NotOurs) => tries -= 1,
                 done => match done.map_err(Failure::fault) {
                     // However often: the effect is the same.
-                    Err(fault) if fault.is_passing() && tries < RENEWALS => {}
+                    Err(fault) if fault.is_transient() && tries < RENEWALS => {}
                     done => break done?,
                 },
             }
@@ -492,7 +492,7 @@ impl Database for Mysql {
         self.look_at_server().await.map(Some)
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         self.look_at_health().await
     }
 }

@@ -74,16 +74,16 @@ pub(crate) fn ends_session(error: &Error) -> bool {
 pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     let unclear = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
     let Error::Server(said) = &error else {
-        let cure = "see that the server can be reached, and try again";
+        let help = "see that the server can be reached, and try again";
         let what = match &error {
             Error::Odd(_) => "the database answered as none does, and the connection was ended",
             _ => "the connection to the database broke",
         };
-        return Failure::Fault(Fault::new(unclear, what, cure).because(error));
+        return Failure::Fault(Fault::new(unclear, what, help).because(error));
     };
-    let because = |fault: Fault| fault.because(error.to_string());
-    let fault = |kind, cure: &str| {
-        Failure::Fault(because(Fault::new(kind, "the database refused", cure.to_owned())))
+    let because = |fault: Fault| fault.because(format!("{error:#}"));
+    let fault = |kind, help: &str| {
+        Failure::Fault(because(Fault::new(kind, "the database refused", help.to_owned())))
     };
     match said.code {
         // A deadlock, a conflict between the nodes of a cluster, a lock that was waited for too long, a row that
@@ -127,7 +127,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
 /// Why no connection was made.
 pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
     let what = format!("no connection to {server} was made");
-    let (kind, cure) = match error {
+    let (kind, help) = match error {
         Error::Server(said) if said.code == 3159 => {
             (FaultKind::Misconfigured, "this server wants TLS: write tls=yes in the URL")
         }
@@ -158,10 +158,10 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
             FaultKind::Unreachable,
             "see that a MySQL or MariaDB server listens there, and who may stand in between",
         ),
-        Error::Io(_) if error.to_string().contains("certificate") => (
+        Error::Io(_) if format!("{error:#}").contains("certificate") => (
             FaultKind::Misconfigured,
             certificate_cure(
-                &error.to_string(),
+                &format!("{error:#}"),
                 "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
             ),
         ),
@@ -169,7 +169,7 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
         Error::Server(said) if said.code == 1524 => (FaultKind::Misconfigured, OTHER_PLUGIN),
         _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
     };
-    Fault::new(kind, what, cure).because(error.to_string())
+    Fault::new(kind, what, help).because(format!("{error:#}"))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ impl fmt::Display for FenceError {
             Self::Database(mysql_async::Error::Server(said)) => {
                 f.write_str(&not_reached(&format!("{} ({})", said.message, said.code)))
             }
-            Self::Database(error) => f.write_str(&not_reached(&error.to_string())),
+            Self::Database(error) => f.write_str(&not_reached(&format!("{error:#}"))),
         }
     }
 }
@@ -88,7 +88,7 @@ impl Fence {
     /// A fault if this cannot be the name of a table.
     pub fn new(table: &str) -> Result<Self, Fault> {
         check_tables(table)
-            .map_err(|fault| Fault::new(FaultKind::Misconfigured, no_table(table), fault.cure()))?;
+            .map_err(|fault| Fault::new(FaultKind::Misconfigured, no_table(table), fault.help()))?;
         Ok(Self { table: table.to_owned() })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::{Fault, store::Finding};
+use tenure_core::{Fault, store::Diagnostic};
 use tenure_sql::{CONNECTION, Database};
 
 use crate::{connect::is_kept, database::Mysql, rows::value, schema};
@@ -37,39 +37,39 @@ const REPLICAS: &str = "select (select count(*) from information_schema.processl
 struct Server(BTreeMap<String, String>);
 
 impl Mysql {
-    pub(crate) async fn look_at_health(&self) -> Result<Vec<Finding>, Fault> {
+    pub(crate) async fn look_at_health(&self) -> Result<Vec<Diagnostic>, Fault> {
         if let Err(fault) = self.first_look().await {
-            let finding = Finding::failed(CONNECTION, &fault);
-            return Ok(vec![finding.touches("S9")]);
+            let diagnostic = Diagnostic::failed(CONNECTION, &fault);
+            return Ok(vec![diagnostic.touches("S9")]);
         }
-        let mut findings = vec![Finding::good(CONNECTION, self.connection())];
-        findings.extend(self.common.options.sql.in_clear());
-        findings.push(Finding::good(
+        let mut diagnostics = vec![Diagnostic::good(CONNECTION, self.connection())];
+        diagnostics.extend(self.common.options.sql.in_clear());
+        diagnostics.push(Diagnostic::good(
             "messages",
             "there are none: while somebody waits, each process looks at least twenty times a second",
         ));
         match self.server().await {
             Ok(server) => {
-                findings.extend(server.findings());
+                diagnostics.extend(server.diagnostics());
                 let seen = self.rows(REPLICAS.to_owned(), Vec::new(), |row| {
                     Ok((value::<i64>(row, 0)?, value::<i64>(row, 1)? > 0))
                 });
-                findings.push(match seen.await.as_deref() {
+                diagnostics.push(match seen.await.as_deref() {
                     Ok([(seen, sees_all)]) => server.replicas(*seen, *sees_all),
                     Ok(_) => server.replicas(0, false),
-                    Err(fault) => Finding::failed("replicas", fault).touches("S1"),
+                    Err(fault) => Diagnostic::failed("replicas", fault).touches("S1"),
                 });
             }
-            Err(fault) => findings.push(Finding::failed("settings", &fault).touches("S1")),
+            Err(fault) => diagnostics.push(Diagnostic::failed("settings", &fault).touches("S1")),
         }
         let rows = self.common.statements.rows.clone();
         let rows = self.rows(rows, Vec::new(), |row| Ok((value(row, 0)?, value(row, 1)?))).await;
-        findings.push(match rows.as_deref() {
+        diagnostics.push(match rows.as_deref() {
             Ok([(all, busy)]) => self.tables(*all, *busy),
             Ok(_) => self.tables(0, 0),
-            Err(fault) => Finding::failed("tables", fault).touches("S9"),
+            Err(fault) => Diagnostic::failed("tables", fault).touches("S9"),
         });
-        Ok(findings)
+        Ok(diagnostics)
     }
 
     fn connection(&self) -> String {
@@ -84,9 +84,9 @@ impl Mysql {
         )
     }
 
-    fn tables(&self, all: i64, busy: i64) -> Finding {
+    fn tables(&self, all: i64, busy: i64) -> Diagnostic {
         let (tables, format) = (&self.common.options.tables, schema::FORMAT);
-        Finding::good(
+        Diagnostic::good(
             "tables",
             format!(
                 "{tables}_locks of format {format}, kept by InnoDB: {all} rows, {busy} in use; names are compared \
@@ -117,34 +117,34 @@ impl Server {
         ["on", "1"].contains(&self.text(name).to_ascii_lowercase().as_str())
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn diagnostics(&self) -> Vec<Diagnostic> {
         let version = self.text("version");
         let is_mariadb = version.to_ascii_lowercase().contains("mariadb");
         let name = if is_mariadb { "" } else { "MySQL " };
-        let mut findings = vec![Finding::good("version", format!("{name}{version}"))];
-        findings.push(self.persistence(is_mariadb));
-        findings.push(self.transactions(is_mariadb));
-        findings.extend(self.packets());
-        let cure = "set their clocks by NTP, and name the same node first in all URLs";
+        let mut diagnostics = vec![Diagnostic::good("version", format!("{name}{version}"))];
+        diagnostics.push(self.persistence(is_mariadb));
+        diagnostics.push(self.transactions(is_mariadb));
+        diagnostics.extend(self.packets());
+        let help = "set their clocks by NTP, and name the same node first in all URLs";
         if self.is_group() && !self.is_on("group_replication_single_primary_mode") {
             let found = "a group with several primaries: who writes to two of them at once is told so, and each has \
                          its own clock";
-            findings.push(Finding::warning("cluster", found, "S1", cure));
+            diagnostics.push(Diagnostic::warning("cluster", found, "S1", help));
         }
         if self.is_on("wsrep_on") {
             let found = format!(
                 "a Galera cluster of {}: who writes to two nodes at once is told so, and each has its own clock",
                 self.text("wsrep_cluster_size")
             );
-            findings.push(Finding::warning("cluster", found, "S1", cure));
+            diagnostics.push(Diagnostic::warning("cluster", found, "S1", help));
         }
         if ["read_only", "super_read_only", "innodb_read_only"].iter().any(|name| self.is_on(name))
         {
-            let cure = "point the URL to the primary, or name all hosts in it";
+            let help = "point the URL to the primary, or name all hosts in it";
             let found = "this server is read-only, as replicas are";
-            findings.push(Finding::bad("primary", found, "S9", cure));
+            diagnostics.push(Diagnostic::bad("primary", found, "S9", help));
         }
-        findings
+        diagnostics
     }
 
     /// Whether it is in a group of MySQL's, and has others take over by its rules.
@@ -152,22 +152,22 @@ impl Server {
         !self.text("group_replication_group_name").is_empty()
     }
 
-    fn persistence(&self, is_mariadb: bool) -> Finding {
+    fn persistence(&self, is_mariadb: bool) -> Diagnostic {
         let flush = self.text("innodb_flush_log_at_trx_commit");
         if !is_kept(flush.parse().unwrap_or_default(), is_mariadb) {
             let found = format!("innodb_flush_log_at_trx_commit is {flush}: a crash forgets locks");
-            return Finding::bad("persistence", found, "S1", "set it to 1");
+            return Diagnostic::bad("persistence", found, "S1", "set it to 1");
         }
         let method = self.text("innodb_flush_method").to_ascii_lowercase();
         if ["nosync", "littlesync"].contains(&method.as_str()) {
             let found =
                 format!("innodb_flush_method is {method}: a crash of the machine forgets locks");
-            return Finding::bad("persistence", found, "S1", "set it to fsync or O_DIRECT");
+            return Diagnostic::bad("persistence", found, "S1", "set it to fsync or O_DIRECT");
         }
         if self.text("innodb_redo_log_enabled").eq_ignore_ascii_case("off") {
             let found = "there is no redo log: a crash loses everything";
-            let cure = "alter instance enable innodb redo_log";
-            return Finding::bad("persistence", found, "S1", cure);
+            let help = "alter instance enable innodb redo_log";
+            return Diagnostic::bad("persistence", found, "S1", help);
         }
         let pages = self.text("innodb_doublewrite");
         if ["off", "0", "detect_only"].contains(&pages.to_ascii_lowercase().as_str()) {
@@ -175,32 +175,37 @@ impl Server {
                 "innodb_doublewrite is {pages}: a crash of the machine can damage the tables, unless its disks write \
                  whole pages"
             );
-            return Finding::warning("persistence", found, "S1", "turn it on");
+            return Diagnostic::warning("persistence", found, "S1", "turn it on");
         }
         let sync = self.text("sync_binlog");
         // A transaction that the log lacks after a crash is undone.
         if self.is_on("log_bin") && sync != "1" {
             let found = format!("sync_binlog is {sync}: a crash of the machine can forget locks");
-            return Finding::warning("persistence", found, "S1", "set it to 1");
+            return Diagnostic::warning("persistence", found, "S1", "set it to 1");
         }
         let found =
             format!("it keeps what it committed; innodb_flush_log_at_trx_commit is {flush}");
-        Finding::good("persistence", found)
+        Diagnostic::good("persistence", found)
     }
 
     /// Whether a long queue fits into one statement.
-    fn packets(&self) -> Option<Finding> {
+    fn packets(&self) -> Option<Diagnostic> {
         let most: u64 = self.text("max_allowed_packet").parse().ok()?;
         (most < MUCH).then(|| {
             let found = format!(
                 "max_allowed_packet is {most}: the row of a name with many waiters may not fit"
             );
-            Finding::warning("packets", found, "S9", "set it to 16M, as servers have it by default")
+            Diagnostic::warning(
+                "packets",
+                found,
+                "S9",
+                "set it to 16M, as servers have it by default",
+            )
         })
     }
 
     /// How long a holder that freezes in a transaction keeps what it has locked there.
-    fn transactions(&self, is_mariadb: bool) -> Finding {
+    fn transactions(&self, is_mariadb: bool) -> Diagnostic {
         let settings: &[_] = if is_mariadb {
             &["idle_transaction_timeout", "idle_write_transaction_timeout"]
         } else {
@@ -218,16 +223,16 @@ impl Server {
         if longest.is_some_and(|seconds| seconds <= LONG) {
             let found =
                 format!("one that does nothing ends, unless its session says otherwise: {shown}");
-            return Finding::good("transactions", found);
+            return Diagnostic::good("transactions", found);
         }
         let found =
             format!("{shown}: a holder that freezes in a transaction keeps what it locked there");
-        let cure =
+        let help =
             format!("set {} for those who work under locks", settings.first().unwrap_or(&""));
-        Finding::warning("transactions", found, "S2", cure)
+        Diagnostic::warning("transactions", found, "S2", help)
     }
 
-    fn replicas(&self, seen: i64, sees_all: bool) -> Finding {
+    fn replicas(&self, seen: i64, sees_all: bool) -> Diagnostic {
         let semi = ["master", "source"]
             .iter()
             .find(|role| self.is_on(&format!("rpl_semi_sync_{role}_enabled")));
@@ -249,26 +254,26 @@ impl Server {
                 .unwrap_or(1);
             let clients = clients.parse::<i64>().unwrap_or_default();
             if !is_on || clients == 0 || !point.eq_ignore_ascii_case("AFTER_SYNC") || !waits {
-                let cure = format!(
+                let help = format!(
                     "use AFTER_SYNC with at least one replica that answers, and a time limit of a day or more: \
                      rpl_semi_sync_{role}_timeout"
                 );
-                return Finding::warning("replicas", found, "S1", cure);
+                return Diagnostic::warning("replicas", found, "S1", help);
             }
             if seen.max(clients) > needed {
                 let found = format!(
                     "{found}; a commit waits for {needed}: a fail-over to another one can lose locks"
                 );
-                let cure = "let commits wait for each that may take over, or wait for the longest ttl before one does";
-                return Finding::warning("replicas", found, "S1", cure);
+                let help = "let commits wait for each that may take over, or wait for the longest ttl before one does";
+                return Diagnostic::warning("replicas", found, "S1", help);
             }
-            return Finding::good("replicas", found);
+            return Diagnostic::good("replicas", found);
         }
         let wait = "wait for the longest ttl before a replica takes over";
         if seen == 0 && !sees_all {
             let found = "not looked at: this user may not see them";
-            let cure = format!("give it process to have this looked at; if there are any, {wait}");
-            return Finding::warning("replicas", found, "S1", cure);
+            let help = format!("give it process to have this looked at; if there are any, {wait}");
+            return Diagnostic::warning("replicas", found, "S1", help);
         }
         if seen == 0 && self.is_group() {
             // What the group has accepted, a new primary may not have carried out yet.
@@ -278,30 +283,30 @@ impl Server {
             if ["before_on_primary_failover", "after", "before_and_after"]
                 .contains(&consistency.to_ascii_lowercase().as_str())
             {
-                return Finding::good("replicas", found);
+                return Diagnostic::good("replicas", found);
             }
-            let cure = "set it to BEFORE_ON_PRIMARY_FAILOVER, so that a new primary has what was committed before it grants";
-            return Finding::warning("replicas", found, "S1", cure);
+            let help = "set it to BEFORE_ON_PRIMARY_FAILOVER, so that a new primary has what was committed before it grants";
+            return Diagnostic::warning("replicas", found, "S1", help);
         }
         if seen == 0 && self.is_on("wsrep_on") {
             let found = "the other nodes of the cluster have what is committed, and no other replica is connected";
-            return Finding::good("replicas", found);
+            return Diagnostic::good("replicas", found);
         }
         if seen == 0 {
             let found = "none is connected; one that is away for now, or a copy by other means, is not seen";
-            return Finding::good("replicas", found);
+            return Diagnostic::good("replicas", found);
         }
         let found = format!(
             "{seen}, and none has what is committed for sure: a fail-over can lose the last locks"
         );
-        let cure = format!("turn on semi-synchronous replication, or {wait}");
-        Finding::warning("replicas", found, "S1", cure)
+        let help = format!("turn on semi-synchronous replication, or {wait}");
+        Diagnostic::warning("replicas", found, "S1", help)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::store::Weight;
+    use tenure_core::store::Severity;
 
     use super::*;
 
@@ -312,42 +317,42 @@ mod tests {
     #[test]
     fn what_can_be_lost_by_a_crash_is_warned_of() {
         let kept = [("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON")];
-        assert_eq!(server(&kept).persistence(true).weight, Weight::Good);
-        for (name, is, weight) in [
-            ("innodb_flush_log_at_trx_commit", "2", Weight::Bad),
-            ("innodb_flush_method", "nosync", Weight::Bad),
-            ("innodb_redo_log_enabled", "OFF", Weight::Bad),
-            ("innodb_doublewrite", "OFF", Weight::Warning),
-            ("innodb_doublewrite", "DETECT_ONLY", Weight::Warning),
+        assert_eq!(server(&kept).persistence(true).severity, Severity::Good);
+        for (name, is, severity) in [
+            ("innodb_flush_log_at_trx_commit", "2", Severity::Bad),
+            ("innodb_flush_method", "nosync", Severity::Bad),
+            ("innodb_redo_log_enabled", "OFF", Severity::Bad),
+            ("innodb_doublewrite", "OFF", Severity::Warning),
+            ("innodb_doublewrite", "DETECT_ONLY", Severity::Warning),
         ] {
             let mut told = kept.to_vec();
             told.push((name, is));
             let found = server(&told).persistence(true);
-            assert!(found.weight == weight && found.found.contains("crash"), "{found:?}");
+            assert!(found.severity == severity && found.found.contains("crash"), "{found:?}");
         }
     }
 
     #[test]
     fn replicas_that_may_lack_something_or_are_not_seen_are_warned_of() {
         let alone = server(&[]);
-        assert_eq!(alone.replicas(0, true).weight, Weight::Good);
+        assert_eq!(alone.replicas(0, true).severity, Severity::Good);
         let blind = alone.replicas(0, false);
         assert!(
-            blind.weight == Weight::Warning && blind.found.contains("not looked at"),
+            blind.severity == Severity::Warning && blind.found.contains("not looked at"),
             "{blind:?}"
         );
-        assert_eq!(alone.replicas(1, true).weight, Weight::Warning);
-        assert_eq!(server(&[("wsrep_on", "ON")]).replicas(0, true).weight, Weight::Good);
-        for (consistency, weight) in [
-            ("EVENTUAL", Weight::Warning),
-            ("BEFORE", Weight::Warning),
-            ("BEFORE_ON_PRIMARY_FAILOVER", Weight::Good),
+        assert_eq!(alone.replicas(1, true).severity, Severity::Warning);
+        assert_eq!(server(&[("wsrep_on", "ON")]).replicas(0, true).severity, Severity::Good);
+        for (consistency, severity) in [
+            ("EVENTUAL", Severity::Warning),
+            ("BEFORE", Severity::Warning),
+            ("BEFORE_ON_PRIMARY_FAILOVER", Severity::Good),
         ] {
             let group = [
                 ("group_replication_group_name", "g"),
                 ("group_replication_consistency", consistency),
             ];
-            assert_eq!(server(&group).replicas(0, true).weight, weight, "{consistency}");
+            assert_eq!(server(&group).replicas(0, true).severity, severity, "{consistency}");
         }
     }
 
@@ -360,15 +365,15 @@ mod tests {
             ("rpl_semi_sync_source_wait_point", "AFTER_SYNC"),
             ("rpl_semi_sync_source_timeout", "86400000"),
         ];
-        assert_eq!(server(&semi).replicas(1, true).weight, Weight::Good);
+        assert_eq!(server(&semi).replicas(1, true).severity, Severity::Good);
         let other = server(&semi).replicas(2, true);
         assert!(
-            other.weight == Weight::Warning && other.found.contains("waits for 1"),
+            other.severity == Severity::Warning && other.found.contains("waits for 1"),
             "{other:?}"
         );
         semi[2].1 = "2";
-        assert_eq!(server(&semi).replicas(0, false).weight, Weight::Warning);
+        assert_eq!(server(&semi).replicas(0, false).severity, Severity::Warning);
         semi.push(("rpl_semi_sync_source_wait_for_replica_count", "2"));
-        assert_eq!(server(&semi).replicas(2, true).weight, Weight::Good);
+        assert_eq!(server(&semi).replicas(2, true).severity, Severity::Good);
     }
 }

@@ -102,8 +102,8 @@ pub(crate) fn check_tables(tables: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let what = format!("{tables:?} cannot be what the names of the tables begin with");
-    let cure = "use at most 50 of a to z, digits and _, without a digit in front";
-    Err(Fault::new(FaultKind::Misconfigured, what, cure))
+    let help = "use at most 50 of a to z, digits and _, without a digit in front";
+    Err(Fault::new(FaultKind::Misconfigured, what, help))
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
     fn a_socket_in_the_file_system_is_refused_as_one() {
         let fault =
             MysqlOptions::from_url("mysql://me@%2Frun%2Fmysqld%2Fmysqld.sock/db").unwrap_err();
-        assert!(fault.to_string().contains("by host and port"), "{fault}");
+        assert!(format!("{fault:#}").contains("by host and port"), "{fault:#}");
     }
 
     #[test]

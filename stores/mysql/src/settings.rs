@@ -45,7 +45,7 @@ pub(crate) fn introduction(limit: Duration, mark: u32) -> String {
 
 /// Looks whether a session is as it was told.
 pub(crate) fn check(read: &str, is_past_log: bool, is_past_cluster: bool) -> Result<(), Fault> {
-    let (what, cure) = if read != TOLD {
+    let (what, help) = if read != TOLD {
         let what = format!("a session is not as it was told to be, but: {read}");
         (
             what,
@@ -61,7 +61,7 @@ pub(crate) fn check(read: &str, is_past_log: bool, is_past_cluster: bool) -> Res
     } else {
         return Ok(());
     };
-    Err(Fault::new(FaultKind::Misconfigured, what, cure))
+    Err(Fault::new(FaultKind::Misconfigured, what, help))
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
             (TOLD, false, true, "wsrep_on"),
         ] {
             let fault = check(read, past_log, past_cluster).unwrap_err();
-            assert!(fault.what().contains(says), "{fault}");
+            assert!(fault.message().contains(says), "{fault:#}");
         }
     }
 }

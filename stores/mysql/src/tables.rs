@@ -36,17 +36,17 @@ impl Maker {
         let found = found.map_err(Failure::fault)?;
         let Some(row) = found.first() else {
             let what = format!("the table {tables}_meta is empty");
-            let cure = "fill it as `tenure schema mysql` says";
-            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            let help = "fill it as `tenure schema mysql` says";
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
         };
         let format: i64 = value(row, 0)?;
         if format != FORMAT {
             let what = format!(
                 "the tables {tables}_… have format {format}, and this version knows {FORMAT}"
             );
-            let cure = "use a version of tenure that knows it, or other tables: tables= in the URL; \
+            let help = "use a version of tenure that knows it, or other tables: tables= in the URL; \
                         docs/upgrading.md#a-database says how to change";
-            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         self.check_make(row)
     }
@@ -95,12 +95,12 @@ impl Maker {
         for (table, engine) in [("locks", text(1)?), ("meta", text(2)?)] {
             if !engine.eq_ignore_ascii_case("InnoDB") {
                 let what = format!("the table {tables}_{table} is kept by {engine}");
-                let cure = "alter table … engine = InnoDB: no other keeps what it committed";
-                return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+                let help = "alter table … engine = InnoDB: no other keeps what it committed";
+                return Err(Fault::new(FaultKind::Misconfigured, what, help));
             }
         }
         let (key, kind) = (text(5)?, text(6)?);
-        let (what, cure) = if key != "name" {
+        let (what, help) = if key != "name" {
             let what =
                 "has another primary key than name, so a name can have two rows, and two holders";
             (what, "alter table … add primary key (name)")
@@ -110,9 +110,9 @@ impl Maker {
         } else {
             return Ok(());
         };
-        let cure =
-            format!("{cure}, as `tenure schema mysql` has it, or name other tables: tables=");
-        Err(Fault::new(FaultKind::Misconfigured, format!("the table {tables}_locks {what}"), cure))
+        let help =
+            format!("{help}, as `tenure schema mysql` has it, or name other tables: tables=");
+        Err(Fault::new(FaultKind::Misconfigured, format!("the table {tables}_locks {what}"), help))
     }
 
     /// However many begin at once: what is there stays as it is. Where a part of it is somebody else's, nothing is made.
@@ -134,8 +134,8 @@ impl Maker {
                     return fault;
                 }
                 let what = format!("this user cannot make the tables {tables}_…");
-                let cure = "let their owner run what `tenure schema mysql` prints, and grant this user what it says";
-                Fault::new(FaultKind::Misconfigured, what, cure).because(fault.to_string())
+                let help = "let their owner run what `tenure schema mysql` prints, and grant this user what it says";
+                Fault::new(FaultKind::Misconfigured, what, help).because(format!("{fault:#}"))
             })?;
         }
         match there.get("holders") {

@@ -151,8 +151,8 @@ pub(crate) async fn connect(
             Ok(Err(fault)) => faults.push(fault),
             Err(_) => {
                 let what = format!("no connection to {location} was made in time");
-                let cure = "see that the server runs and can be reached";
-                faults.push(Fault::new(FaultKind::Unreachable, what, cure));
+                let help = "see that the server runs and can be reached";
+                faults.push(Fault::new(FaultKind::Unreachable, what, help));
             }
         }
     }
@@ -260,8 +260,8 @@ impl Connection {
         }
         if encoding != "UTF8" {
             let what = format!("the encoding of the database is {encoding}");
-            let cure = "use a database whose encoding is UTF8: two names could be one here";
-            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            let help = "use a database whose encoding is UTF8: two names could be one here";
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         // In a session of all each statement says it for itself.
         if commit != "on" && self.is_direct.load(Ordering::Relaxed) {
@@ -291,9 +291,9 @@ impl Connection {
         let what = format!(
             "the tables in the schema {schema} have format {found}, and this version knows {FORMAT}"
         );
-        let cure = "use one version of tenure everywhere, or name a schema for each: locks in two schemas do not exclude each \
+        let help = "use one version of tenure everywhere, or name a schema for each: locks in two schemas do not exclude each \
                     other; docs/upgrading.md#a-database says how to change";
-        Err(Fault::new(FaultKind::Misconfigured, what, cure))
+        Err(Fault::new(FaultKind::Misconfigured, what, help))
     }
 
     /// Whether each name has one row at most, names are compared by their bytes, and a crash leaves them there. Tables
@@ -311,7 +311,7 @@ impl Connection {
         );
         let [kept, is_unique, kind, by_bytes] = self.look(&make).await.map_err(Failure::fault)?;
         let is_text = ["text", "varchar"].contains(&kind.as_str());
-        let (what, cure) = if is_unique != "true" {
+        let (what, help) = if is_unique != "true" {
             (
                 "has no primary key on name, so a name can have two rows, and two holders",
                 "add the primary key",
@@ -329,8 +329,8 @@ impl Connection {
         } else {
             return Ok(());
         };
-        let cure = format!("{cure}, as `tenure schema postgres` has it, or name another schema");
-        Err(Fault::new(FaultKind::Misconfigured, format!("the table {schema}.locks {what}"), cure))
+        let help = format!("{help}, as `tenure schema postgres` has it, or name another schema");
+        Err(Fault::new(FaultKind::Misconfigured, format!("the table {schema}.locks {what}"), help))
     }
 
     /// One at a time, however many begin at once.
@@ -408,6 +408,6 @@ const CREATION: i64 = 0x7465_6e75_7265;
 
 fn missing(options: &PostgresOptions, why: &str) -> Fault {
     let what = format!("this user cannot make the tables in the schema {}", options.schema);
-    let cure = "let their owner run what `tenure schema postgres` prints, and grant this user what it says";
-    Fault::new(FaultKind::Misconfigured, what, cure).because(why.to_owned())
+    let help = "let their owner run what `tenure schema postgres` prints, and grant this user what it says";
+    Fault::new(FaultKind::Misconfigured, what, help).because(why.to_owned())
 }

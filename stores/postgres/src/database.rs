@@ -14,7 +14,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Finding, HintBoard, Home, Renewal},
+    store::{Capabilities, Diagnostic, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
     Attempt, Claimed, Database, Dues, Extended, Grant, Idle, Listed, Mark, Page, Settled, Sight,
@@ -457,7 +457,7 @@ impl Database for Postgres {
         self.look_at_server().await.map(Some)
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         self.look_at_health().await
     }
 }

@@ -71,19 +71,19 @@ pub(crate) fn late(what: &str, writes: bool) -> Fault {
 pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     let Some(said) = error.as_db_error() else {
         let kind = if writes { FaultKind::InDoubt } else { FaultKind::Unreachable };
-        let cure = "see that the server can be reached, and try again";
+        let help = "see that the server can be reached, and try again";
         let what = match refused(&error) {
             Some(_) => "the database answered as none does, and the connection was ended",
             None => "the connection to the database broke",
         };
-        return Failure::Fault(Fault::new(kind, what, cure).because(error));
+        return Failure::Fault(Fault::new(kind, what, help).because(error));
     };
     let code = said.code().clone();
     // The word for people is in the language of the server.
     let is_over = said.parsed_severity() != Some(Severity::Error);
-    let fault = |kind, cure: &str| {
+    let fault = |kind, help: &str| {
         Failure::Fault(
-            Fault::new(kind, "the database refused", cure.to_owned()).because(text(&error)),
+            Fault::new(kind, "the database refused", help.to_owned()).because(text(&error)),
         )
     };
     match code {
@@ -141,25 +141,25 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
     let error = match error {
         NotMade::Told(error) => error,
         NotMade::Socket(error) => {
-            let cure = "see that the server runs, and that its socket is in this folder";
-            return Fault::new(FaultKind::Unreachable, what, cure).because(error.to_string());
+            let help = "see that the server runs, and that its socket is in this folder";
+            return Fault::new(FaultKind::Unreachable, what, help).because(format!("{error:#}"));
         }
         NotMade::ReadOnly => {
-            let cure = "name the server that takes writes, or wait until this one does";
-            return Fault::new(FaultKind::Unreachable, what, cure)
+            let help = "name the server that takes writes, or wait until this one does";
+            return Fault::new(FaultKind::Unreachable, what, help)
                 .because("database does not allow writes");
         }
     };
     match refused(error) {
         Some(refused @ Refused::Login(login)) => {
-            let cure = format!(
+            let help = format!(
                 "write tls=yes in the URL, and let the server keep the password for scram-sha-256; or require_auth={} where nobody can stand between this machine and the server",
                 login.name()
             );
-            return Fault::new(FaultKind::Misconfigured, what, cure).because(refused);
+            return Fault::new(FaultKind::Misconfigured, what, help).because(refused);
         }
         Some(refused @ Refused::Rounds(rounds)) => {
-            let cure = if rounds < FEWEST {
+            let help = if rounds < FEWEST {
                 format!(
                     "write tls=yes in the URL, or set the password anew at the server with a scram_iterations of \
                      {FEWEST} or more: by fewer it can be guessed from the proof. If the server keeps it by more, \
@@ -168,12 +168,12 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
             } else {
                 "set the password anew at the server with a lower scram_iterations".to_owned()
             };
-            return Fault::new(FaultKind::Misconfigured, what, cure).because(refused);
+            return Fault::new(FaultKind::Misconfigured, what, help).because(refused);
         }
         Some(refused @ Refused::Unproven) => return unproven(what).because(refused),
         Some(refused @ (Refused::Odd(_) | Refused::Others)) => {
-            let cure = "see that a PostgreSQL server listens there, and who may stand in between";
-            return Fault::new(FaultKind::Unreachable, what, cure).because(refused);
+            let help = "see that a PostgreSQL server listens there, and who may stand in between";
+            return Fault::new(FaultKind::Unreachable, what, help).because(refused);
         }
         None => {}
     }
@@ -183,10 +183,10 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
         if !said.contains("unsupported") {
             return unproven(what).because(said);
         }
-        let cure = "let the server have this user recognized by scram-sha-256 (pg_hba.conf)";
-        return Fault::new(FaultKind::Misconfigured, what, cure).because(said);
+        let help = "let the server have this user recognized by scram-sha-256 (pg_hba.conf)";
+        return Fault::new(FaultKind::Misconfigured, what, help).because(said);
     }
-    let (kind, cure) = match error.code() {
+    let (kind, help) = match error.code() {
         None if said.contains("password missing") => (
             FaultKind::Misconfigured,
             "the server wants a password: name it in the URL, or another way in for this user at the server",
@@ -226,15 +226,15 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
         }
         _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
     };
-    Fault::new(kind, what, cure).because(said)
+    Fault::new(kind, what, help).because(said)
 }
 
 /// The server was given a proof that the password is known here, and gave none in return.
 fn unproven(what: String) -> Fault {
     let what = format!("{what}: the server did not prove that it knows the password");
-    let cure = "see who may listen there or stand in between, and whether it is PostgreSQL; with tls=yes nobody can. \
+    let help = "see who may listen there or stand in between, and whether it is PostgreSQL; with tls=yes nobody can. \
                 If anybody can, choose another password: from what was sent this one can be guessed";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 /// Why the connection was ended, where it was for what the server said.
@@ -248,7 +248,7 @@ pub(crate) fn text(error: &Error) -> String {
     match error.as_db_error() {
         Some(said) => format!("{} ({})", said.message(), said.code().code()),
         None => {
-            let mut text = error.to_string();
+            let mut text = format!("{error:#}");
             let mut source = std::error::Error::source(error);
             while let Some(more) = source {
                 let more_text = more.to_string();

@@ -86,7 +86,7 @@ impl Fence {
     pub fn new(schema: &str, table: &str) -> Result<Self, Fault> {
         check_schema(schema)?;
         check_schema(table)
-            .map_err(|fault| Fault::new(FaultKind::Misconfigured, no_table(table), fault.cure()))?;
+            .map_err(|fault| Fault::new(FaultKind::Misconfigured, no_table(table), fault.help()))?;
         Ok(Self { table: format!("{schema}.{table}") })
     }
 

@@ -31,7 +31,7 @@ pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>,
     let options = PostgresOptions { creates: false, ..PostgresOptions::from_url(url)? };
     match PostgresStore::new(options)?.list(prefix, MOST).await {
         Ok(listing) => Ok(listing.names.into_iter().map(|(name, _)| name).collect()),
-        Err(fault) if fault.what() == NO_TABLES => Ok(BTreeSet::new()),
+        Err(fault) if fault.message() == NO_TABLES => Ok(BTreeSet::new()),
         Err(fault) => Err(fault),
     }
 }

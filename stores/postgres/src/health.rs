@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tenure_core::{Fault, store::Finding};
+use tenure_core::{Fault, store::Diagnostic};
 use tenure_sql::{CONNECTION, Database};
 use tokio_postgres::Row;
 
@@ -16,22 +16,22 @@ const HEARD: Duration = Duration::from_secs(2);
 const LOOKS: Duration = Duration::from_millis(10);
 
 impl Postgres {
-    pub(crate) async fn look_at_health(&self) -> Result<Vec<Finding>, Fault> {
+    pub(crate) async fn look_at_health(&self) -> Result<Vec<Diagnostic>, Fault> {
         let common = &self.common;
         if let Err(fault) = self.first_look().await {
-            let finding = Finding::failed(CONNECTION, &fault);
-            return Ok(vec![finding.touches("S9")]);
+            let diagnostic = Diagnostic::failed(CONNECTION, &fault);
+            return Ok(vec![diagnostic.touches("S9")]);
         }
         // It is there by now, unless it broke meanwhile.
         let is_direct = self.any().await?.is_direct.load(Ordering::Relaxed);
-        let mut findings = vec![Finding::good(CONNECTION, self.connection(is_direct))];
-        findings.extend(self.common.options.sql.in_clear());
-        findings.push(self.pooler(is_direct).await);
+        let mut diagnostics = vec![Diagnostic::good(CONNECTION, self.connection(is_direct))];
+        diagnostics.extend(self.common.options.sql.in_clear());
+        diagnostics.push(self.pooler(is_direct).await);
         match self.row(&common.statements.server, &[], false).await {
-            Ok(row) => findings.extend(self.server(&row, is_direct)?),
-            Err(fault) => findings.push(Finding::failed("settings", &fault).touches("S1")),
+            Ok(row) => diagnostics.extend(self.server(&row, is_direct)?),
+            Err(fault) => diagnostics.push(Diagnostic::failed("settings", &fault).touches("S1")),
         }
-        Ok(findings)
+        Ok(diagnostics)
     }
 
     fn connection(&self, is_direct: bool) -> String {
@@ -46,26 +46,26 @@ impl Postgres {
         )
     }
 
-    async fn pooler(&self, is_direct: bool) -> Finding {
+    async fn pooler(&self, is_direct: bool) -> Diagnostic {
         let common = &self.common;
-        let cure =
+        let help =
             "give tenure a URL that leads straight to the server; all else may go by the pooler";
         if !common.options.listens {
             let found = "not waited for, as listen=no says: waiters look ten times a second";
-            return Finding::warning("messages", found, "S6", "take listen=no out of the URL");
+            return Diagnostic::warning("messages", found, "S6", "take listen=no out of the URL");
         }
         if !is_direct {
             let found = "a pooler is in between; behind one that keeps no session no message comes: waiters look ten times \
                          a second";
-            return Finding::warning("messages", found, "S6", cure);
+            return Diagnostic::warning("messages", found, "S6", help);
         }
         if !self.hears().await {
             let found = format!("none came within {HEARD:?}: waiters look ten times a second");
-            let cure =
+            let help =
                 "see that this user may have two connections, and that the server is not busy";
-            return Finding::warning("messages", found, "S6", cure);
+            return Diagnostic::warning("messages", found, "S6", help);
         }
-        Finding::good("messages", "one came: waiters are woken by NOTIFY")
+        Diagnostic::good("messages", "one came: waiters are woken by NOTIFY")
     }
 
     /// Whether a message of ours comes back.
@@ -81,61 +81,61 @@ impl Postgres {
         true
     }
 
-    fn server(&self, row: &Row, is_direct: bool) -> Result<Vec<Finding>, Fault> {
+    fn server(&self, row: &Row, is_direct: bool) -> Result<Vec<Diagnostic>, Fault> {
         let text = |index| -> Result<String, Fault> {
             Ok(self.get::<Option<String>>(row, index)?.unwrap_or_default())
         };
         let version = text(0)?;
         let major = version.split(['.', ' ']).next().and_then(|major| major.parse::<u32>().ok());
-        let mut findings = vec![if major >= Some(12) {
-            Finding::good("version", format!("PostgreSQL {version}"))
+        let mut diagnostics = vec![if major >= Some(12) {
+            Diagnostic::good("version", format!("PostgreSQL {version}"))
         } else {
             let found = format!("PostgreSQL {version} is too old");
-            Finding::bad("version", found, "S1", "use PostgreSQL 12 or later")
+            Diagnostic::bad("version", found, "S1", "use PostgreSQL 12 or later")
         }];
-        findings.push(if text(1)? == "on" && text(2)? == "on" {
+        diagnostics.push(if text(1)? == "on" && text(2)? == "on" {
             let commits = if is_direct { text(3)? } else { "on in each statement".to_owned() };
             let found = format!("it keeps what it committed; synchronous_commit is {commits}");
-            Finding::good("persistence", found)
+            Diagnostic::good("persistence", found)
         } else {
             let found = format!(
                 "fsync is {}, full_page_writes {}: a crash forgets locks",
                 text(1)?,
                 text(2)?
             );
-            Finding::bad("persistence", found, "S1", "turn both on")
+            Diagnostic::bad("persistence", found, "S1", "turn both on")
         });
         let names = text(4)?;
-        findings.push(replicas(&Replicas {
+        diagnostics.push(replicas(&Replicas {
             names: &names,
             connected: self.get(row, 5)?,
             answering: self.get(row, 11)?,
             away: self.get(row, 12)?,
         }));
         if self.get::<bool>(row, 6)? {
-            let cure = "point the URL to the primary, or name all hosts in it";
-            findings.push(Finding::bad(
+            let help = "point the URL to the primary, or name all hosts in it";
+            diagnostics.push(Diagnostic::bad(
                 "primary",
                 "this is a replica, which takes no writes",
                 "S9",
-                cure,
+                help,
             ));
         }
         let idle = text(7)?;
-        findings.push(if ["", "0"].contains(&idle.as_str()) {
+        diagnostics.push(if ["", "0"].contains(&idle.as_str()) {
             let found = "idle_in_transaction_session_timeout is 0: a holder that freezes in a transaction keeps what \
                          it locked there";
-            let cure = "alter role … set idle_in_transaction_session_timeout, for those who work under locks";
-            Finding::warning("transactions", found, "S2", cure)
+            let help = "alter role … set idle_in_transaction_session_timeout, for those who work under locks";
+            Diagnostic::warning("transactions", found, "S2", help)
         } else {
             let found = format!("one of this user's that does nothing ends after {idle}");
-            Finding::good("transactions", found)
+            Diagnostic::good("transactions", found)
         });
         let used = self.get::<f64>(row, 8)?;
         if used > 0.5 {
             let found = format!("the queue of NOTIFY is full to {:.0} %", used * 100.0);
-            let cure = "end the session that has listened in a transaction for long";
-            findings.push(Finding::warning("messages", found, "S6", cure));
+            let help = "end the session that has listened in a transaction for long";
+            diagnostics.push(Diagnostic::warning("messages", found, "S6", help));
         }
         let (busy, all) = (self.get::<i64>(row, 9)?, self.get::<i64>(row, 10)?);
         let found = format!(
@@ -143,8 +143,8 @@ impl Postgres {
             self.common.options.schema,
             schema::FORMAT
         );
-        findings.push(Finding::good("tables", found));
-        Ok(findings)
+        diagnostics.push(Diagnostic::good("tables", found));
+        Ok(diagnostics)
     }
 }
 
@@ -170,7 +170,7 @@ fn needed(names: &str) -> i64 {
     }
 }
 
-fn replicas(told: &Replicas<'_>) -> Finding {
+fn replicas(told: &Replicas<'_>) -> Diagnostic {
     let &Replicas { names, connected, answering, away } = told;
     let what = "replicas";
     let needed = needed(names);
@@ -179,14 +179,14 @@ fn replicas(told: &Replicas<'_>) -> Finding {
         let found = format!(
             "commits wait for {names}, of which this user sees none that answers: calls may hang"
         );
-        let cure = "see that they run; grant this user pg_read_all_stats for a better look";
-        return Finding::warning(what, found, "S9", cure);
+        let help = "see that they run; grant this user pg_read_all_stats for a better look";
+        return Diagnostic::warning(what, found, "S9", help);
     }
     if needed == 0 && connected > 0 {
         let found = format!(
             "{connected}, and none has what is committed for sure: a fail-over can lose the last locks"
         );
-        return Finding::warning(
+        return Diagnostic::warning(
             what,
             found,
             "S1",
@@ -198,27 +198,27 @@ fn replicas(told: &Replicas<'_>) -> Finding {
             "{connected} connected, and {away} slots wait for more; what is committed is on {needed} of them first: a \
              fail-over to another one can lose the last locks"
         );
-        let cure = format!(
+        let help = format!(
             "let commits wait for each that may take over (synchronous_standby_names), drop the slots of those that \
              are gone, {wait}"
         );
-        return Finding::warning(what, found, "S1", cure);
+        return Diagnostic::warning(what, found, "S1", help);
     }
     if needed == 0 {
         let found =
             "none is connected, and no slot waits for one; a copy that is fed by files is not seen";
-        return Finding::good(what, found);
+        return Diagnostic::good(what, found);
     }
     let found = format!(
         "what is committed is on {names} first, unless somebody cancels the wait for it, which leaves the call in doubt; \
          {answering} answer"
     );
-    Finding::good(what, found)
+    Diagnostic::good(what, found)
 }
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::store::Weight;
+    use tenure_core::store::Severity;
 
     use super::*;
 
@@ -241,11 +241,11 @@ mod tests {
     #[test]
     fn replicas_that_may_lack_something_are_warned_of() {
         let of = |names, connected, answering, away| {
-            replicas(&Replicas { names, connected, answering, away }).weight
+            replicas(&Replicas { names, connected, answering, away }).severity
         };
-        assert_eq!(of("", 0, 0, 0), Weight::Good);
-        assert_eq!(of("a", 1, 1, 0), Weight::Good);
-        assert_eq!(of("FIRST 2 (a, b)", 2, 2, 0), Weight::Good);
+        assert_eq!(of("", 0, 0, 0), Severity::Good);
+        assert_eq!(of("a", 1, 1, 0), Severity::Good);
+        assert_eq!(of("FIRST 2 (a, b)", 2, 2, 0), Severity::Good);
         for (names, connected, answering, away) in [
             ("", 1, 0, 0),
             ("", 0, 0, 1),
@@ -254,7 +254,7 @@ mod tests {
             ("a", 1, 1, 1),
             ("ANY 1 (a, b)", 2, 2, 0),
         ] {
-            assert_eq!(of(names, connected, answering, away), Weight::Warning, "{names}");
+            assert_eq!(of(names, connected, answering, away), Severity::Warning, "{names}");
         }
     }
 }

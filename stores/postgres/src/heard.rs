@@ -73,7 +73,7 @@ pub(crate) async fn hear(mut polled: Polled, heard: Arc<Heard>, mail: Mail) {
             Ok(message) => message,
             Err(error) => {
                 if let Some(refused) = error::refused(&error) {
-                    tracing::warn!(store = "postgres", "a connection was ended: {refused}");
+                    tracing::warn!(store = "postgres", "a connection was ended: {refused:#}");
                 }
                 break;
             }

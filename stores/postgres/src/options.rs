@@ -115,8 +115,8 @@ pub(crate) fn check_schema(schema: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let what = format!("{schema:?} cannot be the schema of the tables");
-    let cure = "use at most 63 of a to z, digits and _, without a digit in front";
-    Err(Fault::new(FaultKind::Misconfigured, what, cure))
+    let help = "use at most 63 of a to z, digits and _, without a digit in front";
+    Err(Fault::new(FaultKind::Misconfigured, what, help))
 }
 
 #[cfg(test)]

@@ -214,8 +214,8 @@ impl Connection {
     ) -> Result<Vec<Row>, Failure> {
         if writes && done.is_ok() && self.heard.doubts() != doubts {
             let what = "somebody ended the wait for a replica, which may not have what was written";
-            let cure = "see who cancels statements of tenure, and try again";
-            return Err(Failure::Fault(Fault::new(FaultKind::InDoubt, what, cure)));
+            let help = "see who cancels statements of tenure, and try again";
+            return Err(Failure::Fault(Fault::new(FaultKind::InDoubt, what, help)));
         }
         done
     }

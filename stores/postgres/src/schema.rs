@@ -142,6 +142,6 @@ const OF_ANOTHER: &str = "TENUR";
 /// That something has one of our names and is somebody else's.
 pub(crate) fn of_another(error: &tokio_postgres::Error) -> Option<Fault> {
     let said = error.as_db_error().filter(|said| said.code().code() == OF_ANOTHER)?;
-    let cure = "name another schema in the URL: schema=";
-    Some(Fault::new(FaultKind::Misconfigured, said.message().to_owned(), cure))
+    let help = "name another schema in the URL: schema=";
+    Some(Fault::new(FaultKind::Misconfigured, said.message().to_owned(), help))
 }

@@ -178,8 +178,10 @@ impl QuorumStore {
     fn no_majority_is_read(&self, mut unread: Vec<(usize, Fault)>) -> Fault {
         unread.sort_by_key(|(member, _)| *member);
         let place = |at: usize| self.shared.places.get(at).map_or("", String::as_str);
-        let each: Vec<_> =
-            unread.iter().map(|(at, fault)| format!("{}: {}", place(*at), fault.what())).collect();
+        let each: Vec<_> = unread
+            .iter()
+            .map(|(at, fault)| format!("{}: {}", place(*at), fault.message()))
+            .collect();
         let (count, members) = (unread.len(), self.members.len());
         let what = format!(
             "the marks of {count} of {members} members cannot be read ({})",

@@ -80,9 +80,9 @@ impl TakingBack {
     /// Releases at one member until it says that nothing is there. Where the acquire was never
     /// answered it may still arrive, so that once is not enough.
     pub(crate) async fn from(self, member: Member, in_doubt: bool) {
-        let late_calls = in_doubt && member.capabilities().late_calls;
-        let late_calls = late_calls && kept(Rule::SilentMemberReleasedAgain);
-        let mut cleanup = Cleanup::new(self.clock.now(), self.ttl, late_calls);
+        let calls_outlive_drop = in_doubt && member.capabilities().calls_outlive_drop;
+        let calls_outlive_drop = calls_outlive_drop && kept(Rule::SilentMemberReleasedAgain);
+        let mut cleanup = Cleanup::new(self.clock.now(), self.ttl, calls_outlive_drop);
         loop {
             self.clock.sleep_until(cleanup.next_attempt()).await;
             let release = member.release(&self.name, &self.owner, self.keep);

@@ -23,22 +23,22 @@ pub(crate) enum Status {
     /// It has no mark, or just gets one.
     Unmarked { restarted: bool },
     /// It did it, and whether it may be counted could not be seen.
-    Unseen { kind: FaultKind, what: String, cure: String },
+    Unseen { kind: FaultKind, what: String, help: String },
     /// It did something that could not be counted.
     Uncounted,
     /// It failed.
-    Failed { kind: FaultKind, what: String, cure: String },
+    Failed { kind: FaultKind, what: String, help: String },
 }
 
 impl Status {
     pub(crate) fn of(fault: &Fault) -> Self {
-        let (what, cure) = (fault.what_and_why(), fault.cure().to_owned());
-        Self::Failed { kind: fault.kind(), what, cure }
+        let (what, help) = (fault.message_and_cause(), fault.help().to_owned());
+        Self::Failed { kind: fault.kind(), what, help }
     }
 
     pub(crate) fn unseen(fault: &Fault) -> Self {
-        let (what, cure) = (fault.what_and_why(), fault.cure().to_owned());
-        Self::Unseen { kind: fault.kind(), what, cure }
+        let (what, help) = (fault.message_and_cause(), fault.help().to_owned());
+        Self::Unseen { kind: fault.kind(), what, help }
     }
 
     /// Whether the call may come to the member later.
@@ -102,20 +102,20 @@ pub(crate) fn no_majority(
     );
     if !in_doubt
         && need_somebody(statuses)
-        && let Some((kind, cure)) = lasting(statuses).next()
+        && let Some((kind, help)) = lasting(statuses).next()
     {
-        return Fault::new(kind, what, cure);
+        return Fault::new(kind, what, help);
     }
     let kind = if in_doubt { FaultKind::InDoubt } else { FaultKind::Unreachable };
     let kept_out = statuses
         .iter()
         .any(|status| matches!(status, Status::KeptOut { .. } | Status::Unmarked { .. }));
-    let cure = if kept_out {
+    let help = if kept_out {
         "wait until they are counted again, or bring back those that do not answer"
     } else {
         "see that a majority of the members can be reached, then try again"
     };
-    Fault::new(kind, what, cure)
+    Fault::new(kind, what, help)
 }
 
 /// Whether so many members failed in a way that lasts until somebody changes something that trying
@@ -128,16 +128,16 @@ fn lasting(statuses: &[Status]) -> impl Iterator<Item = (FaultKind, &str)> {
     statuses.iter().filter_map(|status| match status {
         Status::Failed { kind: FaultKind::Unreachable | FaultKind::InDoubt, .. }
         | Status::Unseen { kind: FaultKind::Unreachable | FaultKind::InDoubt, .. } => None,
-        Status::Failed { kind, cure, .. } | Status::Unseen { kind, cure, .. } => {
-            Some((*kind, cure.as_str()))
+        Status::Failed { kind, help, .. } | Status::Unseen { kind, help, .. } => {
+            Some((*kind, help.as_str()))
         }
         _ => None,
     })
 }
 
 /// What a quorum cannot do.
-pub(crate) fn unsupported(what: &str, cure: &str) -> Fault {
-    Fault::new(FaultKind::Unsupported, what, cure)
+pub(crate) fn unsupported(what: &str, help: &str) -> Fault {
+    Fault::new(FaultKind::Unsupported, what, help)
 }
 
 /// The lease is longer than all clients agreed on.

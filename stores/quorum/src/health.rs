@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use tenure_core::{
     Fault,
     proto::quorum::{majority, mark::Standing},
-    store::{Finding, Weight},
+    store::{Diagnostic, Severity},
 };
 
 use crate::{
@@ -26,27 +26,28 @@ const NEW: &str = "wait; make its data outlive a restart";
 
 impl QuorumStore {
     /// The members one after the other, and first what they come to.
-    pub(crate) async fn look_at_members(&self) -> Vec<Finding> {
+    pub(crate) async fn look_at_members(&self) -> Vec<Diagnostic> {
         let servers = self.servers(None).await;
         let independence = self.independence(&servers);
         // As when it is opened: members that are refused get no mark.
-        let is_refused = independence.iter().any(|finding| finding.weight == Weight::Bad);
+        let is_refused = independence.iter().any(|diagnostic| diagnostic.severity == Severity::Bad);
         let assembled = if is_refused { Ok(()) } else { self.assemble_once().await };
         let charter = self.shared.charter;
         let mut looks =
             ask_all(&self.members, &self.shared.options.clock, PATIENCE, |member| async move {
-                let findings = member.health().await?;
+                let diagnostics = member.health().await?;
                 // Who cannot be reached has said so by then, and why.
-                Ok((look(&member, &charter).await.map(|look| look.standing), findings))
+                Ok((look(&member, &charter).await.map(|look| look.standing), diagnostics))
             });
-        let mut each: Vec<Vec<Finding>> = vec![Vec::new(); self.members.len()];
+        let mut each: Vec<Vec<Diagnostic>> = vec![Vec::new(); self.members.len()];
         let (mut counted, mut unread, mut unmarked) = (0, 0, false);
         while let Some(Told { member, answer }) = looks.next().await {
             let place = self.shared.places.get(member).map_or("", String::as_str);
-            let findings = match answer {
-                Ok((standing, findings)) => {
-                    let forgets = charter.durable.then(|| forgetful(place, &findings)).flatten();
-                    let failed = findings.iter().any(|finding| finding.weight == Weight::Bad);
+            let diagnostics = match answer {
+                Ok((standing, diagnostics)) => {
+                    let forgets = charter.durable.then(|| forgetful(place, &diagnostics)).flatten();
+                    let failed =
+                        diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Bad);
                     let memory = match standing {
                         Ok(standing) => {
                             counted += usize::from(standing == Standing::Counted);
@@ -55,26 +56,26 @@ impl QuorumStore {
                         }
                         Err(fault) if is_unread(&fault) => {
                             unread += 1;
-                            let what = fault.what_and_why();
-                            Some(Finding::bad("memory", what, "S1", fault.cure()).of(place))
+                            let what = fault.message_and_cause();
+                            Some(Diagnostic::bad("memory", what, "S1", fault.help()).of(place))
                         }
                         Err(_) if failed => None,
                         Err(fault) => Some(unreached(place, &fault)),
                     };
                     let lost = memory.is_none();
-                    let own = findings.into_iter().map(|mut finding| {
+                    let own = diagnostics.into_iter().map(|mut diagnostic| {
                         // A minority may be missing; whether it is more, the sum says.
                         if lost {
-                            finding.weight = finding.weight.min(Weight::Warning);
+                            diagnostic.severity = diagnostic.severity.min(Severity::Warning);
                         }
-                        finding.of(place)
+                        diagnostic.of(place)
                     });
                     memory.into_iter().chain(forgets).chain(own).collect()
                 }
                 Err(fault) => vec![unreached(place, &fault)],
             };
             if let Some(of_member) = each.get_mut(member) {
-                *of_member = findings;
+                *of_member = diagnostics;
             }
         }
         if unmarked && !is_refused {
@@ -85,57 +86,59 @@ impl QuorumStore {
         if let Err(fault) = assembled
             && unread == 0
         {
-            all.push(Finding::failed("rules", &fault).touches("S1"));
+            all.push(Diagnostic::failed("rules", &fault).touches("S1"));
         }
         if self.members.len().is_multiple_of(2) {
             let found = format!("{} members survive no more losses than one fewer", each.len());
-            all.push(Finding::warning("number of members", found, "S1", "take an odd number"));
+            all.push(Diagnostic::warning("number of members", found, "S1", "take an odd number"));
         }
         all.extend(independence);
         all.extend(each.into_iter().flatten());
         all
     }
 
-    fn sum(&self, counted: usize, unread: usize) -> Finding {
+    fn sum(&self, counted: usize, unread: usize) -> Diagnostic {
         let (members, needed) = (self.members.len(), majority(self.members.len()));
         let found = format!("{counted} of {members} members are counted, {needed} are needed");
         if counted == members {
-            return Finding::good("majority", found);
+            return Diagnostic::good("majority", found);
         }
-        let cure = if unread > members - needed {
+        let help = if unread > members - needed {
             UPGRADE
         } else {
             "bring back the members that are missing; those that are kept out come back by themselves"
         };
         if counted < needed {
-            return Finding::bad("majority", found, "S1", cure);
+            return Diagnostic::bad("majority", found, "S1", help);
         }
-        Finding::warning("majority", found, "S1", cure)
+        Diagnostic::warning("majority", found, "S1", help)
     }
 }
 
-fn unreached(place: &str, fault: &Fault) -> Finding {
-    Finding::warning("reach", fault.what_and_why(), "S1", fault.cure()).of(place)
+fn unreached(place: &str, fault: &Fault) -> Diagnostic {
+    Diagnostic::warning("reach", fault.message_and_cause(), "S1", fault.help()).of(place)
 }
 
 /// What a member says against `durable_members=yes`, by which a restart of it counts for nothing.
-fn forgetful(place: &str, findings: &[Finding]) -> Option<Finding> {
-    let persistence = findings.iter().find(|finding| finding.what == "persistence")?;
-    (persistence.weight != Weight::Good).then(|| {
+fn forgetful(place: &str, diagnostics: &[Diagnostic]) -> Option<Diagnostic> {
+    let persistence = diagnostics.iter().find(|diagnostic| diagnostic.what == "persistence")?;
+    (persistence.severity != Severity::Good).then(|| {
         let found = format!(
             "durable_members=yes says that no restart of it loses what it confirmed, but: {}",
             persistence.found
         );
-        let cure = "let it keep what it confirms (Redis: appendonly yes, appendfsync always), or take durable_members \
+        let help = "let it keep what it confirms (Redis: appendonly yes, appendfsync always), or take durable_members \
                     out at all clients";
-        Finding::warning("durability", found, "S1", cure).of(place)
+        Diagnostic::warning("durability", found, "S1", help).of(place)
     })
 }
 
-fn memory(place: &str, standing: &Standing, keep_out: Duration) -> Finding {
-    let warning = |found: String, cure| Finding::warning("memory", found, "S1", cure);
-    let finding = match standing {
-        Standing::Counted => Finding::good("memory", "reaches back further than the longest lease"),
+fn memory(place: &str, standing: &Standing, keep_out: Duration) -> Diagnostic {
+    let warning = |found: String, help| Diagnostic::warning("memory", found, "S1", help);
+    let diagnostic = match standing {
+        Standing::Counted => {
+            Diagnostic::good("memory", "reaches back further than the longest lease")
+        }
         Standing::KeptOut { rest, restarted } => {
             let since = keep_out.saturating_sub(*rest);
             let why = if *restarted { "it restarted" } else { "its memory is new" };
@@ -151,12 +154,12 @@ fn memory(place: &str, standing: &Standing, keep_out: Duration) -> Finding {
             warning("it has no mark yet".to_owned(), "look again in a moment")
         }
         Standing::Foreign(words) => {
-            Finding::bad("memory", format!("it belongs to a {words:?}"), "S1", SAME_RULES)
+            Diagnostic::bad("memory", format!("it belongs to a {words:?}"), "S1", SAME_RULES)
         }
         // A look at it is a fault.
         Standing::OtherFormat(label) | Standing::NoMark(label) => {
-            Finding::bad("memory", format!("its mark cannot be read: {label:?}"), "S1", UPGRADE)
+            Diagnostic::bad("memory", format!("its mark cannot be read: {label:?}"), "S1", UPGRADE)
         }
     };
-    finding.of(place)
+    diagnostic.of(place)
 }

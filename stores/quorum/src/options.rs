@@ -117,6 +117,6 @@ impl QuorumOptions {
 
 fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
     in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
-        |error| Fault::new(FaultKind::Misconfigured, error.to_string(), "choose another length"),
+        |error| Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "choose another length"),
     )
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tenure_core::{Fault, FaultKind, proto::quorum::majority, store::Finding};
+use tenure_core::{Fault, FaultKind, proto::quorum::majority, store::Diagnostic};
 
 use crate::{QuorumStore, members::Told};
 
@@ -58,19 +58,19 @@ impl QuorumStore {
     }
 
     /// The same for people, with what could not be told.
-    pub(crate) fn independence(&self, servers: &Servers) -> Vec<Finding> {
-        let one = self.one_server(servers).map(|found| Finding::bad(WHAT, found, "S1", CURE));
+    pub(crate) fn independence(&self, servers: &Servers) -> Vec<Diagnostic> {
+        let one = self.one_server(servers).map(|found| Diagnostic::bad(WHAT, found, "S1", CURE));
         let untold: Vec<_> = self.places_with(servers, |told| !matches!(told, Ok(Some(_))));
         let untold = (!untold.is_empty()).then(|| {
             let found = format!("which server it is is not told by {}", untold.join(", nor by "));
-            let cure = "see that no two members are one server; give this user +info on Redis, or see why it is away";
-            Finding::warning(WHAT, found, "S1", cure)
+            let help = "see that no two members are one server; give this user +info on Redis, or see why it is away";
+            Diagnostic::warning(WHAT, found, "S1", help)
         });
         let found: Vec<_> = one.into_iter().chain(untold).collect();
         if found.is_empty() {
             // Whether they share a machine, a disk or a cable is not looked at.
             let found = "no two members are one server, by their own word";
-            return vec![Finding::good(WHAT, found)];
+            return vec![Diagnostic::good(WHAT, found)];
         }
         found
     }
@@ -95,7 +95,7 @@ impl QuorumStore {
         let all = self.shared.places.iter().zip(told).filter(|(_, told)| which(told));
         let why = |told: &Result<Option<String>, Fault>| match told {
             Ok(_) => String::new(),
-            Err(fault) => format!(" ({})", fault.what_and_why()),
+            Err(fault) => format!(" ({})", fault.message_and_cause()),
         };
         all.map(|(place, told)| format!("{place}{}", why(told))).collect()
     }

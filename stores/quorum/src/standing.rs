@@ -39,7 +39,9 @@ pub(crate) async fn look(member: &Member, charter: &Charter) -> Result<Look, Fau
         // As where the member keeps it in the layout of another version.
         let corrupt = |fault: &Fault| fault.kind() == FaultKind::Corrupt;
         let seen = member.inspect(&name).await;
-        seen.map_err(|fault| if corrupt(&fault) { unread(&fault.what_and_why()) } else { fault })
+        seen.map_err(
+            |fault| if corrupt(&fault) { unread(&fault.message_and_cause()) } else { fault },
+        )
     };
     let (mark, now) = if charter.durable {
         (inspect.await?, None)
@@ -71,5 +73,5 @@ fn unread(why: &str) -> Fault {
 
 /// Whether the member has a mark, and this version cannot read it.
 pub(crate) fn is_unread(fault: &Fault) -> bool {
-    fault.what().starts_with(UNREAD)
+    fault.message().starts_with(UNREAD)
 }

@@ -21,7 +21,9 @@ use tenure_core::{
         },
         quorum::{self, FEWEST_MEMBERS, majority, mark},
     },
-    store::{Capabilities, Finding, LeaseScope, Listing, Reason, Reasons, Renewal, not_together},
+    store::{
+        Capabilities, Diagnostic, LeaseScope, Listing, Reason, Reasons, Renewal, not_together,
+    },
 };
 
 use crate::{
@@ -123,7 +125,7 @@ impl QuorumStore {
         let store = Self::new(members, options)?;
         store.no_server_twice().await?;
         match store.assemble(true).await {
-            Err(fault) if !fault.is_passing() => Err(fault),
+            Err(fault) if !fault.is_transient() => Err(fault),
             Ok(()) | Err(_) => Ok(store),
         }
     }
@@ -150,17 +152,17 @@ impl QuorumStore {
 const NO_PERMITS: Reason = Reason {
     what: "a quorum has no permits: three members of two permits each would admit three holders, \
            as no member sees them all",
-    cure: "keep the semaphore in one store",
+    help: "keep the semaphore in one store",
 };
 const NO_READERS: Reason =
-    Reason { what: "a member of the quorum knows no readers", cure: "use a mutex" };
+    Reason { what: "a member of the quorum knows no readers", help: "use a mutex" };
 const NO_DETACHING: Reason = Reason {
     what: "a member of the quorum lets no hold outlive its process or change hands",
-    cure: "release it, and lock again where the work goes on; or choose other members",
+    help: "release it, and lock again where the work goes on; or choose other members",
 };
 const NO_QUEUE: Reason = Reason {
     what: "a quorum keeps no queue, as its members would not agree on who comes first",
-    cure: "do without fair(), or keep the lock in one store",
+    help: "do without fair(), or keep the lock in one store",
 };
 
 /// The names of marks and gates are nobody's to lock.
@@ -191,7 +193,7 @@ pub fn check_count(members: usize) -> Result<(), Fault> {
 }
 
 fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fault> {
-    let wrong = |what: String, cure: &str| Err(Fault::new(FaultKind::Misconfigured, what, cure));
+    let wrong = |what: String, help: &str| Err(Fault::new(FaultKind::Misconfigured, what, help));
     check_count(members.len())?;
     for (index, (member, place)) in members.iter().zip(places).enumerate() {
         if places.iter().take(index).any(|other| other == place) {
@@ -204,9 +206,9 @@ fn check(members: &[Member], places: &[String], durable: bool) -> Result<(), Fau
         }
         if !can.incarnation && !durable {
             let what = format!("{place} cannot be a member: nobody could tell that it restarted");
-            let cure = "choose stores that tell, or, if no restart can lose what a member confirmed, say \
+            let help = "choose stores that tell, or, if no restart can lose what a member confirmed, say \
                         durable_members=yes";
-            return wrong(what, cure);
+            return wrong(what, help);
         }
     }
     Ok(())
@@ -229,12 +231,12 @@ fn capabilities(members: &[Member], charter: &mark::Charter) -> Capabilities {
             .iter()
             .map(|one| one.capabilities().longest_keep)
             .fold(charter.longest, Duration::min),
-        late_calls: !all(|can| !can.late_calls),
+        calls_outlive_drop: !all(|can| !can.calls_outlive_drop),
         notices_death: false,
         raise: false,
         together: false,
         detach,
-        kinds_meet: all(|can| can.kinds_meet),
+        kinds_may_mix: all(|can| can.kinds_may_mix),
         incarnation: false,
         tells_evictions: telling >= majority(members.len()),
         tells_release_requests: false,
@@ -361,7 +363,7 @@ impl Store for QuorumStore {
         Ok(self.evict_everywhere(name, Some(hold)).await?.pop())
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         Ok(self.look_at_members().await)
     }
 

@@ -23,12 +23,12 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
         lease: LeaseScope::Hold,
         longest_lease: Duration::MAX,
         longest_keep: Duration::MAX,
-        late_calls: true,
+        calls_outlive_drop: true,
         notices_death: false,
         raise: true,
         together: true,
         detach: true,
-        kinds_meet: limits.kinds_meet,
+        kinds_may_mix: limits.kinds_may_mix,
         incarnation,
         tells_evictions: true,
         tells_release_requests: false,
@@ -44,7 +44,7 @@ pub(crate) fn capabilities(options: &RedisOptions) -> Capabilities {
 
 /// One record for one holder, and no line.
 fn without_scripts(all: Capabilities) -> Capabilities {
-    let reason = |what| Some(Reason { what, cure: CURE });
+    let reason = |what| Some(Reason { what, help: CURE });
     Capabilities {
         shared: false,
         permits: false,

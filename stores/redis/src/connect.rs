@@ -176,13 +176,13 @@ fn no_confirmation_in_cluster(place: &str) -> Fault {
 
 fn no_databases(place: &str) -> Fault {
     let what = format!("Redis at {place} is one node of a cluster, which has database 0 alone");
-    let cure = "write redis-cluster:// and some of its nodes into the URL, without a database";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    let help = "write redis-cluster:// and some of its nodes into the URL, without a database";
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 fn a_sentinel(place: &str) -> Fault {
     let what = format!("what listens at {place} is a sentinel and keeps no locks");
-    let cure = "write redis-sentinel:// with the name of the service: \
+    let help = "write redis-sentinel:// with the name of the service: \
                 redis-sentinel://host:26379/0?service=mymaster";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    Fault::new(FaultKind::Misconfigured, what, help)
 }

@@ -10,7 +10,7 @@ use crate::{failure::Failure, journal::Step, tls};
 /// What a server does that has some keys of a call and gave away others.
 const MOVING: &str = "is moving the slot of this lock to another node";
 
-/// How an error code bears on a call: its kind, what happened, and the cure.
+/// How an error code bears on a call: its kind, what happened, and the help.
 const CODES: &[(&str, FaultKind, &str, &str)] = &[
     ("LOADING", FaultKind::Unreachable, "is still loading its data", "wait until it has started"),
     ("BUSY", FaultKind::Unreachable, "is busy with somebody's slow script", "see SCRIPT KILL"),
@@ -96,7 +96,7 @@ pub(crate) fn of_command(place: &str, error: Failure) -> Fault {
     if let Some(fault) = of_code(place, &error) {
         return fault.because(said(error));
     }
-    let (what, cure) = if error.is_timeout() {
+    let (what, help) = if error.is_timeout() {
         (
             format!("Redis at {place} did not answer in time"),
             "see whether it is slow, or raise response_timeout in the URL",
@@ -115,12 +115,12 @@ pub(crate) fn of_command(place: &str, error: Failure) -> Fault {
             "see that the server runs and can be reached",
         )
     };
-    Fault::new(FaultKind::InDoubt, what, cure).because(said(error))
+    Fault::new(FaultKind::InDoubt, what, help).because(said(error))
 }
 
 /// What the server or the system said, without what it repeats of a command: that can be a password.
 fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
-    let text = error.to_string();
+    let text = format!("{error:#}");
     match text.split_once("with args") {
         Some((before, _)) => before.trim_end_matches([' ', ',']).into(),
         None => error.into(),
@@ -131,14 +131,14 @@ fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
 pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
     if error.is_lack_of_files() {
         let what = format!("no connection to Redis at {place} can be opened");
-        let cure = "raise the limit of open files (ulimit -n)";
-        return Fault::new(FaultKind::Unreachable, what, cure).because(error);
+        let help = "raise the limit of open files (ulimit -n)";
+        return Fault::new(FaultKind::Unreachable, what, help).because(error);
     }
     let silent = error.is_timeout();
     // A server may refuse a client's certificate only after the handshake.
     let told = tls::trouble(&error).is_some();
     let gone = !told && matches!(error, Failure::Io(_) | Failure::Nonsense);
-    let (what, cure) = match step {
+    let (what, help) = match step {
         Step::Name if gone => (
             format!("the host of {place} has a name that leads to no address"),
             "correct the host in the URL, or see that this machine's name service knows it",
@@ -185,12 +185,12 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
         ),
         _ => return of_connecting(place, error),
     };
-    Fault::new(FaultKind::Unreachable, what, cure).because(said(error))
+    Fault::new(FaultKind::Unreachable, what, help).because(said(error))
 }
 
 /// What it means that a sentinel does not answer. Nothing was sent that could have had an effect.
 pub(crate) fn of_sentinel(place: &str, step: Step, error: Failure) -> Fault {
-    let (what, cure) = match error.code() {
+    let (what, help) = match error.code() {
         Some("NOAUTH") => ("wants a password", "put it into the URL: sentinel_password=…"),
         Some("WRONGPASS") => (
             "refuses this user and password",
@@ -203,22 +203,22 @@ pub(crate) fn of_sentinel(place: &str, step: Step, error: Failure) -> Fault {
         _ => return of_step(place, step, error),
     };
     let what = format!("the sentinel at {place} {what}");
-    Fault::new(FaultKind::Misconfigured, what, cure).because(said(error))
+    Fault::new(FaultKind::Misconfigured, what, help).because(said(error))
 }
 
 /// Which server has the locks was known for a shorter time than connecting to it took.
 pub(crate) fn not_known_for_long_enough(place: &str) -> Fault {
     let what = format!("the primary of {place} is not known for long enough to be used");
-    let cure =
+    let help =
         "wait for the fail-over to end; if it lasts, raise the sentinels' down-after-milliseconds";
-    Fault::new(FaultKind::Unreachable, what, cure)
+    Fault::new(FaultKind::Unreachable, what, help)
 }
 
 /// Each node of a cluster that was asked said that another one has the lock. None did anything.
 pub(crate) fn sent_around(place: &str, failure: Failure) -> Fault {
     let what = format!("the nodes of {place} do not agree on who has the slot of this lock");
-    let cure = "wait until they do; if it lasts, compare their CLUSTER NODES";
-    Fault::new(FaultKind::Unreachable, what, cure).because(said(failure))
+    let help = "wait until they do; if it lasts, compare their CLUSTER NODES";
+    Fault::new(FaultKind::Unreachable, what, help).because(said(failure))
 }
 
 /// What an error while connecting means. Nothing was sent that could have had an effect.
@@ -226,11 +226,11 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
     if let Some(fault) = of_code(place, &error) {
         return fault.because(said(error));
     }
-    if let Some((what, cure)) = tls::trouble(&error) {
+    if let Some((what, help)) = tls::trouble(&error) {
         let what = format!("Redis at {place} {what}");
-        return Fault::new(FaultKind::Misconfigured, what, cure).because(said(error));
+        return Fault::new(FaultKind::Misconfigured, what, help).because(said(error));
     }
-    let (kind, what, cure) = match &error {
+    let (kind, what, help) = match &error {
         #[cfg(feature = "tls")]
         Failure::Unusable(_) => (
             FaultKind::Misconfigured,
@@ -260,7 +260,7 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
         ),
         _ => (FaultKind::Unreachable, format!("Redis at {place} cannot be reached"), away(place)),
     };
-    Fault::new(kind, what, cure).because(said(error))
+    Fault::new(kind, what, help).because(said(error))
 }
 
 /// It gets a slot, and can do less than one that has it.
@@ -277,7 +277,7 @@ pub(crate) fn another_node(place: &str) -> Fault {
 
 /// Whether the slot is on its way to another node, and keys of one call are in two places.
 pub(crate) fn is_moving(fault: &Fault) -> bool {
-    fault.what().ends_with(MOVING)
+    fault.message().ends_with(MOVING)
 }
 
 /// An answer that belongs to somebody else, or to nobody.
@@ -289,10 +289,10 @@ pub(crate) fn mixed_up(place: &str) -> Fault {
 /// What the store keeps of a name makes no sense.
 pub(crate) fn corrupt(place: &str) -> Fault {
     let what = format!("what Redis at {place} keeps of this lock makes no sense");
-    let cure = "see who else writes or evicts these keys, also whether another version of tenure does \
+    let help = "see who else writes or evicts these keys, also whether another version of tenure does \
                 (docs/upgrading.md#redis); `tenure break` frees the lock, docs/stores/redis.md says when a clock has \
                 to be deleted";
-    Fault::new(FaultKind::Corrupt, what, cure)
+    Fault::new(FaultKind::Corrupt, what, help)
 }
 
 /// Without scripts nothing can be done to a lock that others share or wait for.
@@ -306,7 +306,7 @@ pub(crate) fn crowded(place: &str) -> Fault {
 /// What a server says to a transaction, where that means something else than for a script: a transaction that
 /// lacks anything does nothing.
 pub(crate) fn of_transaction(place: &str, code: Option<&str>) -> Option<Fault> {
-    let (kind, what, cure) = match code? {
+    let (kind, what, help) = match code? {
         "OOM" => (
             FaultKind::Unreachable,
             "is out of memory, and takes no transaction then",
@@ -319,7 +319,7 @@ pub(crate) fn of_transaction(place: &str, code: Option<&str>) -> Option<Fault> {
         ),
         _ => return None,
     };
-    Some(Fault::new(kind, format!("Redis at {place} {what}"), cure))
+    Some(Fault::new(kind, format!("Redis at {place} {what}"), help))
 }
 
 /// Of what only looked, whatever became of it.
@@ -327,14 +327,14 @@ pub(crate) fn without_effect(fault: Fault) -> Fault {
     if fault.kind() != FaultKind::InDoubt {
         return fault;
     }
-    Fault::new(FaultKind::Unreachable, fault.what_and_why(), fault.cure().to_owned())
+    Fault::new(FaultKind::Unreachable, fault.message_and_cause(), fault.help().to_owned())
 }
 
 /// Others wrote the same keys each time. Nothing was written.
 pub(crate) fn overtaken(place: &str) -> Fault {
     let what = format!("others write to the keys of this lock on Redis at {place} all the time");
-    let cure = "try again; where so many use one server, let them use scripts";
-    Fault::new(FaultKind::Unreachable, what, cure)
+    let help = "try again; where so many use one server, let them use scripts";
+    Fault::new(FaultKind::Unreachable, what, help)
 }
 
 /// The server granted something, and what cannot be read.
@@ -358,16 +358,16 @@ pub(crate) fn of_scan(place: &str, error: &Failure) -> Option<Fault> {
     let is_unknown = error.detail().is_some_and(|detail| detail.contains("unknown command"));
     (error.code() == Some("NOPERM") || is_unknown).then(|| {
         let what = format!("Redis at {place} does not let this user list names");
-        let cure = "permit it the command SCAN; locks need it for nothing else";
-        Fault::new(FaultKind::Misconfigured, what, cure).because(error.to_string())
+        let help = "permit it the command SCAN; locks need it for nothing else";
+        Fault::new(FaultKind::Misconfigured, what, help).because(format!("{error:#}"))
     })
 }
 
 /// A walk over the keys that goes on beyond all that can be there.
 pub(crate) fn endless(place: &str) -> Fault {
     let what = format!("Redis at {place} names more keys than it says that it has");
-    let cure = "see what stands between this process and the server, and whether SCAN ends there";
-    Fault::new(FaultKind::Corrupt, what, cure)
+    let help = "see what stands between this process and the server, and whether SCAN ends there";
+    Fault::new(FaultKind::Corrupt, what, help)
 }
 
 fn of_code(place: &str, error: &Failure) -> Option<Fault> {
@@ -377,12 +377,12 @@ fn of_code(place: &str, error: &Failure) -> Option<Fault> {
     }
     if refuses_scripts(error) {
         let what = format!("Redis at {place} lets this user run no scripts");
-        let cure = if place.contains(CLUSTER) {
+        let help = if place.contains(CLUSTER) {
             "give it the ACL line of docs/stores/redis-cluster.md, on each node"
         } else {
             "give it the ACL line of docs/stores/redis.md; or write scripts=no into the URL, which is enough for a mutex"
         };
-        return Some(Fault::new(FaultKind::Misconfigured, what, cure));
+        return Some(Fault::new(FaultKind::Misconfigured, what, help));
     }
     let entry = CODES.iter().find(|(known, ..)| *known == code)?;
     Some(of_entry(place, entry))
@@ -396,17 +396,17 @@ fn refuses_scripts(error: &Failure) -> bool {
 }
 
 fn of_entry(place: &str, entry: &(&str, FaultKind, &str, &str)) -> Fault {
-    let (code, kind, what, cure) = entry;
-    let cure = match *code {
+    let (code, kind, what, help) = entry;
+    let help = match *code {
         "NOPERM" | "TORN" if place.contains(CLUSTER) => {
             "give it the ACL line of docs/stores/redis-cluster.md, on each node, and +wait for replicas="
         }
         "WRONGPASS" if place.contains(CLUSTER) => {
             "correct them in the URL, or give this node the user that the others have: users are not copied"
         }
-        _ => cure,
+        _ => help,
     };
-    Fault::new(*kind, format!("Redis at {place} {what}"), cure)
+    Fault::new(*kind, format!("Redis at {place} {what}"), help)
 }
 
 #[cfg(test)]
@@ -464,17 +464,17 @@ mod tests {
         ] {
             let fault = of_command("here", server(code, text));
             assert_eq!(fault.kind(), FaultKind::Misconfigured);
-            assert!(fault.cure().contains("scripts=no"), "{fault}");
+            assert!(fault.help().contains("scripts=no"), "{fault:#}");
         }
         let other = of_command("here", server("NOPERM", "User me may not run the 'set' command"));
-        assert!(!other.cure().contains("scripts=no"), "{other}");
+        assert!(!other.help().contains("scripts=no"), "{other}");
     }
 
     #[test]
     fn a_full_server_is_told_from_one_that_cannot_be_reached() {
         let fault = of_connecting("here", server("ERR", "max number of clients reached"));
         assert_eq!(fault.kind(), FaultKind::Unreachable);
-        assert!(fault.cure().contains("maxclients"), "{fault}");
+        assert!(fault.help().contains("maxclients"), "{fault:#}");
     }
 
     #[test]

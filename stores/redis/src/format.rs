@@ -94,9 +94,9 @@ fn unknown(key: &str, place: &str, found: &[u8]) -> Fault {
         "the locks on Redis at {place} are kept in format {found:?}, as {key} says, and this version \
          of tenure knows format {FORMAT} alone"
     );
-    let cure = "use the version of tenure that they are kept by, or another prefix in the URL; \
+    let help = "use the version of tenure that they are kept by, or another prefix in the URL; \
                 docs/upgrading.md#redis says how to change";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 /// What the store keeps of a name is in the layout of another version.
@@ -105,14 +105,14 @@ pub(crate) fn of_a_lock(place: &str, found: &str) -> Fault {
         "what Redis at {place} keeps of this lock is in format {found}, which another version of tenure writes: this \
          one knows format {FORMAT} alone"
     );
-    let cure = "end every process of the other version, as docs/upgrading.md#redis says; then `tenure break` frees the \
+    let help = "end every process of the other version, as docs/upgrading.md#redis says; then `tenure break` frees the \
                 lock, and it is free by itself a minute after its last lease";
-    Fault::new(FaultKind::Corrupt, what, cure)
+    Fault::new(FaultKind::Corrupt, what, help)
 }
 
 fn not_ours(key: &str, place: &str) -> Fault {
     let what =
         format!("{key} on Redis at {place} is no number of a format: something else lies there");
-    let cure = "see who else writes keys that begin so, or choose another prefix in the URL";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    let help = "see who else writes keys that begin so, or choose another prefix in the URL";
+    Fault::new(FaultKind::Misconfigured, what, help)
 }

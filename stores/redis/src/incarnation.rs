@@ -19,8 +19,8 @@ pub(crate) async fn ask(transport: &Transport) -> Result<Incarnation, Fault> {
     let place = &transport.place;
     if transport.route.cluster().is_some() {
         let what = format!("{place} is a cluster, whose nodes are replaced one by one");
-        let cure = "use servers that stand alone as members of a quorum";
-        return Err(Fault::new(FaultKind::Unsupported, what, cure));
+        let help = "use servers that stand alone as members of a quorum";
+        return Err(Fault::new(FaultKind::Unsupported, what, help));
     }
     // An old primary may be trusted for a while after another one is named, and remembers all that it granted.
     // What it grants meanwhile would outlast the time for which the new one is kept out.

@@ -150,7 +150,8 @@ impl Line {
 
     /// What became of the attempt with this number, for those who waited for it.
     pub(crate) fn tried(&self, number: u64, opened: Result<(), &Fault>) {
-        let told = |fault: &Fault| (fault.kind(), fault.what_and_why(), fault.cure().to_owned());
+        let told =
+            |fault: &Fault| (fault.kind(), fault.message_and_cause(), fault.help().to_owned());
         self.attempts.store(number, Ordering::Release);
         *lock(&self.last_failure) = opened.err().map(told);
     }

@@ -126,7 +126,7 @@ async fn seen_names(
 
 /// Remembers why some are left out: a few reasons stand for all.
 fn misses(missing: &mut Vec<String>, fault: &Fault) {
-    let why = fault.what_and_why();
+    let why = fault.message_and_cause();
     if missing.len() < REASONS && !missing.contains(&why) {
         missing.push(why);
     }

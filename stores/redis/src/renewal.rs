@@ -68,7 +68,7 @@ impl RedisStore {
             Err(_) if self.transport.give_up_silent(&before) => renewing.await,
             Err(_) => return renewing.await,
         };
-        let failed = |told: &Result<_, Fault>| told.as_ref().is_err_and(Fault::is_passing);
+        let failed = |told: &Result<_, Fault>| told.as_ref().is_err_and(Fault::is_transient);
         let again: Vec<_> = holds.iter().zip(&told).filter(|(_, told)| failed(told)).collect();
         let again: Vec<_> = again.into_iter().map(|(hold, _)| hold.clone()).collect();
         let mut anew = self.renew_once(&again).await.into_iter();
@@ -122,8 +122,8 @@ impl RedisStore {
     fn silent(&self) -> Fault {
         let what =
             format!("the node of {} that has this lock does not answer in time", self.place());
-        let cure = "see that it runs and can be reached; what others have is renewed";
-        Fault::new(FaultKind::InDoubt, what, cure)
+        let help = "see that it runs and can be reached; what others have is renewed";
+        Fault::new(FaultKind::InDoubt, what, help)
     }
 
     /// Those that one script can renew.
@@ -169,7 +169,7 @@ impl RedisStore {
         let reply = match self.run(&script::RENEW_ALONE, &echo, call).await {
             Ok(reply) => reply,
             // Names of several slots, or what the user may not: the larger script says it of each.
-            Err(fault) if !fault.is_passing() => return Vec::new(),
+            Err(fault) if !fault.is_transient() => return Vec::new(),
             Err(fault) => return numbers.map(|number| (number, Err(fault.clone()))).collect(),
         };
         // The runtime in which it listened may have ended.

@@ -20,7 +20,7 @@ use tenure_core::{
         },
         time::ceil_millis,
     },
-    store::{Capabilities, Finding, Listing, Renewal},
+    store::{Capabilities, Diagnostic, Listing, Renewal},
 };
 
 use crate::{
@@ -86,7 +86,7 @@ impl RedisStore {
         let store = Self::new(RedisOptions::from_url(url)?)?;
         match store.transport.open().await {
             // Calls wait for the fail-over as long as they may.
-            Err(fault) if fault.is_passing() && store.transport.route.is_there() => Ok(store),
+            Err(fault) if fault.is_transient() && store.transport.route.is_there() => Ok(store),
             opened => opened.map(|()| store),
         }
     }
@@ -101,7 +101,7 @@ impl RedisStore {
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the operating system gives no random bytes";
             Fault::new(FaultKind::Misconfigured, what, "see that /dev/urandom can be read")
-                .because(error.to_string())
+                .because(format!("{error:#}"))
         })?;
         let client = Client(client);
         let options = Arc::new(options);
@@ -419,7 +419,7 @@ impl Store for RedisStore {
         incarnation::server(&self.transport).await
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         let (transport, watch) = (&*self.transport, &self.shared.watch);
         health::look(Patient { store: self, transport, watch }).await
     }

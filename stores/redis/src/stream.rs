@@ -125,7 +125,7 @@ async fn tcp(host: &str, port: u16, journal: &mut Journal) -> io::Result<TcpStre
             Err(error) if addresses.len() == 1 && address.ip().to_string() == host => {
                 return Err(error);
             }
-            Err(error) => failed.push((error.kind(), format!("{address}: {error}"))),
+            Err(error) => failed.push((error.kind(), format!("{address}: {error:#}"))),
         }
     }
     let kind = failed.last().map_or(io::ErrorKind::NotFound, |(kind, _)| *kind);

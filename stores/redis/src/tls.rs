@@ -75,7 +75,7 @@ fn pem(setting: &str, path: &str, kind: &str) -> Result<Vec<u8>, Fault> {
     let text = read.map_err(|error| {
         Fault::new(
             FaultKind::Misconfigured,
-            format!("cannot read the file {path} that {setting} names: {error}"),
+            format!("cannot read the file {path} that {setting} names: {error:#}"),
             "correct the path, or make the file readable",
         )
     })?;
@@ -173,7 +173,7 @@ mod with_rustls {
     }
 
     fn unusable(error: &dyn Error) -> Failure {
-        Failure::Unusable(format!("the certificates cannot be used: {error}"))
+        Failure::Unusable(format!("the certificates cannot be used: {error:#}"))
     }
 
     /// What went wrong in a handshake and what can be done, if it was one that failed and would
@@ -186,7 +186,7 @@ mod with_rustls {
             TlsError::InvalidCertificate(_) => Some((
                 "has a certificate that is not trusted".to_owned(),
                 certificate_cure(
-                    &error.to_string(),
+                    &format!("{error:#}"),
                     "name the certificate of its authority: rediss://host?ca=/path/ca.pem, and the \
                      host as the certificate does",
                 ),
@@ -201,12 +201,12 @@ mod with_rustls {
                 | AlertDescription::CertificateExpired
                 | AlertDescription::CertificateUnknown,
             ) => Some((
-                format!("refuses the client's certificate: {error}"),
+                format!("refuses the client's certificate: {error:#}"),
                 "see that cert in the URL is signed by an authority that the server trusts",
             )),
             TlsError::AlertReceived(AlertDescription::ProtocolVersion)
             | TlsError::PeerIncompatible(_) => Some((
-                format!("speaks no version of TLS that is safe, and no common cipher: {error}"),
+                format!("speaks no version of TLS that is safe, and no common cipher: {error:#}"),
                 "let the server speak TLS 1.2 or 1.3: tls-protocols in its configuration",
             )),
             TlsError::AlertReceived(AlertDescription::HandshakeFailure) => Some((

@@ -144,7 +144,7 @@ async fn walk(
 async fn how_many(transport: &Transport, seat: &Seat) -> Result<u64, Fault> {
     let told = match transport.send(seat, &["INFO", "keyspace"]).await {
         Ok(told) => text(&told).and_then(|told| keys_in(&told, transport.options.database)),
-        Err(fault) if fault.is_passing() => return Err(fault),
+        Err(fault) if fault.is_transient() => return Err(fault),
         Err(_) => None,
     };
     Ok(told.unwrap_or(Walk::MOST_THERE))

@@ -120,8 +120,8 @@ pub(crate) fn at<'a, D: Database>(sight: &Sight, database: &'a D) -> Moment<'a> 
 
 pub(crate) fn corrupt<D: Database>(database: &D, name: &LockName) -> Fault {
     let what = senseless(database, name.as_str());
-    let cure = "look at it, and take it away once nobody holds the lock; tokens begin at the server's time then";
-    Fault::new(FaultKind::Corrupt, what, cure)
+    let help = "look at it, and take it away once nobody holds the lock; tokens begin at the server's time then";
+    Fault::new(FaultKind::Corrupt, what, help)
 }
 
 /// What is said of a row under this name that nobody of tenure's can have written.
@@ -133,7 +133,7 @@ pub(crate) fn senseless<D: Database>(database: &D, name: &str) -> String {
 }
 
 pub(crate) fn refusal<D: Database>(database: &D, refused: &QueueError) -> Fault {
-    let (kind, cure) = match refused {
+    let (kind, help) = match refused {
         QueueError::Full { .. } => (FaultKind::Full, "try again later, or allow more waiters"),
         QueueError::OtherMode => (FaultKind::Unsupported, "let go of it first"),
         QueueError::OtherKind { .. } => (FaultKind::Misconfigured, "choose another name"),
@@ -142,5 +142,5 @@ pub(crate) fn refusal<D: Database>(database: &D, refused: &QueueError) -> Fault 
         }
         QueueError::Clock(_) => (FaultKind::Misconfigured, "set the clock of the server"),
     };
-    Fault::new(kind, format!("{refused} ({})", database.location()), cure)
+    Fault::new(kind, format!("{refused:#} ({})", database.location()), help)
 }

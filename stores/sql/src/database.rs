@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use tenure_core::{
     Fault, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Finding, HintBoard, Renewal},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal},
 };
 
 use crate::{Row, Tells};
@@ -268,6 +268,6 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
     /// Which server has the database now, by its own word: [`Store::server`](tenure_core::Store::server).
     async fn server(&self) -> Result<Option<String>, Fault>;
 
-    /// Looks at the real database. The first finding is of the [`CONNECTION`](crate::CONNECTION).
-    async fn health(&self) -> Result<Vec<Finding>, Fault>;
+    /// Looks at the real database. The first diagnostic is of the [`CONNECTION`](crate::CONNECTION).
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault>;
 }

@@ -323,7 +323,7 @@ impl<D, W: Want> Leader<D, W> {
             // Of one alone it is known whom it is about.
             Err(fault) => {
                 group.members.iter_mut().for_each(|member| member.is_apart = true);
-                !fault.is_passing() && group.members.len() > 1
+                !fault.is_transient() && group.members.len() > 1
             }
         };
         if is_again {

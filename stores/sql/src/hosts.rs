@@ -10,8 +10,8 @@ use tenure_core::{Fault, FaultKind};
 /// let silent = Fault::new(FaultKind::Unreachable, "a is silent", "see that it runs");
 /// let refuses = Fault::new(FaultKind::Misconfigured, "b refuses", "correct the password");
 /// let both = tenure_sql::none_of(vec![silent, refuses]).unwrap();
-/// assert_eq!(both.what(), "a is silent; b refuses");
-/// assert_eq!(both.cure(), "correct the password");
+/// assert_eq!(both.message(), "a is silent; b refuses");
+/// assert_eq!(both.help(), "correct the password");
 /// // The silent one may come back.
 /// assert_eq!(both.kind(), FaultKind::Unreachable);
 /// ```
@@ -24,7 +24,7 @@ pub fn none_of(mut faults: Vec<Fault>) -> Option<Fault> {
     let wrong = faults.iter().find(is_wrong);
     let is_all_wrong = faults.iter().all(|fault| is_wrong(&fault));
     let kind = if is_all_wrong { FaultKind::Misconfigured } else { FaultKind::Unreachable };
-    let cure = wrong.or(faults.first())?.cure().to_owned();
-    let said: Vec<_> = faults.iter().map(Fault::what_and_why).collect();
-    Some(Fault::new(kind, said.join("; "), cure))
+    let help = wrong.or(faults.first())?.help().to_owned();
+    let said: Vec<_> = faults.iter().map(Fault::message_and_cause).collect();
+    Some(Fault::new(kind, said.join("; "), help))
 }

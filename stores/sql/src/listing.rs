@@ -72,9 +72,9 @@ fn out_of_order<D: Database>(database: &D, name: &str) -> Fault {
         "{} lists the names of locks in another order than theirs: {name:?} comes twice, or too late",
         database.location(),
     );
-    let cure =
+    let help =
         "see what stands between this process and the server, and whether its indexes are sound";
-    Fault::new(FaultKind::Corrupt, what, cure)
+    Fault::new(FaultKind::Corrupt, what, help)
 }
 
 fn listing(found: Vec<(LockName, Snapshot)>, more: bool, missing: Vec<String>) -> Listing {

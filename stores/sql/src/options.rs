@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::{
     Fault, FaultKind,
     proto::{queue::Limits, time::in_range},
-    store::Finding,
+    store::Diagnostic,
 };
 
 use crate::url::{Parts, Password};
@@ -59,7 +59,7 @@ impl SqlOptions {
                 max_waiters: 1_000,
                 max_holders: 1_000,
                 notices_absence: false,
-                kinds_meet: true,
+                kinds_may_mix: true,
             },
         };
         if let Some(length) = parts.length("connect_timeout")? {
@@ -94,9 +94,9 @@ impl SqlOptions {
 
     /// What to warn of where it is reached in the clear.
     #[must_use]
-    pub fn in_clear(&self) -> Option<Finding> {
+    pub fn in_clear(&self) -> Option<Diagnostic> {
         let hosts = self.servers.iter().map(|(host, _)| host.as_str()).filter(|_| !self.tls);
-        Finding::in_clear(hosts, "write tls=yes in the URL")
+        Diagnostic::in_clear(hosts, "write tls=yes in the URL")
     }
 
     /// Where it is, without user and password.
@@ -114,7 +114,7 @@ fn server(host: &str, port: u16) -> String {
 
 fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
     in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
-        |error| Fault::new(FaultKind::Misconfigured, error.to_string(), "choose another length"),
+        |error| Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "choose another length"),
     )
 }
 

@@ -12,7 +12,7 @@ use tenure_core::{
             Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Finding, Listing, Renewal, Weight},
+    store::{Capabilities, Diagnostic, Listing, Renewal, Severity},
 };
 use tokio::time::{Instant, timeout_at};
 
@@ -27,7 +27,7 @@ use crate::{
     want::{Release, Want},
 };
 
-/// What the first finding of a look is about.
+/// What the first diagnostic of a look is about.
 pub const CONNECTION: &str = "connection";
 /// How long an ask that its caller has left is waited for at a time before its owner is taken back: mostly a lock keeps none
 /// from its effect for longer than half a second.
@@ -293,7 +293,7 @@ impl<D: Database> Store for SqlStore<D> {
         self.0.server().await
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         // Each question has a limit of its own; a server that falls silent would use them all up.
         let limit = LOOK.max(self.0.response_timeout() * 3);
         let until = Instant::now() + limit;
@@ -302,20 +302,21 @@ impl<D: Database> Store for SqlStore<D> {
             Fault::new(FaultKind::Unreachable, what, "see that it can be reached, and look again")
         };
         let Ok(looked) = timeout_at(until, self.0.health()).await else {
-            return Ok(vec![Finding::failed(CONNECTION, &silent()).touches("S9")]);
+            return Ok(vec![Diagnostic::failed(CONNECTION, &silent()).touches("S9")]);
         };
-        let mut findings = looked?;
+        let mut diagnostics = looked?;
         // Behind a way that is closed there is nothing to try.
-        if findings
-            .iter()
-            .all(|finding| finding.what != CONNECTION || finding.weight == Weight::Good)
-        {
+        if diagnostics.iter().all(|diagnostic| {
+            diagnostic.what != CONNECTION || diagnostic.severity == Severity::Good
+        }) {
             match timeout_at(until, self.try_out()).await.unwrap_or_else(|_| Err(silent())) {
-                Ok(more) => findings.extend(more),
-                Err(fault) => findings.push(Finding::failed("full cycle", &fault).touches("S9")),
+                Ok(more) => diagnostics.extend(more),
+                Err(fault) => {
+                    diagnostics.push(Diagnostic::failed("full cycle", &fault).touches("S9"))
+                }
             }
         }
-        Ok(findings)
+        Ok(diagnostics)
     }
 
     #[cfg(unix)]

@@ -23,7 +23,7 @@ pub fn encryption(ca: Option<&str>) -> Result<Arc<ClientConfig>, Fault> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| {
-            let what = format!("TLS cannot be used: {error}");
+            let what = format!("TLS cannot be used: {error:#}");
             Fault::new(FaultKind::Misconfigured, what, "leave tls=yes out of the URL")
         })?
         .with_root_certificates(roots)
@@ -44,17 +44,18 @@ pub fn authorities(ca: Option<&str>) -> Result<Vec<CertificateDer<'static>>, Fau
 
 fn of_file(file: &str) -> Result<Vec<CertificateDer<'static>>, Fault> {
     let wrong = |error: String| {
-        let what = format!("the authorities in {file} cannot be read: {error}");
-        let cure = "name a file with certificates in PEM: ca= in the URL";
-        Fault::new(FaultKind::Misconfigured, what, cure)
+        let what = format!("the authorities in {file} cannot be read: {error:#}");
+        let help = "name a file with certificates in PEM: ca= in the URL";
+        Fault::new(FaultKind::Misconfigured, what, help)
     };
-    let pem = files::read(file.as_ref(), LONGEST).map_err(|error| wrong(error.to_string()))?.bytes;
+    let pem =
+        files::read(file.as_ref(), LONGEST).map_err(|error| wrong(format!("{error:#}")))?.bytes;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    let found = found.map_err(|error| wrong(error.to_string()))?;
+    let found = found.map_err(|error| wrong(format!("{error:#}")))?;
     for authority in &found {
         // One that is no authority is named here, and not by whoever connects.
         let added = RootCertStore::empty().add(authority.clone());
-        added.map_err(|error| wrong(error.to_string()))?;
+        added.map_err(|error| wrong(format!("{error:#}")))?;
     }
     if found.is_empty() {
         return Err(wrong("there is none".to_owned()));
@@ -76,7 +77,7 @@ fn of_system() -> Result<Vec<CertificateDer<'static>>, Fault> {
     if !found.is_empty() {
         return Ok(found);
     }
-    let (what, cure, why) = match named {
+    let (what, help, why) = match named {
         Some(named) => (
             "SSL_CERT_FILE and SSL_CERT_DIR name no authority, so no certificate can be checked",
             "let them name certificates in PEM, unset them, or name a file: ca= in the URL",
@@ -88,7 +89,7 @@ fn of_system() -> Result<Vec<CertificateDer<'static>>, Fault> {
             String::new(),
         ),
     };
-    let fault = Fault::new(FaultKind::Misconfigured, what, cure);
+    let fault = Fault::new(FaultKind::Misconfigured, what, help);
     Err(if why.is_empty() { fault } else { fault.because(why) })
 }
 
@@ -127,8 +128,8 @@ mod tests {
             fs::write(&file, text).unwrap();
             let fault = authorities(Some(path)).unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Misconfigured);
-            assert!(fault.what().contains(path) && fault.what().contains(says), "{fault}");
+            assert!(fault.message().contains(path) && fault.message().contains(says), "{fault:#}");
         }
-        assert!(none.what().contains(path), "{none}");
+        assert!(none.message().contains(path), "{none}");
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tenure_core::{
     Fault,
-    store::Finding,
+    store::Diagnostic,
     trial::{self, Trial},
 };
 
@@ -12,7 +12,7 @@ use crate::{Database, SqlStore};
 
 impl<D: Database> SqlStore<D> {
     /// Looks at what is the same for all databases, once the way there is known to be open.
-    pub(crate) async fn try_out(&self) -> Result<Vec<Finding>, Fault> {
+    pub(crate) async fn try_out(&self) -> Result<Vec<Diagnostic>, Fault> {
         let trial = Trial::new()?;
         let name = trial.name();
         let here = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -29,10 +29,10 @@ impl<D: Database> SqlStore<D> {
         let begun = Instant::now();
         let tried = self.tried(&trial).await;
         let works = format!("a full cycle of a lock works, in {:.1?}", begun.elapsed());
-        let cure = "set both by NTP: a clock that jumps ends leases early";
+        let help = "set both by NTP: a clock that jumps ends leases early";
         Ok(vec![
             trial::cycle(&tried, works),
-            trial::clock([before, after], there, "S1", cure),
+            trial::clock([before, after], there, "S1", help),
             trial::latency(took, tried.ok()),
         ])
     }

@@ -50,14 +50,14 @@ impl Shared {
         // What a node of this ask met for good must not leave it in the line.
         let waits = self.entries.with(&ask.owner, |entry| entry.token.is_none());
         if waits == Some(true)
-            && !fault.is_passing()
+            && !fault.is_transient()
             // What is asked for in another mode changes nothing.
             && fault.kind() != tenure_core::FaultKind::Unsupported
             && let Some(session) = self.sessions.there()
             && let Err(more) = self.let_go(&session, &ask.owner).await
         {
-            let what = format!("{}; and {}", fault.what_and_why(), more.what_and_why());
-            return Err(Fault::new(tenure_core::FaultKind::InDoubt, what, fault.cure()));
+            let what = format!("{}; and {}", fault.message_and_cause(), more.message_and_cause());
+            return Err(Fault::new(tenure_core::FaultKind::InDoubt, what, fault.help()));
         }
         // An effect of before is none of certainty.
         Err(self.in_doubt_if_there(&ask.owner, fault))
@@ -150,7 +150,7 @@ impl Asking<'_> {
             let created = self.session.client().create(&prefix, &data, &options);
             let created = self.session.write(created).await;
             // What was refused for good was not made.
-            if created.as_ref().is_err_and(|fault| !fault.is_passing()) {
+            if created.as_ref().is_err_and(|fault| !fault.is_transient()) {
                 self.entries().change(&self.ask.owner, |entry| entry.in_doubt = false);
             }
             match created? {
@@ -348,11 +348,11 @@ impl Asking<'_> {
             return Ok(None);
         }
         let Some(token) = data::token_of(placed.czxid, self.shared.options.epoch) else {
-            let cure = "lower epoch= in the URL";
+            let help = "lower epoch= in the URL";
             return Err(Fault::new(
                 tenure_core::FaultKind::Misconfigured,
                 "no fencing token is left for this transaction",
-                cure,
+                help,
             ));
         };
         let until = self.begun.saturating_add(self.ask.ttl);
@@ -484,6 +484,6 @@ impl Shared {
         if !there || fault.kind() != Unreachable {
             return fault;
         }
-        Fault::new(InDoubt, fault.what_and_why(), fault.cure())
+        Fault::new(InDoubt, fault.message_and_cause(), fault.help())
     }
 }

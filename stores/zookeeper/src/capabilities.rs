@@ -8,7 +8,7 @@ use crate::{ZookeeperOptions, validity};
 
 const NO_DETACHING: Reason = Reason {
     what: "on ZooKeeper a hold belongs to the session that acquired it, and ends with it",
-    cure: "release it, and lock again where the work goes on; or use another store",
+    help: "release it, and lock again where the work goes on; or use another store",
 };
 
 pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
@@ -23,12 +23,12 @@ pub(crate) fn capabilities(options: &ZookeeperOptions) -> Capabilities {
         // However long it is, it ends with the session.
         longest_lease: Duration::MAX,
         longest_keep: Duration::ZERO,
-        late_calls: true,
+        calls_outlive_drop: true,
         notices_death: false,
         raise: false,
         together: false,
         detach: false,
-        kinds_meet: false,
+        kinds_may_mix: false,
         incarnation: false,
         tells_evictions: true,
         tells_release_requests: true,

@@ -11,7 +11,7 @@ const BETWEEN: &str = "see that servers of ZooKeeper listen there, and who may s
 /// taken effect.
 pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
     use FaultKind::{InDoubt, Misconfigured, Unreachable};
-    let (kind, what, cure) = match &error {
+    let (kind, what, help) = match &error {
         Error::NoAuth | Error::InvalidAcl => (
             Misconfigured,
             "does not permit this user what a lock needs",
@@ -68,7 +68,7 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
         ),
         _ => (Unreachable, "did not answer", "see that its servers run and can be reached"),
     };
-    Fault::new(kind, format!("ZooKeeper at {place} {what}"), cure).because(error)
+    Fault::new(kind, format!("ZooKeeper at {place} {what}"), help).because(error)
 }
 
 /// No answer came in time.
@@ -87,13 +87,13 @@ pub(crate) fn away(place: &str, over_tls: bool) -> Fault {
     let what =
         format!("no server of ZooKeeper at {place} can be reached, or they have no majority");
     // The client does not tell whether it was that.
-    let cure = if over_tls {
+    let help = if over_tls {
         "see that they run and can be reached over TLS, that ca= names the authority of their certificates, which \
          are for these hosts, and that cert= and key= are there if they want them"
     } else {
         "see that they run and can be reached"
     };
-    Fault::new(FaultKind::Unreachable, what, cure)
+    Fault::new(FaultKind::Unreachable, what, help)
 }
 
 /// The ensemble's answers are of another session than the one that has the holds.
@@ -116,24 +116,24 @@ pub(crate) fn too_short(place: &str, session: std::time::Duration) -> Fault {
 
 pub(crate) fn other_kind(used_as: Kind) -> Fault {
     let what = format!("the name is used as another kind of lock: {used_as}");
-    let cure = "use each name for one kind of lock, or wait until nobody uses it as the other";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    let help = "use each name for one kind of lock, or wait until nobody uses it as the other";
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 pub(crate) fn other_program(path: &str, program: &str) -> Fault {
     let what = format!(
         "the name is used by another program: {path} is a node of {program}, which tenure's locks do not exclude"
     );
-    let cure = "let one library use each name, and give the other one another name or base path; a node that nobody \
+    let help = "let one library use each name, and give the other one another name or base path; a node that nobody \
                 needs any more can be deleted";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 /// The server's counter is at its end: who came first is not to be told any more.
 pub(crate) fn used_up(name: &str) -> Fault {
     let what = format!("{name:?} had two billion contenders, and the server has no more numbers");
-    let cure = "let nobody use it until its node is gone, a minute or so; or use another name";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    let help = "let nobody use it until its node is gone, a minute or so; or use another name";
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 pub(crate) fn other_mode() -> Fault {
@@ -155,10 +155,10 @@ pub(crate) fn full(max_waiters: usize) -> Fault {
 
 pub(crate) fn permits(take: u32, of: u32) -> Fault {
     let what = format!("{take} of {of} permits can never be had");
-    let cure = "take at least one and at most as many as there are";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    let help = "take at least one and at most as many as there are";
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
-pub(crate) fn cannot(what: &'static str, cure: &'static str) -> Fault {
-    Fault::new(FaultKind::Unsupported, what, cure)
+pub(crate) fn cannot(what: &'static str, help: &'static str) -> Fault {
+    Fault::new(FaultKind::Unsupported, what, help)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use tenure_core::{Clock, Fault, SystemClock, store::Finding};
+use tenure_core::{Clock, Fault, SystemClock, store::Diagnostic};
 
 use crate::{
     client::{CreateMode, Error},
@@ -24,42 +24,42 @@ const TRIES: u32 = 3;
 const SHOWN: usize = 3;
 
 impl Shared {
-    pub(crate) async fn health(self: &Arc<Self>) -> Result<Vec<Finding>, Fault> {
+    pub(crate) async fn health(self: &Arc<Self>) -> Result<Vec<Diagnostic>, Fault> {
         let session = match self.first_session().await {
             Ok(session) => session,
             Err(fault) => return Ok(self.none(&fault).await),
         };
-        let mut findings = vec![Finding::good("connection", self.place.clone())];
+        let mut diagnostics = vec![Diagnostic::good("connection", self.place.clone())];
         if self.options.tls.is_none() {
             let hosts = self.options.servers.iter().map(|(host, _)| host.as_str());
-            findings.extend(Finding::in_clear(hosts, "write tls=yes in the URL"));
+            diagnostics.extend(Diagnostic::in_clear(hosts, "write tls=yes in the URL"));
         }
-        findings.extend(members::findings(&self.options).await);
-        findings.push(self.session_length(&session));
-        findings.push(self.response_timeout(&session));
-        findings.push(self.full_cycle(&session).await);
-        findings.push(self.containers(&session).await);
-        findings.push(self.other_programs(&session).await);
-        Ok(findings)
+        diagnostics.extend(members::diagnostics(&self.options).await);
+        diagnostics.push(self.session_length(&session));
+        diagnostics.push(self.response_timeout(&session));
+        diagnostics.push(self.full_cycle(&session).await);
+        diagnostics.push(self.containers(&session).await);
+        diagnostics.push(self.other_programs(&session).await);
+        Ok(diagnostics)
     }
 
     /// Why there is no session.
-    async fn none(&self, fault: &Fault) -> Vec<Finding> {
-        if !fault.is_passing() {
-            return vec![Finding::failed("connection", fault).touches("S6")];
+    async fn none(&self, fault: &Fault) -> Vec<Diagnostic> {
+        if !fault.is_transient() {
+            return vec![Diagnostic::failed("connection", fault).touches("S6")];
         }
         let all = probe::all(&self.options).await;
-        let mut findings = probe::findings(&all);
-        findings.push(if probe::none_begins(&all) {
+        let mut diagnostics = probe::diagnostics(&all);
+        diagnostics.push(if probe::none_begins(&all) {
             let found = format!("no session begins with ZooKeeper at {}", self.place);
-            Finding::bad("connection", found, "S6", "mend what is said of its servers")
+            Diagnostic::bad("connection", found, "S6", "mend what is said of its servers")
         } else {
-            Finding::failed("connection", fault).touches("S6")
+            Diagnostic::failed("connection", fault).touches("S6")
         });
-        findings
+        diagnostics
     }
 
-    fn session_length(&self, session: &Session) -> Finding {
+    fn session_length(&self, session: &Session) -> Diagnostic {
         let (asked, granted) = (self.options.session, session.length());
         let found = format!(
             "{granted:?} granted, {asked:?} asked for, with a tick of {:?} by the URL: a holder that is cut off stops \
@@ -68,51 +68,51 @@ impl Shared {
             session.validity()
         );
         if granted == asked {
-            return Finding::good("session", found);
+            return Diagnostic::good("session", found);
         }
-        let cure = "set minSessionTimeout and maxSessionTimeout of all servers alike, or session= in the URL";
-        Finding::warning("session", found, "S5", cure)
+        let help = "set minSessionTimeout and maxSessionTimeout of all servers alike, or session= in the URL";
+        Diagnostic::warning("session", found, "S5", help)
     }
 
     /// How long an answer is waited for.
-    fn response_timeout(&self, session: &Session) -> Finding {
+    fn response_timeout(&self, session: &Session) -> Diagnostic {
         let (asked, limit) = (self.options.response_timeout, session.limit());
         let found = if limit == asked {
             format!("{limit:?}")
         } else {
             format!("{limit:?}, a third of what can be counted on: {asked:?} is more than that")
         };
-        Finding::good("response timeout", found)
+        Diagnostic::good("response timeout", found)
     }
 
     /// A write is timed, and a lock is tried, as this very user.
-    async fn full_cycle(self: &Arc<Self>, session: &Session) -> Finding {
+    async fn full_cycle(self: &Arc<Self>, session: &Session) -> Diagnostic {
         let began = SystemClock.now();
         match session.prove(&[]).await {
             Ok(_) => {
                 let took = SystemClock.now().since(began);
                 // What a lock leaves alone may be what this user has no right to.
                 if let Err(fault) = self.try_everything(session).await {
-                    return Finding::failed("full cycle", &fault).touches("S9");
+                    return Diagnostic::failed("full cycle", &fault).touches("S9");
                 }
                 let found =
                     format!("a full cycle of a lock works; a committed write took {took:.1?}");
                 if took < session.validity() / SHARE {
-                    return Finding::good("full cycle", found);
+                    return Diagnostic::good("full cycle", found);
                 }
-                let cure = "see why the disks of the servers are slow, or choose a longer session";
-                Finding::warning("full cycle", found, "S3", cure)
+                let help = "see why the disks of the servers are slow, or choose a longer session";
+                Diagnostic::warning("full cycle", found, "S3", help)
             }
-            Err(fault) => Finding::failed("full cycle", &fault).touches("S1"),
+            Err(fault) => Diagnostic::failed("full cycle", &fault).touches("S1"),
         }
     }
 
     /// Whether another program uses names of locks.
-    async fn other_programs(&self, session: &Session) -> Finding {
+    async fn other_programs(&self, session: &Session) -> Diagnostic {
         const WHAT: &str = "other programs";
         let (names, found) = match self.used_by_others(session).await {
             Ok(looked) => looked,
-            Err(fault) => return Finding::failed(WHAT, &fault).touches("S1"),
+            Err(fault) => return Diagnostic::failed(WHAT, &fault).touches("S1"),
         };
         let looked = match names.checked_sub(NAMES) {
             None | Some(0) => format!("at all {names} names below {}", session.base()),
@@ -129,14 +129,14 @@ impl Shared {
         let more = if more == 0 { String::new() } else { format!(" and of {more} more names") };
         let shown = format!("looked {looked}: a node {}{more}", shown.join(", a node "));
         if found.is_empty() {
-            return Finding::good(
+            return Diagnostic::good(
                 WHAT,
                 format!("looked {looked}: none has a node that tenure does not know"),
             );
         }
-        let cure = "give tenure, or the other program, a base path of its own: these names are refused, and who held one \
+        let help = "give tenure, or the other program, a base path of its own: these names are refused, and who held one \
                     before the other program came holds it beside that";
-        Finding::bad(WHAT, shown, "S1", cure)
+        Diagnostic::bad(WHAT, shown, "S1", help)
     }
 
     /// How many names there are, and the first node of another program that each of them has, of so many.
@@ -157,7 +157,7 @@ impl Shared {
     }
 
     /// Whether empty directories go away by themselves.
-    async fn containers(&self, session: &Session) -> Finding {
+    async fn containers(&self, session: &Session) -> Diagnostic {
         let path = format!("{}/%container", self.options.base);
         let options = session.creates(CreateMode::Container);
         // One that is there already need not be one: it says nothing.
@@ -170,13 +170,13 @@ impl Shared {
                 (Ok(Ok(_)), Ok(Ok(()) | Err(Error::NoNode))) => {
                     let found =
                         "the server makes them: empty directories of locks go away by themselves";
-                    return Finding::good("containers", found);
+                    return Diagnostic::good("containers", found);
                 }
                 (Ok(Err(error)), _) | (_, Ok(Err(error))) => session.fault(error, false),
             };
-            return Finding::failed("containers", &failed);
+            return Diagnostic::failed("containers", &failed);
         }
         let found = "not looked at: others were making and removing the same node";
-        Finding::warning("containers", found, "S9", "look again")
+        Diagnostic::warning("containers", found, "S9", "look again")
     }
 }

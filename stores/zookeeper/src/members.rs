@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::future::{join, join_all};
-use tenure_core::{runtime, store::Finding};
+use tenure_core::{runtime, store::Diagnostic};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -27,33 +27,33 @@ struct Told {
 }
 
 /// One for each server, and what they have to agree on with the URL and with each other.
-pub(crate) async fn findings(options: &ZookeeperOptions) -> Vec<Finding> {
+pub(crate) async fn diagnostics(options: &ZookeeperOptions) -> Vec<Diagnostic> {
     if options.tls.is_some() {
         let found = "not checked: over TLS the servers are not asked for their tickTime";
         return vec![unchecked(options.tick, found.to_owned())];
     }
     let ask = |server| async move { (server, asked(server).await) };
     let asked = join_all(options.servers.iter().map(ask)).await;
-    let mut findings = Vec::new();
+    let mut diagnostics = Vec::new();
     let (mut told, mut modes) = (Vec::new(), Vec::new());
     for (server, (of_server, mode, of_settings)) in asked {
         let place = place_of(server);
-        findings.push(of_server);
+        diagnostics.push(of_server);
         modes.extend(mode.map(|mode| (place.clone(), mode)));
         told.push((place, of_settings));
     }
-    findings.extend(ensembles(&modes, told.len()));
-    findings.extend(ticks(options.tick, &told));
-    findings.extend(bounds(&told));
-    findings
+    diagnostics.extend(ensembles(&modes, told.len()));
+    diagnostics.extend(ticks(options.tick, &told));
+    diagnostics.extend(bounds(&told));
+    diagnostics
 }
 
-async fn asked(server: &(String, u16)) -> (Finding, Option<String>, Result<Told, &'static str>) {
+async fn asked(server: &(String, u16)) -> (Diagnostic, Option<String>, Result<Told, &'static str>) {
     let what = format!("server {}", place_of(server));
     let (state, settings) = join(four_letters(server, "srvr"), four_letters(server, "conf")).await;
     let (of_server, mode) = match state {
         Ok(told) => (of_server(what, &told), value(&told, "Mode:").map(str::to_owned)),
-        Err(error) => (Finding::warning(what, error, "S6", "see that it runs"), None),
+        Err(error) => (Diagnostic::warning(what, error, "S6", "see that it runs"), None),
     };
     let settings = match settings {
         Ok(told) => settings_of(&told).ok_or("it does not tell its settings"),
@@ -67,11 +67,11 @@ fn value<'a>(told: &'a str, name: &str) -> Option<&'a str> {
     told.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
-fn of_server(what: String, told: &str) -> Finding {
+fn of_server(what: String, told: &str) -> Diagnostic {
     let Some(mode) = value(told, "Mode:") else {
         let found = told.lines().next().unwrap_or("it says nothing");
-        let cure = "allow it: 4lw.commands.whitelist=srvr,conf; nothing depends on it";
-        return Finding::warning(what, found.to_owned(), "S6", cure);
+        let help = "allow it: 4lw.commands.whitelist=srvr,conf; nothing depends on it";
+        return Diagnostic::warning(what, found.to_owned(), "S6", help);
     };
     let version = value(told, "Zookeeper version:").unwrap_or("unknown");
     let version = version.split(['-', ',']).next().unwrap_or(version);
@@ -80,21 +80,26 @@ fn of_server(what: String, told: &str) -> Finding {
     let epoch = zxid.map_or(0, |zxid| zxid >> 32);
     let found = format!("{mode}, version {version}, epoch {epoch}");
     if mode == "read-only" {
-        let cure = "see that a majority of the servers runs and that they reach each other";
-        return Finding::warning(what, found, "S6", cure);
+        let help = "see that a majority of the servers runs and that they reach each other";
+        return Diagnostic::warning(what, found, "S6", help);
     }
-    Finding::good(what, found)
+    Diagnostic::good(what, found)
 }
 
 /// Whether all of them, so many, are one ensemble, by what each says that it is, and whether the leader is among them.
-fn ensembles(modes: &[(String, String)], all: usize) -> Option<Finding> {
+fn ensembles(modes: &[(String, String)], all: usize) -> Option<Diagnostic> {
     let those = |wanted: &str| -> Vec<&str> {
         modes.iter().filter(|(_, mode)| mode == wanted).map(|(place, _)| place.as_str()).collect()
     };
     let (alone, leaders) = (those("standalone"), those("leader"));
     let bad = |found: String| {
-        let cure = "name the servers of one ensemble, each by the same server.N lines in its configuration";
-        Some(Finding::bad("ensemble", format!("{found}: each grants the same locks"), "S1", cure))
+        let help = "name the servers of one ensemble, each by the same server.N lines in its configuration";
+        Some(Diagnostic::bad(
+            "ensemble",
+            format!("{found}: each grants the same locks"),
+            "S1",
+            help,
+        ))
     };
     if modes.len() > 1 && !alone.is_empty() {
         return bad(format!(
@@ -108,19 +113,19 @@ fn ensembles(modes: &[(String, String)], all: usize) -> Option<Finding> {
     if modes.len() == all && leaders.is_empty() && !those("follower").is_empty() {
         let found =
             "none of them is the leader, by whose tickTime sessions end: it was not looked at";
-        let cure = "name all servers in the URL, each by a name of its own, and look again";
-        return Some(Finding::warning("ensemble", found, "S1", cure));
+        let help = "name all servers in the URL, each by a name of its own, and look again";
+        return Some(Diagnostic::warning("ensemble", found, "S1", help));
     }
     None
 }
 
 /// What is assumed and was not looked at.
-fn unchecked(said: Duration, found: String) -> Finding {
-    let cure = format!(
+fn unchecked(said: Duration, found: String) -> Diagnostic {
+    let help = format!(
         "see that tickTime of the servers is {said:?} at most, or write theirs into the URL: 3 s where their \
          configuration does not say it"
     );
-    Finding::warning("tick", found, "S1", cure)
+    Diagnostic::warning("tick", found, "S1", help)
 }
 
 /// The settings in an answer to `conf`; nothing if that is not allowed, or the server does not serve.
@@ -135,8 +140,8 @@ fn settings_of(told: &str) -> Option<Told> {
 }
 
 /// Whether the URL says the tick that the servers have.
-fn ticks(said: Duration, told: &[(String, Result<Told, &'static str>)]) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn ticks(said: Duration, told: &[(String, Result<Told, &'static str>)]) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     let mut those: BTreeMap<Duration, Vec<&str>> = BTreeMap::new();
     let mut silent = Vec::new();
     for (place, told) in told {
@@ -151,26 +156,26 @@ fn ticks(said: Duration, told: &[(String, Result<Told, &'static str>)]) -> Vec<F
             "not checked at {}; 4lw.commands.whitelist=srvr,conf lets them say it",
             silent.join(", ")
         );
-        findings.push(unchecked(said, found));
+        diagnostics.push(unchecked(said, found));
     }
     for (tick, places) in those {
         let places = places.join(", ");
         let found = format!("tickTime is {tick:?} at {places}, and the tick of the URL {said:?}");
-        findings.push(if tick == said {
-            Finding::good("tick", found)
+        diagnostics.push(if tick == said {
+            Diagnostic::good("tick", found)
         } else if tick > said {
             let found = format!("{found}: a holder that is cut off may stop too late");
-            Finding::warning("tick", found, "S1", format!("write tick={tick:?} into the URL"))
+            Diagnostic::warning("tick", found, "S1", format!("write tick={tick:?} into the URL"))
         } else {
             let found = format!("{found}: a holder that is cut off stops sooner than it has to");
-            Finding::warning("tick", found, "S5", format!("write tick={tick:?} into the URL"))
+            Diagnostic::warning("tick", found, "S5", format!("write tick={tick:?} into the URL"))
         });
     }
-    findings
+    diagnostics
 }
 
 /// Whether a session goes on with the same length at each of them.
-fn bounds(told: &[(String, Result<Told, &'static str>)]) -> Option<Finding> {
+fn bounds(told: &[(String, Result<Told, &'static str>)]) -> Option<Diagnostic> {
     let mut those: BTreeMap<(Duration, Duration), Vec<&str>> = BTreeMap::new();
     for (place, told) in told {
         let Ok(told) = told else { continue };
@@ -183,11 +188,11 @@ fn bounds(told: &[(String, Result<Told, &'static str>)]) -> Option<Finding> {
     let found = format!("sessions last {}", found.join(", and "));
     match those.len() {
         0 => None,
-        1 => Some(Finding::good("session bounds", found)),
+        1 => Some(Diagnostic::good("session bounds", found)),
         _ => {
             let found = format!("{found}: one that moves to another server may stall or change");
-            let cure = "set minSessionTimeout and maxSessionTimeout of all servers alike";
-            Some(Finding::warning("session bounds", found, "S5", cure))
+            let help = "set minSessionTimeout and maxSessionTimeout of all servers alike";
+            Some(Diagnostic::warning("session bounds", found, "S5", help))
         }
     }
 }
@@ -203,18 +208,18 @@ async fn four_letters((host, port): &(String, u16), word: &str) -> Result<String
         Ok::<_, std::io::Error>(String::from_utf8_lossy(&told).into_owned())
     };
     match timeout(PATIENCE, answer).await {
-        Ok(answer) => answer.map_err(|error| error.to_string()),
+        Ok(answer) => answer.map_err(|error| format!("{error:#}")),
         Err(_) => Err("it does not answer".to_owned()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::store::Weight;
+    use tenure_core::store::Severity;
 
     use super::*;
 
-    fn of(modes: &[(&str, &str)]) -> Option<Finding> {
+    fn of(modes: &[(&str, &str)]) -> Option<Diagnostic> {
         let owned = |(place, mode): &(&str, &str)| ((*place).to_owned(), (*mode).to_owned());
         ensembles(&modes.iter().map(owned).collect::<Vec<_>>(), 3)
     }
@@ -230,13 +235,13 @@ mod tests {
             [("a", "leader"), ("b", "leader")],
         ] {
             let found = of(&modes).unwrap();
-            assert!(found.weight == Weight::Bad && found.found.contains('a'), "{found:?}");
+            assert!(found.severity == Severity::Bad && found.found.contains('a'), "{found:?}");
         }
         let followers = [("a", "follower"), ("b", "follower"), ("c", "follower")];
-        assert_eq!(of(&followers).unwrap().weight, Weight::Warning);
+        assert_eq!(of(&followers).unwrap().severity, Severity::Warning);
         // The one that says nothing, which is told of, may be the leader.
         assert_eq!(of(&followers[..2]), None);
         let read = of_server("server a".to_owned(), "Mode: read-only\n");
-        assert_eq!(read.weight, Weight::Warning);
+        assert_eq!(read.severity, Severity::Warning);
     }
 }

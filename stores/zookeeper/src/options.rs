@@ -274,17 +274,17 @@ impl ZookeeperOptions {
     /// Refuses what contradicts itself.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if matches!(self.access, Access::Creator) && self.login.is_none() && self.tls.is_none() {
-            let cure = "log in: zookeeper://user:password@host, or leave acl= out";
-            return Err(wrong("acl=creator needs somebody who is the creator", cure));
+            let help = "log in: zookeeper://user:password@host, or leave acl= out";
+            return Err(wrong("acl=creator needs somebody who is the creator", help));
         }
         if cfg!(not(feature = "tls")) && self.tls.is_some() {
-            let cure = "build it with the feature zookeeper-tls";
-            return Err(Fault::new(FaultKind::Unsupported, "TLS is not built in", cure));
+            let help = "build it with the feature zookeeper-tls";
+            return Err(Fault::new(FaultKind::Unsupported, "TLS is not built in", help));
         }
         let sasl = self.login.as_ref().is_some_and(|login| login.method == Method::Sasl);
         if cfg!(not(feature = "sasl")) && sasl {
-            let cure = "build it with the feature zookeeper-sasl";
-            return Err(Fault::new(FaultKind::Unsupported, "SASL is not built in", cure));
+            let help = "build it with the feature zookeeper-sasl";
+            return Err(Fault::new(FaultKind::Unsupported, "SASL is not built in", help));
         }
         Ok(())
     }
@@ -303,8 +303,8 @@ fn within(what: &str, given: Duration, least: u64, most: u64) -> Result<Duration
     Ok(given)
 }
 
-pub(crate) fn wrong(what: &str, cure: &str) -> Fault {
-    Fault::new(FaultKind::Misconfigured, what, cure)
+pub(crate) fn wrong(what: &str, help: &str) -> Fault {
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ impl Shared {
             Err(error) => {
                 let fault = session.fault(Error::from(error), true);
                 // What was refused for good changed nothing.
-                if !fault.is_passing() {
+                if !fault.is_transient() {
                     self.entries.remove(&ask.owner);
                     self.entries.change(old, |entry| entry.in_doubt = false);
                 }

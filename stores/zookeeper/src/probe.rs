@@ -5,7 +5,7 @@
 use std::{fmt, future::pending, io, time::Duration};
 
 use futures_util::future::join_all;
-use tenure_core::{Fault, FaultKind, runtime, store::Finding};
+use tenure_core::{Fault, FaultKind, runtime, store::Diagnostic};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpStream,
@@ -54,7 +54,7 @@ pub(crate) enum Came {
 }
 
 impl Came {
-    const fn cure(&self) -> &'static str {
+    const fn help(&self) -> &'static str {
         match self {
             Self::NoAddress(_) => {
                 "correct the host in the URL, or see that this machine's name service knows it"
@@ -81,11 +81,11 @@ impl Came {
 impl fmt::Display for Came {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAddress(error) => write!(f, "its name leads to no address: {error}"),
-            Self::Refused(error) => write!(f, "it takes no connection: {error}"),
+            Self::NoAddress(error) => write!(f, "its name leads to no address: {error:#}"),
+            Self::Refused(error) => write!(f, "it takes no connection: {error:#}"),
             Self::Away => write!(f, "it cannot be connected to within {PATIENCE:?}"),
             #[cfg(feature = "tls")]
-            Self::NoTls(error) => write!(f, "it takes the connection, but not over TLS: {error}"),
+            Self::NoTls(error) => write!(f, "it takes the connection, but not over TLS: {error:#}"),
             Self::HangsUp => f.write_str(
                 "it takes the connection and hangs up instead of beginning a session, as a server without a majority \
                  does",
@@ -121,16 +121,16 @@ pub(crate) async fn all(options: &ZookeeperOptions) -> Vec<(String, Came)> {
     join_all(each).await
 }
 
-/// The same as findings.
-pub(crate) fn findings(all: &[(String, Came)]) -> Vec<Finding> {
-    let finding = |(place, came): &(String, Came)| {
+/// The same as diagnostics.
+pub(crate) fn diagnostics(all: &[(String, Came)]) -> Vec<Diagnostic> {
+    let diagnostic = |(place, came): &(String, Came)| {
         let what = format!("server {place}");
         match came {
-            Came::Begins => Finding::good(what, came.to_string()),
-            _ => Finding::bad(what, came.to_string(), "S6", came.cure()),
+            Came::Begins => Diagnostic::good(what, came.to_string()),
+            _ => Diagnostic::bad(what, came.to_string(), "S6", came.help()),
         }
     };
-    all.iter().map(finding).collect()
+    all.iter().map(diagnostic).collect()
 }
 
 /// Whether no server is of use.
@@ -144,11 +144,11 @@ pub(crate) fn because(fault: Fault, place: &str, all: &[(String, Came)]) -> Faul
         return fault;
     }
     let causes: Vec<_> = all.iter().map(|(place, came)| format!("{place}: {came}")).collect();
-    let mut cures: Vec<_> = all.iter().map(|(_, came)| came.cure()).collect();
-    cures.sort_unstable();
-    cures.dedup();
+    let mut helps: Vec<_> = all.iter().map(|(_, came)| came.help()).collect();
+    helps.sort_unstable();
+    helps.dedup();
     let what = format!("no session begins with ZooKeeper at {place}: {}", causes.join(", "));
-    Fault::new(FaultKind::Unreachable, what, cures.join("; "))
+    Fault::new(FaultKind::Unreachable, what, helps.join("; "))
 }
 
 async fn connected(host: &str, port: u16) -> Result<TcpStream, Came> {

@@ -11,7 +11,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Finding, Listing, Renewal, not_together},
+    store::{Capabilities, Diagnostic, Listing, Renewal, not_together},
 };
 
 use crate::{
@@ -72,7 +72,7 @@ impl ZookeeperStore {
         let store = Self::new(options)?;
         match store.shared.first_session().await {
             Ok(_) => Ok(store),
-            Err(fault) if fault.is_passing() => {
+            Err(fault) if fault.is_transient() => {
                 let all = probe::all(&store.shared.options).await;
                 Err(probe::because(fault, &store.shared.place, &all))
             }
@@ -215,7 +215,7 @@ impl Store for ZookeeperStore {
         Err(Fault::new(FaultKind::Unsupported, what, "use another store as a member of a quorum"))
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         self.shared.health().await
     }
 

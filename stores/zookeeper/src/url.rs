@@ -209,14 +209,14 @@ const LONGEST: u64 = 8 * 1024 * 1024;
 
 fn certificates([ca, certificate, key]: [Option<String>; 3]) -> Result<Certificates, Fault> {
     let read = |path: &String| {
-        let text = files::read(path.as_ref(), LONGEST).map_err(|error| error.to_string());
+        let text = files::read(path.as_ref(), LONGEST).map_err(|error| format!("{error:#}"));
         let text = text.and_then(|file| {
             String::from_utf8(file.bytes).map_err(|_| "it is no text in PEM".to_owned())
         });
         text.map_err(|error| {
-            let what = format!("{path} cannot be read: {error}");
-            let cure = "name files in PEM: ca=, cert= and key= in the URL";
-            Fault::new(FaultKind::Misconfigured, what, cure)
+            let what = format!("{path} cannot be read: {error:#}");
+            let help = "name files in PEM: ca=, cert= and key= in the URL";
+            Fault::new(FaultKind::Misconfigured, what, help)
         })
     };
     if ca.is_none() {
@@ -344,8 +344,8 @@ mod tests {
         ] {
             let fault = ZookeeperOptions::from_url(&url).unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Misconfigured, "{url}");
-            assert!(fault.to_string().contains(told), "{url}: {fault}");
-            assert!(!format!("{fault:?} {fault}").contains(SENTINEL), "{fault}");
+            assert!(format!("{fault:#}").contains(told), "{url}: {fault:#}");
+            assert!(!format!("{fault:?} {fault:#}").contains(SENTINEL), "{fault:#}");
             assert!(!without_password(&url).contains(SENTINEL), "{}", without_password(&url));
         }
         let options = ZookeeperOptions::from_url(&format!("zookeeper://me:{SENTINEL}@a")).unwrap();
@@ -355,8 +355,8 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_read_is_what_is_wrong() {
         let fault = ZookeeperOptions::from_url("zookeeper://a?tls=yes&ca=/nope").unwrap_err();
-        assert!(fault.what().starts_with("/nope cannot be read"), "{fault}");
-        assert!(!fault.to_string().contains("no URL"), "{fault}");
+        assert!(fault.message().starts_with("/nope cannot be read"), "{fault:#}");
+        assert!(!format!("{fault:#}").contains("no URL"), "{fault:#}");
     }
 
     #[test]

@@ -73,8 +73,8 @@ impl From {
                             whose handle is gone is taken away with `tenure break NAME`";
         match &self.name {
             None => Ok(self.handle.as_deref()),
-            Some(word) if words::is_one(word) => Err(Failure::Usage(words::REFUSAL.to_owned())),
-            Some(_) => Err(Failure::Usage(HINT.to_owned())),
+            Some(word) if words::is_one(word) => Err(Failure::Usage(words::REFUSAL.into())),
+            Some(_) => Err(Failure::Usage(HINT.into())),
         }
     }
 }

@@ -8,7 +8,7 @@ mod values;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use tenure::{LockName, Token, look::HoldId};
+use tenure::{LockName, Token, inspect::HoldId};
 
 use crate::pages;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure::{LockName, Token, look::HoldId};
+use tenure::{LockName, Token, inspect::HoldId};
 use tenure_core::proto::Ttl;
 
 use crate::handle;
@@ -12,7 +12,7 @@ pub(super) fn name(text: &str) -> Result<LockName, String> {
     if handle::words::is_one(text.as_ref()) {
         return Err("a handle is no name".to_owned());
     }
-    LockName::new(text).map_err(|error| error.to_string())
+    LockName::new(text).map_err(|error| format!("{error:#}"))
 }
 
 /// One of several names with commas between them: a space beside a comma is hardly meant as a part of it.
@@ -47,7 +47,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
                 "{number} has no unit; write {number}s for seconds or {number}ms for milliseconds"
             );
         }
-        format!("{error}; write it like 500ms, 30s or \"1m 30s\"")
+        format!("{error:#}; write it like 500ms, 30s or \"1m 30s\"")
     })
 }
 

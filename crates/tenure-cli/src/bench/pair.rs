@@ -115,5 +115,5 @@ fn spent() -> Duration {
 }
 
 fn failed(what: impl ToString) -> Failure {
-    Failure::failed(what)
+    Failure::failed(what.to_string())
 }

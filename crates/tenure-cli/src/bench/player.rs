@@ -28,8 +28,9 @@ pub(super) struct Player {
 impl Player {
     /// Starts one on the store with this URL.
     pub(super) fn start(url: &str, name: &str, extent: Extent) -> Result<Self, Failure> {
-        let cannot =
-            |error| Failure::Failed(format!("cannot start a process that takes turns: {error}"));
+        let cannot = |error| {
+            Failure::Failed(format!("cannot start a process that takes turns: {error:#}").into())
+        };
         let program = run::own_program().map_err(cannot)?;
         let mut process = Command::new(program)
             .arg0(TURNS)
@@ -63,15 +64,18 @@ impl Player {
         let within = length + 2 * PATIENCE;
         let Ok(line) = timeout(within, self.words.next_line()).await else {
             let _ = self.process.start_kill();
-            return Err(Failure::Failed(format!(
-                "a process that takes turns said nothing for {} and was killed; see with \
+            return Err(Failure::Failed(
+                format!(
+                    "a process that takes turns said nothing for {} and was killed; see with \
                  `tenure doctor` whether the store answers",
-                human::length(within)
-            )));
+                    human::length(within)
+                )
+                .into(),
+            ));
         };
         match line.ok().flatten().map(|line| serde_json::from_str(&line)) {
             Some(Ok(Word::Failed(why))) => {
-                Err(Failure::Failed(format!("a process that takes turns failed: {why}")))
+                Err(Failure::Failed(format!("a process that takes turns failed: {why}").into()))
             }
             Some(Ok(word)) => Ok(word),
             Some(Err(_)) => Err(Failure::failed("a process that takes turns said nonsense")),
@@ -85,7 +89,7 @@ impl Player {
             Ok(Ok(status)) => status.to_string(),
             _ => "without saying why".to_owned(),
         };
-        Failure::Failed(format!("a process that takes turns ended early: {how}"))
+        Failure::Failed(format!("a process that takes turns ended early: {how}").into())
     }
 
     /// Lets it release what it holds and end; kills it where that takes too long.

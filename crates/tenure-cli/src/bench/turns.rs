@@ -54,7 +54,7 @@ pub(super) fn main(mut args: ArgsOs) -> ExitCode {
     match prepare().and_then(play) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = say(&Word::Failed(error.to_string()));
+            let _ = say(&Word::Failed(format!("{error:#}")));
             ExitCode::from(exit::FAILED)
         }
     }

@@ -34,11 +34,11 @@ impl Attaching {
                 "this handle is of the lock {:?}, and not of {name:?}; leave the name out, or give \
                  another handle",
                 handle.name(),
-            )));
+            ).into()));
         }
         let lease = args.lease.unwrap_or(handle.lease());
         let prepare = |file| {
-            Prepared::new(file, Replaces::This(Box::new(handle.clone()))).map_err(Failure::Usage)
+            Prepared::new(file, Replaces::This(Box::new(handle.clone()))).map_err(Failure::usage)
         };
         let prepared = file.as_deref().map(prepare).transpose()?;
         Ok(Self { handle, again: prepared.map(|file| (lease, file)) })

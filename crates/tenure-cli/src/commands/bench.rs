@@ -63,7 +63,7 @@ async fn measure(
         figures.pair = Some(signals.unless_interrupted(INTERRUPTED, work).await?);
     }
     if args.wants(Work::Handoff) {
-        let url = config.store().map_err(|error| Failure::Usage(error.to_string()))?;
+        let url = config.store().map_err(|error| Failure::Usage(error.into()))?;
         let name = format!("{names}:turns");
         let work = handoff::measure(url, &name, extent, &progress, signals, INTERRUPTED);
         figures.handoff = Some(work.await?);
@@ -78,6 +78,6 @@ fn cores() -> usize {
 /// As a program does it that has many tasks.
 pub(super) fn on_all_cores(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
     crate::system::runtime_of_many()
-        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?
+        .map_err(|error| Failure::Failed(format!("cannot start: {error:#}").into()))?
         .block_on(work)
 }

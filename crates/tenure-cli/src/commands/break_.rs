@@ -5,13 +5,14 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use nix::sys::termios::{FlushArg, tcflush};
 use tenure::{
     Fault, FaultKind, LockName, Tenure, Token,
-    look::{Contender, HoldId, Mode, Snapshot},
+    inspect::{Contender, HoldId, Mode, Snapshot},
 };
 
 use super::at;
 use crate::{
     args,
     exit::Failure,
+    explanation::Explanation,
     output::{Voice, answer, human, json, tables},
     plain::plain,
 };
@@ -28,7 +29,7 @@ pub(super) async fn break_(
         if !args.yes && !meant.is_nobody() {
             let tells = tenure.store().capabilities().tells_evictions;
             if !confirmed(name, seen.as_ref(), &meant, tells)? {
-                return Err(Failure::Declined(format!("{name} was left as it is")));
+                return Err(Failure::Declined(format!("{name} was left as it is").into()));
             }
             // Where a hold has no id, all that can be seen of it is to be as it was when the question was asked.
             if meant.is_anybody() {
@@ -120,7 +121,7 @@ fn meant(args: &args::Break, seen: Option<&Snapshot>, pass_bits: bool) -> Result
         } else {
             let what = "what the store keeps of it makes no sense, so no hold can be told from another; leave out \
                         --token and --hold";
-            Err(Failure::Usage(format!("{}: {what}", args.name)))
+            Err(Failure::Usage(format!("{}: {what}", args.name).into()))
         };
     };
     let is_named = args.token.is_some() || args.hold.is_some();
@@ -142,7 +143,7 @@ fn meant(args: &args::Break, seen: Option<&Snapshot>, pass_bits: bool) -> Result
             "{} was left as it is: this store cannot tell that hold from others, as it has no id; leave out --token \
              to take the lock from all who hold it",
             plain(args.name.as_str())
-        )));
+        ).into()));
     }
     if !is_named && (args.yes && !seen.holders.is_empty() || ids.len() < holders.len()) {
         return Ok(Meant::Anybody);
@@ -158,11 +159,14 @@ fn another_holds(name: &LockName, now: &Snapshot) -> Failure {
             format!("{} with token {}", human::who(&holder.label), human::token(holder.token))
         })
         .collect();
-    Failure::Declined(format!(
-        "{} was left as it is: the hold that you named is gone, and it is held by {}",
-        plain(name.as_str()),
-        holders.join(", ")
-    ))
+    Failure::Declined(
+        format!(
+            "{} was left as it is: the hold that you named is gone, and it is held by {}",
+            plain(name.as_str()),
+            holders.join(", ")
+        )
+        .into(),
+    )
 }
 
 fn tell_of_another(name: &LockName) {
@@ -198,10 +202,8 @@ async fn doubtful(
         _ => None,
     };
     let told = told.unwrap_or_else(|| "it may have been taken away: look with tenure show".into());
-    Failure::Failed(format!(
-        "lock {name:?} in {}: {fault}; {shown}: {told}",
-        tenure.store().location()
-    ))
+    let why = Explanation::of_fault(name.as_str(), tenure.store().location(), fault);
+    Failure::Failed(why.and(&format!("{shown}: {told}")))
 }
 
 /// What is seen behind a break of which nobody said whether it was done; nothing if nobody held it before.
@@ -254,7 +256,9 @@ fn confirmed(
     write!(err, "{question}")
         .and_then(|()| err.flush())
         .and_then(|()| io::stdin().lock().read_line(&mut answer))
-        .map_err(|error| Failure::Failed(format!("cannot ask on this terminal: {error}")))?;
+        .map_err(|error| {
+            Failure::Failed(format!("cannot ask on this terminal: {error:#}").into())
+        })?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 

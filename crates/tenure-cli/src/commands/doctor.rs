@@ -1,10 +1,10 @@
 //! `tenure doctor`: how far the way to the store leads, which promise holds there, and why not.
 
-use tenure::{config::Config, store::Weight};
+use tenure::{config::Config, store::Severity};
 
 use crate::{
     exit::{self, Failure},
-    output::{Voice, answer, findings, json},
+    output::{Voice, answer, diagnostics, json},
     plain::plain,
     store,
 };
@@ -14,7 +14,7 @@ pub(super) async fn doctor(config: &Config, voice: &Voice) -> Result<u8, Failure
     let chosen_by = chosen_by.as_deref();
     let seen = store::examine(config).await?;
     if voice.is_json() {
-        answer(&json::findings(seen.kind, &seen.location, chosen_by, &seen.findings))?;
+        answer(&json::diagnostics(seen.kind, &seen.location, chosen_by, &seen.diagnostics))?;
     } else if !voice.is_quiet() {
         answer(&format!(
             "Locks are kept in {}.\n{}\n\n{}",
@@ -23,9 +23,9 @@ pub(super) async fn doctor(config: &Config, voice: &Voice) -> Result<u8, Failure
                 || "Nothing chooses another place.".to_owned(),
                 |by| format!("That was chosen by {}.", plain(by)),
             ),
-            findings::list(&seen.findings)
+            diagnostics::list(&seen.diagnostics)
         ))?;
     }
-    let bad = seen.findings.iter().any(|finding| finding.weight == Weight::Bad);
+    let bad = seen.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Bad);
     Ok(if bad { exit::UNHEALTHY } else { 0 })
 }

@@ -29,6 +29,7 @@ pub(super) async fn elect(
     voice: &Voice,
 ) -> Result<u8, Failure> {
     let plan = Plan::to_lead(&args, config)?;
+    voice.hold_as(plan.label.as_deref());
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
@@ -55,11 +56,7 @@ async fn lead(
     // What opens without being there, as a quorum does, is waited for like what does not.
     let look = || async {
         tenure.election(name).leader().await.map_err(|error| {
-            if error.is_transient() {
-                Failure::Away(error.to_string())
-            } else {
-                Failure::failed(error)
-            }
+            if error.is_transient() { Failure::Away(error.into()) } else { Failure::failed(error) }
         })
     };
     let away = |why: &str| voice.event(&Event::StoreAway { name, why });
@@ -95,7 +92,7 @@ async fn campaign(
     loop {
         match acquire(tenure, &[&args.name], plan, wait, voice).await {
             Err(Failure::Away(why)) if !wait.is_none() && !wait.is_over() => {
-                voice.event(&Event::CampaignFailed { name: args.name.as_str(), why: &why });
+                voice.event(&Event::CampaignFailed { name: args.name.as_str(), why: &why.line() });
             }
             outcome => return outcome,
         }

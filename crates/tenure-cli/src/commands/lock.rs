@@ -33,13 +33,14 @@ use crate::{
 pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> Result<u8, Failure> {
     if args.handle.as_deref() == Some(Path::new("-")) {
         return Err(Failure::Usage(
-            "the handle is printed without --handle; write ./- for a file of that name".to_owned(),
+            "the handle is printed without --handle; write ./- for a file of that name".into(),
         ));
     }
     if args.handle.is_none() {
         can_hand_over()?;
     }
     let plan = Plan::to_lock(args, config)?;
+    voice.hold_as(plan.label.as_deref());
     let wait = Wait::begin(plan.patience);
     let mut signals = Signals::new();
     signals.listen(&ENDING).map_err(Failure::failed)?;
@@ -77,7 +78,7 @@ async fn hold(
         _ => Replaces::None,
     };
     let file = args.handle.as_deref().map(|path| Prepared::new(path, replaces));
-    let file = file.transpose().map_err(Failure::Usage)?;
+    let file = file.transpose().map_err(Failure::usage)?;
     let held = acquire(tenure, &[&args.name], plan, wait, voice).await?;
     detach(held, args.lease, file).await.map_err(not_detached)
 }
@@ -86,7 +87,7 @@ async fn hold(
 fn refusal(can: &Capabilities) -> Option<Fault> {
     const NO: Reason = Reason {
         what: "in this store no lock stays held without a process",
-        cure: "run all that needs the lock under one `tenure run`, or use another store",
+        help: "run all that needs the lock under one `tenure run`, or use another store",
     };
     (!can.detach).then(|| can.reasons.detach.unwrap_or(NO).into())
 }
@@ -94,7 +95,7 @@ fn refusal(can: &Capabilities) -> Option<Fault> {
 fn not_detached(not: NotDetached) -> Failure {
     match not {
         NotDetached::Unwritten(why) => {
-            Failure::Failed(format!("{why}; the lock is being released"))
+            Failure::Failed(format!("{why}; the lock is being released").into())
         }
         NotDetached::Refused(error, written) => {
             // In doubt the file may be what a hold is released by.
@@ -104,7 +105,7 @@ fn not_detached(not: NotDetached) -> Failure {
                 let _ = file::remove(&path, &handle);
             }
             match error {
-                DetachError::Lost(_) => Failure::Lost(error.to_string()),
+                DetachError::Lost(_) => Failure::Lost(error.into()),
                 _ => Failure::failed(error),
             }
         }
@@ -149,7 +150,7 @@ mod tests {
         assert!(refusal(&can).is_none());
         can.detach = false;
         assert!(refusal(&can).unwrap().to_string().contains("without a process"));
-        can.reasons.detach = Some(Reason { what: "its own", cure: "reason" });
+        can.reasons.detach = Some(Reason { what: "its own", help: "reason" });
         assert!(refusal(&can).unwrap().to_string().contains("its own"));
     }
 }

@@ -1,6 +1,6 @@
 //! `tenure ls`: the locks in use.
 
-use tenure::{Tenure, look::Snapshot};
+use tenure::{Tenure, inspect::Snapshot};
 use tenure_core::proto::quorum::is_reserved;
 
 use crate::{
@@ -20,7 +20,7 @@ pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Voice) -> Result<
     let store = tenure.store();
     let wanted = Wanted { mine: args.mine.then(Me::known), host: args.host, part: args.label };
     let mut listing = store.list(&args.prefix, MOST).await.map_err(|fault| {
-        Failure::Failed(format!("cannot list the locks in {}: {fault}", store.location()))
+        Failure::Failed(format!("cannot list the locks in {}: {fault:#}", store.location()).into())
     })?;
     // What a quorum notes at this member is no lock of anybody's.
     let all = listing.names.len();

@@ -22,6 +22,7 @@ use tenure::{Fault, LockName, Tenure, config::Config};
 use crate::{
     args::{Cli, Command, Common},
     exit::Failure,
+    explanation::Explanation,
     handle::read::given,
     output::{Event, Voice},
     settings,
@@ -112,7 +113,7 @@ pub(crate) fn dispatch(cli: Cli, voice: &mut Voice) -> Result<u8, Failure> {
 
 /// A store's fault with the lock and the store it is about.
 fn at(tenure: &Tenure, name: &LockName, fault: &Fault) -> Failure {
-    Failure::Failed(format!("lock {name:?} in {}: {fault}", tenure.store().location()))
+    Failure::Failed(Explanation::of_fault(name.as_str(), tenure.store().location(), fault))
 }
 
 fn with_store<F: Future<Output = Result<u8, Failure>>>(
@@ -140,6 +141,6 @@ async fn leave<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
 
 fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
     system::runtime()
-        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?
+        .map_err(|error| Failure::Failed(format!("cannot start: {error:#}").into()))?
         .block_on(work)
 }

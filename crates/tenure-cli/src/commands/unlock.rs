@@ -15,12 +15,12 @@ pub(super) async fn unlock(given: Given, tenure: Tenure, voice: &Voice) -> Resul
         // Whoever looks for the reason may want to see it.
         (Err(error @ HandleError::Lost(_)), Some(file)) => {
             let file = file.display();
-            return Err(Failure::Lost(format!("{error}; {file} was left as it is")));
+            return Err(Failure::Lost(format!("{error:#}; {file} was left as it is").into()));
         }
         (Err(error), _) => return Err(Failure::by_handle(&error)),
     }
     let name = handle.name().as_str();
-    voice.event(&Event::Released { name });
+    voice.event(&Event::Released { name, held: None });
     if let Some(Err(why)) = file.map(|file| file::remove(&file, &handle)) {
         voice.event(&Event::FileStays { name, why: &why });
     }

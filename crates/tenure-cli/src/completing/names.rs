@@ -1,6 +1,6 @@
 //! Which names there are, for somebody who types one.
 
-use tenure::{config::Config, names_in_use};
+use tenure::{Tenure, config::Config};
 
 use super::place::Place;
 use crate::plain::plain;
@@ -33,7 +33,7 @@ pub(super) fn fitting(place: &Place) -> Vec<String> {
 fn in_use(config: &Config, typed: &str) -> Vec<String> {
     let Ok(url) = config.store() else { return Vec::new() };
     let Ok(runtime) = crate::system::runtime() else { return Vec::new() };
-    let names = runtime.block_on(names_in_use(url, typed)).unwrap_or_default();
+    let names = runtime.block_on(Tenure::names_in_use(url, typed)).unwrap_or_default();
     names.into_iter().map(|name| name.as_str().to_owned()).collect()
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn look(path: &Path) -> Result<Found, String> {
         Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
             return Err(format!("{shown} is a symbolic link; name the file itself"));
         }
-        Err(error) => return Err(format!("the handle in {shown} cannot be read: {error}")),
+        Err(error) => return Err(format!("the handle in {shown} cannot be read: {error:#}")),
     };
     if let Some(why) = unfit(about.is_file(), about.uid() == geteuid().as_raw(), about.mode()) {
         return Err(why.replace("FILE", &shown.to_string()));
@@ -47,7 +47,7 @@ pub(crate) fn look(path: &Path) -> Result<Found, String> {
         Ok(Ok(handle)) => Ok(Found::Handle(handle)),
         Ok(Err(BadHandle::Empty)) => Ok(Found::Empty),
         Ok(Err(bad)) => Err(format!("{shown}: {bad}")),
-        Err(error) => Err(format!("the handle in {shown} cannot be read: {error}")),
+        Err(error) => Err(format!("the handle in {shown} cannot be read: {error:#}")),
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn read(from: impl Read) -> io::Result<Result<Handle, BadHandle>> {
 pub(crate) fn remove(path: &Path, handle: &Handle) -> Result<(), String> {
     match look(path) {
         Ok(Found::Handle(found)) if found == *handle => fs::remove_file(path)
-            .map_err(|error| format!("{} cannot be removed: {error}", path.display())),
+            .map_err(|error| format!("{} cannot be removed: {error:#}", path.display())),
         _ => Ok(()),
     }
 }

@@ -42,12 +42,12 @@ enum Source<'a> {
 /// The handle of a command that reads nothing else.
 pub(crate) fn given(file: Option<&Path>) -> Result<Given, Failure> {
     let input = if io::stdin().is_terminal() { Input::Typed } else { Input::Open };
-    from(file, input).map_err(Failure::Usage)
+    from(file, input).map_err(Failure::usage)
 }
 
 /// The handle for a command that is run, whose standard input is its own.
 pub(crate) fn given_to_run(file: Option<&Path>) -> Result<Given, Failure> {
-    from(file, Input::Taken).map_err(Failure::Usage)
+    from(file, Input::Taken).map_err(Failure::usage)
 }
 
 fn from(file: Option<&Path>, input: Input) -> Result<Given, String> {
@@ -65,7 +65,7 @@ fn from(file: Option<&Path>, input: Input) -> Result<Given, String> {
             text.and_then(str::parse).map_err(|bad| format!("{VARIABLE}: {bad}"))?
         }
         Source::Input => file::read(io::stdin().lock())
-            .map_err(|error| format!("standard input cannot be read: {error}"))?
+            .map_err(|error| format!("standard input cannot be read: {error:#}"))?
             .map_err(|bad| format!("standard input: {bad}"))?,
     };
     Ok(Given { handle, file: None })

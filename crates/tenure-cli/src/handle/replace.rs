@@ -89,7 +89,7 @@ fn folder(path: &Path) -> &Path {
 
 fn cannot(path: &Path, error: &io::Error) -> String {
     // Not the name of the file in between, which says nothing to anybody.
-    let text = error.to_string();
+    let text = format!("{error:#}");
     let error = text.split_once(" at path ").map_or(text.as_str(), |(before, _)| before);
-    format!("the handle cannot be written into {}: {error}", path.display())
+    format!("the handle cannot be written into {}: {error:#}", path.display())
 }

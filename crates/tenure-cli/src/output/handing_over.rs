@@ -14,7 +14,7 @@ pub(crate) fn hand_over(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}")
         .and_then(|()| out.flush())
-        .map_err(|error| Failure::Failed(format!("cannot write the handle: {error}")))
+        .map_err(|error| Failure::Failed(format!("cannot write the handle: {error:#}").into()))
 }
 
 /// Sees that what is handed over on stdout could be read by somebody. A program that is started
@@ -34,9 +34,7 @@ pub(crate) fn can_hand_over() -> Result<(), Failure> {
     if writable && there.is_some() && !is_null {
         return Ok(());
     }
-    Err(Failure::Failed(
-        "standard output is closed or /dev/null, and the handle is printed there: nobody could unlock \
+    Err(Failure::Failed("standard output is closed or /dev/null, and the handle is printed there: nobody could unlock \
          this lock; read it there, or name a file for it with --handle FILE"
-            .to_owned(),
-    ))
+            .into()))
 }

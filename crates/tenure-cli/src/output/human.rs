@@ -3,10 +3,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
-use tenure::{LostReason, Token, look::Contender};
+use tenure::{LostReason, Token, inspect::Contender};
 
 use super::{Event, Fate};
-use crate::{exit::Failure, plain::plain};
+use crate::{exit::Failure, explanation::Explanation, plain::plain};
 
 /// What stands for something the store does not tell.
 pub(super) const UNKNOWN: &str = "?";
@@ -105,12 +105,12 @@ fn sentence(event: &Event<'_>) -> String {
         Event::ReleaseRequested { name } => {
             format!("somebody asks for the release of {name}")
         }
-        Event::Lost { name, reason, trouble, fate } => {
-            let why = match (reason, trouble) {
+        Event::Lost { name, reason, failure, fate } => {
+            let why = match (reason, failure) {
                 (LostReason::Taken, _) => "was taken away or ended in the store".to_owned(),
                 (LostReason::MaxHold, _) => "was held as long as --max-hold allows".to_owned(),
                 (_, None) => "could not be renewed in time".to_owned(),
-                (_, Some(trouble)) => format!("could not be renewed in time, as {trouble}"),
+                (_, Some(failure)) => format!("could not be renewed in time, as {failure:#}"),
             };
             let then = match fate {
                 Fate::NotStarted => "the command was not started",
@@ -120,13 +120,16 @@ fn sentence(event: &Event<'_>) -> String {
             };
             format!("{name} {why}; {then}")
         }
-        Event::Ended { name, code, signal: None } => {
+        Event::Ended { name, code, signal: None, .. } => {
             format!("the command under {name} ended with exit code {code}")
         }
         Event::Ended { name, signal: Some(signal), .. } => {
             format!("the command under {name} was ended by signal {signal}")
         }
-        Event::Released { name } => format!("released {name}"),
+        Event::Released { name, held: None } => format!("released {name}"),
+        Event::Released { name, held: Some(held) } => {
+            format!("released {name} after holding it for {}", length(held))
+        }
         Event::Detached { name, token, left, .. } => {
             format!("{name} stays held for {} with token {token}, by its handle", length(left))
         }
@@ -148,11 +151,17 @@ fn sentence(event: &Event<'_>) -> String {
     }
 }
 
+/// What failed, what caused it and what helps, each in a line of its own.
 pub(crate) fn failure(failure: &Failure) -> String {
-    if let Failure::Declined(what) = failure {
-        return format!("tenure: {}", plain(what));
-    }
-    format!("tenure: {BAD}error{BAD:#}: {}", plain(&failure.to_string()))
+    let Explanation { message, causes, help, .. } = failure.explanation();
+    let first = match failure {
+        Failure::Declined(_) => format!("tenure: {}", plain(message)),
+        _ => format!("tenure: {BAD}error{BAD:#}: {}", plain(message)),
+    };
+    let line = |part: &str, text: &String| format!("\n  {part}: {}", plain(text));
+    let causes: String = causes.iter().map(|cause| line("caused by", cause)).collect();
+    let help = help.iter().map(|help| line("help", help));
+    help.fold(first + &causes, |lines, help| lines + &help)
 }
 
 #[cfg(test)]

@@ -9,15 +9,16 @@ use std::{
 use serde_json::{Value, json};
 use tenure::{
     Handle, LockName, LostReason, Token,
-    look::{Contender, Kind, Mode, Snapshot, Waiting},
-    store::{Finding, Listing, Weight},
+    inspect::{Contender, Kind, Mode, Snapshot, Waiting},
+    store::{Diagnostic, Listing, Severity},
 };
 
 use super::{Event, Fate, human};
-use crate::{exit::Failure, plain::misleads};
+use crate::{exit::Failure, explanation::Explanation, label::Me, plain::misleads};
 
-pub(crate) fn event(event: &Event<'_>) -> String {
-    let value = match *event {
+/// An event, with when and where it was; what is held here is held by a holder with this `label`.
+pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
+    let mut value = match *event {
         Event::Store { kind, location, chosen_by } => json!({
             "event": "store", "kind": kind, "location": location, "chosen_by": chosen_by,
         }),
@@ -43,14 +44,17 @@ pub(crate) fn event(event: &Event<'_>) -> String {
         Event::ReleaseRequested { name } => {
             json!({ "event": "release_requested", "name": name })
         }
-        Event::Lost { name, reason, trouble, fate } => json!({
-            "event": "lost", "name": name, "reason": self::reason(reason), "trouble": trouble,
+        Event::Lost { name, reason, failure, fate } => json!({
+            "event": "lost", "name": name, "reason": self::reason(reason), "failure": failure,
             "command": self::fate(fate),
         }),
-        Event::Ended { name, code, signal } => {
-            json!({ "event": "ended", "name": name, "exit_code": code, "signal": signal })
+        Event::Ended { name, code, signal, ran } => json!({
+            "event": "ended", "name": name, "exit_code": code, "signal": signal,
+            "ran_ms": millis(ran),
+        }),
+        Event::Released { name, held } => {
+            json!({ "event": "released", "name": name, "held_ms": held.map(millis) })
         }
-        Event::Released { name } => json!({ "event": "released", "name": name }),
         Event::Detached { name, token, lease, left } => json!({
             "event": "detached", "name": name, "token": token.to_string(),
             "lease_ms": millis(lease), "remaining_ms": millis(left),
@@ -65,7 +69,18 @@ pub(crate) fn event(event: &Event<'_>) -> String {
             json!({ "event": "campaign_failed", "name": name, "message": why })
         }
     };
+    when_and_where(&mut value);
+    if let Some(label) = label
+        && value.get("holder").is_none()
+    {
+        value["holder"] = json!({ "label": label });
+    }
     value.printed()
+}
+
+fn when_and_where(value: &mut Value) {
+    value["time"] = moment(human::now()).into();
+    value["host"] = Me::known().host().into();
 }
 
 pub(crate) fn failure(failure: &Failure, code: u8) -> String {
@@ -77,7 +92,17 @@ pub(crate) fn failure(failure: &Failure, code: u8) -> String {
         Failure::Lost(_) => "handle_lost",
         Failure::Away(_) | Failure::Failed(_) => "error",
     };
-    json!({ "event": kind, "message": failure.to_string(), "exit_code": code }).printed()
+    let Explanation { message, causes, help, facts } = failure.explanation();
+    let mut value = json!({
+        "event": kind, "kind": facts.kind, "lock": facts.lock, "store": facts.store,
+        "message": message, "causes": causes, "help": help,
+        "holder": facts.holder.as_ref().map(contender), "ahead": facts.ahead,
+        "token": facts.token().map(|token| token.to_string()),
+        "waited_ms": facts.waited.map(millis), "retry_after_ms": facts.retry_after().map(millis),
+        "exit_code": code,
+    });
+    when_and_where(&mut value);
+    value.printed()
 }
 
 /// The answer of `ls`.
@@ -125,27 +150,27 @@ pub(crate) fn pages<'p>(dir: &Path, pages: impl Iterator<Item = &'p str>) -> Str
 }
 
 /// The answer of `doctor`.
-pub(crate) fn findings(
+pub(crate) fn diagnostics(
     kind: &str,
     location: &str,
     chosen_by: Option<&str>,
-    findings: &[Finding],
+    diagnostics: &[Diagnostic],
 ) -> String {
-    let findings: Vec<_> = findings
+    let diagnostics: Vec<_> = diagnostics
         .iter()
-        .map(|finding| {
-            let weight = match finding.weight {
-                Weight::Good => "good",
-                Weight::Warning => "warning",
-                Weight::Bad => "bad",
+        .map(|diagnostic| {
+            let severity = match diagnostic.severity {
+                Severity::Good => "good",
+                Severity::Warning => "warning",
+                Severity::Bad => "bad",
             };
             json!({
-                "weight": weight, "what": finding.what, "found": finding.found,
-                "promise": finding.promise, "cure": finding.cure,
+                "severity": severity, "what": diagnostic.what, "found": diagnostic.found,
+                "promise": diagnostic.promise, "help": diagnostic.help,
             })
         })
         .collect();
-    json!({ "kind": kind, "location": location, "chosen_by": chosen_by, "findings": findings })
+    json!({ "kind": kind, "location": location, "chosen_by": chosen_by, "diagnostics": diagnostics })
         .printed()
 }
 

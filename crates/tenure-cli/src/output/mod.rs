@@ -1,7 +1,7 @@
 //! What tenure says, to people and to programs.
 
 pub(crate) mod bench;
-pub(crate) mod findings;
+pub(crate) mod diagnostics;
 pub(crate) mod handing_over;
 pub(crate) mod human;
 pub(crate) mod json;
@@ -12,10 +12,11 @@ pub(crate) mod tables;
 use std::{
     io::{self, IsTerminal, Write},
     path::Path,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use tenure::{LostReason, Token, look::Contender};
+use tenure::{LostReason, Token, inspect::Contender};
 use tracing_subscriber::{
     field::MakeExt,
     filter::{LevelFilter, Targets, filter_fn},
@@ -38,27 +39,83 @@ pub(crate) struct Voice {
     quiet: bool,
     verbose: bool,
     codes: Codes,
+    /// What the locks of this command are labelled with, once that is known.
+    label: Arc<OnceLock<String>>,
 }
 
 /// Something that happened while a command was run.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
-    Store { kind: &'a str, location: &'a str, chosen_by: Option<&'a str> },
-    UnknownVariable { name: &'a str },
+    Store {
+        kind: &'a str,
+        location: &'a str,
+        chosen_by: Option<&'a str>,
+    },
+    UnknownVariable {
+        name: &'a str,
+    },
     PasswordShown,
-    ForeignConfiguration { file: &'a Path, owner: u32 },
-    Waiting { name: &'a str, holder: Option<&'a Contender>, ahead: u32 },
-    StoreAway { name: &'a str, why: &'a str },
-    Acquired { name: &'a str, token: Token, waited: Duration },
-    Stopped { name: &'a str, left: Duration },
-    ReleaseRequested { name: &'a str },
-    Lost { name: &'a str, reason: LostReason, trouble: Option<&'a str>, fate: Fate },
-    Ended { name: &'a str, code: u8, signal: Option<i32> },
-    Released { name: &'a str },
-    Detached { name: &'a str, token: Token, lease: Duration, left: Duration },
-    FileStays { name: &'a str, why: &'a str },
-    ReleaseFailed { name: &'a str, why: &'a str, is_lost: bool },
-    CampaignFailed { name: &'a str, why: &'a str },
+    ForeignConfiguration {
+        file: &'a Path,
+        owner: u32,
+    },
+    Waiting {
+        name: &'a str,
+        holder: Option<&'a Contender>,
+        ahead: u32,
+    },
+    StoreAway {
+        name: &'a str,
+        why: &'a str,
+    },
+    Acquired {
+        name: &'a str,
+        token: Token,
+        waited: Duration,
+    },
+    Stopped {
+        name: &'a str,
+        left: Duration,
+    },
+    ReleaseRequested {
+        name: &'a str,
+    },
+    Lost {
+        name: &'a str,
+        reason: LostReason,
+        failure: Option<&'a str>,
+        fate: Fate,
+    },
+    Ended {
+        name: &'a str,
+        code: u8,
+        signal: Option<i32>,
+        ran: Duration,
+    },
+    /// For how long the lock was held, where this command acquired it.
+    Released {
+        name: &'a str,
+        held: Option<Duration>,
+    },
+    Detached {
+        name: &'a str,
+        token: Token,
+        lease: Duration,
+        left: Duration,
+    },
+    FileStays {
+        name: &'a str,
+        why: &'a str,
+    },
+    ReleaseFailed {
+        name: &'a str,
+        why: &'a str,
+        is_lost: bool,
+    },
+    CampaignFailed {
+        name: &'a str,
+        why: &'a str,
+    },
 }
 
 /// What becomes of the command of a lost lock.
@@ -106,12 +163,21 @@ impl Voice {
             quiet: common.quiet,
             verbose: common.verbose > 0,
             codes: Codes::default(),
+            label: Arc::default(),
         }
     }
 
     /// From now on tells with these exit codes what became of it all.
     pub(crate) fn tell_with(&mut self, codes: Codes) {
         self.codes = codes;
+    }
+
+    /// From now on tells programs that the holder has this label.
+    pub(crate) fn hold_as(&self, label: Option<&str>) {
+        if let Some(label) = label {
+            // One command holds under one label.
+            let _ = self.label.set(label.to_owned());
+        }
     }
 
     /// The exit codes that tell what became of it all.
@@ -151,7 +217,7 @@ impl Voice {
 
     fn tell(&self, event: &Event<'_>, wanted: bool) {
         if self.json {
-            say(&json::event(event));
+            say(&json::event(event, self.label.get().map(String::as_str)));
         } else if wanted {
             say(&format!("tenure: {}", human::event(event)));
         }
@@ -225,7 +291,7 @@ pub(crate) fn answer(text: &str) -> Result<(), Failure> {
     match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
         // A reader that has seen enough, as `head`, is no failure.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Failed(format!("cannot write the answer: {error}")))
+            Err(Failure::Failed(format!("cannot write the answer: {error:#}").into()))
         }
         _ => Ok(()),
     }

@@ -2,7 +2,7 @@
 
 use tenure::{
     LockName,
-    look::{Contender, Kind, Mode, Snapshot},
+    inspect::{Contender, Kind, Mode, Snapshot},
     store::Listing,
 };
 
@@ -137,7 +137,7 @@ fn whose(holder: &Contender) -> String {
 mod tests {
     use std::time::Duration;
 
-    use tenure::{Token, look::Waiting};
+    use tenure::{Token, inspect::Waiting};
 
     use super::*;
 

@@ -19,7 +19,9 @@ const MODE: u32 = 0o644;
 pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
     if !metadata(dir).is_ok_and(|found| found.is_dir()) {
         let dir = dir.display();
-        return Err(Failure::Usage(format!("{dir} is no folder; make it first: mkdir -p {dir}")));
+        return Err(Failure::Usage(
+            format!("{dir} is no folder; make it first: mkdir -p {dir}").into(),
+        ));
     }
     let mut places = Vec::new();
     for page in pages {
@@ -30,7 +32,7 @@ pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
             return Err(Failure::Usage(format!(
                 "{path} is {what}, and was left as it is; no page was written; remove it, or name \
                  another folder"
-            )));
+            ).into()));
         }
         places.push((page, path, found));
     }
@@ -85,5 +87,5 @@ fn put(dir: &Path, path: &Path, found: &Found, page: &File) -> io::Result<()> {
 }
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::Failed(format!("{} cannot be {what}: {error}", path.display()))
+    Failure::Failed(format!("{} cannot be {what}: {error:#}", path.display()).into())
 }

@@ -124,7 +124,7 @@ mod tests {
                     .filter(|word| *word != "tenure")
                     .collect();
                 let words = ["tenure"].into_iter().chain(words);
-                Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{example}: {error}"));
+                Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{example}: {error:#}"));
             }
         }
     }

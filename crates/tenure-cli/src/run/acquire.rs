@@ -7,6 +7,7 @@ use tenure::{AcquireError, Fault, FaultKind, Guard, LockName, RwLock, Tenure, co
 use super::{held::Held, patience::Wait, waiting::Waiting};
 use crate::{
     exit::Failure,
+    explanation::Explanation,
     output::{Voice, human},
     settings::{Kind, Plan},
     store::open,
@@ -55,17 +56,17 @@ pub(crate) async fn acquire(
         (Kind::All, _) => asking.all(names).await,
         (Kind::Candidate, [name]) => asking.candidate(name).await,
         (_, [name]) => asking.one(name).await,
-        _ => return Err(Failure::Usage("one name is needed".to_owned())),
+        _ => return Err(Failure::Usage("one name is needed".into())),
     };
     match held {
         Ok(Some(held)) => Ok(held),
         Ok(None) => {
-            let what = if voice.hears_of_busy() {
+            let why = if voice.hears_of_busy() {
                 who_has_one(tenure, names).await
             } else {
-                "busy".to_owned()
+                "busy".into()
             };
-            Err(Failure::Busy { what, tried: true, away: false })
+            Err(Failure::Busy { why, tried: true, away: false })
         }
         Err(error) => Err(asking.refused(error)),
     }
@@ -87,7 +88,7 @@ macro_rules! patiently {
         let lock = $acquisition;
         let lock = lock
             .on_busy(move |seen| busy.busy(seen))
-            .on_away(move |fault| away.away(&fault.what_and_why()));
+            .on_unreachable(move |fault| away.away(&fault.message_and_cause()));
         if let Some(left) = $asking.wait.left() { lock.wait(left) } else { lock }
     }};
 }
@@ -151,31 +152,29 @@ impl Asking<'_> {
     }
 
     fn refused(self, error: AcquireError) -> Failure {
-        let busy = |what, away| Failure::Busy { what, tried: false, away };
+        let busy = |why, away| Failure::Busy { why, tried: false, away };
         match error {
             AcquireError::TimedOut(mut end) => {
                 // The wait began before the store was open.
                 end.waited = self.wait.elapsed();
-                busy(end.to_string(), false)
+                busy((&*end).into(), false)
             }
             AcquireError::Setting(_) | AcquireError::Name(_) | AcquireError::Names { .. } => {
-                Failure::Usage(error.to_string())
+                Failure::Usage(error.into())
             }
             AcquireError::InDoubt(_) | AcquireError::Unreachable(_) => {
                 // Others had the lock, and the wait for them is over: whatever became of the store.
                 if self.wait.is_over() && self.waiting.was_busy() {
                     let waited = human::length(self.wait.elapsed());
-                    busy(
-                        format!("not free within {waited}, and the store away at last: {error}"),
-                        true,
-                    )
+                    let more = format!("not free within {waited}, and the store away at last");
+                    busy(Explanation::from(error).and(&more), true)
                 } else {
-                    Failure::Away(error.to_string())
+                    Failure::Away(error.into())
                 }
             }
-            AcquireError::Full(_) => busy(error.to_string(), false),
-            AcquireError::Misconfigured(trouble) if self.asks_too_much(&trouble.fault) => {
-                Failure::Usage(trouble.to_string())
+            AcquireError::Full(_) => busy(error.into(), false),
+            AcquireError::Misconfigured(ref failure) if self.asks_too_much(&failure.fault) => {
+                Failure::Usage(error.into())
             }
             _ => Failure::failed(error),
         }
@@ -197,7 +196,7 @@ pub(crate) fn together<'a>(names: impl Iterator<Item = &'a LockName>) -> String 
 const GIVEN_BACK: Duration = Duration::from_secs(1);
 
 /// Why one of the locks was not free, as far as can be told a moment later.
-async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> String {
+async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> Explanation {
     if names.len() > 1 {
         // Those that were free are given back first: else this process would be named for them.
         let _ = tenure.shutdown(GIVEN_BACK).await;
@@ -208,16 +207,19 @@ async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> String {
         let seen = seen.ok().and_then(Result::ok).unwrap_or_default();
         if let Some(holder) = seen.holders.first() {
             let who = human::holder(holder, human::now());
-            return format!("lock {name:?} in {location} is busy: {who}");
+            return Explanation::from(format!("lock {name:?} in {location} is busy: {who}"))
+                .held_by(name.as_str(), location, Some(holder.clone()));
         }
     }
-    format!("lock {:?} in {location} is busy: others come first", together(names.iter().copied()))
+    let name = together(names.iter().copied());
+    Explanation::from(format!("lock {name:?} in {location} is busy: others come first"))
+        .held_by(&name, location, None)
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use tenure::error::{Place, Trouble};
+    use tenure::error::{LockAddress, StoreFailure};
 
     use super::*;
     use crate::{args, output::Voice, settings::Patience};
@@ -235,7 +237,10 @@ mod tests {
         let waiting = Arc::new(Waiting::new(&voice, "name"));
         let asking = Asking { tenure: &tenure, plan: &plan, wait: &wait, waiting: &waiting };
         let fault = Fault::new(FaultKind::Full, "9 wait already", "try again later");
-        let full = AcquireError::Full(Box::new(Trouble::new(Place::new(name, "memory:"), fault)));
+        let full = AcquireError::Full(Box::new(StoreFailure::new(
+            LockAddress::new(name, "memory:"),
+            fault,
+        )));
         assert!(matches!(asking.refused(full), Failure::Busy { away: false, .. }));
     }
 }

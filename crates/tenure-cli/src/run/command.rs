@@ -93,12 +93,12 @@ fn explain(program: &OsStr, error: &io::Error) -> u8 {
     let program = program.display();
     if error.kind() == io::ErrorKind::NotFound {
         let what = format!("cannot run {program}: no such command; check its spelling");
-        refuse(&Failure::Failed(what));
+        refuse(&Failure::failed(what));
         return exit::NOT_FOUND;
     }
-    refuse(&Failure::Failed(format!(
-        "cannot run {program}: {error}; is it an executable program?"
-    )));
+    refuse(&Failure::Failed(
+        format!("cannot run {program}: {error:#}; is it an executable program?").into(),
+    ));
     exit::NOT_EXECUTABLE
 }
 

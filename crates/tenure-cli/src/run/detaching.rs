@@ -59,7 +59,7 @@ pub(crate) fn too_long(tenure: &Tenure, name: &LockName, lease: Duration) -> Res
     Err(Failure::Failed(format!(
         "lock {name:?} in {store}: this store holds no lock without a process for {lease}, but for \
          {longest} at most; choose a shorter --for, and renew it"
-    )))
+    ).into()))
 }
 
 /// Why a hold was not detached. It is being released.
@@ -108,7 +108,7 @@ impl From<NotDetached> for NotReleased {
             NotDetached::Refused(DetachError::Lost(lost), _) => {
                 Self { lost: Some(lost.reason), why: String::new() }
             }
-            NotDetached::Refused(error, _) => Self { lost: None, why: error.to_string() },
+            NotDetached::Refused(error, _) => Self { lost: None, why: format!("{error:#}") },
             NotDetached::Unwritten(why) => {
                 Self { lost: None, why: format!("{why}; the lock is being released") }
             }

@@ -64,12 +64,12 @@ impl Held {
     }
 
     /// What the store said when a lock was not renewed, if one was not.
-    pub(crate) fn trouble(&self) -> Option<String> {
+    pub(crate) fn last_renewal_error(&self) -> Option<String> {
         let fault = match self {
-            Self::One(guard) => guard.trouble(),
-            Self::All(guard) => guard.trouble(),
+            Self::One(guard) => guard.last_renewal_error(),
+            Self::All(guard) => guard.last_renewal_error(),
         };
-        fault.map(|fault| fault.what_and_why())
+        fault.map(|fault| fault.message_and_cause())
     }
 
     pub(crate) fn lost(&self) -> Pin<Box<dyn Future<Output = Lost> + Send>> {
@@ -111,7 +111,7 @@ impl Held {
                 ReleaseError::Lost(lost) => not.lost = not.lost.or(Some(lost.reason)),
                 other => {
                     let gap = if not.why.is_empty() { "" } else { "; " };
-                    not.why += &format!("{gap}{other}");
+                    not.why += &format!("{gap}{other:#}");
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::{
 use tenure::entropy::{Entropy, OsEntropy};
 use tenure_core::proto::Backoff;
 
-use crate::{exit::Failure, output::human, settings::Patience};
+use crate::{exit::Failure, explanation::Explanation, output::human, settings::Patience};
 
 /// What is left for the lock itself at least, where opening the store took nearly all of the wait.
 const LEAST: Duration = Duration::from_millis(100);
@@ -63,7 +63,7 @@ impl Wait {
         away: impl Fn(&str),
     ) -> Result<T, Failure> {
         let mut pauses = Backoff::new(PAUSES.0, PAUSES.1);
-        let (mut last, entropy) = (None::<String>, OsEntropy::default());
+        let (mut last, entropy) = (None::<Explanation>, OsEntropy::default());
         loop {
             let Some(left) = self.for_opening(ttl) else { return open().await };
             let tried = tokio::time::timeout(left, open()).await;
@@ -72,16 +72,16 @@ impl Wait {
                 Ok(done) => return done,
                 // Why it was away before says more than that there was no time left.
                 Err(_) => {
-                    let why = last.map_or_else(|| self.unanswered(ttl), |why| self.in_vain(&why));
+                    let why = last.map_or_else(|| self.unanswered(ttl), |why| self.in_vain(why));
                     return Err(Failure::Away(why));
                 }
             };
             if last.is_none() {
-                away(&why);
+                away(&why.line());
             }
             let left = self.for_opening(ttl).unwrap_or_default();
             if left < BRIEF {
-                return Err(Failure::Away(self.in_vain(&why)));
+                return Err(Failure::Away(self.in_vain(why)));
             }
             last = Some(why);
             // The last attempts come near the end.
@@ -99,11 +99,11 @@ impl Wait {
         }
     }
 
-    fn in_vain(&self, why: &str) -> String {
-        format!("{why}; it was waited for {}", human::length(self.elapsed()))
+    fn in_vain(&self, why: Explanation) -> Explanation {
+        why.and(&format!("it was waited for {}", human::length(self.elapsed())))
     }
 
-    fn unanswered(&self, ttl: Duration) -> String {
+    fn unanswered(&self, ttl: Duration) -> Explanation {
         let length = match self.patience {
             Patience::For(wait) => format!("the wait of {wait:?}"),
             Patience::None | Patience::Endless => format!("{ttl:?}"),
@@ -111,5 +111,6 @@ impl Wait {
         format!(
             "the store did not answer within {length}; see that it can be reached, or wait longer"
         )
+        .into()
     }
 }

@@ -100,7 +100,7 @@ impl Signals {
         tokio::select! {
             done = work => done,
             signal = self.next_ending() => {
-                Err(Failure::Interrupted { signal: signal as i32, what })
+                Err(Failure::Interrupted { signal: signal as i32, why: what.into() })
             }
         }
     }

@@ -92,8 +92,8 @@ impl Supervision<'_> {
                     Some(Report::Started(_)) => {}
                     Some(Report::Stopped(number)) => self.stopped(number).await?,
                     Some(Report::NotStarted(error)) => return Err(Failure::Failed(format!(
-                        "cannot start a process for the command: {error}"
-                    ))),
+                        "cannot start a process for the command: {error:#}"
+                    ).into())),
                     Some(Report::Ended(ended)) => {
                         // The guardian was the first to see that it was time.
                         if ended.cause == Cause::Lost {
@@ -192,16 +192,16 @@ impl Supervision<'_> {
     }
 
     /// What the store said of it, where it was not renewed.
-    fn trouble(&self, reason: LostReason) -> Option<String> {
-        (reason == LostReason::Deadline).then(|| self.held.trouble()).flatten()
+    fn last_renewal_error(&self, reason: LostReason) -> Option<String> {
+        (reason == LostReason::Deadline).then(|| self.held.last_renewal_error()).flatten()
     }
 
     fn say_lost(&self, reason: Option<LostReason>) {
         if let Some(reason) = reason {
             let name = self.name;
             let fate = if self.plan.kill_when_lost { Fate::Killed } else { Fate::RunsOn };
-            let trouble = self.trouble(reason);
-            self.voice.event(&Event::Lost { name, reason, trouble: trouble.as_deref(), fate });
+            let failure = self.last_renewal_error(reason);
+            self.voice.event(&Event::Lost { name, reason, failure: failure.as_deref(), fate });
         }
     }
 

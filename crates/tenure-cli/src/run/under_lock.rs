@@ -1,6 +1,9 @@
 //! A command from the grant of its lock to the release.
 
-use std::{ffi::OsString, time::Duration};
+use std::{
+    ffi::OsString,
+    time::{Duration, Instant},
+};
 
 use tenure::{
     LockName, LostReason, Tenure,
@@ -94,6 +97,7 @@ impl UnderLock<'_> {
         at_end: AtEnd,
     ) -> Result<Done, Failure> {
         let Self { command, tenure, plan, voice, without, .. } = self;
+        let began = Instant::now();
         let hold_end = plan.max_hold.map(|longest| {
             let end = SystemClock.now().saturating_add(longest);
             // A hold that is shorter than a lease ends then, however late this comes after its grant.
@@ -126,14 +130,14 @@ impl UnderLock<'_> {
             Err(NotStarted::Lost(loss)) => {
                 let (ended, lost) = (Ended::before_it_began(), Some(loss.reason));
                 let outcome = Outcome { ended, lost, told_to_end: false, sent: None };
-                return finish(held, at_end, name, outcome, false, voice).await;
+                return finish(held, at_end, name, outcome, false, began, voice).await;
             }
             Err(NotStarted::System(error)) => {
                 if plan.frees_on_failure {
                     held.cancel_hold_at_least();
                 }
-                let what = format!("cannot start the guardian of the command: {error}");
-                return Err(Failure::Failed(what));
+                let what = format!("cannot start the guardian of the command: {error:#}");
+                return Err(Failure::failed(what));
             }
         };
         let terminal = terminal.as_ref();
@@ -165,7 +169,7 @@ impl UnderLock<'_> {
             held.cancel_hold_at_least();
         }
         // Nothing of the command is left, so whoever is next need not wait for those who saw to that.
-        let end = finish(held, at_end, name, outcome, had_terminal, voice);
+        let end = finish(held, at_end, name, outcome, had_terminal, began, voice);
         tokio::join!(end, child.dismiss()).0
     }
 
@@ -191,8 +195,10 @@ async fn finish(
     name: &str,
     outcome: Outcome,
     had_terminal: bool,
+    began: Instant,
     voice: &Voice,
 ) -> Result<Done, Failure> {
+    let ran_for = began.elapsed();
     let Outcome { ended, lost: seen, told_to_end, sent } = outcome;
     let signal = match ended.how {
         How::Signal(number) => Some(number),
@@ -200,7 +206,7 @@ async fn finish(
     };
     let ran = ended.how != How::NotStarted;
     let in_time = ended.at < held.deadline().as_nanos();
-    let trouble = held.trouble();
+    let failure = held.last_renewal_error();
     let released: Vec<_> = held.tokens().into_iter().map(|(name, _)| name.to_owned()).collect();
     let detaches = matches!(at_end, AtEnd::Detach(..));
     let parted = at_end.part(held, seen.is_some() || ended.cause != Cause::Itself).await;
@@ -216,22 +222,23 @@ async fn finish(
             Cause::Itself => Fate::Ended,
             Cause::Lost | Cause::Orphaned => Fate::Killed,
         };
-        let trouble = trouble.as_deref().filter(|_| reason == LostReason::Deadline);
-        voice.event(&Event::Lost { name, reason, trouble, fate });
+        let failure = failure.as_deref().filter(|_| reason == LostReason::Deadline);
+        voice.event(&Event::Lost { name, reason, failure, fate });
     }
     let codes = voice.codes();
     let code = if is_lost { codes.lost } else { ended.how.code().unwrap_or(codes.lost) };
     if ran {
-        voice.event(&Event::Ended { name, code, signal });
+        voice.event(&Event::Ended { name, code, signal, ran: ran_for });
     }
     let is_away = parted.as_ref().is_err_and(|not| !not.why.is_empty());
     match parted {
         Ok(Parted::Released) => {
-            released.iter().for_each(|name| voice.event(&Event::Released { name }));
+            let held = Some(began.elapsed());
+            released.iter().for_each(|name| voice.event(&Event::Released { name, held }));
         }
         Ok(Parted::Detached(stays)) => voice.event(&stays.event()),
         Err(NotReleased { why, .. }) if why.is_empty() => {}
-        Err(NotReleased { why, .. }) if detaches && !is_lost => return Err(Failure::Failed(why)),
+        Err(NotReleased { why, .. }) if detaches && !is_lost => return Err(Failure::failed(why)),
         Err(NotReleased { why, .. }) => {
             voice.event(&Event::ReleaseFailed { name, why: &why, is_lost })
         }

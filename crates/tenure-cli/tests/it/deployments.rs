@@ -97,7 +97,7 @@ fn work_through<T>(scene: &Scene, lock: &str, happens: impl FnOnce() -> T) -> i6
     assert!(told.is_sorted_by(|one, next| one < next), "{told:?}");
     // One that was told that it lost the lock may have counted before.
     let lost = (rounds - scene.line("counter").parse::<i64>().unwrap()).max(0);
-    println!("{lost} of {rounds} rounds were not counted, as two had the lock at once");
+    println!("{lost:#} of {rounds} rounds were not counted, as two had the lock at once");
     lost
 }
 

@@ -19,7 +19,7 @@ fn looked_at(url: &str) -> (Vec<String>, serde_json::Value) {
     assert_eq!(code(&output), 1, "{output:?}");
     assert_eq!(text(&output.stderr), "");
     let seen = json(&output.stdout);
-    let last = seen["findings"].as_array().unwrap().last().unwrap().clone();
+    let last = seen["diagnostics"].as_array().unwrap().last().unwrap().clone();
     (steps(&seen), last)
 }
 
@@ -27,8 +27,8 @@ fn looked_at(url: &str) -> (Vec<String>, serde_json::Value) {
 fn failed(url: &str, expected: &[&str]) -> String {
     let (steps, last) = looked_at(url);
     assert_eq!(steps, expected, "{last}");
-    assert_eq!(last["weight"], "bad");
-    format!("{}; {}", last["found"].as_str().unwrap(), last["cure"].as_str().unwrap())
+    assert_eq!(last["severity"], "bad");
+    format!("{}; {}", last["found"].as_str().unwrap(), last["help"].as_str().unwrap())
 }
 
 fn port(server: &RedisServer) -> u16 {
@@ -61,9 +61,12 @@ fn of_a_folder_that_cannot_be_used_the_step_and_the_cure_are_told() {
 
 /// What doctor looked at, with how it is.
 fn steps(seen: &serde_json::Value) -> Vec<String> {
-    let word = |finding: &serde_json::Value, key: &str| finding[key].as_str().unwrap().to_owned();
-    let findings = seen["findings"].as_array().unwrap().iter();
-    findings.map(|finding| word(finding, "weight") + " " + &word(finding, "what")).collect()
+    let word =
+        |diagnostic: &serde_json::Value, key: &str| diagnostic[key].as_str().unwrap().to_owned();
+    let diagnostics = seen["diagnostics"].as_array().unwrap().iter();
+    diagnostics
+        .map(|diagnostic| word(diagnostic, "severity") + " " + &word(diagnostic, "what"))
+        .collect()
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn doctor_says_where_the_state_is_and_which_promises_hold() {
     assert!(text(&seen.stdout).contains(scene.path("locks").to_str().unwrap()));
     let seen = json(&scene.output(["doctor", "--json"]).stdout);
     assert_eq!(seen["kind"], "file");
-    assert!(!seen["findings"].as_array().unwrap().is_empty());
+    assert!(!seen["diagnostics"].as_array().unwrap().is_empty());
 }
 
 #[test]

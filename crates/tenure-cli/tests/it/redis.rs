@@ -215,7 +215,7 @@ fn a_command_ends_before_its_lease_when_redis_dies() {
     // The shell speaks there, too.
     let lost =
         text(&output.stderr).lines().find(|line| line.contains(r#""event":"lost""#)).unwrap();
-    assert!(lost.contains(r#""trouble":"Redis at"#), "it does not say why: {lost}");
+    assert!(lost.contains(r#""trouble":"Redis at"#), "it does not say why: {lost:#}");
 }
 
 #[test]
@@ -248,10 +248,10 @@ fn doctor_says_which_promise_does_not_hold_on_a_redis() {
     assert_eq!(code(&seen), 1);
     let seen = json(&seen.stdout);
     assert_eq!(seen["kind"], "redis");
-    let findings = seen["findings"].as_array().unwrap();
-    let eviction = findings.iter().find(|finding| finding["what"] == "eviction").unwrap();
+    let diagnostics = seen["diagnostics"].as_array().unwrap();
+    let eviction = diagnostics.iter().find(|diagnostic| diagnostic["what"] == "eviction").unwrap();
     assert_eq!(eviction["promise"], "S1", "{eviction}");
-    assert!(eviction["cure"].as_str().unwrap().contains("noeviction"), "{eviction}");
+    assert!(eviction["help"].as_str().unwrap().contains("noeviction"), "{eviction}");
     eventually("the trial lock is gone", || server.keys().iter().all(is_for_good));
 }
 

@@ -150,7 +150,7 @@ pub(crate) fn text(bytes: &[u8]) -> &str {
 }
 
 pub(crate) fn json(bytes: &[u8]) -> serde_json::Value {
-    serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {:?}", text(bytes)))
+    serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error:#}: {:?}", text(bytes)))
 }
 
 /// Each line of stderr as JSON.

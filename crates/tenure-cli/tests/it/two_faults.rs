@@ -182,7 +182,7 @@ fn nothing_of_a_command_outlives_its_lease_if_the_caller_ignores_the_end_of_its_
         let scene = Scene::new();
         let holder = started_by_one_that("ignore", &scene);
         let faults = [(Who::Guardian, Signal::SIGKILL), (Who::Tenure, fault)];
-        assert_eq!(seen_of(&scene, &holder, &faults, Duration::ZERO), "looked\n", "{fault}");
+        assert_eq!(seen_of(&scene, &holder, &faults, Duration::ZERO), "looked\n", "{fault:#}");
     }
 }
 

@@ -178,7 +178,7 @@ pub(crate) fn mix(old: &Version, new: &Version, place: &Place) -> String {
             (0, 0) => String::new(),
             (old, new) => format!(", refused {old} and {new} times"),
         };
-        format!("{lock}: {} and {}{refused}", by_old.0, by_new.0)
+        format!("{lock}: {} and {}{refused:#}", by_old.0, by_new.0)
     });
     each.join("; ")
 }

@@ -249,7 +249,7 @@ impl<'a> Contention<'a> {
         let since = before.unwrap_or(sent);
         let patience = self.settings.terms.ttl.get();
         let over = tries || received.since(since) >= patience || received >= self.give_up;
-        if over || !fault.is_passing() {
+        if over || !fault.is_transient() {
             if let Some(acquisition) = &mut self.acquisition
                 && !kept(Rule::DoubtfulGrantTakenBack)
             {
@@ -258,9 +258,9 @@ impl<'a> Contention<'a> {
             return Err(self.failed(fault));
         }
         if before.is_none()
-            && let Some(on_away) = &self.settings.on_away
+            && let Some(on_unreachable) = &self.settings.on_unreachable
         {
-            on_away(&fault);
+            on_unreachable(&fault);
         }
         self.failing = Some((since, fault));
         let gap = self.backoff.next(self.context.entropy.jitter());
@@ -284,7 +284,7 @@ impl<'a> Contention<'a> {
 
     fn failed(&self, fault: Fault) -> AcquireError {
         let fault = if self.is_in_doubt() { fault.in_doubt() } else { fault };
-        let error = AcquireError::store(self.context.place(self.name), fault);
+        let error = AcquireError::store(self.context.address(self.name), fault);
         self.context.observer.failed(self.name, &error);
         error
     }

@@ -81,7 +81,7 @@ pub(crate) async fn lock(
                 }
             }
             Some(Some(Handed::Head)) => head = waiting.take(),
-            Some(None) => return Err(AcquireError::ShutDown { place: context.place(name) }),
+            Some(None) => return Err(AcquireError::ShutDown { lock: context.address(name) }),
             None => return Err(timed_out(context, asked, waiting.in_the_way())),
         }
     }
@@ -127,7 +127,7 @@ pub(crate) fn admit(
     let can = context.store.capabilities();
     let lacks = match settings.mode {
         Mode::Permits { take, of } if take == 0 || take > of => {
-            return Err(AcquireError::Permits { place: context.place(name), take, of });
+            return Err(AcquireError::Permits { lock: context.address(name), take, of });
         }
         Mode::Exclusive => None,
         Mode::Shared => can.no_readers(),
@@ -135,10 +135,10 @@ pub(crate) fn admit(
     };
     let unfair = if settings.fair { can.no_order() } else { None };
     if let Some(reason) = lacks.or(unfair) {
-        return Err(AcquireError::store(context.place(name), reason.into()));
+        return Err(AcquireError::store(context.address(name), reason.into()));
     }
     if let Some(fault) = can.no_grace(settings.terms.grace.rounded()) {
-        return Err(AcquireError::store(context.place(name), fault));
+        return Err(AcquireError::store(context.address(name), fault));
     }
     context.reserve(name)
 }
@@ -148,6 +148,6 @@ pub(crate) fn timed_out(context: &Context, asked: Timestamp, busy: Busy) -> Acqu
     let Busy { name, holder, ahead, here } = busy;
     let waited = context.now().since(asked);
     context.observer.timed_out(&name, waited);
-    let place = context.place(&name);
-    AcquireError::TimedOut(Box::new(TimedOut { place, waited, holder, ahead, here }))
+    let lock = context.address(&name);
+    AcquireError::TimedOut(Box::new(TimedOut { lock, waited, holder, ahead, here }))
 }

@@ -8,7 +8,7 @@ use super::lease::{Downgraded, Ended, Held};
 use crate::{
     Fault, LockName,
     driver::{Either, first},
-    error::{Lost, Place, ReleaseError},
+    error::{LockAddress, Lost, ReleaseError},
 };
 
 /// One hold of a lock. While it lives its lease is renewed in the background.
@@ -35,7 +35,7 @@ use crate::{
 /// let token = guard.check()?;
 /// assert_eq!(token, guard.token());
 /// guard.release().await?;
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[must_use = "the lock is released as soon as its guard is dropped"]
@@ -80,8 +80,8 @@ impl Guard {
     /// Why the last renewal failed, if it did. The hold lasts to its deadline all the same, and is renewed
     /// until then if the store can be reached again.
     #[must_use]
-    pub fn trouble(&self) -> Option<Arc<Fault>> {
-        self.held.lease().last_trouble()
+    pub fn last_renewal_error(&self) -> Option<Arc<Fault>> {
+        self.held.lease().last_renewal_error()
     }
 
     /// The token, if the hold may be counted on at this very moment (promise S3).
@@ -120,7 +120,7 @@ impl Guard {
     /// guard.cancel_hold_at_least();
     /// guard.release().await?;
     /// assert!(job.try_lock().await?.is_some());
-    /// # Ok::<(), tenure_core::AnyError>(())
+    /// # Ok::<(), tenure_core::Error>(())
     /// # }).unwrap();
     /// ```
     pub fn cancel_hold_at_least(&self) {
@@ -176,7 +176,7 @@ impl Guard {
     ///     }
     /// }
     /// guard.release().await?;
-    /// # Ok::<(), tenure_core::AnyError>(())
+    /// # Ok::<(), tenure_core::Error>(())
     /// # }).unwrap();
     /// ```
     ///
@@ -249,8 +249,8 @@ impl Guard {
     }
 
     /// Which lock, in which store, for an error.
-    pub(crate) fn place(&self) -> Place {
-        self.held.lease().context().place(self.name())
+    pub(crate) fn address(&self) -> LockAddress {
+        self.held.lease().context().address(self.name())
     }
 
     /// Stops renewing without releasing: the lock stays taken until its lease ends. Says how much

@@ -60,7 +60,7 @@ impl Acquisition {
     ) -> Result<Self, AcquireError> {
         let owner = context
             .fresh_owner()
-            .map_err(|fault| AcquireError::store(context.place(name), fault))?;
+            .map_err(|fault| AcquireError::store(context.address(name), fault))?;
         let mut acquisition = Self::of(context, name, owner, slot);
         acquisition.wakeups = waits.then(|| context.store.wakeups(name, &owner));
         Ok(acquisition)
@@ -115,7 +115,7 @@ impl Acquisition {
     /// A call is about to be sent. If the one before it was never answered, it may still arrive.
     pub(crate) fn calling(&mut self, now: Timestamp, ttl: Duration) {
         self.ttl = self.ttl.max(ttl);
-        if self.stage == Stage::Unknown && self.context.store.capabilities().late_calls {
+        if self.stage == Stage::Unknown && self.context.store.capabilities().calls_outlive_drop {
             self.tainted_until = now.saturating_add(self.lasts());
         }
         self.before_call = self.stage;
@@ -168,7 +168,7 @@ impl Acquisition {
     /// What is left to do in the background, if there is anything.
     fn take_back(&mut self, now: Timestamp) -> Option<TakeBack> {
         let tainted = now < self.tainted_until;
-        let late_calls = self.context.store.capabilities().late_calls;
+        let calls_outlive_drop = self.context.store.capabilities().calls_outlive_drop;
         let unknown = self.stage == Stage::Unknown;
         let end = match self.stage {
             Stage::Over(end) => Some(end),
@@ -177,13 +177,16 @@ impl Acquisition {
             Stage::Idle | Stage::Unknown => return None,
         };
         let slot = self.slot.take()?;
-        let take_back = |until: Timestamp, late_calls| {
+        let take_back = |until: Timestamp, calls_outlive_drop| {
             let until = until.max(self.tainted_until);
-            TakeBack::new(self.name.clone(), self.owner, slot, now, until, late_calls)
+            TakeBack::new(self.name.clone(), self.owner, slot, now, until, calls_outlive_drop)
         };
         Some(match end {
             Some(end) => take_back(end.until, tainted).held(end),
-            None => take_back(now.saturating_add(self.lasts()), late_calls && (unknown || tainted)),
+            None => take_back(
+                now.saturating_add(self.lasts()),
+                calls_outlive_drop && (unknown || tainted),
+            ),
         })
     }
 

@@ -8,7 +8,7 @@ use super::{Acquisition, Stage};
 use crate::{
     Fault, FaultKind,
     driver::before,
-    error::{ReleaseError, Trouble},
+    error::{ReleaseError, StoreFailure},
     store::LeaseScope,
 };
 
@@ -48,10 +48,10 @@ impl Acquisition {
             };
             self.believe(believed && fault.kind() != FaultKind::InDoubt);
             let pause = context.now().saturating_add(backoff.next(context.entropy.jitter()));
-            if !fault.is_passing() || pause >= give_up {
-                let place = context.place(&self.name);
+            if !fault.is_transient() || pause >= give_up {
+                let lock = context.address(&self.name);
                 let fault = fault.and(free(context.store.capabilities().lease));
-                return Err(ReleaseError::InDoubt(Box::new(Trouble { place, fault })));
+                return Err(ReleaseError::InDoubt(Box::new(StoreFailure { lock, fault })));
             }
             failed = Some(fault);
             context.clock.sleep_until(pause).await;

@@ -28,7 +28,7 @@ use super::{Clock, Sleep};
 /// let guard = tenure.mutex("nightly").ttl(Duration::from_secs(30)).lock().await?;
 /// tokio::time::sleep(Duration::from_secs(3600)).await;      // takes no time
 /// guard.check()?;                                           // it was renewed 360 times meanwhile
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone, Copy, Debug)]

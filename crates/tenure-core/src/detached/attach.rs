@@ -65,8 +65,8 @@ impl Attach {
     async fn run(self) -> Result<Guard, HandleError> {
         let Self { context, handle, options } = self;
         let asked = context.now();
-        let place = handle.place(&*context.store);
-        let failed = |fault| HandleError::store(place.clone(), fault);
+        let address = handle.address(&*context.store);
+        let failed = |fault| HandleError::store(address.clone(), fault);
         handle.check(&*context.store).map_err(failed)?;
         let mut settings = context.settings(&handle.name, handle.kind, handle.mode, options)?;
         // It was counted from the first grant, which no handle tells.
@@ -94,7 +94,7 @@ impl Attach {
                 let held = Lease::start(&context, &handle.name, acquisition, held, &wants, None);
                 Ok(Guard::new(held))
             }
-            Outcome::NotHeld => Err(HandleError::Lost(place)),
+            Outcome::NotHeld => Err(HandleError::Lost(address)),
             Outcome::Failed(fault) => Err(failed(fault)),
         }
     }

@@ -121,23 +121,23 @@ impl Detach {
     /// [`DetachError::Store`] when the system gives no random numbers.
     pub fn handle(&self) -> Result<&Handle, DetachError> {
         self.handle.as_ref().map_err(|fault| {
-            let fault = Fault::new(fault.kind(), fault.what_and_why(), fault.cure());
-            DetachError::store(self.guard.place(), fault)
+            let fault = Fault::new(fault.kind(), fault.message_and_cause(), fault.help());
+            DetachError::store(self.guard.address(), fault)
         })
     }
 
     async fn run(self) -> Result<Detached, DetachError> {
         let Self { guard, label, handle } = self;
-        let place = guard.place();
+        let address = guard.address();
         let mut held = guard.into_held();
         let context = held.lease().context().clone();
         if let Some(reason) = context.store.capabilities().no_detaching() {
-            return Err(DetachError::store(place, reason.into()));
+            return Err(DetachError::store(address, reason.into()));
         }
-        let handle = handle.map_err(|fault| DetachError::store(place.clone(), fault))?;
+        let handle = handle.map_err(|fault| DetachError::store(address.clone(), fault))?;
         let of_guard = held.lease().asked().1;
         let ttl = lease_for(&*context.store, Ttl::new(handle.lease)?);
-        let ttl = ttl.map_err(|fault| DetachError::store(place.clone(), fault))?;
+        let ttl = ttl.map_err(|fault| DetachError::store(address.clone(), fault))?;
         let label = label.unwrap_or_else(|| format!("{of_guard} (detached)"));
         let no_room = |error| DetachError::NoRoom(Box::new(error));
         let slot = context.reserve(&handle.name).map_err(no_room)?;
@@ -149,7 +149,7 @@ impl Detach {
         let mut old = match held.leave_process() {
             Ended::Leaving(old) => old,
             Ended::Lost(lost) => return Err(lost.into()),
-            Ended::HandedOver => return Err(DetachError::lost(place, token)),
+            Ended::HandedOver => return Err(DetachError::lost(address, token)),
         };
         let over = TakeOver {
             from,
@@ -165,7 +165,7 @@ impl Detach {
         match take_over(&context, &handle.name, &over, &mut acquisition, give_up).await {
             Outcome::Taken { grant, sent, received } => {
                 let deadline = lease::deadline(sent, received, grant.left, Grace::NONE);
-                let late = || DetachError::store(place, too_late());
+                let late = || DetachError::store(address, too_late());
                 // What was asked for the drift of clocks is nobody's to count on.
                 let asked = sent.saturating_add(handle.lease);
                 let deadline = deadline.ok_or_else(late)?.min(asked);
@@ -182,9 +182,9 @@ impl Detach {
                     let lost = context.lost(&handle.name, token, LostReason::Taken);
                     context.observer.lost_at_release(&lost);
                 }
-                Err(DetachError::lost(place, token))
+                Err(DetachError::lost(address, token))
             }
-            Outcome::Failed(fault) => Err(DetachError::store(place, fault)),
+            Outcome::Failed(fault) => Err(DetachError::store(address, fault)),
         }
     }
 }

@@ -7,7 +7,7 @@ use tenure_proto::{
     queue::{Kind, Mode},
 };
 
-use crate::{Fault, FaultKind, LockName, Store, error::Place};
+use crate::{Fault, FaultKind, LockName, Store, error::LockAddress};
 
 /// The secret by which a detached hold is attached, renewed or released.
 ///
@@ -92,8 +92,8 @@ impl Handle {
     }
 
     /// Which lock, in which store, for an error.
-    pub(super) fn place(&self, store: &dyn Store) -> Place {
-        Place { name: self.name.clone(), store: store.location() }
+    pub(super) fn address(&self, store: &dyn Store) -> LockAddress {
+        LockAddress { name: self.name.clone(), store: store.location() }
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) async fn take_over(
             acquisition.had_no_effect();
         }
         let pause = received.saturating_add(backoff.next(entropy.jitter()));
-        if !fault.is_passing() || pause >= give_up {
+        if !fault.is_transient() || pause >= give_up {
             // What one call left in doubt no later refusal makes certain.
             let certain = !doubted || fault.kind() == FaultKind::InDoubt;
             return Outcome::Failed(if certain { fault } else { unanswered() });

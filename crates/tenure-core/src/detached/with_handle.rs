@@ -9,7 +9,7 @@ use crate::{
     AcquireError, Fault, FaultKind,
     context::Context,
     driver::before,
-    error::{HandleError, Place},
+    error::{HandleError, LockAddress},
     store::Renewal,
 };
 
@@ -22,10 +22,10 @@ pub(crate) async fn renew(
     handle: &Handle,
     length: Duration,
 ) -> Result<Timestamp, HandleError> {
-    let place = handle.place(&*context.store);
-    let failed = |fault| HandleError::store(place.clone(), fault);
+    let address = handle.address(&*context.store);
+    let failed = |fault| HandleError::store(address.clone(), fault);
     handle.check(&*context.store).map_err(failed)?;
-    not_forked(context, &place)?;
+    not_forked(context, &address)?;
     let ttl = lease_for(&*context.store, Ttl::new(length)?).map_err(failed)?;
     let renewal = [Renewal { name: handle.name.clone(), owner: handle.owner, ttl }];
     let (mut tries, mut doubted) = (Tries::new(context), false);
@@ -37,12 +37,12 @@ pub(crate) async fn renew(
                 let deadline = lease::deadline(sent, context.now(), left, Grace::NONE);
                 return deadline.ok_or_else(|| failed(renewed_too_late()));
             }
-            Some(Ok(Renewed::Lost)) => return Err(HandleError::Lost(place)),
+            Some(Ok(Renewed::Lost)) => return Err(HandleError::Lost(address)),
             Some(Err(fault)) => fault,
             Some(Ok(Renewed::Unknown)) | None => Fault::unanswered("the renewal"),
         };
         doubted |= fault.kind() == FaultKind::InDoubt;
-        if !fault.is_passing() || !tries.pause(context).await {
+        if !fault.is_transient() || !tries.pause(context).await {
             let certain = !doubted || fault.kind() == FaultKind::InDoubt;
             return Err(failed(if certain { fault } else { Fault::unanswered("the renewal") }));
         }
@@ -51,22 +51,22 @@ pub(crate) async fn renew(
 
 /// Lets the hold go.
 pub(crate) async fn release(context: &Arc<Context>, handle: &Handle) -> Result<(), HandleError> {
-    let place = handle.place(&*context.store);
-    let failed = |fault| HandleError::store(place.clone(), fault);
+    let address = handle.address(&*context.store);
+    let failed = |fault| HandleError::store(address.clone(), fault);
     handle.check(&*context.store).map_err(failed)?;
-    not_forked(context, &place)?;
+    not_forked(context, &address)?;
     let (mut tries, mut doubted) = (Tries::new(context), false);
     loop {
         let call = context.store.release(&handle.name, &handle.owner, Duration::ZERO);
         let fault = match before(&*context.clock, tries.give_up, call).await {
             // If it is not held, an earlier try may have been the one that released it.
-            Some(Ok(Released::NotHeld)) if !doubted => return Err(HandleError::Lost(place)),
+            Some(Ok(Released::NotHeld)) if !doubted => return Err(HandleError::Lost(address)),
             Some(Ok(Released::Released | Released::NotHeld)) => return Ok(()),
             Some(Err(fault)) => fault,
             None => Fault::unanswered("the release"),
         };
         doubted |= fault.kind() == FaultKind::InDoubt;
-        if !fault.is_passing() || !tries.pause(context).await {
+        if !fault.is_transient() || !tries.pause(context).await {
             let certain = !doubted || fault.kind() == FaultKind::InDoubt;
             return Err(failed(if certain { fault } else { Fault::unanswered("the release") }));
         }
@@ -74,12 +74,12 @@ pub(crate) async fn release(context: &Arc<Context>, handle: &Handle) -> Result<(
 }
 
 /// A forked copy has no part in the locks of its parent, whose connections it would use.
-fn not_forked(context: &Context, place: &Place) -> Result<(), HandleError> {
+fn not_forked(context: &Context, address: &LockAddress) -> Result<(), HandleError> {
     if !context.forked() {
         return Ok(());
     }
-    let place = place.clone();
-    Err(HandleError::NoRoom(Box::new(AcquireError::ShutDown { place })))
+    let address = address.clone();
+    Err(HandleError::NoRoom(Box::new(AcquireError::ShutDown { lock: address })))
 }
 
 /// When the store is asked again, and for how long.

@@ -32,7 +32,7 @@ use tokio::sync::Notify;
 use crate::{
     Clock, Eviction, Evictions, Fault, FaultKind, Store,
     driver::{Either, before, first},
-    error::{Lost, Place},
+    error::{LockAddress, Lost},
     observe::Observer,
     outage::Outage,
     pace::Pace,
@@ -261,8 +261,8 @@ impl Engine {
         match &answer {
             Some(Ok(Released::NotHeld)) => {
                 if let Some(token) = job.would_be_lost(self.clock.now()) {
-                    let place = Place { name: job.name.clone(), store: self.store.location() };
-                    let lost = Lost::new(place, token, LostReason::Taken);
+                    let lock = LockAddress { name: job.name.clone(), store: self.store.location() };
+                    let lost = Lost::new(lock, token, LostReason::Taken);
                     alone(|| self.observer.lost_at_release(&lost));
                 }
             }

@@ -46,10 +46,10 @@ impl TakeBack {
         mut slot: Slot,
         now: Timestamp,
         until: Timestamp,
-        late_calls: bool,
+        calls_outlive_drop: bool,
     ) -> Self {
         slot.end();
-        let cleanup = Cleanup::new(now, until.since(now), late_calls);
+        let cleanup = Cleanup::new(now, until.since(now), calls_outlive_drop);
         let keep_until = Timestamp::ZERO;
         Self { name, owner, keep_until, until, cleanup, slot, end: None }
     }

@@ -2,71 +2,100 @@
 
 use tenure_proto::{OutOfRange, Token};
 
-use super::{AcquireError, Lost, Place, Trouble};
+use super::{AcquireError, LockAddress, Lost, StoreFailure, text::Parts};
 use crate::{Fault, FaultKind};
 
 /// Why a guard did not become a handle. The guard is gone: what it held is being released.
-#[derive(thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum DetachError {
     /// The hold had been lost before.
-    #[error(transparent)]
-    Lost(#[from] Lost),
+    Lost(Lost),
     /// The lease that was asked for is out of range.
-    #[error(transparent)]
-    Setting(#[from] OutOfRange),
+    Setting(OutOfRange),
     /// The store did not do it: no handle works. The lock is released in the background.
-    #[error(transparent)]
-    Store(Box<Trouble>),
+    Store(Box<StoreFailure>),
     /// The store did not answer: the hold may be detached. It is taken back in the background, so no
     /// handle works for long.
-    #[error(transparent)]
-    InDoubt(Box<Trouble>),
+    InDoubt(Box<StoreFailure>),
     /// This process has no room to detach it, or was shut down. The lock is released in the background.
-    #[error(transparent)]
     NoRoom(Box<AcquireError>),
 }
 
 /// Why a handle did not do what it is for.
-#[derive(thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum HandleError {
     /// Nothing is held by this handle any more.
-    #[error(
-        "{0}: nothing is held by this handle any more: its lease ended, or somebody attached, released or broke it, or this is not the store where it was made; whatever it protected may be in other hands"
-    )]
-    Lost(Place),
+    Lost(LockAddress),
     /// A setting is out of range.
-    #[error(transparent)]
-    Setting(#[from] OutOfRange),
+    Setting(OutOfRange),
     /// The store did not do it: what was held by the handle still is, for as long as its lease lasts.
-    #[error(transparent)]
-    Store(Box<Trouble>),
+    Store(Box<StoreFailure>),
     /// The store did not answer, so it may be done or not. What was attached is taken back, and then the
     /// handle is worth nothing; a renewal or a release can be tried again.
-    #[error(transparent)]
-    InDoubt(Box<Trouble>),
+    InDoubt(Box<StoreFailure>),
     /// This process has no room for the hold, or was shut down. The handle is as it was.
-    #[error(transparent)]
     NoRoom(Box<AcquireError>),
 }
 
 impl DetachError {
-    pub(crate) fn store(place: Place, fault: Fault) -> Self {
+    pub(crate) fn store(lock: LockAddress, fault: Fault) -> Self {
         let in_doubt = fault.kind() == FaultKind::InDoubt;
-        let trouble = Box::new(Trouble { place, fault });
-        if in_doubt { Self::InDoubt(trouble) } else { Self::Store(trouble) }
+        let failure = Box::new(StoreFailure { lock, fault });
+        if in_doubt { Self::InDoubt(failure) } else { Self::Store(failure) }
     }
 
-    pub(crate) fn lost(place: Place, token: Token) -> Self {
-        Self::Lost(Lost::new(place, token, tenure_proto::LostReason::Taken))
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        match self {
+            Self::Lost(lost) => lost.parts(),
+            Self::Setting(error) => Parts::of(error),
+            Self::Store(failure) | Self::InDoubt(failure) => failure.parts(),
+            Self::NoRoom(error) => error.parts(),
+        }
+    }
+
+    pub(crate) fn lost(lock: LockAddress, token: Token) -> Self {
+        Self::Lost(Lost::new(lock, token, tenure_proto::LostReason::Taken))
     }
 }
 
 impl HandleError {
-    pub(crate) fn store(place: Place, fault: Fault) -> Self {
+    pub(crate) fn store(lock: LockAddress, fault: Fault) -> Self {
         let in_doubt = fault.kind() == FaultKind::InDoubt;
-        let trouble = Box::new(Trouble { place, fault });
-        if in_doubt { Self::InDoubt(trouble) } else { Self::Store(trouble) }
+        let failure = Box::new(StoreFailure { lock, fault });
+        if in_doubt { Self::InDoubt(failure) } else { Self::Store(failure) }
+    }
+
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        match self {
+            Self::Lost(lock) => Parts::at(
+                lock,
+                "nothing is held by this handle any more: its lease ended, or somebody attached, released or broke \
+                 it, or this is not the store where it was made",
+            )
+            .help("stop the work it protected, which may be in other hands"),
+            Self::Setting(error) => Parts::of(error),
+            Self::Store(failure) | Self::InDoubt(failure) => failure.parts(),
+            Self::NoRoom(error) => error.parts(),
+        }
+    }
+}
+
+impl From<Lost> for DetachError {
+    fn from(lost: Lost) -> Self {
+        Self::Lost(lost)
+    }
+}
+
+impl From<OutOfRange> for DetachError {
+    fn from(error: OutOfRange) -> Self {
+        Self::Setting(error)
+    }
+}
+
+impl From<OutOfRange> for HandleError {
+    fn from(error: OutOfRange) -> Self {
+        Self::Setting(error)
     }
 }

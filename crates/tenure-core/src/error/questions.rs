@@ -11,7 +11,8 @@
 //! into an answer to somebody outside.
 
 use super::{
-    AcquireError, AnyError, DetachError, HandleError, LatchError, LookError, ReleaseError, Trouble,
+    AcquireError, DetachError, Error, HandleError, InspectError, LatchError, ReleaseError,
+    StoreFailure,
 };
 use crate::Fault;
 
@@ -33,33 +34,33 @@ impl AcquireError {
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match self {
-            Self::InDoubt(trouble)
-            | Self::Unreachable(trouble)
-            | Self::Misconfigured(trouble)
-            | Self::Full(trouble)
-            | Self::Corrupt(trouble) => Some(&trouble.fault),
+            Self::InDoubt(failure)
+            | Self::Unreachable(failure)
+            | Self::Misconfigured(failure)
+            | Self::Full(failure)
+            | Self::Corrupt(failure) => Some(&failure.fault),
             _ => None,
         }
     }
 }
 
-/// Whether trying again may help where a store had this trouble.
-const fn passes(trouble: &Trouble) -> bool {
-    trouble.fault.is_passing()
+/// Whether trying again may help where a store had this failure.
+const fn passes(failure: &StoreFailure) -> bool {
+    failure.fault.is_transient()
 }
 
-impl LookError {
+impl InspectError {
     /// Whether the same may work later, without anybody changing anything.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Store(trouble) if passes(trouble))
+        matches!(self, Self::Store(failure) if passes(failure))
     }
 
     /// The store's fault, where one was the reason.
     #[must_use]
     pub const fn fault(&self) -> Option<&Fault> {
         match self {
-            Self::Store(trouble) => Some(&trouble.fault),
+            Self::Store(failure) => Some(&failure.fault),
             Self::Name(_) => None,
         }
     }
@@ -76,7 +77,7 @@ impl HandleError {
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
-            Self::Store(trouble) | Self::InDoubt(trouble) => passes(trouble),
+            Self::Store(failure) | Self::InDoubt(failure) => passes(failure),
             Self::NoRoom(error) => error.is_transient(),
             Self::Lost(_) | Self::Setting(_) => false,
         }
@@ -86,14 +87,27 @@ impl HandleError {
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match self {
-            Self::Store(trouble) | Self::InDoubt(trouble) => Some(&trouble.fault),
+            Self::Store(failure) | Self::InDoubt(failure) => Some(&failure.fault),
             Self::NoRoom(error) => error.fault(),
             Self::Lost(_) | Self::Setting(_) => None,
         }
     }
 }
 
-impl AnyError {
+impl DetachError {
+    /// The store's fault, where one was the reason.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Store(failure) | Self::InDoubt(failure) => Some(&failure.fault),
+            Self::NoRoom(error) => error.fault(),
+            Self::Lost(lost) => lost.fault(),
+            Self::Setting(_) => None,
+        }
+    }
+}
+
+impl Error {
     /// Whether somebody else has the lock, or not everybody arrived at a latch in time.
     #[must_use]
     pub const fn is_busy(&self) -> bool {
@@ -122,13 +136,13 @@ impl AnyError {
     pub const fn is_transient(&self) -> bool {
         match self {
             Self::Acquire(error) => error.is_transient(),
-            Self::Look(error) | Self::Latch(LatchError::Look(error)) => error.is_transient(),
+            Self::Inspect(error) | Self::Latch(LatchError::Inspect(error)) => error.is_transient(),
             Self::Latch(LatchError::TimedOut { .. }) => true,
-            Self::Downgrade(trouble)
-            | Self::Detach(DetachError::Store(trouble) | DetachError::InDoubt(trouble))
-            | Self::Release(ReleaseError::InDoubt(trouble)) => passes(trouble),
+            Self::Downgrade(failure)
+            | Self::Detach(DetachError::Store(failure) | DetachError::InDoubt(failure))
+            | Self::Release(ReleaseError::InDoubt(failure)) => passes(failure),
             Self::Handle(error) => error.is_transient() || error.is_lost(),
-            Self::Open { is_transient, .. } => *is_transient,
+            Self::Open(error) => error.is_transient(),
             _ => self.is_lost(),
         }
     }

@@ -90,7 +90,7 @@ impl NamedAuthorities {
 
     fn misses(&mut self, by: &str, path: &Path, error: &io::Error) {
         if self.unread.len() < REASONS {
-            self.unread.push(format!("{by} {}: {error}", path.display()));
+            self.unread.push(format!("{by} {}: {error:#}", path.display()));
         }
     }
 }

@@ -10,9 +10,9 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use super::{Lock, TryLock, look::look, target::Target};
+use super::{Lock, TryLock, inspect::inspect, target::Target};
 use crate::{
-    Guard, LookError, ReleaseError,
+    Guard, InspectError, ReleaseError,
     acquire::Acquirer,
     options::{Options, setters},
 };
@@ -36,7 +36,7 @@ use crate::{
 /// assert_eq!((leader.label.as_str(), leader.term), ("10.0.0.7:9000", leadership.term()));
 /// leadership.resign().await?;
 /// assert_eq!(election.leader().await?, None);
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
@@ -79,18 +79,18 @@ impl Election {
         TryLock::new(self.target.clone(), Mode::Exclusive, self.options.clone())
     }
 
-    look!(target);
+    inspect!(target);
 
     /// Who leads, by the store's account at this moment. Who would lead next, [`Election::look`]
     /// shows: its waiters are the candidates in their line.
     ///
     /// # Errors
-    /// [`LookError`] when the store cannot be asked. Passing faults are ridden out for up to 30 s.
+    /// [`InspectError`] when the store cannot be asked. Passing faults are ridden out for up to 30 s.
     ///
     /// # Cancel safety
     /// Cancel-safe.
-    pub async fn leader(&self) -> Result<Option<Leader>, LookError> {
-        Ok(election::leader(&self.target.look().await?))
+    pub async fn leader(&self) -> Result<Option<Leader>, InspectError> {
+        Ok(election::leader(&self.target.inspect().await?))
     }
 
     /// Who leads, and from then on every change that is seen.
@@ -180,11 +180,11 @@ impl Leaders {
     /// any more.
     ///
     /// # Errors
-    /// [`LookError`] when the store could not be asked for 30 s. Calling again goes on.
+    /// [`InspectError`] when the store could not be asked for 30 s. Calling again goes on.
     ///
     /// # Cancel safety
     /// Cancel-safe: no news is lost.
-    pub async fn next(&mut self) -> Result<Option<Leader>, LookError> {
+    pub async fn next(&mut self) -> Result<Option<Leader>, InspectError> {
         loop {
             let context = self.election.target.context();
             context.clock.sleep_until(self.due).await;
@@ -202,7 +202,7 @@ impl Leaders {
     }
 
     /// The same as a stream, which never ends.
-    pub fn into_stream(self) -> impl Stream<Item = Result<Option<Leader>, LookError>> + Send {
+    pub fn into_stream(self) -> impl Stream<Item = Result<Option<Leader>, InspectError>> + Send {
         stream::unfold(self, async |mut leaders| {
             let news = leaders.next().await;
             Some((news, leaders))

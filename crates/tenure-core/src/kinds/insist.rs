@@ -7,7 +7,7 @@ use tenure_proto::{
     rule::{Rule, kept},
 };
 
-use crate::{Fault, FaultKind, LockName, context::Context, driver::before, error::LookError};
+use crate::{Fault, FaultKind, LockName, context::Context, driver::before, error::InspectError};
 
 /// How long an answer is waited for before the store is asked again.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ pub(super) async fn insist<T, F>(
     name: &LockName,
     until: Timestamp,
     mut call: impl FnMut() -> F + Send,
-) -> Result<T, LookError>
+) -> Result<T, InspectError>
 where
     T: Send,
     F: Future<Output = Result<T, Fault>> + Send,
@@ -29,7 +29,7 @@ where
     if context.forked() {
         let what = "this process was forked from the one that opened the store";
         let fault = Fault::new(FaultKind::Unsupported, what, "open it anew in this process");
-        return Err(LookError::store(context.place(name), fault));
+        return Err(InspectError::store(context.address(name), fault));
     }
     let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_secs(1));
     loop {
@@ -46,9 +46,9 @@ where
             ),
         };
         let again = context.now().saturating_add(backoff.next(context.entropy.jitter()));
-        let passing = fault.is_passing() && kept(Rule::PassingFaultsRiddenOut);
+        let passing = fault.is_transient() && kept(Rule::PassingFaultsRiddenOut);
         if !passing || again >= until {
-            return Err(LookError::store(context.place(name), fault));
+            return Err(InspectError::store(context.address(name), fault));
         }
         context.clock.sleep_until(again).await;
     }

@@ -20,7 +20,7 @@ use super::{
     target::Target,
 };
 use crate::{
-    Fault, FaultKind, LatchError, LockName, LookError, acquire::Acquirer, context::Context,
+    Fault, FaultKind, InspectError, LatchError, LockName, acquire::Acquirer, context::Context,
 };
 
 /// A gate that opens when as many have arrived as it counts. A handle: cheap to make, to clone and
@@ -46,7 +46,7 @@ use crate::{
 /// assert_eq!(loaded.arrive("shard-1").await?, 1);
 /// assert_eq!(loaded.arrive("shard-2").await?, 0);
 /// loaded.wait().within(Duration::from_secs(5)).await?;
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
@@ -129,8 +129,8 @@ impl Latch {
             let again = context.now().saturating_add(backoff.next(context.entropy.jitter()));
             if again >= until {
                 let what = format!("the arrival of {who:?} does not stay there");
-                let cure = "see whether somebody resets the latch again and again";
-                return Err(self.fault(name, FaultKind::InDoubt, what, cure));
+                let help = "see whether somebody resets the latch again and again";
+                return Err(self.fault(name, FaultKind::InDoubt, what, help));
             }
             context.clock.sleep_until(again).await;
         }
@@ -152,7 +152,7 @@ impl Latch {
     /// # Cancel safety
     /// Cancel-safe.
     pub async fn remaining(&self) -> Result<u32, LatchError> {
-        Ok(latch::remaining(self.count, &self.target.look().await?))
+        Ok(latch::remaining(self.count, &self.target.inspect().await?))
     }
 
     /// Who has arrived, in alphabetical order.
@@ -163,7 +163,7 @@ impl Latch {
     /// # Cancel safety
     /// Cancel-safe.
     pub async fn arrived(&self) -> Result<Vec<String>, LatchError> {
-        Ok(latch::arrived(&self.target.look().await?))
+        Ok(latch::arrived(&self.target.inspect().await?))
     }
 
     /// Forgets all who have arrived, so that the latch is closed again. Whoever waits and has not
@@ -209,8 +209,8 @@ impl Latch {
     fn nobody_in_the_way(&self, name: &LockName, seen: &Snapshot) -> Result<(), LatchError> {
         if let Some(other) = seen.holders.iter().find(|holder| holder.mode != Mode::Shared) {
             let what = format!("{:?} holds this name in another way than a latch", other.label);
-            let cure = "give the latch a name of its own";
-            return Err(self.fault(name, FaultKind::Misconfigured, what, cure));
+            let help = "give the latch a name of its own";
+            return Err(self.fault(name, FaultKind::Misconfigured, what, help));
         }
         Ok(())
     }
@@ -229,10 +229,10 @@ impl Latch {
         name: &LockName,
         kind: FaultKind,
         what: impl Into<String>,
-        cure: &str,
+        help: &str,
     ) -> LatchError {
-        let fault = Fault::new(kind, what, cure);
-        LookError::store(self.context().place(name), fault).into()
+        let fault = Fault::new(kind, what, help);
+        InspectError::store(self.context().address(name), fault).into()
     }
 }
 
@@ -280,7 +280,7 @@ impl LatchWait {
             let remaining = match (looked, last) {
                 (Ok(seen), _) => latch::remaining(latch.count, &seen),
                 // The end of the wait cut the last look short.
-                (Err(LookError::Store(_)), Some(last)) if context.now() >= give_up => last,
+                (Err(InspectError::Store(_)), Some(last)) if context.now() >= give_up => last,
                 (Err(error), _) => return Err(error.into()),
             };
             if remaining <= u32::from(!kept(Rule::LatchOpensAtZero)) {
@@ -288,9 +288,9 @@ impl LatchWait {
             }
             let now = context.now();
             if now >= give_up {
-                let (place, count) = (context.place(name), latch.count);
+                let (lock, count) = (context.address(name), latch.count);
                 let waited = now.since(asked);
-                return Err(LatchError::TimedOut { place, waited, remaining, count });
+                return Err(LatchError::TimedOut { lock, waited, remaining, count });
             }
             let changed = last.is_some_and(|last| last != remaining);
             last = Some(remaining);

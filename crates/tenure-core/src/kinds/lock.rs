@@ -44,8 +44,8 @@ impl<G> Lock<G> {
 
     /// Calls `tell` with what is wrong when the store fails and the wait goes on all the same: once
     /// until the store answers again.
-    pub fn on_away(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
-        self.options.on_away = Some(Arc::new(tell));
+    pub fn on_unreachable(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
+        self.options.on_unreachable = Some(Arc::new(tell));
         self
     }
 }

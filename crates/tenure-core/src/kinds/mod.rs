@@ -3,9 +3,9 @@
 mod all;
 mod election;
 mod insist;
+mod inspect;
 mod latch;
 mod lock;
-mod look;
 mod mutex;
 mod reentrant;
 mod rwlock;

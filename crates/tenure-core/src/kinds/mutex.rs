@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use tenure_proto::queue::{Kind, Mode};
 
-use super::{Lock, Reentrant, TryLock, look::look, target::Target};
+use super::{Lock, Reentrant, TryLock, inspect::inspect, target::Target};
 use crate::{
     acquire::Acquirer,
     options::{Options, setters},
@@ -25,10 +25,10 @@ use crate::{
 /// let nightly = tenure.mutex("nightly").ttl(Duration::from_secs(10)).label("worker-7");
 /// let guard = nightly.lock().wait(Duration::from_secs(5)).await?;
 /// assert!(nightly.try_lock().await?.is_none());
-/// let seen = nightly.look().await?;
+/// let seen = nightly.inspect().await?;
 /// println!("{} holds it, {} wait", seen.holders[0].label, seen.waiters.len());
 /// guard.release().await?;
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
@@ -45,7 +45,7 @@ impl Mutex {
 
     setters!();
 
-    look!(target);
+    inspect!(target);
 
     /// The same lock for scopes that enter it again while they hold it.
     pub fn reentrant(self) -> Reentrant {

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use tenure_proto::queue::{Kind, Mode};
 
-use super::{Lock, TryLock, WriteGuard, look::look, target::Target};
+use super::{Lock, TryLock, WriteGuard, inspect::inspect, target::Target};
 use crate::{
     acquire::Acquirer,
     options::{Options, setters},
@@ -47,9 +47,9 @@ use crate::{
 /// let reading = writing.downgrade().await?;
 /// let another = prices.read().await?;
 /// assert!(prices.try_write().await?.is_none());
-/// assert_eq!(prices.look().await?.holders.len(), 2);
+/// assert_eq!(prices.inspect().await?.holders.len(), 2);
 /// # drop((reading, another));
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
@@ -66,7 +66,7 @@ impl RwLock {
 
     setters!();
 
-    look!(target);
+    inspect!(target);
 
     /// Acquires the lock together with other readers, waiting for it: await the returned value.
     ///

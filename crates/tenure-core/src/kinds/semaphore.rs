@@ -4,9 +4,9 @@ use std::{fmt, sync::Arc};
 
 use tenure_proto::queue::{Kind, Mode};
 
-use super::{Lock, TryLock, look::look, target::Target};
+use super::{Lock, TryLock, inspect::inspect, target::Target};
 use crate::{
-    LookError,
+    InspectError,
     acquire::Acquirer,
     options::{Options, setters},
 };
@@ -51,7 +51,7 @@ use crate::{
 /// two.release().await?;
 /// assert!(uploads.try_acquire_many(2).await?.is_some());
 /// # drop(one);
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl Semaphore {
 
     setters!();
 
-    look!(target);
+    inspect!(target);
 
     /// How many permits are not taken, by this handle's number and the store's account at one
     /// moment. Others may come first: whoever wants one asks for it.
@@ -80,8 +80,8 @@ impl Semaphore {
     ///
     /// # Cancel safety
     /// Cancel-safe.
-    pub async fn available(&self) -> Result<u32, LookError> {
-        Ok(self.look().await?.available(self.permits))
+    pub async fn available(&self) -> Result<u32, InspectError> {
+        Ok(self.inspect().await?.available(self.permits))
     }
 
     /// How many permits there are, by this handle's word.

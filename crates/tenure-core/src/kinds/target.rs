@@ -71,7 +71,7 @@ impl Target {
         let settings = context.settings(name, self.kind, mode, options)?;
         let longest = context.store.capabilities().longest_keep;
         if settings.hold_at_least > longest {
-            return Err(AcquireError::store(context.place(name), too_long(&settings, longest)));
+            return Err(AcquireError::store(context.address(name), too_long(&settings, longest)));
         }
         Ok(settings)
     }

@@ -3,10 +3,10 @@
 use std::{ops::Deref, time::Duration};
 
 use crate::{
-    AnyError,
+    Error,
     acquisition::guard::Guard,
     acquisition::lease::Downgraded,
-    error::{Lost, ReleaseError, Trouble},
+    error::{Lost, ReleaseError, StoreFailure},
 };
 
 /// One exclusive hold of an [`RwLock`](super::RwLock): a [`Guard`] that can become a reader's.
@@ -29,17 +29,17 @@ impl WriteGuard {
     /// The guard belongs to the future: dropping it releases the lock in the background.
     pub async fn downgrade(self) -> Result<Guard, DowngradeError> {
         let Self(guard) = self;
-        let trouble = |fault| Box::new(Trouble { place: guard.place(), fault });
+        let failed = |fault| Box::new(StoreFailure { lock: guard.address(), fault });
         match guard.downgrade().await {
             Downgraded::Shared => Ok(guard),
             Downgraded::Lost(lost) => Err(DowngradeError::Lost(lost)),
             Downgraded::Refused(fault) => {
-                let trouble = trouble(fault);
-                Err(DowngradeError::StillWriting { guard: Self(guard), trouble })
+                let failure = failed(fault);
+                Err(DowngradeError::StillWriting { guard: Self(guard), failure })
             }
             Downgraded::InDoubt(fault) => {
-                let trouble = trouble(fault);
-                Err(DowngradeError::InDoubt { guard, trouble })
+                let failure = failed(fault);
+                Err(DowngradeError::InDoubt { guard, failure })
             }
         }
     }
@@ -94,20 +94,20 @@ pub enum DowngradeError<W = WriteGuard, R = Guard> {
     #[error(transparent)]
     Lost(#[from] Lost),
     /// Nothing changed: the caller still writes alone. The downgrade can be tried again.
-    #[error("{trouble}")]
+    #[error("{failure:#}")]
     StillWriting {
         /// The exclusive hold.
         guard: W,
         /// Why it was not done.
-        trouble: Box<Trouble>,
+        failure: Box<StoreFailure>,
     },
     /// The store did not answer: other readers may have entered. Count on reading alone.
-    #[error("{trouble}")]
+    #[error("{failure:#}")]
     InDoubt {
         /// What is certain: no writer has the lock, and this hold lasts.
         guard: R,
         /// Why it is uncertain.
-        trouble: Box<Trouble>,
+        failure: Box<StoreFailure>,
     },
 }
 
@@ -121,23 +121,23 @@ impl<W, R> DowngradeError<W, R> {
     ) -> DowngradeError<X, Y> {
         match self {
             Self::Lost(lost) => DowngradeError::Lost(lost),
-            Self::StillWriting { guard, trouble } => {
-                DowngradeError::StillWriting { guard: writing(guard, along), trouble }
+            Self::StillWriting { guard, failure } => {
+                DowngradeError::StillWriting { guard: writing(guard, along), failure }
             }
-            Self::InDoubt { guard, trouble } => {
-                DowngradeError::InDoubt { guard: reading(guard, along), trouble }
+            Self::InDoubt { guard, failure } => {
+                DowngradeError::InDoubt { guard: reading(guard, along), failure }
             }
         }
     }
 }
 
-impl<W, R> From<DowngradeError<W, R>> for AnyError {
+impl<W, R> From<DowngradeError<W, R>> for Error {
     /// Releases what the error holds.
     fn from(error: DowngradeError<W, R>) -> Self {
         match error {
             DowngradeError::Lost(lost) => Self::Lost(lost),
-            DowngradeError::StillWriting { trouble, .. }
-            | DowngradeError::InDoubt { trouble, .. } => Self::Downgrade(trouble),
+            DowngradeError::StillWriting { failure, .. }
+            | DowngradeError::InDoubt { failure, .. } => Self::Downgrade(failure),
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct Busy {
 pub(crate) type OnBusy = Arc<dyn Fn(&Busy) + Send + Sync>;
 
 /// A callback for a store that fails while it is waited for.
-pub(crate) type OnAway = Arc<dyn Fn(&Fault) + Send + Sync>;
+pub(crate) type OnUnreachable = Arc<dyn Fn(&Fault) + Send + Sync>;
 
 /// Settings as the caller gave them.
 #[derive(Clone, Default)]
@@ -48,7 +48,7 @@ pub(crate) struct Options {
     /// one of the store's.
     pub(crate) apart: bool,
     pub(crate) on_busy: Option<OnBusy>,
-    pub(crate) on_away: Option<OnAway>,
+    pub(crate) on_unreachable: Option<OnUnreachable>,
 }
 
 /// Settings that hold together.
@@ -64,7 +64,7 @@ pub(crate) struct Settings {
     /// Whether the tasks of this process pass it on among themselves.
     pub(crate) hand_over: bool,
     pub(crate) on_busy: Option<OnBusy>,
-    pub(crate) on_away: Option<OnAway>,
+    pub(crate) on_unreachable: Option<OnUnreachable>,
 }
 
 /// What a task of this process wants that is passed a lease.
@@ -101,7 +101,7 @@ impl Options {
             label: over.label.or(self.label),
             fair: over.fair || self.fair,
             on_busy: over.on_busy,
-            on_away: over.on_away,
+            on_unreachable: over.on_unreachable,
             ..self
         }
     }
@@ -124,7 +124,7 @@ impl Options {
             fair: self.fair,
             hand_over: !self.fair && !self.apart && mode == Mode::Exclusive,
             on_busy: self.on_busy,
-            on_away: self.on_away,
+            on_unreachable: self.on_unreachable,
         })
     }
 }

@@ -5,8 +5,8 @@
 /// ```
 /// use tenure_core::store::certificate_cure;
 ///
-/// let cure = certificate_cure("invalid peer certificate: certificate expired", "name its authority");
-/// assert!(cure.contains("renew"));
+/// let help = certificate_cure("invalid peer certificate: certificate expired", "name its authority");
+/// assert!(help.contains("renew"));
 /// assert_eq!(certificate_cure("invalid peer certificate: UnknownIssuer", "name its authority"), "name its authority");
 /// ```
 #[must_use]

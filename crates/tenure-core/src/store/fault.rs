@@ -2,6 +2,8 @@
 
 use std::{error::Error, fmt, sync::Arc};
 
+use crate::error::text::{causes, cut};
+
 /// Whether a failed call may have taken effect, and whether it helps to try again (promise S9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -22,21 +24,21 @@ pub enum FaultKind {
 
 /// A store's failure: what happened, and what the user can do about it.
 ///
-/// Its text tells what the system or the server said of it, too, so no error that carries a fault names
-/// that as its source again. The texts never hold a password. The name of the lock and the store are
-/// added by who reports it.
+/// `{}` shows the message, and [`source`](Error::source) leads to what the system or the server said. `{:#}`
+/// shows all of it and the help, in one line. The texts never hold a password. Errors that carry a fault add the
+/// name of the lock and the store.
 #[derive(Clone, Debug)]
 pub struct Fault {
     kind: FaultKind,
-    what: String,
-    cure: String,
+    message: String,
+    help: String,
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl Fault {
-    /// A failure of `kind`: `what` happened, and `cure` is what the user can do.
-    pub fn new(kind: FaultKind, what: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { kind, what: what.into(), cure: cure.into(), cause: None }
+    /// A failure of `kind`: `message` says what happened, and `help` what the user can do.
+    pub fn new(kind: FaultKind, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), help: help.into(), cause: None }
     }
 
     /// No answer came to `what`.
@@ -53,14 +55,14 @@ impl Fault {
         if self.kind == FaultKind::InDoubt {
             return self;
         }
-        let what = self.what_and_why();
+        let what = self.message_and_cause();
         let what = format!("{what}, and no answer came before, so the lock may have been acquired");
-        Self::new(FaultKind::InDoubt, what, self.cure)
+        Self::new(FaultKind::InDoubt, what, self.help)
     }
 
     /// The same with more for the user to know.
     pub(crate) fn and(mut self, more: &str) -> Self {
-        self.cure = format!("{}; {more}", self.cure);
+        self.help = format!("{}; {more}", self.help);
         self
     }
 
@@ -79,28 +81,22 @@ impl Fault {
 
     /// Whether trying again may help without anybody changing anything.
     #[must_use]
-    pub const fn is_passing(&self) -> bool {
+    pub const fn is_transient(&self) -> bool {
         matches!(self.kind, FaultKind::Unreachable | FaultKind::InDoubt)
     }
 
     /// What happened.
     #[must_use]
-    pub fn what(&self) -> &str {
-        &self.what
+    pub fn message(&self) -> &str {
+        &self.message
     }
 
     /// What happened, and what the system or the server said of it.
     #[must_use]
-    pub fn what_and_why(&self) -> String {
-        let first = self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static));
-        let causes = std::iter::successors(first, |&cause| cause.source());
-        let (mut text, mut said) = (cut(self.what.clone()), self.what.clone());
-        for cause in causes.map(|cause| cut(cause.to_string())) {
-            // Each says once what it knows more than the one before it.
-            if !said.contains(&cause) {
-                text = format!("{text}: {cause}");
-                said = cause;
-            }
+    pub fn message_and_cause(&self) -> String {
+        let mut text = cut(&self.message).into_owned();
+        for cause in causes(&self.message, self.source()) {
+            text = format!("{text}: {cause}");
         }
         text
     }
@@ -113,32 +109,25 @@ impl Fault {
 
     /// What the user can do.
     #[must_use]
-    pub fn cure(&self) -> &str {
-        &self.cure
+    pub fn help(&self) -> &str {
+        &self.help
     }
-}
-
-/// As many bytes as are shown of what a server or the system says.
-const SHOWN: usize = 1024;
-
-/// So much of a text as people read.
-fn cut(mut text: String) -> String {
-    if text.len() > SHOWN {
-        while text.len() > SHOWN {
-            text.pop();
-        }
-        text.push('…');
-    }
-    text
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.what_and_why(), self.cure)
+        if !f.alternate() {
+            return f.write_str(&cut(&self.message));
+        }
+        write!(f, "{}; {}", self.message_and_cause(), self.help)
     }
 }
 
-impl Error for Fault {}
+impl Error for Fault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -148,10 +137,10 @@ mod tests {
     fn what_a_server_says_at_length_is_cut() {
         let long = "é".repeat(50_000);
         let fault = Fault::new(FaultKind::Unreachable, "it failed", "try again").because(long);
-        let text = fault.to_string();
+        let text = format!("{fault:#}");
         assert!(text.len() < 1_100, "{}", text.len());
         assert!(text.starts_with("it failed: éé") && text.ends_with("é…; try again"), "{text}");
         let long = Fault::new(FaultKind::Unreachable, "x".repeat(50_000), "try again");
-        assert!(long.what_and_why().len() < 1_100);
+        assert!(long.message_and_cause().len() < 1_100);
     }
 }

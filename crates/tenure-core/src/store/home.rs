@@ -52,8 +52,8 @@ impl Home {
         };
         let handle = runtime::begin(name, true, end).map_err(|error| {
             let what = format!("the thread {name} cannot be started");
-            let cure = "see how many threads and open files the system allows this user and this container";
-            Fault::new(FaultKind::Unreachable, what, cure).because(error)
+            let help = "see how many threads and open files the system allows this user and this container";
+            Fault::new(FaultKind::Unreachable, what, help).because(error)
         })?;
         Ok(Self { handle, process: process::id(), calls: OnceLock::new(), _stop: stop })
     }

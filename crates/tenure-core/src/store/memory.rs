@@ -25,7 +25,9 @@ use tenure_proto::{
 
 use crate::{
     Clock, Evictions, Fault, FaultKind, HintBoard, LockName, SystemClock, Wakeups,
-    store::{Capabilities, Finding, LeaseScope, Listing, Reasons, Renewal, Store, check_together},
+    store::{
+        Capabilities, Diagnostic, LeaseScope, Listing, Reasons, Renewal, Store, check_together,
+    },
 };
 
 const LIMITS: Limits = Limits {
@@ -35,7 +37,7 @@ const LIMITS: Limits = Limits {
     look: Duration::from_secs(1),
     max_waiters: 1_000,
     max_holders: 1_000,
-    kinds_meet: true,
+    kinds_may_mix: true,
 };
 
 const CAPABILITIES: Capabilities = Capabilities {
@@ -48,12 +50,12 @@ const CAPABILITIES: Capabilities = Capabilities {
     lease: LeaseScope::Hold,
     longest_lease: Duration::MAX,
     longest_keep: Duration::MAX,
-    late_calls: false,
+    calls_outlive_drop: false,
     notices_death: false,
     raise: true,
     together: true,
     detach: true,
-    kinds_meet: true,
+    kinds_may_mix: true,
     incarnation: true,
     tells_evictions: true,
     tells_release_requests: false,
@@ -70,8 +72,10 @@ const PROCESS: Client = Client([1; 16]);
 
 /// As it is, and with the kinds of lock kept apart.
 const MEETING: (Capabilities, Limits) = (CAPABILITIES, LIMITS);
-const APART: (Capabilities, Limits) =
-    (Capabilities { kinds_meet: false, ..CAPABILITIES }, Limits { kinds_meet: false, ..LIMITS });
+const APART: (Capabilities, Limits) = (
+    Capabilities { kinds_may_mix: false, ..CAPABILITIES },
+    Limits { kinds_may_mix: false, ..LIMITS },
+);
 
 /// A store in the memory of this process. Clones are the same store.
 ///
@@ -168,7 +172,7 @@ impl MemoryStore {
     /// use tenure_core::{MemoryStore, Store};
     ///
     /// let store = MemoryStore::new().kinds_apart();
-    /// assert!(!store.capabilities().kinds_meet);
+    /// assert!(!store.capabilities().kinds_may_mix);
     /// ```
     #[must_use]
     pub fn kinds_apart(self) -> Self {
@@ -279,7 +283,7 @@ fn refusable<T>(outcome: Result<(T, Vec<Wake>), QueueError>) -> (Result<T, Queue
 
 impl From<QueueError> for Fault {
     fn from(error: QueueError) -> Self {
-        let (kind, cure) = match error {
+        let (kind, help) = match error {
             QueueError::Full { .. } => (FaultKind::Full, "try again when fewer wait"),
             QueueError::OtherMode => (FaultKind::Unsupported, "release it and lock it anew"),
             QueueError::OtherKind { .. } => (
@@ -291,7 +295,7 @@ impl From<QueueError> for Fault {
             }
             QueueError::Clock(_) => (FaultKind::Misconfigured, "then try again"),
         };
-        Self::new(kind, error.to_string(), cure)
+        Self::new(kind, format!("{error:#}"), help)
     }
 }
 
@@ -423,9 +427,9 @@ impl Store for MemoryStore {
         Ok(Some(format!("memory {} of process {}", self.number, std::process::id())))
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
-        let cure = "open another store to share locks between processes";
-        Ok(vec![Finding::warning("reach", "only this process shares these locks", "S1", cure)])
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
+        let help = "open another store to share locks between processes";
+        Ok(vec![Diagnostic::warning("reach", "only this process shares these locks", "S1", help)])
     }
 
     #[cfg(unix)]

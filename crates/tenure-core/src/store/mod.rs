@@ -34,7 +34,7 @@
 //!     and `ask.owner`, another owner, asks; if nobody waits it is granted anew with a fresh token.
 //!     Repeating it answers like a repeated acquire. Without a queue it may be two steps.
 //! 11. **Faults say whether they may have taken effect.** An answer that never came is
-//!     [`InDoubt`](crate::FaultKind::InDoubt), and `late_calls` says whether a call can take
+//!     [`InDoubt`](crate::FaultKind::InDoubt), and `calls_outlive_drop` says whether a call can take
 //!     effect after its future was dropped.
 //! 12. **Any runtime.** Methods are called from any tokio runtime, several at a time, and from one
 //!     that is gone tomorrow. [`Store::for_engine`] gives what tenure's own thread calls; nothing
@@ -52,7 +52,7 @@
 //!     same one vouch for every answer between them. What somebody deletes is no loss.
 //! 16. **One name, one kind.** [`Ask::kind`] says what a name is used as, and `inspect` shows it of
 //!     each contender. Who may hold a name together with whom depends on the modes alone; but where
-//!     [`Capabilities::kinds_meet`] is `false`, an ask is refused as
+//!     [`Capabilities::kinds_may_mix`] is `false`, an ask is refused as
 //!     [`Misconfigured`](crate::FaultKind::Misconfigured), and changes nothing, while others hold the
 //!     name or wait for it as another kind.
 //! 17. **An eviction is told.** [`Store::evict`] and [`Store::evict_hold`] hint to every process that held the name, where the
@@ -70,10 +70,10 @@
 
 mod carried_on;
 mod certificates;
+mod diagnostic;
 mod direct;
 mod evictions;
 mod fault;
-mod finding;
 mod hints;
 mod home;
 mod memory;
@@ -83,10 +83,10 @@ use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 pub use carried_on::CarriedOn;
 pub use certificates::certificate_cure;
+pub use diagnostic::{Diagnostic, Severity};
 pub use direct::{DirectHints, DirectWait, HintSource, is_polled_directly, poll_directly};
 pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};
-pub use finding::{Finding, Weight};
 pub use hints::{HintBoard, Wakeups};
 pub use home::{Home, Owned};
 pub use memory::{MemoryStore, Saved};
@@ -125,7 +125,7 @@ pub struct Capabilities {
     /// For how long it can keep a name taken after a release, without the process; zero if it cannot.
     pub longest_keep: Duration,
     /// Whether a call can take effect after its future was dropped.
-    pub late_calls: bool,
+    pub calls_outlive_drop: bool,
     /// Whether the end of a process frees its holds before their leases end.
     pub notices_death: bool,
     /// Whether [`Store::raise`] works.
@@ -137,7 +137,7 @@ pub struct Capabilities {
     /// Whether a name that is used as one kind of lock excludes who asks for it as another, as far as
     /// their modes do. Where not, the latter is refused as
     /// [`Misconfigured`](crate::FaultKind::Misconfigured).
-    pub kinds_meet: bool,
+    pub kinds_may_mix: bool,
     /// Whether [`Store::incarnation`] works.
     pub incarnation: bool,
     /// Whether [`Store::evictions`] tells of evictions. Without it an evicted holder learns by its next
@@ -165,7 +165,7 @@ pub struct Reason {
     /// Why not.
     pub what: &'static str,
     /// What a user can do.
-    pub cure: &'static str,
+    pub help: &'static str,
 }
 
 /// A store's reasons for what it declares as `false` in its [`Capabilities`].
@@ -190,14 +190,14 @@ impl Capabilities {
     /// Why a name cannot be shared, if it cannot.
     pub(crate) fn no_readers(&self) -> Option<Reason> {
         const NO: Reason =
-            Reason { what: "this store knows no readers", cure: "use a mutex, or another store" };
+            Reason { what: "this store knows no readers", help: "use a mutex, or another store" };
         (!self.shared).then(|| self.reasons.shared.unwrap_or(NO))
     }
 
     /// Why there are no permits, if there are none.
     pub(crate) fn no_permits(&self) -> Option<Reason> {
         const NO: Reason =
-            Reason { what: "this store knows no permits", cure: "use a mutex, or another store" };
+            Reason { what: "this store knows no permits", help: "use a mutex, or another store" };
         (!self.permits).then(|| self.reasons.permits.unwrap_or(NO))
     }
 
@@ -205,7 +205,7 @@ impl Capabilities {
     pub(crate) fn no_order(&self) -> Option<Reason> {
         const NO: Reason = Reason {
             what: "this store keeps no queue, so it cannot be fair",
-            cure: "do without fair()",
+            help: "do without fair()",
         };
         (!self.fifo).then(|| self.reasons.fifo.unwrap_or(NO))
     }
@@ -219,8 +219,8 @@ impl Capabilities {
                 "a grace of {grace:?} does not fit this store, where a session leaves {longest:?} of a lease at \
                  most"
             );
-            let cure = format!("choose a grace of at most {:?}, or a longer session", longest / 2);
-            Fault::new(FaultKind::Misconfigured, what, cure)
+            let help = format!("choose a grace of at most {:?}, or a longer session", longest / 2);
+            Fault::new(FaultKind::Misconfigured, what, help)
         })
     }
 
@@ -232,12 +232,12 @@ impl Capabilities {
 
 const NO_DETACHING: Reason = Reason {
     what: "in this store no hold outlives its process or changes hands",
-    cure: "release it, and lock again where the work goes on; or use another store",
+    help: "release it, and lock again where the work goes on; or use another store",
 };
 
 impl From<Reason> for Fault {
-    fn from(Reason { what, cure }: Reason) -> Self {
-        Self::new(FaultKind::Unsupported, what, cure)
+    fn from(Reason { what, help }: Reason) -> Self {
+        Self::new(FaultKind::Unsupported, what, help)
     }
 }
 
@@ -382,7 +382,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Looks at the real store and says which promise holds there.
-    async fn health(&self) -> Result<Vec<Finding>, Fault>;
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault>;
 
     /// What keeps this process's holds alive in the store's eyes, if it notices a death: a copy of
     /// it in another process makes that process's life count too.
@@ -403,8 +403,8 @@ pub fn check_together(asks: &[(LockName, Ask)]) -> Result<(), Fault> {
     } else {
         return Ok(());
     };
-    let cure = format!("ask for 1 to {MOST} names, each once");
-    Err(Fault::new(FaultKind::Misconfigured, what, cure))
+    let help = format!("ask for 1 to {MOST} names, each once");
+    Err(Fault::new(FaultKind::Misconfigured, what, help))
 }
 
 /// What a store answers that declares no [`Capabilities::together`].

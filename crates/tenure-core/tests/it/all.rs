@@ -93,8 +93,8 @@ async fn a_wait_that_ends_names_the_busy_one_and_leaves_nothing() {
     let _busy = other.mutex("b").label("the other").lock().await.unwrap();
     let wait = Duration::from_millis(40);
     let error = tenure.all(["b", "a"]).lock().wait(wait).await.unwrap_err();
-    let AcquireError::TimedOut(end) = error else { panic!("{error}") };
-    assert_eq!(end.place.name.as_str(), "b");
+    let AcquireError::TimedOut(end) = error else { panic!("{error:#}") };
+    assert_eq!(end.lock.name.as_str(), "b");
     assert_eq!(end.holder.unwrap().label, "the other");
     assert!(end.waited >= wait);
     is_free(&store, "a").await;
@@ -126,14 +126,14 @@ async fn what_cannot_be_locked_is_an_error_before_anything_is_taken() {
     assert!(matches!(tenure.all(none).lock().await, Err(AcquireError::Names { given: 0 })));
     let many: Vec<_> = (0..=All::MOST).map(|number| format!("n{number}")).collect();
     let error = tenure.all(&many).lock().await.unwrap_err();
-    assert!(error.to_string().contains("give 1 to 64"), "{error}");
+    assert!(format!("{error:#}").contains("give 1 to 64"), "{error:#}");
     assert!(tenure.all(&many[1..]).try_lock().await.unwrap().is_some());
     assert!(matches!(tenure.all(["a", ""]).lock().await, Err(AcquireError::Name(_))));
     let mutexes = [tenure.mutex("a"), tenure.mutex("b").ttl(Duration::ZERO)];
     assert!(matches!(All::of(mutexes).lock().await, Err(AcquireError::Setting(_))));
     let same = Tenure::new(Arc::new(store.clone()));
     let error = All::of([tenure.mutex("a"), same.mutex("a")]).lock().await.unwrap_err();
-    assert!(matches!(error, AcquireError::Twice { .. }), "{error}");
+    assert!(matches!(error, AcquireError::Twice { .. }), "{error:#}");
     assert_eq!(kept(&store, "a").await, Snapshot::default());
 }
 
@@ -168,7 +168,7 @@ async fn it_is_lost_as_soon_as_one_is_and_the_others_are_released_all_the_same()
     let guard = tenure.all(["a", "b", "c"]).ttl(Duration::from_millis(300)).lock().await.unwrap();
     store.evict(&LockName::new("b").unwrap()).await.unwrap();
     let lost = guard.lost().await;
-    assert_eq!(lost.place.name.as_str(), "b");
+    assert_eq!(lost.lock.name.as_str(), "b");
     assert_eq!(guard.check().unwrap_err(), lost);
     assert!(guard.run(std::future::pending::<()>()).await.is_err());
     assert_eq!(guard.remaining(), Duration::ZERO);
@@ -176,9 +176,9 @@ async fn it_is_lost_as_soon_as_one_is_and_the_others_are_released_all_the_same()
     let error = guard.release().await.unwrap_err();
     assert_eq!((error.parts, error.failures.len()), (3, 1));
     assert!(
-        matches!(&error.failures[0], ReleaseError::Lost(lost) if lost.place.name.as_str() == "b")
+        matches!(&error.failures[0], ReleaseError::Lost(lost) if lost.lock.name.as_str() == "b")
     );
-    assert!(error.to_string().starts_with("1 of 3 locks were not released"), "{error}");
+    assert!(format!("{error:#}").starts_with("1 of 3 locks were not released"), "{error:#}");
     for name in ["a", "b", "c"] {
         assert_eq!(kept(&store, name).await, Snapshot::default());
     }
@@ -329,7 +329,7 @@ async fn defaults_of_its_names_hold_for_all_together() {
     let tenure = Tenure::builder(Arc::new(store.clone())).defaults(defaults).build();
     let busy = Tenure::new(Arc::new(store.clone())).mutex("b").lock().await.unwrap();
     let error = tenure.all(["a", "b"]).lock().await.unwrap_err();
-    assert!(matches!(error, AcquireError::TimedOut(_)), "{error}");
+    assert!(matches!(error, AcquireError::TimedOut(_)), "{error:#}");
     is_free(&store, "a").await;
     drop(busy);
     tenure.all(["a", "b"]).lock().wait(SOON).await.unwrap().release().await.unwrap();

@@ -62,7 +62,7 @@ async fn a_wait_ends_at_once_where_asking_again_would_not_help() {
     let (tenure, store, _, clock) = two_processes();
     clock.set_wall(u64::MAX / 2);
     let refused = tenure.mutex("a").lock().await.unwrap_err();
-    assert!(matches!(refused, AcquireError::Misconfigured(_)), "{refused}");
+    assert!(matches!(refused, AcquireError::Misconfigured(_)), "{refused:#}");
     assert_eq!(store.asks(), [1, 0]);
 }
 
@@ -130,10 +130,10 @@ async fn a_store_that_is_away_is_told_once_until_it_answers_again() {
             tell.fetch_add(1, Ordering::Relaxed);
         };
         let asking = if together {
-            let asking = tenure.all(["a"]).ttl(TTL).lock().on_away(tell).into_future();
+            let asking = tenure.all(["a"]).ttl(TTL).lock().on_unreachable(tell).into_future();
             tokio::spawn(async { asking.await.map(drop).unwrap_err() })
         } else {
-            let asking = tenure.mutex("a").ttl(TTL).lock().on_away(tell).into_future();
+            let asking = tenure.mutex("a").ttl(TTL).lock().on_unreachable(tell).into_future();
             tokio::spawn(async { asking.await.map(drop).unwrap_err() })
         };
         assert!(!ends_within(TTL / 2, &asking, &clock).await);
@@ -163,9 +163,9 @@ async fn a_store_that_fails_until_the_wait_is_over_is_what_the_caller_hears_of()
         assert!(ends_within(STEP, &asking, &clock).await);
         let error = asking.await.unwrap();
         // What was refused had no effect; what was not answered before may have had one.
-        assert_eq!(matches!(error, AcquireError::InDoubt(_)), doubted, "{error}");
-        assert_eq!(matches!(error, AcquireError::Unreachable(_)), !doubted, "{error}");
-        assert!(error.to_string().contains("it cannot be reached"), "{error}");
+        assert_eq!(matches!(error, AcquireError::InDoubt(_)), doubted, "{error:#}");
+        assert_eq!(matches!(error, AcquireError::Unreachable(_)), !doubted, "{error:#}");
+        assert!(format!("{error:#}").contains("it cannot be reached"), "{error:#}");
     }
 }
 
@@ -192,7 +192,7 @@ async fn what_one_task_left_in_doubt_is_in_doubt_for_the_next_one() {
 async fn a_call_that_may_still_arrive_is_in_doubt_although_a_later_one_was_answered() {
     let (other, engine, store, clock) = on_manual_clock();
     tokio::spawn(engine);
-    let store = Flawed::new(store).without(|can| can.late_calls = true);
+    let store = Flawed::new(store).without(|can| can.calls_outlive_drop = true);
     let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
     let (tenure, engine) = builder.build_inline();
     tokio::spawn(engine);

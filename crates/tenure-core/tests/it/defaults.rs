@@ -25,7 +25,7 @@ async fn a_lock_that_says_nothing_uses_the_defaults_of_its_name() {
     assert!(guard.remaining() <= Duration::from_secs(2));
     assert_eq!(store.inspect(guard.name()).await.unwrap().holders[0].label, "by default");
     let refused = tenure.mutex("short:a").lock().await.unwrap_err();
-    assert!(matches!(refused, AcquireError::TimedOut(_)), "{refused}");
+    assert!(matches!(refused, AcquireError::TimedOut(_)), "{refused:#}");
     assert!(tenure.mutex("a").lock().await.unwrap().remaining() > Duration::from_secs(2));
 }
 

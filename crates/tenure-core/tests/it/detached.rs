@@ -39,7 +39,7 @@ async fn a_hold_leaves_its_process_and_comes_back_to_one() {
     let detached = guard.detach().lease(LEASE).await.unwrap();
     assert!(detached.token > first && detached.deadline > deadline);
     assert_eq!(detached.deadline.since(clock.now()), LEASE);
-    let seen = tenure.mutex("a").look().await.unwrap();
+    let seen = tenure.mutex("a").inspect().await.unwrap();
     assert_eq!(seen.holders[0].label, "first (detached)");
     assert_eq!(seen.holders[0].token, Some(detached.token));
     // Longer than the guard's lease, which nobody renews.
@@ -78,7 +78,7 @@ async fn a_handle_attaches_once() {
     let guard = tenure.attach(&handle).await.unwrap();
     for handle in [&handle, &copy] {
         let error = tenure.attach(handle).await.unwrap_err();
-        assert!(matches!(error, HandleError::Lost(_)), "{error}");
+        assert!(matches!(error, HandleError::Lost(_)), "{error:#}");
         assert!(matches!(tenure.release_detached(handle).await, Err(HandleError::Lost(_))));
         assert!(matches!(tenure.renew_detached(handle, TTL).await, Err(HandleError::Lost(_))));
     }
@@ -91,7 +91,7 @@ async fn a_handle_of_a_lease_that_ended_is_lost() {
     let (handle, token) = detached(&store).await;
     clock.advance(LEASE * 102 / 100);
     let error = tenure.attach(&handle).await.unwrap_err();
-    assert!(matches!(error, HandleError::Lost(_)), "{error}");
+    assert!(matches!(error, HandleError::Lost(_)), "{error:#}");
     let next = tenure.mutex("a").lock().await.unwrap();
     assert!(next.token() > token);
     assert!(matches!(tenure.attach(&handle).await, Err(HandleError::Lost(_))));
@@ -113,7 +113,7 @@ async fn whoever_has_the_handle_renews_and_releases() {
     tenure.release_detached(&handle).await.unwrap();
     assert!(is_free(&store, "a").await);
     let error = tenure.renew_detached(&handle, Duration::from_micros(1)).await.unwrap_err();
-    assert!(matches!(error, HandleError::Setting(_)), "{error}");
+    assert!(matches!(error, HandleError::Setting(_)), "{error:#}");
 }
 
 #[tokio::test]
@@ -189,7 +189,9 @@ async fn a_writer_whose_downgrade_was_refused_is_detached_as_one() {
     let downgrading = tokio::spawn(writer.downgrade());
     assert!(ends_within(Duration::from_secs(3), &downgrading, &clock).await);
     let error = downgrading.await.unwrap().unwrap_err();
-    let tenure_core::DowngradeError::StillWriting { guard, .. } = error else { panic!("{error}") };
+    let tenure_core::DowngradeError::StillWriting { guard, .. } = error else {
+        panic!("{error:#}")
+    };
     let handle = guard.detach().await.unwrap().handle;
     assert_eq!(handle.mode(), Mode::Exclusive);
 }
@@ -200,7 +202,7 @@ async fn what_was_lost_cannot_be_detached() {
     let guard = tenure.mutex("a").ttl(TTL).lock().await.unwrap();
     store.evict(guard.name()).await.unwrap();
     let error = guard.detach().await.unwrap_err();
-    assert!(matches!(error, DetachError::Lost(_)), "{error}");
+    assert!(matches!(error, DetachError::Lost(_)), "{error:#}");
     assert!(is_free(&store, "a").await);
 }
 
@@ -252,20 +254,20 @@ async fn what_is_in_doubt_is_taken_back() {
             let attaching = tokio::spawn(tenure.attach(&handle).ttl(TTL).into_future());
             assert!(ends_within(TTL + STEP, &attaching, &clock).await);
             let error = attaching.await.unwrap().unwrap_err();
-            assert!(matches!(error, HandleError::InDoubt(_)), "{error}");
+            assert!(matches!(error, HandleError::InDoubt(_)), "{error:#}");
             assert!(!is_free(&store, "a").await, "what was never attached is not taken back");
-            error.to_string()
+            format!("{error:#}")
         } else {
             store.flaws(|flaws| flaws.take_over = Some(Flaw::Silent));
             let detaching = tokio::spawn(guard.detach().lease(LEASE).into_future());
             assert!(ends_within(TTL, &detaching, &clock).await);
             let error = detaching.await.unwrap().unwrap_err();
-            assert!(matches!(error, DetachError::InDoubt(_)), "{error}");
+            assert!(matches!(error, DetachError::InDoubt(_)), "{error:#}");
             settle().await;
             assert!(is_free(&store, "a").await);
-            error.to_string()
+            format!("{error:#}")
         };
-        assert!(error.contains("\"a\"") && error.contains("memory"), "{error}");
+        assert!(error.contains("\"a\"") && error.contains("memory"), "{error:#}");
         let releases = store.diary().into_iter().filter(|call| *call == Call::Release).count();
         assert!(releases >= if attaches { 1 } else { 2 }, "{releases}");
     }
@@ -296,13 +298,13 @@ async fn a_refusal_leaves_the_handle_and_releases_the_guard() {
     let handle = guard.detach().await.unwrap().handle;
     store.flaws(|flaws| flaws.take_over = Some(Flaw::Fails(FaultKind::Misconfigured)));
     let error = tenure.attach(&handle).await.unwrap_err();
-    assert!(matches!(error, HandleError::Store(_)), "{error}");
+    assert!(matches!(error, HandleError::Store(_)), "{error:#}");
     settle().await;
     store.flaws(|flaws| flaws.take_over = None);
     let guard = tenure.attach(&handle).await.unwrap();
     store.flaws(|flaws| flaws.take_over = Some(Flaw::Fails(FaultKind::Misconfigured)));
     let error = guard.detach().await.unwrap_err();
-    assert!(matches!(error, DetachError::Store(_)), "{error}");
+    assert!(matches!(error, DetachError::Store(_)), "{error:#}");
     settle().await;
     assert!(is_free(&store, "a").await);
 }
@@ -318,11 +320,11 @@ async fn a_store_that_detaches_nothing_says_why() {
         tenure.renew_detached(&handle, TTL).await.unwrap_err(),
         tenure.release_detached(&handle).await.unwrap_err(),
     ] {
-        assert!(matches!(error, HandleError::Store(_)), "{error}");
-        assert!(error.to_string().contains("no hold outlives its process"), "{error}");
+        assert!(matches!(error, HandleError::Store(_)), "{error:#}");
+        assert!(format!("{error:#}").contains("no hold outlives its process"), "{error:#}");
     }
     let error = tenure.mutex("b").lock().await.unwrap().detach().await.unwrap_err();
-    assert!(error.to_string().contains("no hold outlives its process"), "{error}");
+    assert!(format!("{error:#}").contains("no hold outlives its process"), "{error:#}");
     assert!(!store.diary().contains(&Call::TakeOver), "it was asked all the same");
 }
 
@@ -332,8 +334,8 @@ async fn nothing_is_renewed_for_longer_than_the_store_grants() {
     let tenure = Tenure::new(Arc::new(store));
     let handle = tenure.mutex("a").ttl(TTL).lock().await.unwrap().detach().await.unwrap().handle;
     let error = tenure.renew_detached(&handle, TTL + STEP).await.unwrap_err();
-    assert!(matches!(error, HandleError::Store(_)), "{error}");
-    assert!(error.to_string().contains("60s"), "{error}");
+    assert!(matches!(error, HandleError::Store(_)), "{error:#}");
+    assert!(format!("{error:#}").contains("60s"), "{error:#}");
     tenure.renew_detached(&handle, TTL).await.unwrap();
 }
 
@@ -342,8 +344,8 @@ async fn a_handle_of_another_store_is_refused_and_goes_on_working() {
     let (tenure, store, _) = running();
     let (handle, _) = detached(&store).await;
     let (other, _, _) = on_flawed();
-    let error = other.attach(&handle).await.unwrap_err().to_string();
-    assert!(error.contains("a store of kind \"memory\""), "{error}");
+    let error = format!("{:#}", other.attach(&handle).await.unwrap_err());
+    assert!(error.contains("a store of kind \"memory\""), "{error:#}");
     assert!(matches!(other.release_detached(&handle).await, Err(HandleError::Store(_))));
     tenure.attach(&handle).await.unwrap().release().await.unwrap();
 }

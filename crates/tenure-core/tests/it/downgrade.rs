@@ -22,7 +22,7 @@ async fn a_downgrade_that_is_refused_is_given_up_in_time_and_the_writer_goes_on_
     assert!(!ends_within(PATIENCE / 2, &downgrading, &clock).await);
     assert!(ends_within(PATIENCE / 2 + STEP, &downgrading, &clock).await);
     let error = downgrading.await.unwrap().unwrap_err();
-    let DowngradeError::StillWriting { guard, .. } = error else { panic!("{error}") };
+    let DowngradeError::StillWriting { guard, .. } = error else { panic!("{error:#}") };
     assert!(store.asks()[0] > 2, "it was not asked again");
     guard.check().unwrap();
     assert_eq!(store.inspect(guard.name()).await.unwrap().holders[0].mode, Mode::Exclusive);
@@ -38,7 +38,7 @@ async fn a_downgrade_that_is_not_answered_leaves_what_is_certain() {
     let downgrading = tokio::spawn(writer.downgrade());
     assert!(ends_within(PATIENCE, &downgrading, &clock).await);
     let error = downgrading.await.unwrap().unwrap_err();
-    let DowngradeError::InDoubt { guard, .. } = error else { panic!("{error}") };
+    let DowngradeError::InDoubt { guard, .. } = error else { panic!("{error:#}") };
     guard.check().unwrap();
     assert_eq!(store.inspect(guard.name()).await.unwrap().holders[0].mode, Mode::Shared);
     guard.release().await.unwrap();

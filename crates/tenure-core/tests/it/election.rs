@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
-use tenure_core::{AcquireError, Leader, LookError, MemoryStore, ReleaseError, Store, Tenure};
+use tenure_core::{AcquireError, InspectError, Leader, MemoryStore, ReleaseError, Store, Tenure};
 
 use crate::{flawed::Flawed, on_manual_clock, running, settle};
 
@@ -150,8 +150,8 @@ async fn a_name_that_cannot_be_used_is_an_error_for_candidates_and_observers() {
     let (tenure, _) = tenure();
     let election = tenure.election("");
     assert!(matches!(election.campaign().await, Err(AcquireError::Name(_))));
-    assert!(matches!(election.leader().await, Err(LookError::Name(_))));
-    assert!(matches!(election.leaders().next().await, Err(LookError::Name(_))));
+    assert!(matches!(election.leader().await, Err(InspectError::Name(_))));
+    assert!(matches!(election.leaders().next().await, Err(InspectError::Name(_))));
 }
 
 #[tokio::test]

@@ -56,7 +56,10 @@ async fn a_release_that_never_arrives_is_given_up_and_goes_on_behind() {
     assert!(released.is_finished());
     let in_doubt = released.await.unwrap().unwrap_err();
     assert!(matches!(in_doubt, ReleaseError::InDoubt(_)), "{in_doubt}");
-    assert!(in_doubt.to_string().ends_with("; the lock is free when its lease ends"), "{in_doubt}");
+    assert!(
+        format!("{in_doubt:#}").ends_with("; the lock is free when its lease ends"),
+        "{in_doubt:#}"
+    );
     assert_eq!(flawed.inspect(&name).await.unwrap().holders.len(), 1);
     flawed.cut_off(false);
     for _ in 0..20 {
@@ -181,5 +184,5 @@ async fn a_name_is_kept_for_as_long_as_the_store_can_and_no_longer() {
     kept.release().await.unwrap();
     let longer = KEPT + Duration::from_millis(1);
     let refused = tenure.mutex("b").hold_at_least(longer).lock().await.unwrap_err();
-    assert!(matches!(refused, AcquireError::Misconfigured(_)), "{refused}");
+    assert!(matches!(refused, AcquireError::Misconfigured(_)), "{refused:#}");
 }

@@ -64,7 +64,7 @@ async fn a_holder_is_told_why_its_hold_was_not_renewed() {
     for lost in [lost, guard.check().unwrap_err()] {
         let fault = lost.fault().unwrap();
         assert_eq!((lost.reason, fault.kind()), (LostReason::Deadline, FaultKind::Full));
-        assert!(lost.to_string().contains(fault.what()), "{lost}");
+        assert!(format!("{lost:#}").contains(fault.message()), "{lost:#}");
     }
 }
 

@@ -29,8 +29,8 @@ impl Listener {
         let mut said = Said::default();
         event.record(&mut said);
         let level = *event.metadata().level();
-        let weight = if level <= Level::WARN { "warn" } else { "debug" };
-        self.0.lock().unwrap().push(format!("{weight}: {}: {}", said.lock, said.text));
+        let severity = if level <= Level::WARN { "warn" } else { "debug" };
+        self.0.lock().unwrap().push(format!("{severity}: {}: {}", said.lock, said.text));
     }
 
     /// How often this was said.

@@ -20,7 +20,7 @@ use tenure_core::{
             Together,
         },
     },
-    store::{Capabilities, Finding, Listing, Renewal},
+    store::{Capabilities, Diagnostic, Listing, Renewal},
 };
 
 use crate::on_manual_clock;
@@ -425,7 +425,7 @@ impl Store for Flawed {
         self.store.server().await
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         self.store.health().await
     }
 

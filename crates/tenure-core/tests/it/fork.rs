@@ -6,7 +6,7 @@ use fork::{Fork, waitpid_nohang};
 use futures_executor::block_on;
 use futures_util::FutureExt;
 use tenure_core::{
-    AcquireError, DowngradeError, Entropy, FaultKind, HandleError, LookError, LostReason,
+    AcquireError, DowngradeError, Entropy, FaultKind, HandleError, InspectError, LostReason,
     OsEntropy, ReleaseError, Store, proto::queue::Mode, within_runtime,
 };
 use tokio::time::sleep;
@@ -75,10 +75,10 @@ fn a_forked_child_has_a_thread_of_its_own_for_callers_without_a_runtime() {
 #[test]
 fn a_forked_child_looks_at_nothing_by_the_connections_of_its_parent() {
     let (tenure, _engine, _store, _) = on_manual_clock();
-    let look = || tenure.mutex("a").look().now_or_never();
+    let look = || tenure.mutex("a").inspect().now_or_never();
     assert!(matches!(look(), Some(Ok(_))));
     let found = of_a_child(|| {
-        let unsupported = |error: &LookError| {
+        let unsupported = |error: &InspectError| {
             error.fault().is_some_and(|fault| fault.kind() == FaultKind::Unsupported)
         };
         bits(&[look().and_then(Result::err).as_ref().is_some_and(unsupported)])

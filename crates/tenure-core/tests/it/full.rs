@@ -64,8 +64,8 @@ async fn refused(all: &mut Vec<Waits>) -> usize {
     for at in (0..all.len()).rev() {
         if all[at].is_finished() {
             let error = all.swap_remove(at).await.unwrap().unwrap_err();
-            let AcquireError::Full(trouble) = error else { panic!("{error}") };
-            let said = trouble.fault.to_string();
+            let AcquireError::Full(failure) = error else { panic!("{error:#}") };
+            let said = format!("{:#}", failure.fault);
             assert!(said.contains("1000"), "{said}");
             refused += 1;
         }

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tenure_core::{FaultKind, LatchError, LookError};
+use tenure_core::{FaultKind, InspectError, LatchError};
 
 use crate::{
     STEP, ends_within,
     flawed::{Flaw, on_flawed},
 };
 
-fn kind(error: LookError) -> FaultKind {
-    let LookError::Store(trouble) = error else { panic!("{error}") };
-    trouble.fault.kind()
+fn kind(error: InspectError) -> FaultKind {
+    let InspectError::Store(failure) = error else { panic!("{error:#}") };
+    failure.fault.kind()
 }
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn a_look_fails_at_once_where_looking_again_would_not_help() {
     let (tenure, store, _) = on_flawed();
     store.flaws(|flaws| flaws.inspect = Some(Flaw::Fails(FaultKind::Corrupt)));
     let mutex = tenure.mutex("a");
-    let failed = mutex.look().now_or_never().unwrap().unwrap_err();
+    let failed = mutex.inspect().now_or_never().unwrap().unwrap_err();
     assert_eq!(kind(failed), FaultKind::Corrupt);
 }
 
@@ -33,7 +33,7 @@ async fn a_look_is_repeated_for_half_a_minute_while_the_store_cannot_be_reached(
         let (tenure, store, clock) = on_flawed();
         store.flaws(|flaws| flaws.inspect = Some(flaw));
         let mutex = tenure.mutex("a");
-        let looking = tokio::spawn(async move { mutex.look().await });
+        let looking = tokio::spawn(async move { mutex.inspect().await });
         assert!(!ends_within(Duration::from_secs(28), &looking, &clock).await);
         assert!(ends_within(Duration::from_secs(3), &looking, &clock).await);
         assert_eq!(kind(looking.await.unwrap().unwrap_err()), kind_of);
@@ -46,7 +46,7 @@ async fn a_look_goes_on_when_the_store_can_be_reached_again() {
         let (tenure, store, clock) = on_flawed();
         store.flaws(|flaws| flaws.inspect = Some(flaw));
         let mutex = tenure.mutex("a");
-        let looking = tokio::spawn(async move { mutex.look().await });
+        let looking = tokio::spawn(async move { mutex.inspect().await });
         assert!(!ends_within(STEP * 4, &looking, &clock).await);
         store.flaws(|flaws| flaws.inspect = None);
         assert!(ends_within(STEP * 10, &looking, &clock).await);
@@ -62,7 +62,9 @@ async fn a_wait_ends_in_time_although_the_store_does_not_answer() {
     let waiting = tokio::spawn(waiting);
     assert!(!ends_within(STEP * 3, &waiting, &clock).await);
     assert!(ends_within(STEP, &waiting, &clock).await);
-    let LatchError::Look(error) = waiting.await.unwrap().unwrap_err() else { panic!("it looked") };
+    let LatchError::Inspect(error) = waiting.await.unwrap().unwrap_err() else {
+        panic!("it looked")
+    };
     assert_eq!(kind(error), FaultKind::InDoubt);
 }
 

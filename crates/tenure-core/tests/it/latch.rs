@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
-    FaultKind, LatchError, LookError, MemoryStore, SeededEntropy, Store, Tenure,
+    FaultKind, InspectError, LatchError, MemoryStore, SeededEntropy, Store, Tenure,
     proto::{
         latch::owner_of,
         queue::{Ask, Intent, Kind, Mode, Order},
@@ -161,7 +161,7 @@ async fn a_wait_that_ends_says_how_many_are_missing() {
         "lock \"start\" in {location}: 2 of 3 had not arrived within 5s; \
          wait longer, or see with `arrived` who is missing"
     );
-    assert_eq!(error.to_string(), says);
+    assert_eq!(format!("{error:#}"), says);
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn a_name_that_is_held_in_another_way_is_refused_and_says_by_whom() {
     let (tenure, _) = tenure();
     let _guard = tenure.mutex("start").label("a mutex").lock().await.unwrap();
     let error = tenure.latch("start", 1).arrive("a").await.unwrap_err();
-    assert!(error.to_string().contains("\"a mutex\" holds this name"), "{error}");
+    assert!(format!("{error:#}").contains("\"a mutex\" holds this name"), "{error:#}");
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn a_reset_leaves_a_name_alone_that_is_held_in_another_way() {
     let (tenure, store) = tenure();
     let guard = tenure.mutex("nightly").label("a mutex").lock().await.unwrap();
     let error = tenure.latch("nightly", 3).reset().await.unwrap_err();
-    assert!(error.to_string().contains("\"a mutex\" holds this name"), "{error}");
+    assert!(format!("{error:#}").contains("\"a mutex\" holds this name"), "{error:#}");
     let left = store.inspect(guard.name()).await.unwrap();
     assert_eq!(left.holders.len(), 1);
     guard.release().await.unwrap();
@@ -196,9 +196,9 @@ async fn a_reset_leaves_a_name_alone_that_is_held_in_another_way() {
 #[tokio::test]
 async fn names_counts_and_lengths_out_of_range_are_refused() {
     let (tenure, _) = tenure();
-    let refused = |error: LatchError| error.to_string();
+    let refused = |error: LatchError| format!("{error:#}");
     let empty = tenure.latch("", 1).arrive("a").await.unwrap_err();
-    assert!(matches!(empty, LatchError::Look(LookError::Name(_))), "{empty}");
+    assert!(matches!(empty, LatchError::Inspect(InspectError::Name(_))), "{empty}");
     let nobody = refused(tenure.latch("start", 1).arrive("").await.unwrap_err());
     assert!(nobody.starts_with("an arrival cannot be called \"\""), "{nobody}");
     let long = Duration::from_secs(25 * 60 * 60);
@@ -218,7 +218,8 @@ async fn more_arrivals_than_the_store_keeps_are_an_error() {
     for who in 0..1_000 {
         latch.arrive(&who.to_string()).await.unwrap();
     }
-    let LatchError::Look(LookError::Store(full)) = latch.arrive("one more").await.unwrap_err()
+    let LatchError::Inspect(InspectError::Store(full)) =
+        latch.arrive("one more").await.unwrap_err()
     else {
         panic!("not refused by the store");
     };
@@ -236,8 +237,8 @@ async fn a_store_that_cannot_keep_arrivals_refuses_the_latch() {
         let tenure = Tenure::new(Arc::new(Flawed::new(MemoryStore::new()).without(lacks)));
         let latch = tenure.latch("start", 1);
         for refused in [latch.arrive("a").await.map(drop), latch.wait().await] {
-            let refused = refused.unwrap_err().to_string();
-            assert!(refused.contains("cannot keep a name taken"), "{refused}");
+            let refused = format!("{:#}", refused.unwrap_err());
+            assert!(refused.contains("cannot keep a name taken"), "{refused:#}");
         }
     }
 }
@@ -249,8 +250,8 @@ async fn arrivals_are_kept_for_as_long_as_the_store_can_and_no_longer() {
     let latch = Tenure::new(Arc::new(store)).latch("start", 2);
     assert_eq!(latch.clone().keep(longest).arrive("a").await.unwrap(), 1);
     let too_long = latch.keep(longest + Duration::from_millis(1));
-    let refused = too_long.arrive("b").await.unwrap_err().to_string();
-    assert!(refused.contains("60.001s, and this store keeps a name for 60s"), "{refused}");
+    let refused = format!("{:#}", too_long.arrive("b").await.unwrap_err());
+    assert!(refused.contains("60.001s, and this store keeps a name for 60s"), "{refused:#}");
     assert_eq!(too_long.remaining().await.unwrap(), 1);
 }
 
@@ -273,7 +274,7 @@ async fn an_arrival_that_is_reset_before_it_is_seen_is_made_again_for_half_a_min
         if resets < 60 {
             assert_eq!(arrived.unwrap(), 0);
         } else {
-            let unseen = arrived.unwrap_err().to_string();
+            let unseen = format!("{:#}", arrived.unwrap_err());
             assert!(unseen.contains("the arrival of \"a\" does not stay there"), "{unseen}");
         }
     }

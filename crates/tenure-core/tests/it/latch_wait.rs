@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{FaultKind, LatchError, LookError};
+use tenure_core::{FaultKind, InspectError, LatchError};
 
 use crate::{
     STEP, ends_within,
@@ -41,7 +41,7 @@ async fn a_wait_without_a_bound_ends_when_the_store_fails_for_half_a_minute() {
     assert!(!ends_within(Duration::from_secs(28), &waiting, &clock).await);
     assert!(ends_within(Duration::from_secs(15), &waiting, &clock).await);
     let failed = waiting.await.unwrap().unwrap_err();
-    assert!(matches!(failed, LatchError::Look(LookError::Store(_))), "{failed}");
+    assert!(matches!(failed, LatchError::Inspect(InspectError::Store(_))), "{failed}");
 }
 
 #[tokio::test]
@@ -53,6 +53,6 @@ async fn a_latch_that_is_full_says_so() {
         assert_eq!(latch.arrive(&who.to_string()).await.unwrap(), 0);
     }
     let full = latch.arrive("one more").await.unwrap_err();
-    let LatchError::Look(LookError::Store(trouble)) = full else { panic!("{full}") };
-    assert_eq!(trouble.fault.kind(), FaultKind::Full, "{trouble}");
+    let LatchError::Inspect(InspectError::Store(failure)) = full else { panic!("{full}") };
+    assert_eq!(failure.fault.kind(), FaultKind::Full, "{failure:#}");
 }

@@ -26,7 +26,7 @@ struct Far {
 
 impl Far {
     fn new() -> Self {
-        Self::with(|can| can.late_calls = true)
+        Self::with(|can| can.calls_outlive_drop = true)
     }
 
     fn with(change: impl FnOnce(&mut Capabilities)) -> Self {
@@ -239,7 +239,7 @@ async fn an_ask_that_was_given_up_and_comes_late_is_taken_back() {
 async fn a_first_ask_that_comes_after_its_repeat_was_given_up_is_taken_back() {
     // With a place in the store's queue, and with nothing.
     for fifo in [true, false] {
-        let far = Far::with(|can| (can.late_calls, can.fifo) = (true, fifo));
+        let far = Far::with(|can| (can.calls_outlive_drop, can.fifo) = (true, fifo));
         let theirs = far.others_have_it().await;
         far.far.lose_next_answer();
         let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
@@ -318,7 +318,7 @@ async fn a_downgrade_that_was_answered_leaves_one_release() {
         far.after(STEP * 5).await;
         drop(downgrading.await.unwrap());
         far.after(TTL * 2).await;
-        assert_eq!(far.releases(), 1, "refused: {refused}");
+        assert_eq!(far.releases(), 1, "refused: {refused:#}");
     }
 }
 
@@ -333,8 +333,8 @@ async fn a_repeated_ask_is_released_once_where_no_call_comes_late() {
 
 #[tokio::test]
 async fn nothing_is_released_of_what_certainly_had_no_effect() {
-    for late_calls in [false, true] {
-        let far = Far::with(|can| can.late_calls = late_calls);
+    for calls_outlive_drop in [false, true] {
+        let far = Far::with(|can| can.calls_outlive_drop = calls_outlive_drop);
         far.far.refuse_asks(true);
         let asking = tokio::spawn(far.tenure.mutex("a").ttl(TTL).lock().into_future());
         settle().await;

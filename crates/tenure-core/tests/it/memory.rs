@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tenure_core::{
     LockName, MemoryStore, Owner, Store, Tenure,
     proto::queue::{Answer, Ask, Intent, Kind, Mode, Order},
-    store::Weight,
+    store::Severity,
 };
 
 use crate::on_manual_clock;
@@ -104,7 +104,7 @@ fn each_store_is_at_a_place_of_its_own_and_its_clones_with_it() {
 
 #[tokio::test]
 async fn a_look_at_it_warns_that_it_excludes_no_other_process() {
-    let findings = MemoryStore::new().health().await.unwrap();
-    let weights: Vec<_> = findings.iter().map(|found| (found.weight, found.promise)).collect();
-    assert_eq!(weights, [(Weight::Warning, Some("S1"))]);
+    let diagnostics = MemoryStore::new().health().await.unwrap();
+    let weights: Vec<_> = diagnostics.iter().map(|found| (found.severity, found.promise)).collect();
+    assert_eq!(weights, [(Severity::Warning, Some("S1"))]);
 }

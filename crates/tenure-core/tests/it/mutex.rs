@@ -34,7 +34,7 @@ async fn a_wait_that_ends_names_the_holder_and_leaves_no_place() {
     let other = Tenure::new(Arc::new(store.clone()));
     let _guard = tenure.mutex("a").label("the first").lock().await.unwrap();
     let error = other.mutex("a").lock().wait(Duration::from_millis(30)).await.unwrap_err();
-    let AcquireError::TimedOut(end) = error else { panic!("{error}") };
+    let AcquireError::TimedOut(end) = error else { panic!("{error:#}") };
     assert_eq!(end.holder.as_ref().unwrap().label, "the first");
     assert!(end.to_string().contains("\"a\" in memory"), "{end}");
     other.shutdown(Duration::from_secs(5)).await.unwrap();
@@ -60,7 +60,7 @@ async fn a_wait_behind_the_own_process_names_the_task_that_holds_the_lock() {
     assert_eq!((holder.label.as_str(), holder.token), ("the first", Some(first.token())));
     assert!(holder.left.unwrap() > Duration::from_secs(20) && holder.since.is_some());
     assert_eq!((end.ahead, end.here), (1, true));
-    let text = end.to_string();
+    let text = format!("{end:#}");
     assert!(text.contains("held by this process (label \"the first\"), 1 ahead;"), "{text}");
     first.release().await.unwrap();
     let next = next.await.unwrap().unwrap();
@@ -87,7 +87,7 @@ async fn a_wait_behind_a_task_that_waits_for_another_process_names_that_holder()
         tokio::task::yield_now().await;
     }
     let error = tenure.mutex("a").lock().wait(Duration::from_millis(30)).await.unwrap_err();
-    let AcquireError::TimedOut(end) = error else { panic!("{error}") };
+    let AcquireError::TimedOut(end) = error else { panic!("{error:#}") };
     assert_eq!(end.holder.as_ref().unwrap().label, "the other");
     assert_eq!((end.ahead, end.here), (1, false));
     first.abort();

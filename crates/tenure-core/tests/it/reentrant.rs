@@ -85,8 +85,8 @@ async fn without_a_scope_the_error_says_what_to_do() {
     let lock = tenure.mutex("a").reentrant();
     let error = lock.lock().await.unwrap_err();
     assert!(matches!(error, AcquireError::NoScope { .. }));
-    assert!(error.to_string().contains("\"a\" in memory"), "{error}");
-    assert!(error.to_string().contains("within(&scope)"), "{error}");
+    assert!(format!("{error:#}").contains("\"a\" in memory"), "{error:#}");
+    assert!(format!("{error:#}").contains("within(&scope)"), "{error:#}");
     assert!(matches!(lock.try_lock().await, Err(AcquireError::NoScope { .. })));
     let left = store.inspect(&LockName::new("a").unwrap()).await.unwrap();
     assert!(left.holders.is_empty());
@@ -228,7 +228,7 @@ async fn when_the_one_that_asks_is_dropped_or_gives_up_the_next_asks() {
     let third = asks(&lock);
     settle().await;
     let error = second.await.unwrap().unwrap_err();
-    assert!(matches!(error, AcquireError::TimedOut(_)), "{error}");
+    assert!(matches!(error, AcquireError::TimedOut(_)), "{error:#}");
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     other.release().await.unwrap();

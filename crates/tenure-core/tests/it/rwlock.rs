@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
     AcquireError, DowngradeError, Guard, MemoryStore, Mutex, ReleaseError, RwLock, Store, Tenure,
-    WriteGuard, error::AnyError,
+    WriteGuard, error::Error,
 };
 use tokio::task::JoinHandle;
 
@@ -190,7 +190,7 @@ async fn a_downgrade_of_a_lost_hold_says_so_and_keeps_nothing() {
     let token = writer.token();
     store.evict(writer.name()).await.unwrap();
     let error = writer.downgrade().await.unwrap_err();
-    let DowngradeError::Lost(lost) = error else { panic!("{error}") };
+    let DowngradeError::Lost(lost) = error else { panic!("{error:#}") };
     assert_eq!(lost.token, token);
     settle().await;
     assert!(lock.try_write().await.unwrap().is_some(), "the downgrade left a reader behind");
@@ -208,8 +208,8 @@ async fn a_downgrade_after_the_name_went_to_another_is_a_loss() {
     next.check().unwrap();
     let late = tenure.rwlock("b").ttl(TTL).write().await.unwrap();
     clock.advance(TTL);
-    let error: AnyError = late.downgrade().await.unwrap_err().into();
-    assert!(matches!(error, AnyError::Lost(_)), "{error}");
+    let error: Error = late.downgrade().await.unwrap_err().into();
+    assert!(matches!(error, Error::Lost(_)), "{error:#}");
 }
 
 #[tokio::test]
@@ -229,7 +229,7 @@ async fn a_writer_that_waits_for_its_own_reader_times_out() {
     let lock = tenure.rwlock("a").label("myself");
     let _reading = lock.read().await.unwrap();
     let error = lock.write().wait(Duration::from_millis(20)).await.unwrap_err();
-    let AcquireError::TimedOut(end) = error else { panic!("{error}") };
+    let AcquireError::TimedOut(end) = error else { panic!("{error:#}") };
     assert_eq!(end.holder.unwrap().label, "myself");
 }
 
@@ -252,5 +252,5 @@ async fn a_release_of_a_writer_that_an_operator_took_away_says_so() {
     let writer = tenure.rwlock("a").write().await.unwrap();
     store.evict(writer.name()).await.unwrap();
     let lost = writer.release().await.unwrap_err();
-    assert!(matches!(lost, ReleaseError::Lost(_)), "{lost}");
+    assert!(matches!(lost, ReleaseError::Lost(_)), "{lost:#}");
 }

@@ -38,7 +38,7 @@ async fn permits_that_can_never_be_had_are_refused_with_their_number() {
         let error = tenure.semaphore("a", of).acquire_many(take).await.unwrap_err();
         let location = tenure.store().location();
         let text = format!("lock \"a\" in {location}: {take} of {of} permits");
-        assert!(error.to_string().starts_with(&text), "{error}");
+        assert!(format!("{error:#}").starts_with(&text), "{error:#}");
         assert!(matches!(error, AcquireError::Permits { .. }));
         assert!(tenure.semaphore("a", of).try_acquire_many(take).await.is_err());
     }

@@ -79,7 +79,7 @@ async fn nothing_is_acquired_once_the_engine_is_dropped() {
         }
         drop(engine);
         let refused = tenure.mutex("a").try_lock().await.unwrap_err();
-        assert!(matches!(refused, AcquireError::ShutDown { .. }), "{refused}");
+        assert!(matches!(refused, AcquireError::ShutDown { .. }), "{refused:#}");
     }
 }
 
@@ -99,7 +99,7 @@ async fn a_shutdown_ends_with_the_last_release() {
 #[tokio::test]
 async fn what_only_may_come_late_keeps_no_shutdown_waiting_and_is_taken_back() {
     let (_, _, store, clock) = on_manual_clock();
-    let store = Flawed::new(store).without(|can| can.late_calls = true);
+    let store = Flawed::new(store).without(|can| can.calls_outlive_drop = true);
     let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
     let (tenure, engine) = builder.build_inline();
     let engine = tokio::spawn(engine);
@@ -159,7 +159,7 @@ async fn a_shutdown_counts_what_is_held_and_what_was_not_answered() {
 #[tokio::test]
 async fn a_shutdown_does_not_count_what_only_may_come_late() {
     let (_, _, store, clock) = on_manual_clock();
-    let store = Flawed::new(store).without(|can| can.late_calls = true);
+    let store = Flawed::new(store).without(|can| can.calls_outlive_drop = true);
     let builder = Tenure::builder(Arc::new(store.clone())).clock(Arc::new(clock.clone()));
     let (tenure, engine) = builder.build_inline();
     tokio::spawn(engine);

@@ -20,15 +20,15 @@ async fn a_store_that_panics_in_a_renewal_costs_no_hold_that_is_renewed_in_time(
     store.flaws(|flaws| flaws.renew = Some(Flaw::Panics));
     clock.advance(TTL / 3);
     settle().await;
-    let trouble = guard.trouble().unwrap().to_string();
-    assert!(trouble.contains("panicked in a renewal: on purpose"), "{trouble}");
+    let failure = guard.last_renewal_error().unwrap().to_string();
+    assert!(failure.contains("panicked in a renewal: on purpose"), "{failure:#}");
     store.flaws(|flaws| flaws.renew = None);
     for _ in 0..20 {
         clock.advance(TTL / 6);
         settle().await;
         guard.check().unwrap();
     }
-    assert!(guard.trouble().is_none());
+    assert!(guard.last_renewal_error().is_none());
     // And those that come later find it at work.
     tenure.mutex("b").lock().await.unwrap().release().await.unwrap();
 }
@@ -45,7 +45,7 @@ async fn a_store_that_panics_on_and_on_loses_a_hold_at_its_deadline_and_says_why
     }
     let lost = guard.lost().await;
     assert_eq!(lost.reason, LostReason::Deadline);
-    assert!(lost.to_string().contains("on purpose"), "{lost}");
+    assert!(format!("{lost:#}").contains("on purpose"), "{lost:#}");
 }
 
 #[tokio::test]

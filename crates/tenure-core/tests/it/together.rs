@@ -89,8 +89,8 @@ async fn a_try_that_finds_one_busy_asks_once_and_takes_none() {
     let _busy = Tenure::new(Arc::new(memory.clone())).mutex("c").lock().await.unwrap();
     assert!(tenure.all(NAMES).try_lock().await.unwrap().is_none());
     let error = tenure.all(NAMES).lock().wait(Duration::ZERO).await.unwrap_err();
-    let AcquireError::TimedOut(end) = error else { panic!("{error}") };
-    assert_eq!((end.place.name.as_str(), end.holder.is_some()), ("c", true));
+    let AcquireError::TimedOut(end) = error else { panic!("{error:#}") };
+    assert_eq!((end.lock.name.as_str(), end.holder.is_some()), ("c", true));
     assert_eq!(store.asks(), [0, 2]);
     for free in ["a", "b", "d"] {
         assert_eq!(holders(&memory, free).await, 0);
@@ -149,7 +149,7 @@ async fn an_answer_that_is_lost_counts_as_acquired_for_each() {
     let (tenure, store, memory) = flawed();
     store.lose_answers(1);
     let error = tenure.all(NAMES).try_lock().await.unwrap_err();
-    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error}");
+    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error:#}");
     are_free(&memory, &NAMES).await;
     assert_eq!(store.asks(), [0, 1]);
     tenure.shutdown(SOON).await.unwrap();
@@ -160,7 +160,7 @@ async fn who_does_not_wait_is_told_of_a_failure_at_once() {
     let (tenure, store, memory) = flawed();
     store.lose_answers(1);
     let error = tenure.all(NAMES).lock().wait(Duration::ZERO).await.unwrap_err();
-    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error}");
+    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error:#}");
     are_free(&memory, &NAMES).await;
     assert_eq!(store.asks(), [0, 1]);
 }
@@ -175,7 +175,7 @@ async fn a_failure_that_comes_after_the_wait_is_the_last_word() {
     let (tenure, engine) = builder.build_inline();
     tokio::spawn(engine);
     let error = tenure.all(NAMES).lock().wait(SOON / 2).await.unwrap_err();
-    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error}");
+    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error:#}");
     are_free(&memory, &NAMES).await;
     assert_eq!(slow.asks(), [0, 1]);
 }
@@ -188,7 +188,7 @@ async fn a_store_that_says_nothing_is_heard_for_no_longer_than_the_wait() {
     assert!(!ends_within(STEP, &waiting, &clock).await);
     assert!(ends_within(STEP, &waiting, &clock).await);
     let error = waiting.await.unwrap().unwrap_err();
-    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error}");
+    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error:#}");
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn a_grant_that_is_late_for_one_is_none_for_all() {
     tokio::spawn(engine);
     let ttl = |name: &str, ttl| tenure.mutex(name).ttl(Duration::from_secs(ttl));
     let error = All::of([ttl("a", 600), ttl("b", 1), ttl("c", 600)]).try_lock().await.unwrap_err();
-    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error}");
+    assert!(matches!(error, AcquireError::InDoubt { .. }), "{error:#}");
     are_free(&memory, &["a", "b", "c"]).await;
     All::of([ttl("a", 600), ttl("b", 60)]).try_lock().await.unwrap().unwrap().check().unwrap();
 }
@@ -239,7 +239,7 @@ async fn no_store_is_asked_for_no_names_too_many_or_one_twice() {
     };
     for refused in [vec![], (0..=MOST).collect(), vec![1, 2, 1]] {
         let fault = asked(refused).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
     }
     assert!(store.list("", 1).await.unwrap().names.is_empty());
     asked((0..MOST).collect()).await.unwrap();

@@ -18,7 +18,7 @@ fn tenure() -> Tenure {
 fn refused<T: std::fmt::Debug>(outcome: Result<T, AcquireError>, says: &str) {
     let error = outcome.unwrap_err();
     assert!(matches!(error, AcquireError::Misconfigured(_)), "{error:?}");
-    let text = error.to_string();
+    let text = format!("{error:#}");
     assert!(text.starts_with("lock \"a\" in flawed") && text.contains(says), "{text}");
 }
 
@@ -33,7 +33,7 @@ async fn readers_and_permits_are_refused_where_the_store_knows_none() {
 
 #[tokio::test]
 async fn the_reasons_of_the_store_reach_its_users() {
-    let reason = |what| Some(Reason { what, cure: "go elsewhere" });
+    let reason = |what| Some(Reason { what, help: "go elsewhere" });
     let lacks = |can: &mut Capabilities| {
         (can.shared, can.permits, can.fifo) = (false, false, false);
         can.reasons = Reasons {
@@ -55,8 +55,8 @@ async fn a_writer_that_cannot_become_a_reader_goes_on_writing() {
     let tenure = tenure();
     let writer = tenure.rwlock("a").write().await.unwrap();
     let error = writer.downgrade().await.unwrap_err();
-    let DowngradeError::StillWriting { guard, trouble } = error else { panic!("{error}") };
-    assert!(trouble.to_string().contains("no readers"), "{trouble}");
+    let DowngradeError::StillWriting { guard, failure } = error else { panic!("{error:#}") };
+    assert!(format!("{failure:#}").contains("no readers"), "{failure:#}");
     assert!(tenure.mutex("a").try_lock().await.unwrap().is_none());
     guard.check().unwrap();
     guard.release().await.unwrap();

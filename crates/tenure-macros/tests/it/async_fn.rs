@@ -1,6 +1,6 @@
 //! The plainest case.
 
-use tenure::{Tenure, Token, current, locked};
+use tenure::{Tenure, Token, locked, locked::current};
 
 use crate::scene::{Done, holders, open};
 
@@ -64,7 +64,7 @@ async fn the_token_is_reachable_inside_and_rises() {
 #[tokio::test]
 async fn what_is_carried_out_of_a_call_is_lost() {
     #[locked(name = "carried", store = tenure)]
-    async fn carried(tenure: &Tenure) -> Done<tenure::Current> {
+    async fn carried(tenure: &Tenure) -> Done<locked::Current> {
         Ok(current().unwrap())
     }
     let tenure = open().await;

@@ -1,6 +1,6 @@
 //! Functions without `async`.
 
-use tenure::{AnyError, Tenure, current, locked};
+use tenure::{Error, Tenure, locked, locked::current};
 
 use crate::scene::{Done, free, holders, name, open};
 
@@ -9,7 +9,7 @@ fn opened() -> Tenure {
 }
 
 #[locked(key = "count:{id}", store = tenure)]
-fn count(tenure: &Tenure, id: u32, list: &mut Vec<u32>) -> Result<usize, AnyError> {
+fn count(tenure: &Tenure, id: u32, list: &mut Vec<u32>) -> Result<usize, Error> {
     let hold = current().ok_or(std::fmt::Error).unwrap();
     assert_eq!(hold.name().as_str(), format!("count:{id}"));
     hold.check()?;
@@ -33,7 +33,7 @@ async fn it_can_be_called_inside_a_runtime() {
 }
 
 #[locked(name = "largest", store = tenure)]
-fn largest<'a>(tenure: &Tenure, list: &'a mut [u32]) -> Result<&'a mut u32, AnyError> {
+fn largest<'a>(tenure: &Tenure, list: &'a mut [u32]) -> Result<&'a mut u32, Error> {
     let Some(at) = (0..list.len()).max_by_key(|&at| list[at]) else { panic!("nothing") };
     Ok(&mut list[at])
 }
@@ -55,13 +55,13 @@ async fn a_panic_in_it_lets_go() {
 }
 
 #[locked(name = "outer", store = tenure)]
-fn outer(tenure: &Tenure) -> Result<bool, AnyError> {
+fn outer(tenure: &Tenure) -> Result<bool, Error> {
     let token = current().map(|hold| hold.token());
     Ok(token == inner(tenure)?)
 }
 
 #[locked(name = "outer", store = tenure, wait = "1s")]
-fn inner(tenure: &Tenure) -> Result<Option<tenure::Token>, AnyError> {
+fn inner(tenure: &Tenure) -> Result<Option<tenure::Token>, Error> {
     Ok(current().map(|hold| hold.token()))
 }
 
@@ -88,5 +88,5 @@ async fn a_lock_lost_midway_is_an_error_at_the_end() {
             runtime.block_on(tenure.store().evict(&name("evicted"))).unwrap();
         })
     });
-    assert!(matches!(call.await.unwrap(), Err(AnyError::Lost(_))));
+    assert!(matches!(call.await.unwrap(), Err(Error::Lost(_))));
 }

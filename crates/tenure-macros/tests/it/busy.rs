@@ -1,6 +1,6 @@
 //! What happens when somebody else has the lock.
 
-use tenure::{AcquireError, AnyError, Tenure, locked};
+use tenure::{AcquireError, Error, Tenure, locked};
 
 use crate::scene::{Done, open};
 
@@ -35,7 +35,7 @@ async fn a_busy_lock_is_skipped_or_an_error() {
     assert!(!done, "the body ran without the lock");
     assert_eq!(blocking_job(&tenure).unwrap(), None);
     let error = important_job(&tenure).await.unwrap_err();
-    assert!(matches!(error, AnyError::Acquire(AcquireError::TimedOut(_))), "{error}");
+    assert!(matches!(error, Error::Acquire(AcquireError::TimedOut(_))), "{error:#}");
 
     held.release().await.unwrap();
     assert_eq!(job(&tenure).await.unwrap(), Some(1));
@@ -50,5 +50,5 @@ async fn only_a_busy_lock_is_skipped() {
     let tenure = open().await;
     tenure.shutdown(crate::scene::PATIENCE).await.unwrap();
     let error = job(&tenure).await.unwrap_err();
-    assert!(matches!(error, AnyError::Acquire(AcquireError::ShutDown { .. })), "{error}");
+    assert!(matches!(error, Error::Acquire(AcquireError::ShutDown { .. })), "{error:#}");
 }

@@ -2,12 +2,15 @@
 
 use std::pin::Pin;
 
-use tenure::{AnyError, Current, Tenure, Token, current, locked};
+use tenure::{
+    Error, Tenure, Token, locked,
+    locked::{Current, current},
+};
 
 use crate::scene::open;
 
 #[locked(key = "order:{order}", store = tenure)]
-async fn pay(tenure: &Tenure, #[hold] hold: &Current, order: u64) -> Result<Token, AnyError> {
+async fn pay(tenure: &Tenure, #[hold] hold: &Current, order: u64) -> Result<Token, Error> {
     tokio::task::yield_now().await;
     assert_eq!(hold.name().as_str(), format!("order:{order}"));
     assert_eq!(current().map(|hold| hold.token()), Some(hold.token()));
@@ -15,7 +18,7 @@ async fn pay(tenure: &Tenure, #[hold] hold: &Current, order: u64) -> Result<Toke
 }
 
 #[locked(name = "blocking", kind = mutex, store = tenure)]
-fn block(tenure: &Tenure, #[hold] hold: &Current) -> Result<Token, AnyError> {
+fn block(tenure: &Tenure, #[hold] hold: &Current) -> Result<Token, Error> {
     Ok(hold.check()?)
 }
 
@@ -23,7 +26,7 @@ fn block(tenure: &Tenure, #[hold] hold: &Current) -> Result<Token, AnyError> {
 fn future<'a>(
     tenure: &'a Tenure,
     #[hold] hold: &Current,
-) -> Pin<Box<dyn Future<Output = Result<Token, AnyError>> + Send + 'a>> {
+) -> Pin<Box<dyn Future<Output = Result<Token, Error>> + Send + 'a>> {
     Box::pin(async move { Ok(hold.check()?) })
 }
 
@@ -33,7 +36,7 @@ struct Till {
 
 impl Till {
     #[locked(name = "till", store = self.tenure)]
-    async fn open(&self, #[hold] hold: &Current) -> Result<Token, AnyError> {
+    async fn open(&self, #[hold] hold: &Current) -> Result<Token, Error> {
         Ok(hold.check()?)
     }
 }

@@ -1,6 +1,6 @@
 //! The names that keys make.
 
-use tenure::{AcquireError, AnyError, LockName, Tenure, current, locked};
+use tenure::{AcquireError, Error, LockName, Tenure, locked, locked::current};
 
 use crate::scene::{Done, open};
 
@@ -64,7 +64,7 @@ async fn a_key_that_cannot_be_a_name_is_an_error() {
     let tenure = open().await;
     let long = "x".repeat(LockName::MAX_BYTES);
     let error = moved(&tenure, long).await.unwrap_err();
-    assert!(matches!(error, AnyError::Acquire(AcquireError::Name(_))), "{error}");
+    assert!(matches!(error, Error::Acquire(AcquireError::Name(_))), "{error:#}");
 }
 
 #[test]

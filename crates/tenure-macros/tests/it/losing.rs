@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use tenure::{AnyError, Tenure, locked};
+use tenure::{Error, Tenure, locked};
 use tokio::sync::oneshot;
 
 use crate::scene::{Done, name, open};
@@ -35,19 +35,19 @@ async fn a_body_is_dropped_when_its_lock_is_lost() {
         tenure.store().evict(&name("long")).await.unwrap();
     };
     let (outcome, ()) = tokio::join!(long(&tenure, started, Dropped(dropped.clone())), evict);
-    assert!(matches!(outcome, Err(AnyError::Lost(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(Error::Lost(_))), "{outcome:?}");
     assert!(dropped.load(Ordering::SeqCst));
 }
 
 #[locked(name = "capped", max_hold = "50ms", store = tenure)]
 async fn capped(tenure: &Tenure) -> Done<&'static str> {
     // It does not give way, as a body that computes.
-    while tenure::current().is_some_and(|hold| hold.check().is_ok()) {}
+    while locked::current().is_some_and(|hold| hold.check().is_ok()) {}
     Ok("done")
 }
 
 #[tokio::test]
 async fn a_body_that_ends_too_late_has_failed() {
     let outcome = capped(&open().await).await;
-    assert!(matches!(outcome, Err(AnyError::Lost(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(Error::Lost(_))), "{outcome:?}");
 }

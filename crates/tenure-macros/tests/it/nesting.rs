@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tenure::{AnyError, Tenure, Token, current, locked, scope};
+use tenure::{Error, Tenure, Token, locked, locked::current, reentrant::scope};
 
 use crate::scene::{Done, holders, open};
 
@@ -70,7 +70,7 @@ async fn a_call_enters_what_a_scope_holds() {
     scope(async {
         let guard = tenure.mutex("ledger").reentrant().lock().await?;
         assert_eq!(book(&tenure).await?, guard.token());
-        Ok::<_, AnyError>(())
+        Ok::<_, Error>(())
     })
     .await
     .unwrap();

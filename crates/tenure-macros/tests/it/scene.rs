@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::{AnyError, LockName, Tenure};
+use tenure::{Error, LockName, Tenure};
 
 /// How long what must come may take on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(crate) type Done<T = ()> = Result<T, AnyError>;
+pub(crate) type Done<T = ()> = Result<T, Error>;
 
 pub(crate) async fn open() -> Tenure {
     Tenure::open("memory:").await.unwrap()

@@ -3,7 +3,7 @@
 use std::{fmt::Display, future::Future, rc::Rc};
 
 use async_trait::async_trait;
-use tenure::{LockedError, Tenure, current, locked};
+use tenure::{LockedError, Tenure, locked, locked::current};
 
 use crate::scene::{Done, open};
 

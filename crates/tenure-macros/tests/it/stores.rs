@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure::{AnyError, DefaultIsSet, Tenure, locked, set_default};
+use tenure::{
+    Error, Tenure, locked,
+    locked::{DefaultIsSet, set_default},
+};
 
 use crate::scene::{Done, holders, open};
 
@@ -43,11 +46,11 @@ async fn by_default(tenure: &Tenure) -> Done<usize> {
 async fn without_a_store_there_is_the_default_or_an_error() {
     let tenure = open().await;
     let error = by_default(&tenure).await.unwrap_err();
-    assert!(matches!(error, AnyError::Acquire(_)));
+    assert!(matches!(error, Error::Acquire(_)));
     assert_eq!(
-        error.to_string(),
+        format!("{error:#}"),
         "lock \"default\" in no store: this #[locked] function names no store, and there is no \
-         default; call tenure::set_default(…) at the start of main, or write store = …"
+         default; call tenure::locked::set_default(…) at the start of main, or write store = …"
     );
     set_default(tenure.clone()).unwrap();
     assert_eq!(by_default(&tenure).await.unwrap(), 1);

@@ -2,9 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure::{
-    AnyError, Defaults, LockedError, Tenure, clock::TokioClock, locked, store::MemoryStore,
-};
+use tenure::{Defaults, Error, LockedError, Tenure, clock::TokioClock, locked, store::MemoryStore};
 use tokio::time::{Instant, sleep};
 
 #[locked(name = "job", store = tenure)]
@@ -13,7 +11,7 @@ async fn says_nothing(tenure: &Tenure) -> Result<(), LockedError> {
 }
 
 #[locked(name = "job", wait = forever, store = tenure)]
-async fn waits_for_ever(tenure: &Tenure) -> Result<(), AnyError> {
+async fn waits_for_ever(tenure: &Tenure) -> Result<(), Error> {
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-use tenure::{Current, LockedError, locked};
+use tenure::{LockedError, locked, locked::Current};
 
 #[locked(key = "order:{hold}")]
 async fn pay(order: u64, #[hold] hold: &Current) -> Result<(), LockedError> {

@@ -1,4 +1,4 @@
-use tenure::{Current, LockedError, locked};
+use tenure::{LockedError, locked, locked::Current};
 
 #[locked(name = "pay")]
 async fn pay(#[hold] one: &Current, #[hold] other: &Current) -> Result<(), LockedError> {

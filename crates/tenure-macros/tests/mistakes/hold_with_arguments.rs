@@ -1,4 +1,4 @@
-use tenure::{Current, LockedError, locked};
+use tenure::{LockedError, locked, locked::Current};
 
 #[locked(name = "pay")]
 async fn pay(#[hold(token)] hold: &Current) -> Result<(), LockedError> {

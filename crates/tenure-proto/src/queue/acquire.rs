@@ -93,7 +93,7 @@ impl NameState {
 
     /// Refuses to use the name as another kind of lock than others do, where kinds do not meet.
     fn admit(&self, ask: &Ask, at: &Moment<'_>) -> Result<(), QueueError> {
-        if at.limits.kinds_meet {
+        if at.limits.kinds_may_mix {
             return Ok(());
         }
         let holders = self.holders.iter().filter(|one| one.kind != ask.kind);

@@ -100,7 +100,7 @@ pub struct Limits {
     /// How many may hold one name together.
     pub max_holders: usize,
     /// Whether a name that is used as one kind of lock can be asked for as another.
-    pub kinds_meet: bool,
+    pub kinds_may_mix: bool,
 }
 
 impl Limits {

@@ -11,8 +11,8 @@ use tenure_proto::{
 use crate::world::{at, ms};
 
 /// When the attempts are made, in milliseconds after the start, if each is made when it is due.
-fn schedule(ttl: Duration, late_calls: bool, attempts: &[Attempt]) -> (Vec<u64>, bool) {
-    let mut cleanup = Cleanup::new(at(0), ttl, late_calls);
+fn schedule(ttl: Duration, calls_outlive_drop: bool, attempts: &[Attempt]) -> (Vec<u64>, bool) {
+    let mut cleanup = Cleanup::new(at(0), ttl, calls_outlive_drop);
     let mut due = Vec::new();
     for attempt in attempts {
         let now = cleanup.next_attempt();
@@ -47,9 +47,9 @@ fn attempts_go_on_until_the_store_is_sure() {
             false,
         ),
     ];
-    for (ttl, late_calls, attempts, due, done) in cases {
+    for (ttl, calls_outlive_drop, attempts, due, done) in cases {
         let expected = (due.to_vec(), done);
-        assert_eq!(schedule(ms(ttl), late_calls, attempts), expected, "{ttl} {attempts:?}");
+        assert_eq!(schedule(ms(ttl), calls_outlive_drop, attempts), expected, "{ttl} {attempts:?}");
     }
 }
 
@@ -66,14 +66,14 @@ proptest! {
     fn it_ends_after_one_ttl_with_few_attempts(
         start: u64,
         ttl in prop_oneof![any::<Duration>(), Just(Duration::MAX), Just(Duration::ZERO)],
-        late_calls: bool,
+        calls_outlive_drop: bool,
         gone: bool,
     ) {
         // While attempts fail one is made every few seconds.
         let ttl = if gone { ttl } else { ttl.min(Duration::from_secs(160)) };
         let start = Timestamp::from_nanos(start);
         let attempt = if gone { Attempt::Gone } else { Attempt::Failed };
-        let mut cleanup = Cleanup::new(start, ttl, late_calls);
+        let mut cleanup = Cleanup::new(start, ttl, calls_outlive_drop);
         let mut attempts = 0;
         loop {
             let now = cleanup.next_attempt();

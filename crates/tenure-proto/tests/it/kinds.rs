@@ -8,7 +8,7 @@ const REFUSED: QueueError = QueueError::OtherKind { used_as: Kind::Mutex };
 
 /// A store whose kinds do not meet.
 fn apart() -> World {
-    World { limits: Limits { kinds_meet: false, ..LIMITS }, ..World::new() }
+    World { limits: Limits { kinds_may_mix: false, ..LIMITS }, ..World::new() }
 }
 
 fn writes(number: u8) -> Ask {

@@ -106,7 +106,7 @@ impl Model {
             Err(QueueError::Full { waiting }) => {
                 ensure(waiting == self.world.limits.max_waiters, "refused before it was full")
             }
-            Err(error) => Err(format!("an ask was refused: {error}")),
+            Err(error) => Err(format!("an ask was refused: {error:#}")),
         }
     }
 

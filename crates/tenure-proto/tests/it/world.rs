@@ -17,7 +17,7 @@ pub(crate) const LIMITS: Limits = Limits {
     max_waiters: 8,
     max_holders: 8,
     notices_absence: true,
-    kinds_meet: true,
+    kinds_may_mix: true,
 };
 
 /// The lease that contenders ask for unless a test says otherwise.

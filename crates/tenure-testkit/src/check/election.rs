@@ -1,6 +1,6 @@
 //! Elections: what observers are shown, beside what candidates hold.
 
-use tenure_core::{Clock, Leader, LockName, LookError, ReleaseError, Timestamp, Token};
+use tenure_core::{Clock, InspectError, Leader, LockName, ReleaseError, Timestamp, Token};
 
 use super::{Checker, checker::State, observers::Observer};
 
@@ -63,12 +63,16 @@ impl Checker {
 
     /// A leader could not resign although all is well.
     pub fn not_resigned(&self, name: &LockName, error: &ReleaseError) {
-        self.broken(&mut self.lock(), "S9", format!("a leader of {name} did not resign: {error}"));
+        self.broken(
+            &mut self.lock(),
+            "S9",
+            format!("a leader of {name} did not resign: {error:#}"),
+        );
     }
 
     /// A look at a name failed.
-    pub fn look_failed(&self, error: &LookError) {
-        self.broken(&mut self.lock(), "S9", format!("a look failed: {error}"));
+    pub fn look_failed(&self, error: &InspectError) {
+        self.broken(&mut self.lock(), "S9", format!("a look failed: {error:#}"));
     }
 }
 

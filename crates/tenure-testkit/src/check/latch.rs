@@ -116,7 +116,7 @@ impl Checker {
 
     /// A latch did not do what it was asked for.
     pub fn latch_failed(&self, name: &LockName, error: &LatchError) {
-        self.broken(&mut self.lock(), "S9", format!("the latch {name} failed: {error}"));
+        self.broken(&mut self.lock(), "S9", format!("the latch {name} failed: {error:#}"));
     }
 
     /// All have arrived, and somebody still waits.

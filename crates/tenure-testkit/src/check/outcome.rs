@@ -179,6 +179,6 @@ impl Checker {
 
     /// A `Tenure` did not shut down.
     pub fn not_shut_down(&self, process: u64, error: &ShutdownError) {
-        self.broken(&mut self.lock(), "S5", format!("process {process}: {error}"));
+        self.broken(&mut self.lock(), "S5", format!("process {process}: {error:#}"));
     }
 }

@@ -36,7 +36,7 @@ pub async fn no_more_wait_than_the_store_allows(scene: Scene) {
     let Some((client, line)) = full(&scene).await else { return };
     let one_more = client.waits();
     match client.ask(&one_more).await {
-        Err(fault) => assert_eq!(fault.kind(), FaultKind::Full, "{fault}"),
+        Err(fault) => assert_eq!(fault.kind(), FaultKind::Full, "{fault:#}"),
         Ok(answer) => panic!("one more than the store allows was queued: {answer:?}"),
     }
     assert_eq!(client.inspect().await.waiters.len(), line.len());

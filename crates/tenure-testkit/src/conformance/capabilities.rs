@@ -35,7 +35,7 @@ pub async fn reasons_are_for_what_is_lacking(scene: Scene) {
         (can.detach, reasons.detach),
     ] {
         let Some(reason) = reason else { continue };
-        assert!(!can_do && !reason.what.is_empty() && !reason.cure.is_empty(), "{reason:?}");
+        assert!(!can_do && !reason.what.is_empty() && !reason.help.is_empty(), "{reason:?}");
     }
 }
 

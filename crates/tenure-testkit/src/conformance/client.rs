@@ -11,7 +11,7 @@ use tenure_core::{
             Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Finding, LeaseScope, Listing, Renewal},
+    store::{Capabilities, Diagnostic, LeaseScope, Listing, Renewal},
 };
 
 use super::scene::{LONG, STEP, Scene, name};
@@ -320,7 +320,7 @@ impl Client {
     }
 
     /// What a look at the store brings up.
-    pub async fn health(&self) -> Vec<Finding> {
+    pub async fn health(&self) -> Vec<Diagnostic> {
         sound(self.patiently(|| self.store.health()).await.0)
     }
 
@@ -347,7 +347,7 @@ impl Client {
         let mut doubted = false;
         for _ in 0..ATTEMPTS {
             match self.scene.call(call()).await {
-                Err(fault) if fault.is_passing() => doubted |= fault.kind() == FaultKind::InDoubt,
+                Err(fault) if fault.is_transient() => doubted |= fault.kind() == FaultKind::InDoubt,
                 outcome => return (outcome, doubted),
             }
         }
@@ -366,7 +366,7 @@ impl fmt::Debug for Client {
 pub(super) fn sound<T>(outcome: Result<T, Fault>) -> T {
     match outcome {
         Ok(value) => value,
-        Err(fault) => panic!("the store failed: {fault} ({:?})", fault.kind()),
+        Err(fault) => panic!("the store failed: {fault:#} ({:?})", fault.kind()),
     }
 }
 

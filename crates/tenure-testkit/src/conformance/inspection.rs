@@ -105,14 +105,14 @@ pub async fn names_not_in_use_are_not_listed(scene: Scene) {
     assert_eq!(listed(&client, "", 100).await, (vec![], false));
 }
 
-/// A look at the store finds something to say, with a cure for what is bad.
+/// A look at the store finds something to say, with a help for what is bad.
 pub async fn health_says_something(scene: Scene) {
     let client = scene.client().await;
-    let findings = client.health().await;
-    assert!(!findings.is_empty());
-    for finding in findings {
-        assert!(!finding.what.is_empty() && !finding.found.is_empty(), "{finding:?}");
-        let good = finding.weight == tenure_core::store::Weight::Good;
-        assert!(good || finding.cure.is_some(), "what to do about {finding:?}?");
+    let diagnostics = client.health().await;
+    assert!(!diagnostics.is_empty());
+    for diagnostic in diagnostics {
+        assert!(!diagnostic.what.is_empty() && !diagnostic.found.is_empty(), "{diagnostic:?}");
+        let good = diagnostic.severity == tenure_core::store::Severity::Good;
+        assert!(good || diagnostic.help.is_some(), "what to do about {diagnostic:?}?");
     }
 }

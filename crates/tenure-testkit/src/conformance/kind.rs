@@ -14,7 +14,7 @@ fn used_as(kind: Kind, ask: Ask) -> Ask {
 /// Clause 16: each holder and each waiter is shown with what it uses the name as.
 pub async fn a_name_shows_what_it_is_used_as(scene: Scene) {
     for kind in Kind::ALL {
-        if !scene.client().await.can().kinds_meet {
+        if !scene.client().await.can().kinds_may_mix {
             shows_what_it_is_used_as(&scene, kind).await;
             continue;
         }
@@ -103,7 +103,7 @@ pub async fn a_lock_of_another_kind_does_not_pass_a_waiter(scene: Scene) {
 
 /// Asks for a name that others use as another kind of lock.
 async fn stays_out(client: &Client, ask: &Ask) {
-    if client.can().kinds_meet {
+    if client.can().kinds_may_mix {
         client.busy(ask).await;
         client.release(&ask.owner).await;
         return;

@@ -60,7 +60,7 @@ async fn contend(scene: &Scene, wait: bool) {
     }
     while let Some(ended) = contenders.join_next().await {
         if let Err(error) = ended {
-            panic!("{error}");
+            panic!("{error:#}");
         }
     }
     let entered = inside.lock().unwrap_or_else(PoisonError::into_inner).entered;

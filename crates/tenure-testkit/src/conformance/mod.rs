@@ -49,7 +49,7 @@ pub use scene::Scene;
 pub fn run<F: Future<Output = ()>>(adapter: impl Adapter, case: impl FnOnce(Scene) -> F) {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(case(Scene::new(adapter))),
-        Err(error) => panic!("no runtime for the case: {error}"),
+        Err(error) => panic!("no runtime for the case: {error:#}"),
     }
 }
 

@@ -33,7 +33,7 @@ pub async fn permits_are_counted(scene: Scene) {
     other.busy(&takes(1, other.tries())).await;
     one.let_go(&three.owner).await;
     other.lock(&takes(3, other.tries())).await;
-    if other.can().kinds_meet {
+    if other.can().kinds_may_mix {
         other.busy(&other.tries()).await;
     }
 }
@@ -106,7 +106,7 @@ pub async fn permits_that_can_never_fit_are_refused(scene: Scene) {
     }
     for take in [0, 5] {
         match client.ask(&takes(take, client.waits())).await {
-            Err(fault) => assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}"),
+            Err(fault) => assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}"),
             Ok(answer) => panic!("{take} of 4 permits were not refused: {answer:?}"),
         }
     }

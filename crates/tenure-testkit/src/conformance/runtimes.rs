@@ -26,7 +26,7 @@ fn elsewhere<T: Send>(future: impl Future<Output = T> + Send) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         match runtime {
             Ok(runtime) => runtime.block_on(future),
-            Err(error) => panic!("no second runtime: {error}"),
+            Err(error) => panic!("no second runtime: {error:#}"),
         }
     };
     std::thread::scope(|scope| match scope.spawn(run).join() {
@@ -67,7 +67,7 @@ pub async fn calls_run_side_by_side(scene: Scene) {
     }
     while let Some(ended) = calls.join_next().await {
         if let Err(error) = ended {
-            panic!("{error}");
+            panic!("{error:#}");
         }
     }
     assert_eq!(client.list("", 1).await.names, []);
@@ -86,7 +86,7 @@ pub async fn a_dropped_call_ends_within_one_ttl(scene: Scene) {
         })
         .await;
     }
-    if !client.can().late_calls {
+    if !client.can().calls_outlive_drop {
         // One copy: what was decided by now stays decided until the lease ends.
         let seen = client.inspect().await;
         let mut taken = seen != Snapshot::default();

@@ -119,6 +119,6 @@ impl fmt::Debug for Scene {
 pub(super) fn name(text: &str) -> LockName {
     match LockName::new(text) {
         Ok(name) => name,
-        Err(error) => panic!("{error}"),
+        Err(error) => panic!("{error:#}"),
     }
 }

@@ -130,7 +130,7 @@ pub async fn a_shared_hold_does_not_become_an_exclusive_one(scene: Scene) {
     let held = writes(client.tries());
     let shared = client.lock(&reads(held.clone())).await;
     match client.ask(&held).await {
-        Err(fault) => assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}"),
+        Err(fault) => assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault:#}"),
         Ok(answer) => panic!("a shared hold became an exclusive one: {answer:?}"),
     }
     assert_eq!(client.lock(&reads(held)).await.token, shared.token);

@@ -236,7 +236,7 @@ pub async fn what_is_refused_for_one_is_granted_for_none(scene: Scene) {
     let impossible = Mode::Permits { take: 2, of: 1 };
     let asks = with(tries(&client), 2, |ask| ask.mode = impossible);
     match client.ask_together(&asks).await {
-        Err(fault) => assert_ne!(fault.kind(), FaultKind::InDoubt, "{fault}"),
+        Err(fault) => assert_ne!(fault.kind(), FaultKind::InDoubt, "{fault:#}"),
         Ok(answer) => assert_eq!(answer, Together::Apart),
     }
     only_taken(&client, &[]).await;
@@ -245,7 +245,7 @@ pub async fn what_is_refused_for_one_is_granted_for_none(scene: Scene) {
     // Its own hold, in another mode.
     let other_mode = with(held.clone(), 2, |ask| ask.mode = Mode::Permits { take: 1, of: 1 });
     match client.ask_together(&other_mode).await {
-        Err(fault) => assert_ne!(fault.kind(), FaultKind::InDoubt, "{fault}"),
+        Err(fault) => assert_ne!(fault.kind(), FaultKind::InDoubt, "{fault:#}"),
         Ok(answer) => assert_eq!(answer, Together::Apart),
     }
     only_taken(&client, &[NAMES[2]]).await;
@@ -288,7 +288,7 @@ pub async fn names_that_make_no_sense_together_are_refused(scene: Scene) {
     let twice = vec![(name("lock"), client.tries()), (name("lock"), client.tries())];
     for asks in [Vec::new(), numbered(MOST + 1), twice] {
         match client.ask_together(&asks).await {
-            Err(fault) => assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}"),
+            Err(fault) => assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}"),
             Ok(answer) => panic!("{} names: {answer:?}", asks.len()),
         }
     }
@@ -326,7 +326,7 @@ pub async fn joint_asks_that_cross_all_end(scene: Scene) {
     }
     while let Some(ended) = contenders.join_next().await {
         if let Err(error) = ended {
-            panic!("{error}");
+            panic!("{error:#}");
         }
     }
     only_taken(&scene.client().await, &[]).await;

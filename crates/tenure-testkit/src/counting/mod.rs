@@ -74,7 +74,7 @@ pub async fn count<L: Ledger>(tenure: &Tenure, url: &str, process: u64, rounds: 
                 Ok(guard) => guard,
                 // The server is away, or went away in the middle.
                 Err(AcquireError::Unreachable { .. } | AcquireError::InDoubt { .. }) => continue,
-                Err(error) => panic!("{error}"),
+                Err(error) => panic!("{error:#}"),
             };
             let hold = Hold::new(id, &guard, freezes, hangs_up);
             let done = count_once::<L>(url, &mut ledger, &hold, &mut in_doubt, &mut tally).await;

@@ -46,7 +46,7 @@ impl fmt::Display for Tally {
         let Self { frozen, refused, failed, kept, void } = self;
         write!(
             f,
-            "{frozen} frozen, {refused} refused by the fence, {failed} failed before the commit, and of those in \
+            "{frozen} frozen, {refused:#} refused by the fence, {failed} failed before the commit, and of those in \
              doubt {kept} were there and {void} were not"
         )
     }

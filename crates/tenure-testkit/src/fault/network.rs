@@ -33,7 +33,7 @@ pub(super) struct Network {
     /// repeated.
     goes_on: Notify,
     /// Whether calls go on when their callers give them up.
-    late_calls: bool,
+    calls_outlive_drop: bool,
     last_trouble: AtomicU64,
 }
 
@@ -70,7 +70,7 @@ impl Network {
         faults: Faults,
         random: Random,
         tally: Arc<Tally>,
-        late_calls: bool,
+        calls_outlive_drop: bool,
     ) -> Self {
         Self {
             clock,
@@ -81,7 +81,7 @@ impl Network {
             cut: AtomicBool::new(false),
             still: AtomicBool::new(false),
             goes_on: Notify::new(),
-            late_calls,
+            calls_outlive_drop,
             last_trouble: AtomicU64::new(0),
         }
     }
@@ -139,7 +139,7 @@ impl Network {
         }
         let given_up = self.clock.now().saturating_add(fate.patience);
         let (reply, answer) = oneshot::channel();
-        if self.late_calls {
+        if self.calls_outlive_drop {
             tokio::spawn(self.send_late(fate, call, reply));
         } else if !fate.request_lost {
             let answer = call().await;
@@ -216,7 +216,7 @@ impl Network {
         let refused = happens(faults.refused, Kind::Refused);
         let request_lost = !refused && happens(faults.request_lost, Kind::RequestLost);
         let reply_lost = !refused && !request_lost && happens(faults.reply_lost, Kind::ReplyLost);
-        let late = self.late_calls && !refused;
+        let late = self.calls_outlive_drop && !refused;
         let repeated = late && happens(faults.repeated, Kind::Repeated);
         let request_late = late && happens(faults.request_late, Kind::RequestLate);
         let reply_late = !refused && happens(faults.reply_late, Kind::ReplyLate);

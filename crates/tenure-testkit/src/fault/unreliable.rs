@@ -11,7 +11,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Finding, Listing, Renewal},
+    store::{Capabilities, Diagnostic, Listing, Renewal},
 };
 
 use super::{
@@ -65,13 +65,13 @@ impl Unreliable {
         faults: Faults,
         random: Random,
         tally: Arc<Tally>,
-        late_calls: bool,
+        calls_outlive_drop: bool,
     ) -> Self {
-        let capabilities = Capabilities { late_calls, ..inner.capabilities().clone() };
+        let capabilities = Capabilities { calls_outlive_drop, ..inner.capabilities().clone() };
         Self {
             inner,
             capabilities: Arc::new(capabilities),
-            network: Arc::new(Network::new(clock, faults, random, tally, late_calls)),
+            network: Arc::new(Network::new(clock, faults, random, tally, calls_outlive_drop)),
             silent: HintBoard::new(),
         }
     }
@@ -266,7 +266,7 @@ impl Store for Unreliable {
         Ok(None)
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         self.carry(|store| Box::pin(async move { store.health().await })).await
     }
 

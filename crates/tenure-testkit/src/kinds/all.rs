@@ -16,7 +16,7 @@ pub const KIND: Kind = Kind {
     lacks: |_| None,
     attempt: |tenure| {
         let lock = tenure.all(BOTH).lock();
-        Box::pin(async move { lock.await.err().map(|error| error.to_string()) })
+        Box::pin(async move { lock.await.err().map(|error| format!("{error:#}")) })
     },
 };
 
@@ -64,7 +64,7 @@ pub async fn one_lost_part_loses_the_whole(scene: Scene) {
     let all = All::of(parts).lock().await.unwrap();
     other.store().evict(&name()).await.unwrap();
     let lost = tokio::time::timeout(PATIENCE, all.lost()).await.unwrap();
-    assert_eq!((lost.place.name.as_str(), lost.reason), (NAME, LostReason::Taken));
+    assert_eq!((lost.lock.name.as_str(), lost.reason), (NAME, LostReason::Taken));
     assert!(all.check().is_err());
     assert!(all.release().await.is_err(), "it says which part was lost");
     for free in BOTH {

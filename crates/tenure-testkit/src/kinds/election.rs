@@ -13,7 +13,7 @@ pub const KIND: Kind = Kind {
     lacks: |_| None,
     attempt: |tenure| {
         let campaign = tenure.election(NAME).campaign();
-        Box::pin(async move { campaign.await.err().map(|error| error.to_string()) })
+        Box::pin(async move { campaign.await.err().map(|error| format!("{error:#}")) })
     },
 };
 
@@ -80,7 +80,7 @@ pub async fn a_look_shows_the_candidates_in_line(scene: Scene) {
         let campaign = tenure.election(NAME).label(label).campaign().wait(PATIENCE);
         line.push(queue(tenure, campaign, line.len() + 1).await);
     }
-    let seen = one.election(NAME).look().await.unwrap();
+    let seen = one.election(NAME).inspect().await.unwrap();
     let candidates: Vec<_> = seen.waiters.iter().map(|waiter| waiter.label.as_str()).collect();
     assert_eq!(
         (seen.holders[0].label.as_str(), &candidates[..]),

@@ -11,7 +11,7 @@ pub const KIND: Kind = Kind {
     lacks: |can| (!can.fifo).then_some("the store keeps no queue"),
     attempt: |tenure| {
         let lock = tenure.mutex(NAME).fair().lock();
-        Box::pin(async move { lock.await.err().map(|error| error.to_string()) })
+        Box::pin(async move { lock.await.err().map(|error| format!("{error:#}")) })
     },
 };
 

@@ -24,7 +24,7 @@ pub const KIND: Kind = Kind {
     },
     attempt: |tenure| {
         let latch = latch(&tenure, 1);
-        Box::pin(async move { latch.arrive("a").await.err().map(|error| error.to_string()) })
+        Box::pin(async move { latch.arrive("a").await.err().map(|error| format!("{error:#}")) })
     },
 };
 

@@ -21,7 +21,7 @@ pub const KIND: Kind = Kind {
     lacks: |_| None,
     attempt: |tenure| {
         let lock = tenure.mutex(NAME).lock();
-        Box::pin(async move { lock.await.err().map(|error| error.to_string()) })
+        Box::pin(async move { lock.await.err().map(|error| format!("{error:#}")) })
     },
 };
 
@@ -112,16 +112,16 @@ pub async fn many_processes_exclude_each_other(scene: Scene) {
 /// A look shows who holds it and who waits.
 pub async fn a_look_shows_who_holds_it_and_who_waits(scene: Scene) {
     let [one, other, third] = scene.processes().await;
-    let seen = third.mutex(NAME).look().await.unwrap();
+    let seen = third.mutex(NAME).inspect().await.unwrap();
     assert!(!seen.is_held() && seen.waiters.is_empty(), "{seen:?}");
     let guard = one.mutex(NAME).label("one").lock().await.unwrap();
-    let seen = third.mutex(NAME).look().await.unwrap();
+    let seen = third.mutex(NAME).inspect().await.unwrap();
     let [holder] = &seen.holders[..] else { panic!("{seen:?}") };
     assert_eq!((holder.label.as_str(), holder.token), ("one", Some(guard.token())));
     if keeps_order(&other) {
         let lock = other.mutex(NAME).label("other").lock().wait(PATIENCE);
         let waiter = queue(&other, lock, 1).await;
-        let seen = third.mutex(NAME).look().await.unwrap();
+        let seen = third.mutex(NAME).inspect().await.unwrap();
         assert_eq!((seen.holders.len(), seen.waiters[0].label.as_str()), (1, "other"));
         guard.release().await.unwrap();
         waiter.await.unwrap().unwrap().release().await.unwrap();
@@ -129,7 +129,7 @@ pub async fn a_look_shows_who_holds_it_and_who_waits(scene: Scene) {
         guard.release().await.unwrap();
     }
     until("nobody is seen", async || {
-        third.mutex(NAME).look().await.is_ok_and(|seen| !seen.is_held())
+        third.mutex(NAME).inspect().await.is_ok_and(|seen| !seen.is_held())
     })
     .await;
 }

@@ -13,7 +13,7 @@ pub const KIND: Kind = Kind {
     lacks: |_| None,
     attempt: |tenure| {
         let lock = tenure.mutex(NAME).reentrant().within(&Scope::new()).lock();
-        Box::pin(async move { lock.await.err().map(|error| error.to_string()) })
+        Box::pin(async move { lock.await.err().map(|error| format!("{error:#}")) })
     },
 };
 
@@ -74,10 +74,10 @@ pub async fn a_look_shows_one_hold(scene: Scene) {
     let reentrant = one.mutex(NAME).reentrant().within(&Scope::new());
     let outer = reentrant.lock().await.unwrap();
     let inner = reentrant.lock().await.unwrap();
-    let seen = other.mutex(NAME).reentrant().look().await.unwrap();
+    let seen = other.mutex(NAME).reentrant().inspect().await.unwrap();
     let [holder] = &seen.holders[..] else { panic!("{seen:?}") };
     assert_eq!(holder.token, Some(outer.token()));
     inner.release().await.unwrap();
     outer.release().await.unwrap();
-    assert!(!reentrant.look().await.unwrap().is_held());
+    assert!(!reentrant.inspect().await.unwrap().is_held());
 }

@@ -13,7 +13,7 @@ pub const KIND: Kind = Kind {
     lacks: |can| (!can.shared).then_some("the store has no shared holds"),
     attempt: |tenure| {
         let read = tenure.rwlock(NAME).read();
-        Box::pin(async move { read.await.err().map(|error| error.to_string()) })
+        Box::pin(async move { read.await.err().map(|error| format!("{error:#}")) })
     },
 };
 
@@ -95,12 +95,12 @@ pub async fn a_look_shows_readers_and_the_writer_that_waits(scene: Scene) {
     let [one, other] = scene.processes().await;
     let reading = one.rwlock(NAME).read().await.unwrap();
     let also = other.rwlock(NAME).read().await.unwrap();
-    let seen = other.rwlock(NAME).look().await.unwrap();
+    let seen = other.rwlock(NAME).inspect().await.unwrap();
     assert_eq!(seen.holders.len(), 2, "{seen:?}");
     assert!(seen.holders.iter().all(|holder| holder.mode == Mode::Shared), "{seen:?}");
     if keeps_order(&other) {
         let writer = queue(&other, other.rwlock(NAME).write().wait(PATIENCE), 1).await;
-        let seen = one.rwlock(NAME).look().await.unwrap();
+        let seen = one.rwlock(NAME).inspect().await.unwrap();
         assert_eq!((seen.holders.len(), seen.waiters[0].mode), (2, Mode::Exclusive));
         drop((reading, also));
         writer.await.unwrap().unwrap().release().await.unwrap();

@@ -16,7 +16,7 @@ pub const KIND: Kind = Kind {
     lacks: |can| (!can.permits).then_some("the store has no permits"),
     attempt: |tenure| {
         let acquire = tenure.semaphore(NAME, 1).acquire();
-        Box::pin(async move { acquire.await.err().map(|error| error.to_string()) })
+        Box::pin(async move { acquire.await.err().map(|error| format!("{error:#}")) })
     },
 };
 
@@ -87,7 +87,7 @@ pub async fn a_look_shows_what_is_available_and_who_has_the_rest(scene: Scene) {
     assert_eq!(three.available().await.unwrap(), 1);
     assert_eq!(five.available().await.unwrap(), 3);
     assert_eq!(one.semaphore(NAME, 1).available().await.unwrap(), 0);
-    let seen = three.look().await.unwrap();
+    let seen = three.inspect().await.unwrap();
     let [holder] = &seen.holders[..] else { panic!("{seen:?}") };
     assert_eq!((holder.label.as_str(), holder.token), ("one", Some(two.token())));
     two.release().await.unwrap();

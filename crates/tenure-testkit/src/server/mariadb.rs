@@ -33,15 +33,15 @@ impl MariadbServer {
     #[allow(clippy::panic, reason = "a test without its server fails")]
     pub fn start_with(options: &[&str]) -> Self {
         let make = Mysqld::chosen();
-        let cure = make.cure();
+        let help = make.help();
         match Self::try_start(make, options) {
             Ok(server) => server,
-            Err(error) => panic!("{cure}\n{error}"),
+            Err(error) => panic!("{help}\n{error:#}"),
         }
     }
 
     fn try_start(make: Mysqld, options: &[&str]) -> Result<Self, String> {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let folder = tempfile::tempdir().map_err(|error| format!("{error:#}"))?;
         make.install(folder.path())?;
         let options = options.iter().map(|option| (*option).to_owned()).collect();
         let mut server = Self { make, folder, port: 0, options, process: None };

@@ -53,7 +53,7 @@ impl Mysqld {
                           GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n";
             }
         }
-        fs::write(folder.join("first.sql"), first).map_err(|error| error.to_string())
+        fs::write(folder.join("first.sql"), first).map_err(|error| format!("{error:#}"))
     }
 
     /// Runs it on what lies below `folder`.
@@ -74,7 +74,7 @@ impl Mysqld {
     }
 
     /// What it is called, and where it comes from.
-    pub(super) fn cure(&self) -> &'static str {
+    pub(super) fn help(&self) -> &'static str {
         match self {
             Self::Mariadb => {
                 "MariaDB does not start; install it with: apt-get install mariadb-server"

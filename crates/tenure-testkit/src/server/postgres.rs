@@ -58,7 +58,7 @@ impl PostgresServer {
         match Self::try_start(settings) {
             Ok(server) => server,
             Err(error) => panic!(
-                "PostgreSQL does not start; install it with: apt-get install postgresql\n{error}"
+                "PostgreSQL does not start; install it with: apt-get install postgresql\n{error:#}"
             ),
         }
     }
@@ -78,11 +78,11 @@ impl PostgresServer {
             run(program("pg_basebackup")?.args(words).arg("--no-sync").arg("-D").arg(data))?;
             replica.started()
         };
-        copied().unwrap_or_else(|error| panic!("the replica does not start: {error}"))
+        copied().unwrap_or_else(|error| panic!("the replica does not start: {error:#}"))
     }
 
     fn nowhere(settings: &[&str]) -> Result<Self, String> {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let folder = tempfile::tempdir().map_err(|error| format!("{error:#}"))?;
         if is_root() {
             run(Command::new("chown").arg(USER).arg(folder.path()))?;
         }
@@ -121,7 +121,7 @@ impl PostgresServer {
 
     /// Runs it on its port and its data.
     fn run(&mut self) -> Result<(), String> {
-        let said = |error: std::io::Error| error.to_string();
+        let said = |error: std::io::Error| format!("{error:#}");
         let mut server = program("postgres")?;
         server.arg("-D").arg(self.data()).arg("-k").arg(self.folder());
         server.args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
@@ -190,7 +190,7 @@ impl PostgresServer {
     pub fn promote(&self) {
         let promoted = program("pg_ctl")
             .and_then(|mut ctl| run(ctl.args(["promote", "-w", "-D"]).arg(self.data())));
-        promoted.unwrap_or_else(|error| panic!("it is not promoted: {error}"));
+        promoted.unwrap_or_else(|error| panic!("it is not promoted: {error:#}"));
     }
 
     /// Stops all of its processes, as a machine does that hangs.
@@ -312,7 +312,7 @@ pub(super) fn as_user(program: &Path) -> Command {
 }
 
 pub(super) fn run(command: &mut Command) -> Result<(), String> {
-    let done = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let done = command.output().map_err(|error| format!("{command:?}: {error:#}"))?;
     if done.status.success() {
         return Ok(());
     }

@@ -104,7 +104,7 @@ impl RedisServer {
     fn on_free_ports_behind(behind: u32, settings: &[&str], tls: bool) -> Self {
         let folder = match tempfile::tempdir() {
             Ok(folder) => folder,
-            Err(error) => panic!("no folder for a server: {error}"),
+            Err(error) => panic!("no folder for a server: {error:#}"),
         };
         let mut server = Self::unstarted(folder, settings, behind);
         // Somebody else may take a port between its choice and its use.
@@ -237,7 +237,7 @@ impl RedisServer {
                 Ok(reply) => return reply,
                 // A test that kills clients may kill this one too.
                 Err(_) if tries < 20 => tries += 1,
-                Err(error) => panic!("the server does not answer: {error}"),
+                Err(error) => panic!("the server does not answer: {error:#}"),
             }
         }
     }

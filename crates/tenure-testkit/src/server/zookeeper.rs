@@ -93,7 +93,7 @@ impl ZookeeperServer {
     fn started(node: io::Result<Node>, tls: bool) -> Self {
         let mut node = match node {
             Ok(node) => node,
-            Err(error) => panic!("no folder for a server: {error}"),
+            Err(error) => panic!("no folder for a server: {error:#}"),
         };
         let mut tries = 1;
         loop {

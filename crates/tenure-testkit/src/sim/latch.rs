@@ -132,7 +132,7 @@ pub(super) async fn wait(
             stage.check.waited_at(name, from, terms.count, remaining);
         }
         // So short a wait rides out no fault.
-        Some(Err(LatchError::Look(_))) if within.is_some() => {}
+        Some(Err(LatchError::Inspect(_))) if within.is_some() => {}
         Some(Err(error)) => stage.check.latch_failed(name, &error),
     }
 }

@@ -24,7 +24,7 @@ pub struct Plan {
     /// What goes wrong with calls.
     pub faults: Faults,
     /// Whether calls can take effect when their callers have given them up.
-    pub late_calls: bool,
+    pub calls_outlive_drop: bool,
     /// In how many of a thousand awaits a future is dropped.
     pub drops: u32,
     /// Whether processes stand still now and then.
@@ -122,7 +122,7 @@ impl Plan {
             quiet: random.happens(60),
             chaos: random.length(Duration::from_millis(500), Duration::from_secs(5)),
             faults,
-            late_calls: random.happens(600),
+            calls_outlive_drop: random.happens(600),
             drops: *random.choose(&[0, 0, 100, 300]),
             pauses: random.happens(400),
             crashes: !long_leases && random.happens(250),
@@ -204,7 +204,7 @@ impl Plan {
     #[must_use]
     pub fn is_prompt(&self) -> bool {
         let lost = self.faults.refused + self.faults.request_lost;
-        lost == 0 && !self.late_calls && !self.crashes && !self.outages
+        lost == 0 && !self.calls_outlive_drop && !self.crashes && !self.outages
     }
 
     /// How long after the last fault all waiters have their lock, and nothing is left behind.

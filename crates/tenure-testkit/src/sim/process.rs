@@ -24,7 +24,8 @@ pub(super) fn start(number: u64, world: &Arc<World>, random: &mut Random) -> Pro
     };
     let origin = 1_000_000 * random.below(1_000_000);
     let clock = stage.clock.beside(origin, faster);
-    let connect = if plan.late_calls { Unreliable::new } else { Unreliable::without_late_calls };
+    let connect =
+        if plan.calls_outlive_drop { Unreliable::new } else { Unreliable::without_late_calls };
     let line = connect(
         Arc::new(world.store.clone()),
         Arc::new(stage.clock.clone()),

@@ -50,7 +50,7 @@ pub fn replay(seed: u64) -> Run {
 fn run(seed: u64, tally: &Arc<Tally>, trace: bool) -> Run {
     match Builder::new_current_thread().enable_time().start_paused(true).build() {
         Ok(runtime) => runtime.block_on(live(seed, tally.clone(), trace)),
-        Err(error) => panic!("no runtime for the simulation: {error}"),
+        Err(error) => panic!("no runtime for the simulation: {error:#}"),
     }
 }
 

@@ -33,7 +33,7 @@ impl World {
         let store = MemoryStore::with_clock(Arc::new(clock.clone()));
         let longest_lease = plan.longest_lease() + LONGEST_GRACE;
         let check = Checker::new(Arc::new(store.clone()), clock.clone(), longest_lease, trace);
-        check.calls_are_late_by(if plan.late_calls {
+        check.calls_are_late_by(if plan.calls_outlive_drop {
             plan.faults.delay * 3
         } else {
             Duration::ZERO
@@ -73,6 +73,6 @@ impl Ground for World {
     }
 
     async fn denied(&self, name: &LockName, label: &str, _terms: &Terms, _waited: bool) {
-        self.stage.check.denied(name, label, !self.plan.late_calls).await;
+        self.stage.check.denied(name, label, !self.plan.calls_outlive_drop).await;
     }
 }

@@ -80,8 +80,8 @@ async fn a_downgrade_whose_answer_never_came_leaves_a_reader_that_is_renewed() {
     far.network.set_faults(Faults { reply_lost: 1_000, ..CALM });
     let error = writer.downgrade().await.expect_err("no answer came");
     far.network.set_faults(CALM);
-    let DowngradeError::InDoubt { guard, trouble } = error else { panic!("{error}") };
-    assert!(trouble.to_string().starts_with("lock \"name\" in memory"), "{trouble}");
+    let DowngradeError::InDoubt { guard, failure } = error else { panic!("{error:#}") };
+    assert!(format!("{failure:#}").starts_with("lock \"name\" in memory"), "{failure:#}");
     assert_eq!(far.seen().await.holders.first().map(|holder| holder.mode), Some(Mode::Shared));
     far.after(TTL * 3).await;
     assert_eq!(guard.check(), Ok(token));
@@ -96,7 +96,7 @@ async fn a_downgrade_that_never_left_leaves_the_writer_as_it_was() {
     far.network.set_faults(Faults { refused: 1_000, ..CALM });
     let error = writer.downgrade().await.expect_err("nothing left");
     far.network.set_faults(CALM);
-    let DowngradeError::StillWriting { guard, .. } = error else { panic!("{error}") };
+    let DowngradeError::StillWriting { guard, .. } = error else { panic!("{error:#}") };
     assert_eq!(far.seen().await.holders.first().map(|holder| holder.mode), Some(Mode::Exclusive));
     far.after(TTL * 3).await;
     let reader = guard.downgrade().await.expect("the store answers again");
@@ -133,5 +133,5 @@ async fn a_downgrade_that_lasts_past_the_deadline_is_a_loss() {
     let writer = lock.write().await.expect("a free name");
     far.network.set_faults(Faults { request_lost: 1_000, ..CALM });
     let error = writer.downgrade().await.expect_err("nothing arrives");
-    assert!(matches!(error, DowngradeError::Lost(_)), "{error}");
+    assert!(matches!(error, DowngradeError::Lost(_)), "{error:#}");
 }

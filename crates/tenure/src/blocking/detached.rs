@@ -5,7 +5,7 @@ use std::{future::IntoFuture, time::Duration};
 use tenure_core::{
     AcquireError, DetachError, Handle, HandleError, Timestamp,
     detached::{Attach, Detach, Detached},
-    error::Place,
+    error::LockAddress,
 };
 
 use super::{Tenure, WriteGuard, guard::Guard, watch::of_parent};
@@ -130,7 +130,7 @@ impl Tenure {
     /// What a forked child is told.
     fn forked<T>(&self, handle: &Handle) -> Result<T, HandleError> {
         let store = self.as_async().store().location();
-        let place = Place::new(handle.name().clone(), store);
-        Err(HandleError::NoRoom(Box::new(AcquireError::ShutDown { place })))
+        let lock = LockAddress::new(handle.name().clone(), store);
+        Err(HandleError::NoRoom(Box::new(AcquireError::ShutDown { lock })))
     }
 }

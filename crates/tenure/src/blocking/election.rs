@@ -2,9 +2,9 @@
 
 use std::ops::Deref;
 
-use tenure_core::{AcquireError, Leader, LookError, ReleaseError, Token};
+use tenure_core::{AcquireError, InspectError, Leader, ReleaseError, Token};
 
-use super::{Leaders, guard::Guard, look::look, settings::setters, waiting::Home};
+use super::{Leaders, guard::Guard, inspect::inspect, settings::setters, waiting::Home};
 
 /// An office that one candidate at a time holds: [`crate::Election`] for blocking callers.
 ///
@@ -31,7 +31,7 @@ impl Election {
 
     setters!();
 
-    look!();
+    inspect!();
 
     /// Blocks until this candidate leads.
     ///
@@ -52,8 +52,8 @@ impl Election {
     /// Who leads, as the store shows it.
     ///
     /// # Errors
-    /// [`LookError`] if the name cannot be used or the store does not say.
-    pub fn leader(&self) -> Result<Option<Leader>, LookError> {
+    /// [`InspectError`] if the name cannot be used or the store does not say.
+    pub fn leader(&self) -> Result<Option<Leader>, InspectError> {
         let handle = self.handle.clone();
         self.home.look(async move { handle.leader().await })
     }

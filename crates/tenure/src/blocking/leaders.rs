@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Leader, LookError};
+use tenure_core::{InspectError, Leader};
 
 use super::waiting::Home;
 
@@ -45,14 +45,17 @@ impl Leaders {
     /// longer than a call to the store takes. No news is lost: the next call tells what it finds.
     ///
     /// # Errors
-    /// [`LookError`] if the name cannot be used, or the store could not be asked for 30 s.
+    /// [`InspectError`] if the name cannot be used, or the store could not be asked for 30 s.
     #[must_use = "it says who leads"]
-    pub fn next_within(&mut self, at_most: Duration) -> Option<Result<Option<Leader>, LookError>> {
+    pub fn next_within(
+        &mut self,
+        at_most: Duration,
+    ) -> Option<Result<Option<Leader>, InspectError>> {
         let mut leaders = self.leaders.take()?;
         let looking = async move {
             // The bound is inside, where news and the end of the wait cannot miss each other.
             let news = tokio::time::timeout(at_most, leaders.next()).await.ok();
-            Ok::<_, LookError>((leaders, news))
+            Ok::<_, InspectError>((leaders, news))
         };
         match self.home.look(looking) {
             Ok((leaders, news)) => {
@@ -65,7 +68,7 @@ impl Leaders {
 }
 
 impl Iterator for Leaders {
-    type Item = Result<Option<Leader>, LookError>;
+    type Item = Result<Option<Leader>, InspectError>;
 
     /// Blocks until there is news.
     fn next(&mut self) -> Option<Self::Item> {

@@ -2,7 +2,7 @@
 
 use tenure_core::AcquireError;
 
-use super::{Reentrant, guard::Guard, look::look, settings::setters, waiting::Home};
+use super::{Reentrant, guard::Guard, inspect::inspect, settings::setters, waiting::Home};
 
 /// A lock that at most one guard holds at a time: [`crate::Mutex`] for blocking callers.
 ///
@@ -37,7 +37,7 @@ impl Mutex {
 
     setters!();
 
-    look!();
+    inspect!();
 
     /// The same lock, which a [`Scope`](crate::Scope) that holds it enters again.
     pub fn reentrant(self) -> Reentrant {

@@ -16,19 +16,19 @@ pub(super) struct Listener {
     /// That the lock is busy.
     pub(super) on_busy: Option<Tell<Busy>>,
     /// That the store is away.
-    pub(super) on_away: Option<Tell<Fault>>,
+    pub(super) on_unreachable: Option<Tell<Fault>>,
 }
 
 impl Listener {
     pub(super) fn is_somebody(&self) -> bool {
-        self.on_busy.is_some() || self.on_away.is_some()
+        self.on_busy.is_some() || self.on_unreachable.is_some()
     }
 
     fn hear(&self, news: News) {
         if let (Some(busy), Some(tell)) = (news.busy, &self.on_busy) {
             tell(&busy);
         }
-        if let (Some(fault), Some(tell)) = (news.away, &self.on_away) {
+        if let (Some(fault), Some(tell)) = (news.away, &self.on_unreachable) {
             tell(&fault);
         }
     }

@@ -5,14 +5,14 @@ use std::future::IntoFuture;
 use tenure_core::{AcquireError, ReleaseError, Scope, kinds};
 
 use super::{
-    look::look,
+    inspect::inspect,
     settings::setters,
     waiting::Home,
     watch::{Watch, answers, of_parent},
 };
 
 /// Calls `work` in a [`Scope`] of its own, on this thread, so that reentrant locks know it:
-/// [`crate::scope`] for blocking callers.
+/// [`crate::reentrant::scope`] for blocking callers.
 ///
 /// Another thread that `work` starts has no scope, unless one is carried over with
 /// [`Scope::current`] and [`Scope::run_blocking`].
@@ -24,7 +24,7 @@ pub fn scope<O>(work: impl FnOnce() -> O) -> O {
 /// callers.
 ///
 /// ```
-/// use tenure::blocking::{Tenure, scope};
+/// use tenure::blocking::{Tenure, reentrant::scope};
 ///
 /// let ledger = Tenure::open("memory:")?.mutex("ledger").reentrant();
 /// scope(|| {
@@ -33,7 +33,7 @@ pub fn scope<O>(work: impl FnOnce() -> O) -> O {
 ///     assert_eq!(inner.token(), outer.token());
 ///     inner.release()?;
 ///     outer.release()?;
-///     Ok::<_, tenure::AnyError>(())
+///     Ok::<_, tenure::Error>(())
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -51,7 +51,7 @@ impl Reentrant {
 
     setters!();
 
-    look!();
+    inspect!();
 
     /// The same lock, for `scope` instead of the one that the caller runs in.
     pub fn within(&self, scope: &Scope) -> Self {

@@ -2,7 +2,7 @@
 
 use tenure_core::AcquireError;
 
-use super::{WriteGuard, guard::Guard, look::look, settings::setters, waiting::Home};
+use super::{WriteGuard, guard::Guard, inspect::inspect, settings::setters, waiting::Home};
 
 /// A lock that many readers hold together, or one writer alone: [`crate::RwLock`] for blocking
 /// callers.
@@ -31,7 +31,7 @@ impl RwLock {
 
     setters!();
 
-    look!();
+    inspect!();
 
     /// Blocks until this caller is one of the readers.
     ///

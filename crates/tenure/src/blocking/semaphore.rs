@@ -1,8 +1,8 @@
 //! The semaphore: so many at a time.
 
-use tenure_core::{AcquireError, LookError};
+use tenure_core::{AcquireError, InspectError};
 
-use super::{guard::Guard, look::look, settings::setters, waiting::Home};
+use super::{guard::Guard, inspect::inspect, settings::setters, waiting::Home};
 
 /// A lock that hands out so many permits: [`crate::Semaphore`] for blocking callers.
 ///
@@ -31,15 +31,15 @@ impl Semaphore {
 
     setters!();
 
-    look!();
+    inspect!();
 
     /// How many permits are not taken, by this handle's number and the store's account at one
     /// moment.
     ///
     /// # Errors
     /// As for [`Semaphore::look`].
-    pub fn available(&self) -> Result<u32, LookError> {
-        Ok(self.look()?.available(self.permits()))
+    pub fn available(&self) -> Result<u32, InspectError> {
+        Ok(self.inspect()?.available(self.permits()))
     }
 
     /// How many permits there are.

@@ -69,11 +69,11 @@ macro_rules! setters {
         /// Calls `tell` with what is wrong when the store fails while this handle or a clone of it waits,
         /// and the wait goes on all the same: once until the store answers again. It is called on the
         /// thread that waits.
-        pub fn on_away(
+        pub fn on_unreachable(
             mut self,
             tell: impl Fn(&tenure_core::Fault) + Send + Sync + 'static,
         ) -> Self {
-            self.home.listener.on_away = Some(std::sync::Arc::new(tell));
+            self.home.listener.on_unreachable = Some(std::sync::Arc::new(tell));
             self
         }
     };

@@ -45,7 +45,7 @@ impl Tenure {
     /// [`crate::Tenure::from_env`] does.
     ///
     /// # Errors
-    /// [`OpenError::Config`] with the file, the line and the cure, or why the store was not opened.
+    /// [`OpenError::Config`] with the file, the line and the help, or why the store was not opened.
     #[cfg(feature = "config")]
     pub fn from_env() -> Result<Self, OpenError> {
         Self::opened_by(crate::Tenure::from_env())

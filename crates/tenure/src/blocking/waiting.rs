@@ -7,8 +7,8 @@ use std::{
 };
 
 use tenure_core::{
-    AcquireError, Fault, FaultKind, LockName, LookError, NameError,
-    error::{Place, Trouble},
+    AcquireError, Fault, FaultKind, InspectError, LockName, NameError,
+    error::{LockAddress, StoreFailure},
     kinds::{AllLock, Lock, ReentrantLock},
 };
 
@@ -74,31 +74,31 @@ impl Home {
     /// What was acquired, if there was a thread to wait for it.
     fn acquired<T>(&self, outcome: Option<Result<T, AcquireError>>) -> Result<T, AcquireError> {
         outcome.unwrap_or_else(|| {
-            Err(match self.place() {
-                Ok(place) => AcquireError::ShutDown { place },
+            Err(match self.address() {
+                Ok(lock) => AcquireError::ShutDown { lock },
                 Err(error) => error.into(),
             })
         })
     }
 
     /// Blocks until the store has said or done something that is no acquisition.
-    pub(super) fn look<T: Send, E: From<LookError> + Send>(
+    pub(super) fn look<T: Send, E: From<InspectError> + Send>(
         &self,
         looking: impl Future<Output = Result<T, E>> + Send + 'static,
     ) -> Result<T, E> {
         self.thread.wait_for(looking).unwrap_or_else(|| {
-            let fault = |place| {
+            let fault = |address| {
                 let what = "this process was forked from the one that opened the store";
                 let fault = Fault::new(FaultKind::Unsupported, what, "open it again after `exec`");
-                LookError::Store(Box::new(Trouble::new(place, fault)))
+                InspectError::Store(Box::new(StoreFailure::new(address, fault)))
             };
-            Err(self.place().map_or_else(LookError::from, fault).into())
+            Err(self.address().map_or_else(InspectError::from, fault).into())
         })
     }
 
     /// Which lock, in which store, for what a forked child is told.
-    fn place(&self) -> Result<Place, NameError> {
-        Ok(Place::new(LockName::new(&self.name)?, self.tenure.store().location()))
+    fn address(&self) -> Result<LockAddress, NameError> {
+        Ok(LockAddress::new(LockName::new(&self.name)?, self.tenure.store().location()))
     }
 }
 
@@ -114,21 +114,21 @@ where
 {
     fn telling(self, post: Post) -> Self {
         let away = post.clone();
-        self.on_busy(move |busy| post.busy(busy)).on_away(move |fault| away.away(fault))
+        self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
     }
 }
 
 impl Telling for AllLock {
     fn telling(self, post: Post) -> Self {
         let away = post.clone();
-        self.on_busy(move |busy| post.busy(busy)).on_away(move |fault| away.away(fault))
+        self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
     }
 }
 
 impl Telling for ReentrantLock {
     fn telling(self, post: Post) -> Self {
         let away = post.clone();
-        self.on_busy(move |busy| post.busy(busy)).on_away(move |fault| away.away(fault))
+        self.on_busy(move |busy| post.busy(busy)).on_unreachable(move |fault| away.away(fault))
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_core::{LockName, Lost, LostReason, Token, error::Place};
+use tenure_core::{LockName, Lost, LostReason, Token, error::LockAddress};
 use tokio::task::AbortHandle;
 
 use super::thread::{self, Thread};
@@ -61,8 +61,8 @@ impl Drop for Watch {
 
 /// What a forked child is told of a hold, which was never its own.
 pub(super) fn of_parent(name: LockName, token: Token) -> Lost {
-    let place = Place::new(name, "the parent process");
-    Lost::new(place, token, LostReason::Taken)
+    let lock = LockAddress::new(name, "the parent process");
+    Lost::new(lock, token, LostReason::Taken)
 }
 
 /// The questions to what may happen to it that every guard answers, whatever it holds.
@@ -131,8 +131,8 @@ macro_rules! answers {
 
         /// Why the last renewal failed, if it did. The hold lasts to its deadline all the same.
         #[must_use]
-        pub fn trouble(&self) -> Option<std::sync::Arc<tenure_core::Fault>> {
-            self.guard.trouble()
+        pub fn last_renewal_error(&self) -> Option<std::sync::Arc<tenure_core::Fault>> {
+            self.guard.last_renewal_error()
         }
 
         /// The token, if the hold may be counted on at this very moment (promise S3).

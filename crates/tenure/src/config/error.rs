@@ -5,18 +5,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use tenure_core::error::text::Parts;
+
 use crate::url::without_passwords;
 
 /// A mistake in the configuration.
 ///
-/// Its text is one line: the file and the line, or the variable; what stands there; and the cure.
+/// `{}` shows the file and the line, or the variable, and what is wrong there. `{:#}` shows the help, too.
 /// A store's URL is never part of it with its password.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{origin}: {what}; {cure}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     pub(super) origin: Origin,
     pub(super) what: String,
-    pub(super) cure: String,
+    pub(super) help: String,
 }
 
 impl ConfigError {
@@ -47,12 +48,12 @@ impl ConfigError {
         }
     }
 
-    /// What to do about it.
-    #[must_use]
-    pub fn cure(&self) -> &str {
-        &self.cure
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        Parts::new(format!("{}: {}", self.origin, self.what)).help(&*self.help)
     }
 }
+
+tenure_core::error_of_parts!(ConfigError);
 
 /// Where a setting stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +66,9 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    pub(super) fn error(&self, Wrong { what, cure }: Wrong) -> ConfigError {
+    pub(super) fn error(&self, Wrong { what, help }: Wrong) -> ConfigError {
         // What stands where it does not belong may be a URL.
-        ConfigError { origin: self.clone(), what: without_passwords(&what), cure }
+        ConfigError { origin: self.clone(), what: without_passwords(&what), help }
     }
 }
 
@@ -91,11 +92,11 @@ impl fmt::Display for Origin {
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) what: String,
-    pub(super) cure: String,
+    pub(super) help: String,
 }
 
 impl Wrong {
-    pub(super) fn new(what: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { what: what.into(), cure: cure.into() }
+    pub(super) fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { what: what.into(), help: help.into() }
     }
 }

@@ -118,6 +118,6 @@ fn exit_code(value: &DeValue<'_>, least: u8) -> Result<u8, Wrong> {
         _ => None,
     };
     let number = number.filter(|number| *number >= least);
-    let cure = || format!("write a number from {least} to 255");
-    number.ok_or_else(|| Wrong::new("this is no exit code", cure()))
+    let help = || format!("write a number from {least} to 255");
+    number.ok_or_else(|| Wrong::new("this is no exit code", help()))
 }

@@ -37,7 +37,7 @@ pub use file::Run;
 use nearest::nearest;
 use pattern::Pattern;
 use table::Source;
-use tenure_core::{Defaults, Fault, LockName, store::Finding};
+use tenure_core::{Defaults, Fault, LockName, store::Diagnostic};
 pub use variables::VARIABLES;
 use variables::Variables;
 
@@ -58,7 +58,7 @@ pub use crate::url::without_passwords;
 ///
 /// let mistake = Config::parse(Some((Path::new("tenure.toml"), "ttl = 30\n")), |_variable| None);
 /// assert_eq!(
-///     mistake.unwrap_err().to_string(),
+///     format!("{:#}", mistake.unwrap_err()),
 ///     "tenure.toml, line 1: ttl: the length of time 30 has no unit; \
 ///      write \"30s\" for seconds or \"30ms\" for milliseconds",
 /// );
@@ -92,7 +92,7 @@ impl Config {
     /// `/etc/tenure/config.toml`. None at all is the same as an empty one.
     ///
     /// # Errors
-    /// [`ConfigError`] with the file, the line and the cure. A file that is there and cannot be
+    /// [`ConfigError`] with the file, the line and the help. A file that is there and cannot be
     /// read is an error too: two callers that use different stores do not exclude each other.
     pub fn load() -> Result<Self, ConfigError> {
         let place = places::find(&set)?;
@@ -118,20 +118,20 @@ impl Config {
     }
 
     /// What `tenure doctor` says of the file.
-    pub(crate) fn findings(&self) -> Vec<Finding> {
+    pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let Some(file) = self.file.as_ref().map(|file| file.display()) else { return Vec::new() };
-        let mut findings = Vec::new();
+        let mut diagnostics = Vec::new();
         if let Some(owner) = self.access.stranger {
             let found = format!("{file} belongs to user {owner}, who chooses where locks are kept");
-            let cure = "let it belong to root, or to the user that tenure runs as";
-            findings.push(Finding::warning("configuration", found, "S1", cure));
+            let help = "let it belong to root, or to the user that tenure runs as";
+            diagnostics.push(Diagnostic::warning("configuration", found, "S1", help));
         }
         if self.access.is_read_by_all && self.has_password {
             let found = format!("everybody may read {file}, and there is a password in it");
-            let cure = "chmod o-r, or put the password into a variable: ${NAME}";
-            findings.push(Finding::warning("configuration", found, "S4", cure));
+            let help = "chmod o-r, or put the password into a variable: ${NAME}";
+            diagnostics.push(Diagnostic::warning("configuration", found, "S4", help));
         }
-        findings
+        diagnostics
     }
 
     /// Reads `file`, a path with its text, and what `variables` gives for the names of variables.
@@ -221,7 +221,7 @@ impl Config {
     /// not chosen here.
     pub(crate) fn misspelt_store(&self, fault: &Fault) -> Option<ConfigError> {
         let (_, origin) = self.store.as_ref().ok()?;
-        Some(origin.as_ref()?.error(Wrong::new(fault.what_and_why(), fault.cure())))
+        Some(origin.as_ref()?.error(Wrong::new(fault.message_and_cause(), fault.help())))
     }
 
     /// What the lock called `name` uses where code says nothing: what the variables say, then the
@@ -286,7 +286,7 @@ impl Config {
             return Err(origin.error(Wrong::new(what, format!("write file:{}", absolute(&chosen)))));
         }
         let names: Vec<_> = self.stores.keys().map(String::as_str).collect();
-        let cure = match nearest(&chosen, names.iter().copied()) {
+        let help = match nearest(&chosen, names.iter().copied()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => "write a URL like \"redis://host\", or name it under [stores]".into(),
         };
@@ -294,7 +294,7 @@ impl Config {
         if !names.is_empty() {
             what += &format!(" (there are {})", names.join(", "));
         }
-        Err(origin.error(Wrong::new(what, cure)))
+        Err(origin.error(Wrong::new(what, help)))
     }
 }
 

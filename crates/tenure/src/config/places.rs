@@ -37,10 +37,10 @@ pub(super) struct Access {
 /// The first configuration file there is: the one that TENURE_CONFIG names, the user's, the system's.
 pub(super) fn find(variables: Variables<'_>) -> Result<Option<Place>, ConfigError> {
     if let Some(path) = variables("TENURE_CONFIG").map(PathBuf::from) {
-        let cure = "correct the variable TENURE_CONFIG, or unset it";
+        let help = "correct the variable TENURE_CONFIG, or unset it";
         return read(&path)
             .map_err(|error| {
-                let wrong = Wrong::new(format!("it cannot be read: {error}"), cure);
+                let wrong = Wrong::new(format!("it cannot be read: {error:#}"), help);
                 Origin::File(path.clone()).error(wrong)
             })?
             .map(Some);
@@ -50,8 +50,8 @@ pub(super) fn find(variables: Variables<'_>) -> Result<Option<Place>, ConfigErro
             Ok(place) => return place.map(Some),
             Err(error) if is_absent(&error) => {}
             Err(error) => {
-                let cure = "make it readable, or name another with TENURE_CONFIG";
-                let wrong = Wrong::new(format!("it cannot be read: {error}"), cure);
+                let help = "make it readable, or name another with TENURE_CONFIG";
+                let wrong = Wrong::new(format!("it cannot be read: {error:#}"), help);
                 return Err(Origin::File(path).error(wrong));
             }
         }
@@ -68,16 +68,16 @@ fn read(path: &Path) -> io::Result<Result<Place, ConfigError>> {
         let what = format!(
             "everybody may change this file (mode {mode:o}), and so choose where locks are kept"
         );
-        let cure = "take that right away: chmod o-w";
-        return Ok(Err(Origin::File(path.to_owned()).error(Wrong::new(what, cure))));
+        let help = "take that right away: chmod o-w";
+        return Ok(Err(Origin::File(path.to_owned()).error(Wrong::new(what, help))));
     }
     if let Some(folder) = files::replaceable(path) {
         let what = format!(
             "everybody may put another file in its place, as everybody may write to {}",
             folder.display()
         );
-        let cure = "take that right away from the folder: chmod o-w";
-        return Ok(Err(Origin::File(path.to_owned()).error(Wrong::new(what, cure))));
+        let help = "take that right away from the folder: chmod o-w";
+        return Ok(Err(Origin::File(path.to_owned()).error(Wrong::new(what, help))));
     }
     let is_read_by_all = mode.is_some_and(|mode| mode & READABLE != 0);
     Ok(Ok(Place { path: path.to_owned(), text, access: Access { stranger, is_read_by_all } }))

@@ -72,8 +72,8 @@ impl<'t> Table<'t> {
         read: impl Fn(DeValue<'t>) -> Result<T, Wrong>,
     ) -> Result<Option<T>, ConfigError> {
         let Some(Entry { value, origin, .. }) = self.entry(key) else { return Ok(None) };
-        let value = read(value).map_err(|Wrong { what, cure }| {
-            origin.error(Wrong::new(format!("{key}: {what}"), cure))
+        let value = read(value).map_err(|Wrong { what, help }| {
+            origin.error(Wrong::new(format!("{key}: {what}"), help))
         })?;
         Ok(Some(value))
     }
@@ -103,11 +103,11 @@ impl<'t> Table<'t> {
     pub(super) fn finish(self) -> Result<(), ConfigError> {
         let Some(Entry { key, origin, .. }) = self.entries.first() else { return Ok(()) };
         let what = format!("no setting{} is called {key:?}", self.title);
-        let cure = match nearest(key, self.known.iter().copied()) {
+        let help = match nearest(key, self.known.iter().copied()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("it may hold {}", listed(&self.known)),
         };
-        Err(origin.error(Wrong::new(what, cure)))
+        Err(origin.error(Wrong::new(what, help)))
     }
 
     fn entry(&mut self, key: &'static str) -> Option<Entry<'t>> {
@@ -124,8 +124,8 @@ impl<'t> Entry<'t> {
             DeValue::Table(table) => Ok(Table::new(source, format!(" under {title}"), table)),
             other => {
                 let what = format!("{} is {} and no table", self.key, kind(&other));
-                let cure = format!("write {title} on a line of its own, and its settings below");
-                Err(self.origin.error(Wrong::new(what, cure)))
+                let help = format!("write {title} on a line of its own, and its settings below");
+                Err(self.origin.error(Wrong::new(what, help)))
             }
         }
     }

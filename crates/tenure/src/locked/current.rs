@@ -6,7 +6,9 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use tenure_core::{Guard, LockName, Lost, LostReason, Token, error::Place, kinds::ReentrantGuard};
+use tenure_core::{
+    Guard, LockName, Lost, LostReason, Token, error::LockAddress, kinds::ReentrantGuard,
+};
 
 use crate::Tenure;
 
@@ -16,24 +18,24 @@ tokio::task_local! {
 
 /// The hold of the innermost [`#[locked]`](crate::locked) function that the caller runs in; `None`
 /// outside of one, and in a task that it spawned. The function itself can have it as a parameter,
-/// `#[hold] hold: &tenure::Current`.
+/// `#[hold] hold: &tenure::locked::Current`.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// # let store = tenure::Tenure::open("memory:").await?;
 /// #[tenure::locked(key = "order:{order}", store = store)]
-/// async fn pay(store: &tenure::Tenure, order: u64) -> Result<(), tenure::AnyError> {
+/// async fn pay(store: &tenure::Tenure, order: u64) -> Result<(), tenure::Error> {
 ///     write_off(order)
 /// }
 ///
-/// fn write_off(order: u64) -> Result<(), tenure::AnyError> {
-///     if let Some(hold) = tenure::current() {
+/// fn write_off(order: u64) -> Result<(), tenure::Error> {
+///     if let Some(hold) = tenure::locked::current() {
 ///         println!("writing off {order} under token {}", hold.check()?);
 ///     }
 ///     Ok(())
 /// }
 /// pay(&store, 42).await?;
-/// assert!(tenure::current().is_none());
+/// assert!(tenure::locked::current().is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```
@@ -83,8 +85,8 @@ impl Current {
         match self.hold.upgrade() {
             Some(hold) => hold.check(),
             None => {
-                let place = Place::new(self.name.clone(), self.tenure.store().location());
-                Err(Lost::new(place, self.token, LostReason::Taken))
+                let lock = LockAddress::new(self.name.clone(), self.tenure.store().location());
+                Err(Lost::new(lock, self.token, LostReason::Taken))
             }
         }
     }

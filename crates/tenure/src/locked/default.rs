@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use tenure_core::{Error, error::NotOpened};
+
 use crate::Tenure;
 
 static DEFAULT: OnceLock<Tenure> = OnceLock::new();
@@ -10,6 +12,12 @@ static DEFAULT: OnceLock<Tenure> = OnceLock::new();
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the default tenure is set already and stays as it is: set it once, at the start of main")]
 pub struct DefaultIsSet;
+
+impl From<DefaultIsSet> for Error {
+    fn from(error: DefaultIsSet) -> Self {
+        NotOpened::new(error, false).into()
+    }
+}
 
 /// Sets the [`Tenure`] that [`#[locked]`](crate::locked) functions use which name no `store`, once
 /// for the whole process.

@@ -1,6 +1,8 @@
 //! Why a locked function did not do its work, or should not have.
 
-use tenure_core::{AcquireError, AnyError, Lost};
+use std::borrow::Cow;
+
+use tenure_core::{AcquireError, Error, Lost, error::LockAddress};
 
 /// Why a [`#[locked]`](crate::locked) function failed because of its lock.
 ///
@@ -15,7 +17,7 @@ use tenure_core::{AcquireError, AnyError, Lost};
 ///     Locked(#[from] tenure::LockedError),
 /// }
 /// ```
-#[derive(thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockedError {
     /// The lock was not acquired, and nothing of the function was run.
@@ -26,8 +28,6 @@ pub enum LockedError {
     #[error(transparent)]
     Lost(#[from] Lost),
 }
-
-tenure_core::debug_is_text!(LockedError);
 
 impl LockedError {
     /// Whether somebody else has the lock, so that nothing of the function was run.
@@ -63,9 +63,27 @@ impl LockedError {
             Self::Lost(_) => true,
         }
     }
+
+    /// What you can do about it, where there is something to do.
+    #[must_use]
+    pub fn help(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Acquire(error) => error.help(),
+            Self::Lost(lost) => lost.help(),
+        }
+    }
+
+    /// The lock that it is about, and the lock's store, where the error is about one lock.
+    #[must_use]
+    pub fn address(&self) -> Option<&LockAddress> {
+        match self {
+            Self::Acquire(error) => error.address(),
+            Self::Lost(lost) => lost.address(),
+        }
+    }
 }
 
-impl From<LockedError> for AnyError {
+impl From<LockedError> for Error {
     fn from(error: LockedError) -> Self {
         match error {
             LockedError::Acquire(error) => error.into(),

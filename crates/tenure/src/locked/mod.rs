@@ -1,4 +1,4 @@
-//! What `#[locked]` functions are made of, and what can be asked inside them.
+//! What is asked inside a [`#[locked]`](macro@crate::locked) function, and the store that all of them use.
 
 mod current;
 mod default;
@@ -7,9 +7,17 @@ mod outcome;
 mod plan;
 mod run;
 
-pub use current::{Current, current, hold};
+pub use current::{Current, current};
 pub use default::{DefaultIsSet, set_default};
 pub use error::LockedError;
-pub use outcome::{CanFail, CanSkip, FromLocked};
-pub use plan::{Kind, Plan};
-pub use run::{or_fail, or_fail_blocking, or_skip, or_skip_blocking};
+
+/// What the attribute is expanded to.
+#[doc(hidden)]
+pub mod expanded {
+    pub use super::{
+        current::hold,
+        outcome::{CanFail, CanSkip, FromLocked},
+        plan::{Kind, Plan},
+        run::{or_fail, or_fail_blocking, or_skip, or_skip_blocking},
+    };
+}

@@ -4,7 +4,7 @@ use std::{borrow::Cow, io, time::Duration};
 
 use tenure_core::{
     AcquireError, Fault, FaultKind, LockName, Mutex, RwLock, Scope, Semaphore,
-    error::{Place, Trouble},
+    error::{LockAddress, StoreFailure},
     kinds::Reentrant,
 };
 
@@ -207,8 +207,9 @@ impl Plan {
     fn tenure(&self) -> Result<&Tenure, AcquireError> {
         self.tenure.as_ref().or_else(|| default::get()).ok_or_else(|| {
             let what = "this #[locked] function names no store, and there is no default";
-            let cure = "call tenure::set_default(…) at the start of main, or write store = …";
-            self.misconfigured("no store".to_owned(), what, cure)
+            let help =
+                "call tenure::locked::set_default(…) at the start of main, or write store = …";
+            self.misconfigured("no store".to_owned(), what, help)
         })
     }
 
@@ -218,16 +219,17 @@ impl Plan {
             Ok(tenure) => tenure.store().location(),
             Err(error) => return error,
         };
-        let what = format!("the thread that waits for blocking callers cannot be started: {error}");
+        let what =
+            format!("the thread that waits for blocking callers cannot be started: {error:#}");
         self.misconfigured(store, &what, "see how many threads this process may have")
     }
 
-    fn misconfigured(&self, store: String, what: &str, cure: &str) -> AcquireError {
+    fn misconfigured(&self, store: String, what: &str, help: &str) -> AcquireError {
         match LockName::new(&self.name) {
             Ok(name) => {
-                let fault = Fault::new(FaultKind::Misconfigured, what, cure);
-                let trouble = Trouble::new(Place::new(name, store), fault);
-                AcquireError::Misconfigured(Box::new(trouble))
+                let fault = Fault::new(FaultKind::Misconfigured, what, help);
+                let failure = StoreFailure::new(LockAddress::new(name, store), fault);
+                AcquireError::Misconfigured(Box::new(failure))
             }
             Err(error) => error.into(),
         }

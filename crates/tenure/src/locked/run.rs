@@ -4,7 +4,12 @@ use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
 use tenure_core::{AcquireError, Lost, Scope};
 
-use super::{CanFail, CanSkip, LockedError, Plan, current::Current, plan::Acquired};
+use super::{
+    LockedError,
+    current::Current,
+    outcome::{CanFail, CanSkip},
+    plan::{Acquired, Plan},
+};
 use crate::blocking;
 
 /// Runs `body` under the lock, or gives back the error.

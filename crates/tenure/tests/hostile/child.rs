@@ -28,7 +28,7 @@ async fn uses(tenure: &Tenure) -> Result<String, String> {
         match held {
             Ok(Some(guard)) => Err(format!("it holds a lock: {guard:?}, {listed:?}, {looked:?}")),
             Ok(None) => Ok(format!("{text} / somebody else has it")),
-            Err(error) => Ok(format!("{text} / {error}")),
+            Err(error) => Ok(format!("{text} / {error:#}")),
         }
     };
     timeout(CALL * 3, calls).await.unwrap_or_else(|_| Err("no answer, and no error".to_owned()))
@@ -50,7 +50,7 @@ async fn meets(url: &str, when: &str) -> String {
     let opening = timeout(CALL, Tenure::open(url)).await;
     let used = match opening {
         Err(_) => Err("it was not opened, and no error came".to_owned()),
-        Ok(Err(error)) => Ok(error.to_string()),
+        Ok(Err(error)) => Ok(format!("{error:#}")),
         Ok(Ok(tenure)) => {
             if when == "later" {
                 let guard = tenure.mutex("lock").try_lock().await.unwrap();

@@ -1,7 +1,7 @@
 //! What is said in the clear, and to whom.
 
 use tenure::Tenure;
-use tenure_core::store::Weight;
+use tenure_core::store::Severity;
 use tenure_testkit::{
     lying::{Liar, Lie},
     server::{MariadbServer, PostgresServer, RedisServer, ZookeeperServer},
@@ -13,8 +13,8 @@ const PASSWORD: &str = "s3ntinel0fTheWire";
 async fn warns(url: &str) -> bool {
     let tenure = Tenure::open(url).await.unwrap();
     let found = tenure.store().health().await.unwrap();
-    let found = found.iter().find(|finding| finding.what == "encryption");
-    found.is_some_and(|finding| finding.weight == Weight::Warning)
+    let found = found.iter().find(|diagnostic| diagnostic.what == "encryption");
+    found.is_some_and(|diagnostic| diagnostic.severity == Severity::Warning)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,8 +33,8 @@ async fn a_look_warns_of_hosts_that_may_be_elsewhere_without_tls() {
 async fn heard(lie: Lie, url: &str) -> (String, Vec<u8>) {
     let liar = Liar::start(lie, None);
     let url = url.replace("HOST", &liar.address().to_string());
-    let error = Tenure::open(&url).await.unwrap_err().to_string();
-    assert!(!error.contains(PASSWORD), "{error}");
+    let error = format!("{:#}", Tenure::open(&url).await.unwrap_err());
+    assert!(!error.contains(PASSWORD), "{error:#}");
     (error, liar.heard())
 }
 
@@ -48,7 +48,7 @@ async fn no_password_is_given_in_the_clear_to_whoever_asks_for_it() {
     let url = format!("postgres://me:{PASSWORD}@HOST/shop");
     for (lie, name) in [(ASKS_IN_CLEAR, "password"), (ASKS_FOR_A_SUM, "md5")] {
         let (error, all) = heard(lie, &url).await;
-        assert!(error.contains("tls=yes") && error.contains("require_auth"), "{error}");
+        assert!(error.contains("tls=yes") && error.contains("require_auth"), "{error:#}");
         assert!(!contains(&all, PASSWORD.as_bytes()) && !contains(&all, b"md5"), "{all:?}");
         let (_, all) = heard(lie, &format!("{url}?require_auth=scram-sha-256,{name}")).await;
         let given = if name == "md5" { &b"md5"[..] } else { PASSWORD.as_bytes() };
@@ -57,6 +57,6 @@ async fn no_password_is_given_in_the_clear_to_whoever_asks_for_it() {
     // For this one there is no setting.
     let url = format!("mysql://me:{PASSWORD}@HOST/shop?get_server_public_key=yes");
     let (error, all) = heard(ASKS_IN_CLEAR_ON_MYSQL, &url).await;
-    assert!(error.contains("mysql_clear_password"), "{error}");
+    assert!(error.contains("mysql_clear_password"), "{error:#}");
     assert!(!contains(&all, PASSWORD.as_bytes()));
 }

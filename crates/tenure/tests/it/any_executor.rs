@@ -11,7 +11,7 @@ use std::{
 
 use futures_executor::block_on;
 use tempfile::tempdir;
-use tenure::{AnyError, Tenure};
+use tenure::{Error, Tenure};
 #[cfg(feature = "redis")]
 use tenure_testkit::server::RedisServer;
 
@@ -48,7 +48,7 @@ fn contenders_exclude_each_other(open: impl Fn() -> Tenure) {
 }
 
 /// Each of these waits for the store, for its time, or for both.
-async fn what_else_waits(tenure: &Tenure) -> Result<(), AnyError> {
+async fn what_else_waits(tenure: &Tenure) -> Result<(), Error> {
     let (short, can) = (Duration::from_millis(50), tenure.store().capabilities());
     let held = tenure.rwlock("settings").write().await?;
     let busy = tenure.rwlock("settings").wait(short).read().await;
@@ -63,7 +63,8 @@ async fn what_else_waits(tenure: &Tenure) -> Result<(), AnyError> {
     assert!(tenure.mutex("a").try_lock().await?.is_none());
     both.release().await.unwrap();
     let again = tenure.mutex("again").reentrant();
-    tenure::scope(async { again.lock().await?.release().await.map_err(AnyError::from) }).await?;
+    tenure::reentrant::scope(async { again.lock().await?.release().await.map_err(Error::from) })
+        .await?;
     let lead = tenure.election("leader").campaign().await?;
     assert!(tenure.election("leader").leader().await?.is_some());
     lead.resign().await?;

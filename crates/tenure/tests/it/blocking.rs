@@ -238,9 +238,9 @@ fn a_hold_leaves_one_store_and_comes_back_in_another() {
     let label = "heir";
     let guard = other.attach_with(&detached.handle, |attach| attach.label(label)).unwrap();
     assert!(first < detached.token && detached.token < guard.token());
-    assert_eq!(other.rwlock("job").look().unwrap().holders[0].label, label);
+    assert_eq!(other.rwlock("job").inspect().unwrap().holders[0].label, label);
     let lost = other.release_detached(&detached.handle).unwrap_err();
-    assert!(matches!(lost, tenure::HandleError::Lost(_)), "{lost}");
+    assert!(matches!(lost, tenure::HandleError::Lost(_)), "{lost:#}");
     let handle = guard.detach().unwrap().handle;
     other.release_detached(&handle).unwrap();
     assert!(other.mutex("job").try_lock().unwrap().is_some());

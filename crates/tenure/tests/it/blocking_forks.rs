@@ -26,7 +26,7 @@ pub(crate) fn fork_and_block(dir: &Path) {
             Fork::Child => {
                 let refused = tenure.mutex("b").lock();
                 if matches!(&refused, Err(error @ AcquireError::ShutDown { .. })
-                    if error.to_string().contains("before a fork"))
+                    if format!("{error:#}").contains("before a fork"))
                 {
                     say("refused");
                 }

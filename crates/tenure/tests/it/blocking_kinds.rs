@@ -3,8 +3,8 @@
 use std::{sync::mpsc, thread, time::Duration};
 
 use tenure::{
-    AcquireError, LookError,
-    blocking::{Tenure, scope},
+    AcquireError, InspectError,
+    blocking::{Tenure, reentrant::scope},
 };
 
 use crate::{blocking::assert_all_released, child::PATIENCE};
@@ -106,23 +106,23 @@ fn a_look_shows_who_holds_and_what_is_left() {
     let printers = tenure.semaphore("printers", 3);
     let two = printers.acquire_many(2).unwrap();
     assert_eq!(printers.available().unwrap(), 1);
-    assert_eq!(printers.look().unwrap().holders[0].token, Some(two.token()));
+    assert_eq!(printers.inspect().unwrap().holders[0].token, Some(two.token()));
     two.release().unwrap();
     let (mutex, settings) = (tenure.mutex("job"), tenure.rwlock("settings"));
     let (ledger, office) = (tenure.mutex("ledger").reentrant(), tenure.election("office"));
-    assert!(!mutex.look().unwrap().is_held());
+    assert!(!mutex.inspect().unwrap().is_held());
     let held = mutex.lock().unwrap();
     let reader = settings.read().unwrap();
     let lead = office.campaign().unwrap();
     scope(|| {
         let guard = ledger.lock().unwrap();
-        assert!(ledger.look().unwrap().is_held());
+        assert!(ledger.inspect().unwrap().is_held());
         guard.release().unwrap();
     });
-    for seen in [mutex.look(), settings.look(), office.look()] {
+    for seen in [mutex.inspect(), settings.inspect(), office.inspect()] {
         assert_eq!(seen.unwrap().holders.len(), 1);
     }
-    assert!(matches!(tenure.mutex("").look(), Err(LookError::Name(_))));
+    assert!(matches!(tenure.mutex("").inspect(), Err(InspectError::Name(_))));
     drop((held, reader, lead));
     assert_all_released(&tenure);
 }

@@ -7,7 +7,7 @@ use std::{
 
 use tenure::{
     LockName, LostReason, ReleaseError,
-    blocking::{DowngradeError, Guard, Tenure, scope},
+    blocking::{DowngradeError, Guard, Tenure, reentrant::scope},
     clock::SystemClock,
     store::{MemoryStore, Store},
 };
@@ -138,11 +138,11 @@ fn a_holder_of_several_locks_is_told_of_the_first_that_is_lost() {
     let both = tenure.all(["a", "b"]).ttl(Duration::from_millis(300)).lock().unwrap();
     assert!(both.wait_lost(Duration::ZERO).is_none());
     let (tell, told) = mpsc::channel();
-    both.on_lost(move |lost| tell.send(lost.place.name).unwrap());
+    both.on_lost(move |lost| tell.send(lost.lock.name).unwrap());
     let name = LockName::new("b").unwrap();
     take_away(&**tenure.as_async().store(), &name);
     assert_eq!(told.recv_timeout(PATIENCE).unwrap(), name);
-    assert_eq!(both.wait_lost(PATIENCE).unwrap().place.name, name);
+    assert_eq!(both.wait_lost(PATIENCE).unwrap().lock.name, name);
     let [a, b]: [Guard; 2] = both.into_parts().try_into().unwrap();
     a.release().unwrap();
     assert!(matches!(b.release(), Err(ReleaseError::Lost(_))));

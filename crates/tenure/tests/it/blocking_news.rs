@@ -12,9 +12,9 @@ use std::{
 };
 
 use tenure::{
-    AcquireError, Fault, FaultKind, LookError,
-    blocking::{Guard, Tenure, scope},
-    look::Leader,
+    AcquireError, Fault, FaultKind, InspectError,
+    blocking::{Guard, Tenure, reentrant::scope},
+    inspect::Leader,
     store::{MemoryStore, Store},
 };
 use tenure_testkit::fault::Faults;
@@ -80,10 +80,12 @@ fn whoever_waits_is_told_on_its_own_thread_that_the_store_is_away() {
         take(&tenure, Box::new(tell)).unwrap();
         assert_all_released(&tenure);
     };
-    is_told(|tenure, tell| tenure.mutex("a").wait(PATIENCE).on_away(tell).lock().map(drop));
-    is_told(|tenure, tell| tenure.all(["a", "b"]).wait(PATIENCE).on_away(tell).lock().map(drop));
+    is_told(|tenure, tell| tenure.mutex("a").wait(PATIENCE).on_unreachable(tell).lock().map(drop));
     is_told(|tenure, tell| {
-        let lock = tenure.mutex("a").wait(PATIENCE).on_away(tell).reentrant();
+        tenure.all(["a", "b"]).wait(PATIENCE).on_unreachable(tell).lock().map(drop)
+    });
+    is_told(|tenure, tell| {
+        let lock = tenure.mutex("a").wait(PATIENCE).on_unreachable(tell).reentrant();
         scope(|| lock.lock().map(drop))
     });
 }
@@ -128,7 +130,7 @@ fn who_panics_when_it_hears_it_waits_no_more() {
 
 /// The term that the next news is about; nothing if nobody leads.
 #[track_caller]
-fn term(news: Option<Result<Option<Leader>, LookError>>) -> Option<tenure::Token> {
+fn term(news: Option<Result<Option<Leader>, InspectError>>) -> Option<tenure::Token> {
     news.expect("there is no news").unwrap().map(|leader| leader.term)
 }
 
@@ -182,8 +184,8 @@ fn no_news_is_lost_between_short_waits() {
 #[test]
 fn an_observer_of_a_name_that_cannot_be_used_is_told_so() {
     let mut leaders = Tenure::open("memory:").unwrap().election("").leaders();
-    assert!(matches!(leaders.next(), Some(Err(LookError::Name(_)))));
-    assert!(matches!(leaders.next(), Some(Err(LookError::Name(_)))), "an error is no end");
+    assert!(matches!(leaders.next(), Some(Err(InspectError::Name(_)))));
+    assert!(matches!(leaders.next(), Some(Err(InspectError::Name(_)))), "an error is no end");
 }
 
 /// Waits for `condition`, and fails if it does not come true in time.

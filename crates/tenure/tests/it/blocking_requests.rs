@@ -2,7 +2,7 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use tenure::blocking::{Tenure, scope};
+use tenure::blocking::{Tenure, reentrant::scope};
 use tenure_testkit::server::ZookeeperServer;
 use zookeeper_client::Client;
 

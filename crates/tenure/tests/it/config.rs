@@ -1,4 +1,4 @@
-//! The configuration: what goes before what, and each mistake with file, line and cure.
+//! The configuration: what goes before what, and each mistake with file, line and help.
 
 use std::{cell::RefCell, collections::BTreeSet, fs, path::Path, time::Duration};
 
@@ -24,7 +24,7 @@ fn ttl(config: &Config, name: &str) -> Option<u64> {
     config.defaults_of(&LockName::new(name).unwrap()).ttl.map(|ttl| ttl.as_secs())
 }
 
-/// The mistakes that a file can have: its text, the line, what is said and the cure.
+/// The mistakes that a file can have: its text, the line, what is said and the help.
 const MISTAKES: &[(&str, usize, &str, &str)] = &[
     ("\n\nttl = '30'", 3, "ttl: the length of time 30 has no unit", "write \"30s\""),
     ("ttl = 30", 1, "ttl: the length of time 30 has no unit", "\"30ms\" for milliseconds"),
@@ -80,13 +80,13 @@ const MISTAKES: &[(&str, usize, &str, &str)] = &[
 
 #[test]
 fn each_mistake_is_named_with_file_line_and_cure() {
-    for (text, line, what, cure) in MISTAKES {
+    for (text, line, what, help) in MISTAKES {
         let mistake = parse(text).and_then(|config| config.store().map(str::to_owned));
         let mistake = mistake.expect_err(text);
         let said = mistake.to_string();
         assert!(said.starts_with(&format!("{FILE}, line {line}: ")), "{text}: {said}");
         assert!(said.contains(what), "{text}: {said}");
-        assert!(mistake.cure().contains(cure), "{text}: {said}");
+        assert!(mistake.help().unwrap().contains(help), "{text}: {said}");
         assert_eq!((mistake.file(), mistake.line()), (Some(Path::new(FILE)), Some(*line)));
         assert!(!said.contains("s3cret") && !said.contains('\n'), "{said}");
     }
@@ -94,7 +94,7 @@ fn each_mistake_is_named_with_file_line_and_cure() {
 
 #[test]
 fn a_mistake_in_a_variable_is_named_with_its_cure() {
-    for (name, value, what, cure) in [
+    for (name, value, what, help) in [
         ("TENURE_TTL", "30", "the length of time 30 has no unit", "write \"30s\""),
         ("TENURE_WAIT", "soon", "\"soon\" is no length of time", "write it like"),
         ("TENURE_MAX_HOLD", "2days", "a max-hold of 2days is out of range", "choose from"),
@@ -107,7 +107,7 @@ fn a_mistake_in_a_variable_is_named_with_its_cure() {
         let mistake = mistake.and_then(|config| config.store().map(drop)).expect_err(name);
         let said = mistake.to_string();
         assert!(said.starts_with(&format!("the variable {name}: ")), "{said}");
-        assert!(said.contains(what) && mistake.cure().contains(cure), "{said}");
+        assert!(said.contains(what) && mistake.help().unwrap().contains(help), "{said}");
         assert_eq!(mistake.variable(), Some(name));
     }
 }
@@ -118,7 +118,7 @@ async fn a_scheme_that_no_store_has_is_named_with_its_line() {
     let Err(OpenError::Config(mistake)) = Tenure::from_config(&config).await else {
         panic!("it was opened")
     };
-    let said = mistake.to_string();
+    let said = format!("{mistake:#}");
     assert!(said.contains(", line 2: no store is called \"reddis\"; use one of file:"), "{said}");
 }
 
@@ -181,7 +181,7 @@ fn a_store_can_be_called_by_its_name() {
     config.use_store("file:/x");
     assert_eq!(config.store().unwrap(), "file:/x");
     config.use_store("mian");
-    let said = config.store().unwrap_err().to_string();
+    let said = format!("{:#}", config.store().unwrap_err());
     assert!(
         said.ends_with("no store is called \"mian\" (there are main, other); did you mean main?"),
         "{said}"
@@ -245,14 +245,14 @@ async fn a_url_that_is_written_wrong_is_refused_before_anything_is_opened() {
     ] {
         let refused = Tenure::open(url).await.unwrap_err();
         assert!(matches!(refused, OpenError::Url { .. }), "{url}: {refused:?}");
-        assert!(refused.to_string().contains(says), "{url}: {refused}");
+        assert!(format!("{refused:#}").contains(says), "{url}: {refused:#}");
         let text = format!("# ours\nstore = '{url}'");
         let refused = match parse(&text) {
-            Ok(config) => Tenure::from_config(&config).await.unwrap_err().to_string(),
+            Ok(config) => format!("{:#}", Tenure::from_config(&config).await.unwrap_err()),
             Err(mistake) => mistake.to_string(),
         };
-        assert!(refused.starts_with(&format!("{FILE}, line 2: ")), "{refused}");
-        assert!(refused.contains(says), "{refused}");
+        assert!(refused.starts_with(&format!("{FILE}, line 2: ")), "{refused:#}");
+        assert!(refused.contains(says), "{refused:#}");
     }
     assert!(!Path::new("locks").exists() && !Path::new("~").exists());
 }
@@ -267,7 +267,7 @@ async fn a_look_names_a_ttl_that_a_busy_machine_does_not_keep() {
     ] {
         let config = parse(&format!("store = '{store}'\n{ttls}")).unwrap();
         let looked = Tenure::examine_config(&config).await.unwrap();
-        let ttl = looked.findings.iter().find(|finding| finding.what == "ttl");
+        let ttl = looked.diagnostics.iter().find(|diagnostic| diagnostic.what == "ttl");
         assert_eq!(ttl.is_some(), found.is_some());
         assert!(ttl.is_none_or(|ttl| ttl.found.starts_with(found.unwrap())), "{ttl:?}");
     }

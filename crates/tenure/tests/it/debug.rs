@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use tenure::{AnyError, Tenure, blocking, scope};
+use tenure::{Error, LockName, Tenure, blocking, reentrant::scope};
 
 /// The longest line. Names in these tests are short.
 const MOST: usize = 400;
@@ -91,7 +91,7 @@ fn a_blocking_value_is_a_line_however_much_is_held() {
     is_a_line(&tenure.election("g"));
     is_a_line(&tenure.election("g").campaign().unwrap());
     is_a_line(&tenure.election("g").leaders());
-    blocking::scope(|| {
+    blocking::reentrant::scope(|| {
         let reentrant = tenure.mutex("h").reentrant();
         is_a_line(&reentrant);
         is_a_line(&reentrant.lock().unwrap());
@@ -100,16 +100,23 @@ fn a_blocking_value_is_a_line_however_much_is_held() {
 
 /// What `main` prints that gives an error back.
 #[tokio::test]
-async fn an_error_is_shown_as_its_text() {
-    async fn opens() -> Result<Tenure, AnyError> {
+async fn an_error_is_shown_as_its_parts_and_on_demand_as_its_structure() {
+    async fn opens() -> Result<Tenure, Error> {
         Ok(Tenure::open("file:/proc/nowhere").await?)
     }
     let error = opens().await.unwrap_err();
     assert!(!error.is_transient() && !error.is_busy() && !error.is_lost(), "{error}");
     assert!(error.to_string().starts_with("the store cannot be opened: "), "{error}");
-    assert_eq!(format!("{error:?}"), error.to_string());
+    assert_eq!(error.store(), Some("file:/proc/nowhere"));
+    let shown = format!("{error:?}");
+    let lines: Vec<_> = shown.lines().collect();
+    assert!(shown.starts_with(&error.to_string()), "{shown}");
+    assert!(lines.len() == 2 && lines[1].starts_with("help: name a directory"), "{shown}");
     let tenure = Tenure::open("memory:").await.unwrap();
     let _held = tenure.mutex("a").lock().await.unwrap();
     let busy = tenure.mutex("a").wait(Duration::from_millis(1)).lock().await.unwrap_err();
+    assert!(format!("{busy:?}").starts_with("TimedOut(TimedOut { lock: "), "{busy:?}");
+    let busy = Error::from(busy);
     assert!(format!("{busy:?}").contains("not free within"), "{busy:?}");
+    assert_eq!(busy.lock().map(LockName::as_str), Some("a"));
 }

@@ -7,17 +7,17 @@ use syn::{Item, UseTree, Visibility};
 /// What programs use, and the modules where the rest is.
 const ROOT: &[&str] = &[
     // What is opened, and how.
-    "Tenure TenureBuilder Defaults OpenError Examination names_in_use",
+    "Tenure TenureBuilder Defaults OpenError Examination",
     // The kinds of lock, and what they give.
-    "Mutex RwLock Semaphore All Election Latch Leaders Scope scope",
+    "Mutex RwLock Semaphore All Election Latch Leaders",
     "Guard WriteGuard AllGuard Leadership Handle LockName Token Busy",
     // What goes wrong.
-    "AcquireError AllReleaseError AnyError BadHandle DetachError DowngradeError HandleError",
-    "LatchError LookError NameError ReleaseError ShutdownError Fault FaultKind Lost LostReason",
-    // #[locked]. The attribute and the hidden module of what it writes have one name.
-    "locked current set_default Current DefaultIsSet LockedError",
+    "AcquireError AllReleaseError Error BadHandle DetachError DowngradeError HandleError",
+    "LatchError InspectError NameError ReleaseError ShutdownError Fault FaultKind Lost LostReason",
+    // #[locked]. The attribute and the module of what is asked under it have one name.
+    "locked LockedError",
     // What is looked up, made by hand, or for tests.
-    "blocking clock config detached entropy error kinds look observe redis schema store",
+    "blocking clock config detached entropy error inspect kinds observe redis reentrant schema store",
 ];
 
 fn names(tree: &UseTree, into: &mut BTreeSet<String>) {

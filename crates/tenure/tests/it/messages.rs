@@ -36,15 +36,19 @@ fn all_spoken() -> String {
 /// The messages in a page's blocks of text, each in one line.
 fn quoted(page: &str) -> Vec<String> {
     let blocks = page.split("\n```text\n").skip(1).filter_map(|rest| rest.split_once("\n```"));
-    let lines = |block: &str| block.replace("\n  ", " ").lines().map(str::to_owned).collect();
+    // Whatever its parts, a message is one; its lines go on indented.
+    let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = |block: &str| block.replace("\n  ", " ").lines().map(plain).collect();
     blocks.flat_map(|(block, _)| -> Vec<_> { lines(block) }).collect()
 }
 
-/// What stands in one place of the code: a message is put together from a place, a fault and its cure.
+/// What stands in one place of the code: a message is put together from a place, a fault and its help.
 fn pieces(message: &str) -> impl Iterator<Item = &str> {
     let message = message.trim_start_matches("tenure: ").trim_start_matches("error: ");
     let parts =
         message.split('…').flat_map(|part| part.split("; ")).flat_map(|part| part.split(": "));
+    let parts =
+        parts.flat_map(|part| part.split(" caused by").flat_map(|part| part.split(" help")));
     let parts =
         parts.map(|part| part.trim_matches(|c: char| c.is_whitespace() || ":;,.()`\"".contains(c)));
     parts.filter(|part| part.len() >= SHORTEST)

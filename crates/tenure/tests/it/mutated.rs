@@ -58,7 +58,7 @@ busy-exit-code = 75
         match Config::parse(Some((Path::new("tenure.toml"), text)), variables) {
             Ok(_) => true,
             Err(error) => {
-                assert!(!error.to_string().contains("secret"), "{error}");
+                assert!(!format!("{error:#}").contains("secret"), "{error:#}");
                 false
             }
         }

@@ -3,14 +3,14 @@
 use std::{fs, path::Path, time::SystemTime};
 
 use tempfile::TempDir;
-use tenure::{Tenure, names_in_use};
+use tenure::Tenure;
 
 fn url(dir: &Path) -> String {
     format!("file:{}", dir.display())
 }
 
 async fn names(url: &str, prefix: &str) -> Vec<String> {
-    let names = names_in_use(url, prefix).await.unwrap();
+    let names = Tenure::names_in_use(url, prefix).await.unwrap();
     names.iter().map(|name| name.as_str().to_owned()).collect()
 }
 
@@ -57,7 +57,7 @@ async fn a_foreign_directory_is_left_as_it_is_and_a_wrong_url_refused() {
     fs::write(dir.path().join("letter"), "x").unwrap();
     assert_eq!(names(&url(dir.path()), "").await, [""; 0]);
     for wrong in ["file:relative", "floppy:/a", "/a/path"] {
-        assert!(names_in_use(wrong, "").await.is_err(), "{wrong}");
+        assert!(Tenure::names_in_use(wrong, "").await.is_err(), "{wrong}");
     }
     assert_eq!(names("memory:", "").await, [""; 0]);
 }

@@ -40,7 +40,7 @@ async fn clients_that_do_not_agree_are_refused() {
     for url in [format!("quorum:{list},longest_lease=90s"), twice, more] {
         match Tenure::open(&url).await {
             Err(OpenError::Store { fault, .. }) => {
-                assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+                assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
             }
             other => panic!("{other:?}"),
         }
@@ -60,8 +60,12 @@ async fn a_service_behind_sentinels_is_a_member_and_a_cluster_is_none() {
     assert!(keys.iter().any(|key| key.ends_with("lock:order")), "{keys:?}");
     held.release().await.unwrap();
     let seen = Tenure::examine(&url).await.unwrap();
-    assert!(seen.findings.iter().all(|finding| finding.weight != tenure::store::Weight::Bad));
+    assert!(
+        seen.diagnostics
+            .iter()
+            .all(|diagnostic| diagnostic.severity != tenure::store::Severity::Bad)
+    );
     let url = format!("quorum:redis-cluster://a%2Cb,{},{}", servers[0].url(), servers[1].url());
     let error = Tenure::open(&url).await.unwrap_err();
-    assert!(error.to_string().contains("cannot be a member"), "{error}");
+    assert!(format!("{error:#}").contains("cannot be a member"), "{error:#}");
 }

@@ -118,10 +118,10 @@ fn open_and_lock(dir: &Path) {
         threads(false);
         let url = format!("file:{}", dir.join("locks").display());
         let refused = Tenure::open(&url).await.unwrap_err();
-        assert!(matches!(refused, OpenError::Thread(_)) && refused.is_transient(), "{refused}");
+        assert!(matches!(refused, OpenError::Thread(_)) && refused.is_transient(), "{refused:#}");
         let memory = Tenure::with_store(std::sync::Arc::new(MemoryStore::new()));
         let refused = memory.mutex("a").lock().await.unwrap_err();
-        assert!(matches!(refused, AcquireError::Unreachable(_)), "{refused}");
+        assert!(matches!(refused, AcquireError::Unreachable(_)), "{refused:#}");
         threads(true);
         Tenure::open(&url).await.unwrap().mutex("a").lock().await.unwrap().release().await.unwrap();
         memory.mutex("a").lock().await.unwrap().release().await.unwrap();

@@ -13,7 +13,7 @@ fn config(url: &str, file: &str) -> Config {
 /// What a look at the store says of its session.
 async fn session(config: &Config) -> String {
     let looked = Tenure::examine_config(config).await.unwrap();
-    let session = looked.findings.into_iter().find(|finding| finding.what == "session");
+    let session = looked.diagnostics.into_iter().find(|diagnostic| diagnostic.what == "session");
     session.unwrap().found
 }
 

@@ -1,7 +1,7 @@
-use tenure::{Tenure, Token};
+use tenure::{Error, Tenure, Token};
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> Result<(), Error> {
     let tenure = Tenure::open("memory:").await?;                    // no server, no configuration
     let guard = tenure.mutex("order:pay:42").lock().await?;  // waits; renewed while it lives
     tokio::select! {

@@ -108,7 +108,7 @@ pub(crate) fn play(part: &Part) -> ExitCode {
         beats.abort();
         let ended = scene.tenure.shutdown(PATIENCE).await;
         if let Err(error) = ended {
-            scene.failed(format!("shutdown: {error}"));
+            scene.failed(format!("shutdown: {error:#}"));
         }
         scene.beat();
     });
@@ -175,7 +175,7 @@ async fn keep(scene: &Arc<Scene>) {
             // At once, as others may have it by now.
             say(Told::Ended { id: *id, until: *good });
             let name = guard.name().as_str();
-            scene.lost(name, lost.to_string());
+            scene.lost(name, format!("{lost:#}"));
             gone.push(name.rsplit_once('-').unwrap().1.parse().unwrap());
             false
         });
@@ -195,7 +195,7 @@ async fn keep(scene: &Arc<Scene>) {
     kept.extend(again.join_all().await.into_iter().flatten());
     for (_, guard, _) in kept {
         if let Err(error) = guard.release().await {
-            scene.failed(format!("release: {error}"));
+            scene.failed(format!("release: {error:#}"));
         }
     }
 }
@@ -327,7 +327,7 @@ impl Scene {
         match checked {
             Ok(_) => false,
             Err(lost) => {
-                self.lost(guard.name().as_str(), lost.to_string());
+                self.lost(guard.name().as_str(), format!("{lost:#}"));
                 true
             }
         }
@@ -346,7 +346,7 @@ impl Scene {
                 Some((id, from))
             }
             Err(lost) => {
-                self.lost(guard.name().as_str(), lost.to_string());
+                self.lost(guard.name().as_str(), format!("{lost:#}"));
                 None
             }
         }
@@ -356,8 +356,10 @@ impl Scene {
         match released {
             Ok(()) => {}
             Err(ReleaseError::Lost(_)) if told => {}
-            Err(ReleaseError::Lost(lost)) => self.lost(lost.place.name.as_str(), lost.to_string()),
-            Err(error) => self.failed(format!("release: {error}")),
+            Err(ReleaseError::Lost(lost)) => {
+                self.lost(lost.lock.name.as_str(), format!("{lost:#}"))
+            }
+            Err(error) => self.failed(format!("release: {error:#}")),
         }
     }
 
@@ -366,7 +368,7 @@ impl Scene {
             self.timed_out.fetch_add(1, Relaxed);
             return;
         }
-        self.failed(format!("{}: {error}", kind(error)));
+        self.failed(format!("{}: {error:#}", kind(error)));
         sleep(PAUSE).await;
     }
 

@@ -59,7 +59,7 @@ impl fmt::Display for Told {
             Self::Lost { name, why } => write!(f, "lost {name} {}", one_line(why)),
             Self::Failed { why } => write!(f, "failed {}", one_line(why)),
             Self::Done(Done { grants, timed_out, dropped, lost, failed }) => {
-                write!(f, "done {grants} {timed_out} {dropped} {lost} {failed}")
+                write!(f, "done {grants} {timed_out} {dropped} {lost:#} {failed}")
             }
             Self::Logged { count, message } => write!(f, "logged {count} {}", one_line(message)),
             Self::Ready => write!(f, "ready"),

@@ -1,13 +1,13 @@
 use std::{sync::Arc, time::Duration};
 
-use tenure::{AcquireError, AnyError, LostReason, Tenure, clock::TokioClock, store::MemoryStore};
+use tenure::{AcquireError, Error, LostReason, Tenure, clock::TokioClock, store::MemoryStore};
 use tenure_testkit::{
     Random,
     fault::{Faults, Tally, Unreliable},
 };
 
 #[tokio::test(start_paused = true)]
-async fn the_store_goes_away() -> Result<(), AnyError> {
+async fn the_store_goes_away() -> Result<(), Error> {
     let clock = Arc::new(TokioClock::new());
     let memory = Arc::new(MemoryStore::with_clock(clock.clone()));
     let (seed, tally) = (Random::new(1), Arc::new(Tally::default()));

@@ -1,9 +1,9 @@
 use std::{sync::Arc, time::Duration};
 
-use tenure::{AnyError, Tenure, clock::ManualClock, store::MemoryStore};
+use tenure::{Error, Tenure, clock::ManualClock, store::MemoryStore};
 
 #[tokio::test]
-async fn nothing_is_written_after_a_long_pause() -> Result<(), AnyError> {
+async fn nothing_is_written_after_a_long_pause() -> Result<(), Error> {
     let (ours, theirs) = (ManualClock::new(), ManualClock::new());
     let store = Arc::new(MemoryStore::with_clock(Arc::new(theirs.clone())));
     let clock = Arc::new(ours.clone());

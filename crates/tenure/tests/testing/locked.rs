@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use tenure::{AnyError, Tenure, locked};
+use tenure::{Error, Tenure, locked};
 
 struct Shop {
     tenure: Tenure,
@@ -8,7 +8,7 @@ struct Shop {
 
 impl Shop {
     #[locked(key = "order:{order}", on_busy = skip, store = self.tenure)]
-    async fn pay(&self, order: u64) -> Result<Option<u64>, AnyError> {
+    async fn pay(&self, order: u64) -> Result<Option<u64>, Error> {
         tokio::time::sleep(Duration::from_millis(1)).await; // the bank
         Ok(Some(order))
     }

@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tenure::{
-    AcquireError, AnyError, LostReason, Tenure,
+    AcquireError, Error, LostReason, Tenure,
     clock::TokioClock,
     store::{MemoryStore, Store},
 };
@@ -15,7 +15,7 @@ fn in_paused_time() -> (Tenure, MemoryStore) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_night_passes_in_no_time() -> Result<(), AnyError> {
+async fn a_night_passes_in_no_time() -> Result<(), Error> {
     let (tenure, _store) = in_paused_time();
     let guard = tenure.mutex("nightly").lock().await?;
     tokio::time::sleep(Duration::from_secs(8 * 3600)).await;
@@ -44,7 +44,7 @@ async fn the_work_stops_when_the_lock_is_taken_away() -> Result<(), Box<dyn std:
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_work_stops_when_the_server_forgets_everything() -> Result<(), AnyError> {
+async fn the_work_stops_when_the_server_forgets_everything() -> Result<(), Error> {
     let (tenure, store) = in_paused_time();
     let guard = tenure.mutex("nightly").lock().await?;
     store.forget(); // as a server that restarts without its data

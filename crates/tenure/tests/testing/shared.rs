@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use tenure::{AnyError, Tenure, store::MemoryStore};
+use tenure::{Error, Tenure, store::MemoryStore};
 
 #[tokio::test]
-async fn an_order_is_paid_by_one_process_at_a_time() -> Result<(), AnyError> {
+async fn an_order_is_paid_by_one_process_at_a_time() -> Result<(), Error> {
     let store = Arc::new(MemoryStore::new());
     let here = Tenure::with_store(store.clone());
     let there = Tenure::with_store(store); // stands for another process

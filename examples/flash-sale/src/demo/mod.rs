@@ -55,12 +55,12 @@ pub(crate) async fn run(settings: Settings) -> Result<ExitCode, Box<dyn Error>> 
             }
         };
         bar.finish_and_clear();
-        outcome.strategies.push(row.map_err(|error| format!("{}: {error}", name.text()))?);
+        outcome.strategies.push(row.map_err(|error| format!("{}: {error:#}", name.text()))?);
     }
     report::print(&outcome, settings.json)?;
     if let Some(file) = &settings.plot {
         std::fs::write(file, report::plot(&outcome)?)
-            .map_err(|error| format!("{}: {error}", file.display()))?;
+            .map_err(|error| format!("{}: {error:#}", file.display()))?;
     }
     Ok(if outcome.kept_its_promises() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -19,7 +19,7 @@ pub(super) async fn live(
     let tally = shop.database.tally(id).await?;
     let (holders, waiters) = match &shop.tenure {
         // A store that is away is no reason to hide the figures.
-        Some(tenure) => match tenure.mutex(format!("voucher:{id}")).look().await {
+        Some(tenure) => match tenure.mutex(format!("voucher:{id}")).inspect().await {
             Ok(seen) => {
                 let labels = seen.holders.iter().map(|holder| holder.label.to_string());
                 (Some(labels.collect::<Vec<_>>()), Some(seen.waiters.len()))

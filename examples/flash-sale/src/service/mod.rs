@@ -160,7 +160,7 @@ async fn ready(State(shop): State<Shop>) -> (StatusCode, &'static str) {
         return (StatusCode::SERVICE_UNAVAILABLE, "the database cannot be used\n");
     }
     if let Some(tenure) = &shop.tenure
-        && let Err(error) = tenure.mutex("flash-sale:ready").look().await
+        && let Err(error) = tenure.mutex("flash-sale:ready").inspect().await
     {
         warn!(%error, "not ready");
         return (StatusCode::SERVICE_UNAVAILABLE, "the store of the locks cannot be used\n");

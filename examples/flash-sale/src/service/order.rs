@@ -65,7 +65,7 @@ pub(super) async fn place(
         shop.till.glance(click).await?;
         shop.strategy.order(click).await
     });
-    let outcome = placed.await.unwrap_or_else(|error| Err(Refusal::Busy(error.to_string())));
+    let outcome = placed.await.unwrap_or_else(|error| Err(Refusal::Busy(format!("{error:#}"))));
     let answered = outcome.map_err(Problem::from);
     let code = answered.as_ref().map_or_else(Problem::code, |()| "ordered");
     metrics::counter!("flash_sale_clicks_total", "answer" => code).increment(1);

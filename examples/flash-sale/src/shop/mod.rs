@@ -37,7 +37,7 @@ impl From<tenure::LockedError> for Refusal {
     fn from(error: tenure::LockedError) -> Self {
         // Who lost the lock does not know whether its write arrived: uncertain, so ask again.
         if error.is_busy() || error.is_transient() {
-            Self::Busy(error.to_string())
+            Self::Busy(format!("{error:#}"))
         } else {
             Self::Lock(error.into())
         }
@@ -46,6 +46,6 @@ impl From<tenure::LockedError> for Refusal {
 
 impl From<redis::RedisError> for Refusal {
     fn from(error: redis::RedisError) -> Self {
-        Self::Busy(error.to_string())
+        Self::Busy(format!("{error:#}"))
     }
 }

@@ -101,7 +101,7 @@ impl Till {
             Ok(Ok(Written::Already)) => Err(Refusal::AlreadyOrdered),
             Ok(Ok(Written::Refused)) => Err(Refusal::Busy("another holder was there".to_owned())),
             Ok(Err(error)) => Err(error.into()),
-            Err(error) => Err(Refusal::Busy(error.to_string())),
+            Err(error) => Err(Refusal::Busy(format!("{error:#}"))),
         }
     }
 }

@@ -33,7 +33,7 @@ impl Connections {
     }
 
     pub(crate) async fn take(&self) -> Result<Taken, Refusal> {
-        let closed = |error| Refusal::Busy(format!("{error}"));
+        let closed = |error| Refusal::Busy(format!("{error:#}"));
         let permit = self.permits.clone().acquire_owned().await.map_err(closed)?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {

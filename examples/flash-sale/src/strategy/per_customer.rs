@@ -1,7 +1,7 @@
 //! A lock for each customer alone. The stock needs none: the database counts it down if there is one.
 
 use async_trait::async_trait;
-use tenure::{Current, Tenure, locked};
+use tenure::{Tenure, locked, locked::Current};
 
 use super::Strategy;
 use crate::{

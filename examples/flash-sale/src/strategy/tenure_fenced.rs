@@ -4,7 +4,7 @@
 //! Tokens of two names do not compare, so there are two fences.
 
 use async_trait::async_trait;
-use tenure::{Current, Tenure, locked};
+use tenure::{Tenure, locked, locked::Current};
 
 use super::Strategy;
 use crate::{

@@ -5,7 +5,7 @@ use std::{env, fs};
 use futures_util::future::join_all;
 use rusqlite::{Connection, params};
 
-use tenure::{Scope, Tenure};
+use tenure::{Tenure, reentrant::Scope};
 
 use super::{browser::Browser, instance::Instance};
 

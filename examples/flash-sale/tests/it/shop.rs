@@ -137,7 +137,7 @@ async fn it_ends_well() {
     });
     let tenure = tenure::Tenure::open(shop.store()).await.unwrap();
     let lock = tenure.mutex(format!("voucher:{voucher}"));
-    while !lock.look().await.unwrap().is_held() {
+    while !lock.inspect().await.unwrap().is_held() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     shop.signal("-TERM");

@@ -41,9 +41,9 @@ async fn a_boot_whose_members_live_is_left_alone_and_the_other_refused() {
 
     let refused = open_on(dir.path(), &container).unwrap_err();
     assert_eq!(refused.kind(), FaultKind::Misconfigured);
-    assert!(refused.what().contains("another boot id (00000000…)"), "{refused}");
-    assert!(refused.what().contains(dir.path().to_str().unwrap()), "{refused}");
-    assert!(refused.cure().contains("/proc/sys/kernel/random/boot_id"), "{refused}");
+    assert!(refused.message().contains("another boot id (00000000…)"), "{refused:#}");
+    assert!(refused.message().contains(dir.path().to_str().unwrap()), "{refused:#}");
+    assert!(refused.help().contains("/proc/sys/kernel/random/boot_id"), "{refused:#}");
     assert_eq!(files(dir.path()), before, "nothing was touched");
     assert!(!is_free(&open_on(dir.path(), &machine).unwrap(), &name("a")).await);
 

@@ -62,7 +62,7 @@ pub(crate) fn outside(work: impl FnOnce() + Send) {
 fn open(dir: &str) {
     match EmbeddedStore::open(dir) {
         Ok(_) => say("opened"),
-        Err(fault) => say(format_args!("{:?}: {fault}", fault.kind())),
+        Err(fault) => say(format_args!("{:?}: {fault:#}", fault.kind())),
     }
 }
 
@@ -171,7 +171,7 @@ async fn fill_the_disk(dir: &str) {
     let _ = std::fs::write(&filler, vec![1; 64 << 20]);
     let other = Owner::from_bytes([9; 16]);
     let fault = tenure_core::Store::acquire(&store, &name("other"), &once(other)).await;
-    say(fault.map_or_else(|fault| format!("{:?}: {fault}", fault.kind()), |_| "granted".into()));
+    say(fault.map_or_else(|fault| format!("{:?}: {fault:#}", fault.kind()), |_| "granted".into()));
     // What is there already goes on: it takes no more room.
     let repeated = tenure_core::Store::acquire(&store, &held, &once(mine)).await.unwrap();
     assert!(matches!(repeated, Answer::Granted { token: same, .. } if same == token));

@@ -12,7 +12,7 @@ use std::{
 
 use tenure_core::{
     Fault, FaultKind, Store,
-    store::{Renewal, Weight},
+    store::{Renewal, Severity},
 };
 use tenure_embedded::EmbeddedStore;
 
@@ -23,7 +23,7 @@ use crate::{
 
 pub(crate) fn refused(dir: &Path) -> Fault {
     let fault = EmbeddedStore::open(dir).unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
     fault
 }
 
@@ -115,8 +115,8 @@ fn a_file_instead_of_the_directory_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "not locks").unwrap();
-    assert!(refused(&file).what().contains("is a file, not a directory"));
-    assert!(refused(&file.join("below")).what().contains("is a file, not a directory"));
+    assert!(refused(&file).message().contains("is a file, not a directory"));
+    assert!(refused(&file.join("below")).message().contains("is a file, not a directory"));
     assert_eq!(fs::read_to_string(&file).unwrap(), "not locks");
 }
 
@@ -128,8 +128,8 @@ fn a_link_that_leads_nowhere_is_named() {
         std::os::unix::fs::symlink(to, &link).unwrap();
         let fault = refused(&link);
         // No time mends it.
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-        assert!(fault.what().contains(&link.display().to_string()), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+        assert!(fault.message().contains(&link.display().to_string()), "{fault:#}");
     }
 }
 
@@ -150,12 +150,12 @@ async fn files_of_another_version_are_left_alone() {
     overwrite(&file, 4, &7_u16.to_le_bytes());
     let fault = store.acquire(&name("a"), &once(owner())).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Misconfigured);
-    assert!(fault.what().contains("another version of tenure (format 7)"), "{fault}");
+    assert!(fault.message().contains("another version of tenure (format 7)"), "{fault:#}");
     // An eviction repairs what is damaged, not what others can read.
     assert_eq!(store.evict(&name("a")).await.unwrap_err().kind(), FaultKind::Misconfigured);
 
     overwrite(&dir.path().join("clock"), 4, &9_u16.to_le_bytes());
-    assert!(refused(dir.path()).what().contains("another version of tenure (format 9)"));
+    assert!(refused(dir.path()).message().contains("another version of tenure (format 9)"));
 }
 
 #[tokio::test]
@@ -166,8 +166,8 @@ async fn a_store_of_format_1_is_refused_and_left_alone() {
     fs::write(&clock, left).unwrap();
     let fault = refused(dir.path());
     assert_eq!(fault.kind(), FaultKind::Misconfigured);
-    assert!(fault.what().contains("another version of tenure (format 1)"), "{fault}");
-    assert!(fault.cure().contains("docs/upgrading.md"), "{fault}");
+    assert!(fault.message().contains("another version of tenure (format 1)"), "{fault:#}");
+    assert!(fault.help().contains("docs/upgrading.md"), "{fault:#}");
     assert_eq!(fs::read(&clock).unwrap(), left);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
@@ -186,14 +186,14 @@ async fn a_damaged_state_is_refused_until_it_is_evicted() {
 
     let fault = store.acquire(&name("a"), &once(owner())).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Corrupt);
-    assert!(fault.cure().contains("tenure break"), "{fault}");
+    assert!(fault.help().contains("tenure break"), "{fault:#}");
     let renewal = Renewal { name: name("a"), owner: mine, ttl: TTL };
     assert!(matches!(store.renew(&[renewal]).await[..], [Err(_)]));
     // One damaged name does not hide the others, and doctor names its file.
     let names = store.list("", 10).await.unwrap().names;
     assert_eq!(names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["b"]);
-    let findings = store.health().await.unwrap();
-    let bad = findings.iter().find(|finding| finding.weight == Weight::Bad).unwrap();
+    let diagnostics = store.health().await.unwrap();
+    let bad = diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Bad).unwrap();
     assert!(bad.found.contains(file.to_str().unwrap()), "{bad:?}");
 
     // Another client repairs it, one that never saw the name.
@@ -214,7 +214,7 @@ async fn the_file_of_another_name_is_refused() {
     fs::copy(&a, &b).unwrap();
     let fault = store.acquire(&name("b"), &once(owner())).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Corrupt);
-    assert!(fault.what().contains("another lock"), "{fault}");
+    assert!(fault.message().contains("another lock"), "{fault:#}");
     store.evict(&name("b")).await.unwrap();
     take(&store, &name("b")).await;
     assert!(!is_free(&store, &name("a")).await);
@@ -227,7 +227,7 @@ async fn a_damaged_clock_fails_closed() {
     overwrite(&dir.path().join("clock"), 20, &[0xff; 30]);
     let fault = EmbeddedStore::open(dir.path()).unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Corrupt);
-    assert!(fault.what().contains("clock") && fault.cure().contains("backup"), "{fault}");
+    assert!(fault.message().contains("clock") && fault.help().contains("backup"), "{fault:#}");
 }
 
 /// Writes over both slots, and signs them as a store does.
@@ -252,7 +252,7 @@ async fn a_clock_that_cannot_go_on_fails_closed() {
         drop(open(&dir));
         forge(&dir.path().join("clock"), at, &number.to_le_bytes());
         let fault = EmbeddedStore::open(dir.path()).unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Corrupt, "{at} {number}: {fault}");
+        assert_eq!(fault.kind(), FaultKind::Corrupt, "{at} {number}: {fault:#}");
     }
 }
 
@@ -282,5 +282,5 @@ async fn files_removed_in_use_are_noticed() {
     assert!(matches!(store.renew(&[renewal]).await[..], [Err(_)]));
     let fault = store.acquire(&name("a"), &once(owner())).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Misconfigured);
-    assert!(fault.what().contains("were removed while it was in use"), "{fault}");
+    assert!(fault.message().contains("were removed while it was in use"), "{fault:#}");
 }

@@ -5,7 +5,7 @@ use std::{fs::File, io, path::Path, sync::Arc};
 
 use tenure_core::{
     Clock, Fault, FaultKind, Store, SystemClock,
-    store::{Finding, Weight},
+    store::{Diagnostic, Severity},
 };
 use tenure_embedded::{EmbeddedStore, FileSystem, Machine, ThisMachine};
 
@@ -53,7 +53,7 @@ fn file_systems_whose_locks_reach_too_far_or_not_far_enough_are_refused() {
     ] {
         let fault = EmbeddedStore::open_on(&inside, Arc::new(On(magic))).unwrap_err();
         assert_eq!(fault.kind(), FaultKind::Misconfigured);
-        assert!(fault.what().contains(word) && fault.cure().contains("local disk"), "{fault}");
+        assert!(fault.message().contains(word) && fault.help().contains("local disk"), "{fault:#}");
         assert!(!inside.exists(), "nothing is left on it");
     }
     for magic in [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994] {
@@ -62,18 +62,18 @@ fn file_systems_whose_locks_reach_too_far_or_not_far_enough_are_refused() {
 }
 
 /// What a look says of a store on such a file system.
-async fn looked(magic: u32, what: &str) -> Finding {
+async fn looked(magic: u32, what: &str) -> Diagnostic {
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open_on(dir.path(), Arc::new(On(magic))).unwrap();
     let found = store.health().await.unwrap();
-    found.into_iter().find(|finding| finding.what == what).unwrap()
+    found.into_iter().find(|diagnostic| diagnostic.what == what).unwrap()
 }
 
 #[tokio::test]
 async fn nothing_is_said_to_be_on_a_disk_that_is_not() {
     let (disk, memory) = (0xef53, 0x0102_1994);
     assert!(looked(disk, "tokens").await.found.contains("on the disk"));
-    assert_eq!(looked(disk, "file system").await.weight, Weight::Good);
+    assert_eq!(looked(disk, "file system").await.severity, Severity::Good);
     let tokens = looked(memory, "tokens").await;
     assert!(tokens.found.contains("until the next reboot"), "{tokens:?}");
     assert_eq!(looked(memory, "file system").await.promise, Some("S2"));
@@ -83,5 +83,5 @@ async fn nothing_is_said_to_be_on_a_disk_that_is_not() {
 #[tokio::test]
 async fn a_layer_that_a_container_has_for_itself_is_warned_of() {
     let layer = looked(0x794c_7630, "file system").await;
-    assert_eq!((layer.weight, layer.promise), (Weight::Warning, Some("S1")), "{layer:?}");
+    assert_eq!((layer.severity, layer.promise), (Severity::Warning, Some("S1")), "{layer:?}");
 }

@@ -50,8 +50,8 @@ fn a_directory_with_other_things_is_refused_and_left_as_it_is() {
         fs::write(&other, "somebody's").unwrap();
         let before = all(dir.path());
         let fault = refused(dir.path());
-        assert!(fault.what().contains("is no store of tenure"), "{fault}");
-        assert!(fault.cure().contains("file:"), "{fault}");
+        assert!(fault.message().contains("is no store of tenure"), "{fault:#}");
+        assert!(fault.help().contains("file:"), "{fault:#}");
         assert_eq!(all(dir.path()), before);
     }
 }
@@ -110,9 +110,9 @@ async fn a_link_in_place_of_a_directory_is_not_followed() {
         fs::rename(path, &aside).unwrap();
         symlink(&target, path).unwrap();
         let fault = used(&dir).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-        assert!(fault.what().contains(path.to_str().unwrap()), "{fault}");
-        assert!(fault.what().contains("link"), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+        assert!(fault.message().contains(path.to_str().unwrap()), "{fault:#}");
+        assert!(fault.message().contains("link"), "{fault:#}");
         assert_eq!(all(&victim), before, "through {}", path.display());
         fs::remove_file(path).unwrap();
         fs::rename(&aside, path).unwrap();
@@ -146,9 +146,9 @@ async fn a_link_a_pipe_a_socket_or_a_directory_in_place_of_a_file_is_refused() {
             put();
             let tried = tokio::time::timeout(Duration::from_secs(10), used(&dir)).await;
             let fault = tried.expect("nothing waits for it").unwrap_err();
-            assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-            assert!(fault.what().contains(path.to_str().unwrap()), "{fault}");
-            assert!(fault.cure().contains("who put it there"), "{fault}");
+            assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+            assert!(fault.message().contains(path.to_str().unwrap()), "{fault:#}");
+            assert!(fault.help().contains("who put it there"), "{fault:#}");
             assert!(path.symlink_metadata().is_ok(), "it stays");
             let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
         }
@@ -191,8 +191,8 @@ async fn a_file_that_is_no_state_is_not_written_over_by_a_repair() {
     let fault = other.acquire(&name("a"), &once(owner())).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Corrupt);
     let fault = other.evict(&name("a")).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    assert!(fault.what().contains(state.to_str().unwrap()), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    assert!(fault.message().contains(state.to_str().unwrap()), "{fault:#}");
     assert_eq!(fs::read_to_string(&precious).unwrap(), "worth keeping\n".repeat(400));
 }
 
@@ -226,7 +226,7 @@ fn a_directory_whose_other_things_have_odd_names_is_refused_too() {
     let dir = tempfile::tempdir().unwrap();
     let odd = dir.path().join(std::ffi::OsStr::from_bytes(b"\xff\xfebusiness"));
     fs::write(&odd, "somebody's").unwrap();
-    assert!(refused(dir.path()).what().contains("is no store of tenure"));
+    assert!(refused(dir.path()).message().contains("is no store of tenure"));
 }
 
 #[tokio::test]
@@ -236,8 +236,8 @@ async fn a_store_that_lost_its_clock_is_no_reason_to_make_another_one() {
     take(&store, &name("a")).await;
     fs::remove_file(dir.path().join("clock")).unwrap();
     let fault = refused(dir.path());
-    assert!(fault.what().contains("`clock` is gone"), "{fault}");
-    assert!(fault.cure().contains("end all processes"), "{fault}");
+    assert!(fault.message().contains("`clock` is gone"), "{fault:#}");
+    assert!(fault.help().contains("end all processes"), "{fault:#}");
     drop(store);
     fs::remove_dir_all(dir.path().join("boots")).unwrap();
     drop(open(&dir));
@@ -275,7 +275,7 @@ fn a_directory_that_others_cannot_enter_is_none_of_a_shared_store() {
     fs::create_dir(&boots).unwrap();
     fs::set_permissions(&boots, fs::Permissions::from_mode(0o700)).unwrap();
     let fault = refused(dir.path());
-    assert!(fault.what().contains("boots: it is not shared"), "{fault}");
+    assert!(fault.message().contains("boots: it is not shared"), "{fault:#}");
     assert_eq!(walk(&boots), [] as [PathBuf; 0]);
 }
 
@@ -309,7 +309,7 @@ async fn the_holds_in_a_store_that_was_moved_end() {
     // Who opens it now sees nobody, so nobody may go on for longer than its lease.
     assert!(matches!(store.renew(std::slice::from_ref(&renewal)).await[..], [Err(_)]));
     let fault = store.acquire(&name("b"), &once(owner())).await.unwrap_err();
-    assert!(fault.what().contains("removed while it was in use"), "{fault}");
+    assert!(fault.message().contains("removed while it was in use"), "{fault:#}");
     fs::rename(&aside, &dir).unwrap();
     assert!(matches!(store.renew(&[renewal]).await[..], [Ok(Renewed::Renewed { .. })]));
 }

@@ -39,7 +39,7 @@ pub(crate) async fn hold_and_fork(dir: &str) {
             let released = store.release(&name("a"), &mine, TTL).await;
             let faults = [again.map(drop).unwrap_err(), released.map(drop).unwrap_err()];
             let refused = |fault: &tenure_core::Fault| {
-                fault.kind() == FaultKind::Misconfigured && fault.what().contains("fork")
+                fault.kind() == FaultKind::Misconfigured && fault.message().contains("fork")
             };
             if faults.iter().all(refused) {
                 say("the child was refused everything");

@@ -153,7 +153,7 @@ fn fork_and_wait(dir: &str) {
             lost += u32::from(!waits.await.unwrap());
         }
     });
-    say(format_args!("{lost} of 40 lost"));
+    say(format_args!("{lost:#} of 40 lost"));
     let _ = Command::new("kill").arg("-9").arg(child.to_string()).status();
 }
 
@@ -316,7 +316,7 @@ fn come_and_go(dir: &str) {
     churn.into_iter().for_each(|thread| thread.join().unwrap());
     // One is the connection of `one`.
     runtime.block_on(until("the others are closed", async || sockets() == before + 1));
-    say(format_args!("0 sockets left, {lost} of 200 lost"));
+    say(format_args!("0 sockets left, {lost:#} of 200 lost"));
 }
 
 #[test]

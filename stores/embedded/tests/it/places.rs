@@ -14,7 +14,7 @@ use std::{
 
 use tenure_core::{
     AcquireError, All, Store, Tenure,
-    store::{Finding, Weight},
+    store::{Diagnostic, Severity},
 };
 use tenure_embedded::EmbeddedStore;
 
@@ -37,8 +37,8 @@ fn all_below(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn finding<'a>(findings: &'a [Finding], what: &str) -> &'a Finding {
-    findings.iter().find(|finding| finding.what == what).unwrap()
+fn diagnostic<'a>(diagnostics: &'a [Diagnostic], what: &str) -> &'a Diagnostic {
+    diagnostics.iter().find(|diagnostic| diagnostic.what == what).unwrap()
 }
 
 #[tokio::test]
@@ -52,11 +52,11 @@ async fn a_new_store_is_for_its_owner_alone() {
         let socket = path.extension().is_some_and(|ending| ending == "sock");
         assert!(socket || mode(&path) & 0o077 == 0, "{} is {:o}", path.display(), mode(&path));
     }
-    let findings = store.health().await.unwrap();
+    let diagnostics = store.health().await.unwrap();
     // What kind of file system the tests run on is no matter of modes.
-    let mut others = findings.iter().filter(|finding| finding.what != "file system");
-    assert!(others.all(|finding| finding.weight == Weight::Good), "{findings:?}");
-    assert!(finding(&findings, "place").found.contains(dir.to_str().unwrap()));
+    let mut others = diagnostics.iter().filter(|diagnostic| diagnostic.what != "file system");
+    assert!(others.all(|diagnostic| diagnostic.severity == Severity::Good), "{diagnostics:?}");
+    assert!(diagnostic(&diagnostics, "place").found.contains(dir.to_str().unwrap()));
     assert_eq!(store.location(), format!("file:{}", dir.display()));
     assert_eq!(store.for_engine().location(), store.location());
 }
@@ -80,7 +80,7 @@ async fn one_directory_has_one_location_however_it_is_spelled() {
         assert_eq!(same.location(), location, "{}", path.display());
         let same = Tenure::new(Arc::new(same));
         let error = All::of([plain.mutex("a"), same.mutex("a")]).lock().await.unwrap_err();
-        assert!(matches!(error, AcquireError::Twice { .. }), "{error}");
+        assert!(matches!(error, AcquireError::Twice { .. }), "{error:#}");
     }
 }
 
@@ -100,8 +100,8 @@ async fn a_directory_that_all_may_read_shows_them_nothing() {
 async fn a_directory_open_to_all_is_warned_about() {
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), Permissions::from_mode(0o1777)).unwrap();
-    let findings = open(&dir).health().await.unwrap();
-    assert_eq!(finding(&findings, "sharing").weight, Weight::Warning);
+    let diagnostics = open(&dir).health().await.unwrap();
+    assert_eq!(diagnostic(&diagnostics, "sharing").severity, Severity::Warning);
 }
 
 #[test]

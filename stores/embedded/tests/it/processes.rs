@@ -124,7 +124,7 @@ async fn a_process_stopped_inside_a_decision_is_named() {
     process.signal("-STOP");
     let fault = store.acquire(&name("a"), &once(owner())).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Unreachable);
-    assert!(fault.what().contains(file) && fault.cure().contains("fuser"), "{fault}");
+    assert!(fault.message().contains(file) && fault.help().contains("fuser"), "{fault:#}");
     // Other names are not held up, and this one goes on as soon as the process is gone.
     take(&store, &name("b")).await;
     process.kill();

@@ -100,8 +100,8 @@ async fn what_a_session_did_not_commit_is_not_believed() {
     // At once, while nobody asks whether the session is still as it was.
     let granted = fresh.acquire(&name("lock"), &ask(owner(1), Intent::Try, LONG)).await;
     let fault = granted.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
-    assert!(fault.to_string().contains("not committed"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault:#}");
+    assert!(format!("{fault:#}").contains("not committed"), "{fault:#}");
     // The session is given up, and with it what it has not committed.
     take(&fresh, "lock", owner(2)).await;
     let asked = store.acquire(&name("lock"), &ask(owner(3), Intent::Try, LONG)).await;

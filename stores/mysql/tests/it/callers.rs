@@ -151,7 +151,7 @@ async fn a_forked_child_leaves_its_parents_connections_alone() {
             let answer = futures_util::poll!(&mut acquires);
             drop(acquires);
             let is_refused =
-                matches!(answer, Poll::Ready(Err(fault)) if fault.what().contains("forked"));
+                matches!(answer, Poll::Ready(Err(fault)) if fault.message().contains("forked"));
             // In order, as far as a child can: with all that it has dropped, and what that began carried out.
             drop(store);
             for _ in 0..10 {

@@ -128,7 +128,7 @@ async fn a_name_is_one_lock_whatever_the_server_and_the_database_have_by_default
                 .await;
             let url = user(&server, &format!("of_{database_has}")).await;
             let opened = async || {
-                MysqlStore::open(&url).await.unwrap_or_else(|fault| panic!("{how}: {fault}"))
+                MysqlStore::open(&url).await.unwrap_or_else(|fault| panic!("{how}: {fault:#}"))
             };
             let (one, other) = (opened().await, opened().await);
             agree(&one, &other, "x", &how).await;
@@ -173,7 +173,7 @@ async fn may_write(fence: &Fence, conn: &mut Conn, text: &str, token: Token) -> 
     let is_let_in = |outcome| match outcome {
         Ok(()) => true,
         Err(FenceError::Stale { .. }) => false,
-        Err(error) => panic!("{text:?}: {error}"),
+        Err(error) => panic!("{text:?}: {error:#}"),
     };
     let claimed = is_let_in(fence.claim(conn, &lock, token).await);
     let mut transaction = conn.start_transaction(TxOpts::default()).await.unwrap();

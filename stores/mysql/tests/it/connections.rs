@@ -19,7 +19,7 @@ async fn a_process_with_one_lock_has_two_connections_whether_it_holds_or_waits()
     let lock = waiter.mutex("lock").lock().wait(PATIENCE);
     let waits = tokio::spawn(async move { lock.await.unwrap().release().await });
     until("somebody waits", async || {
-        holder.mutex("lock").look().await.is_ok_and(|look| !look.waiters.is_empty())
+        holder.mutex("lock").inspect().await.is_ok_and(|look| !look.waiters.is_empty())
     })
     .await;
     let second = guard.deadline();

@@ -36,8 +36,8 @@ async fn a_row_that_somebody_keeps_locked_holds_up_no_other_renewal() {
     for (number, answer) in answers.iter().enumerate() {
         if number == 1 {
             let refused = answer.as_ref().unwrap_err();
-            assert_eq!(refused.kind(), FaultKind::Unreachable, "{refused}");
-            assert!(refused.what().contains("lock-2"), "{refused}");
+            assert_eq!(refused.kind(), FaultKind::Unreachable, "{refused:#}");
+            assert!(refused.message().contains("lock-2"), "{refused:#}");
         } else {
             assert!(matches!(answer, Ok(Renewed::Renewed { .. })), "{answer:?}");
         }

@@ -98,7 +98,7 @@ fn stale(outcome: Result<(), FenceError>) -> bool {
     match outcome {
         Ok(()) => false,
         Err(FenceError::Stale { .. }) => true,
-        Err(error) => panic!("{error}"),
+        Err(error) => panic!("{error:#}"),
     }
 }
 
@@ -198,7 +198,7 @@ async fn a_claim_counts_in_a_session_that_commits_nothing_by_itself() {
     shop.fence.claim(&mut two, &shop.lock, second).await.unwrap();
     assert_eq!(shop.read(&mut two).await, 99);
     let late = shop.fence.claim(&mut one, &shop.lock, first).await;
-    let late = late.unwrap_err().to_string();
+    let late = format!("{:#}", late.unwrap_err());
     let words =
         format!("a later holder of lock \"stock\" was here before token {first}; roll back");
     assert!(late.starts_with(&words), "{late}");
@@ -212,6 +212,7 @@ async fn a_fence_tells_names_apart_by_their_bytes() {
     shop.fence.claim(&mut conn, &name("Stock"), later).await.unwrap();
     shop.fence.claim(&mut conn, &shop.lock, token).await.unwrap();
     assert!(
-        Fence::new("of shop").unwrap_err().to_string().contains("\"of shop\" cannot be the table")
+        format!("{:#}", Fence::new("of shop").unwrap_err())
+            .contains("\"of shop\" cannot be the table")
     );
 }

@@ -1,6 +1,6 @@
 //! What a look at the server finds.
 
-use tenure_core::{Store, proto::queue::Intent, store::Weight};
+use tenure_core::{Store, proto::queue::Intent, store::Severity};
 use tenure_testkit::server::MariadbServer;
 
 use crate::support::{ask, name, outside, owner, run, store};
@@ -10,16 +10,16 @@ async fn a_server_that_forgets_what_it_committed_is_found() {
     let server = MariadbServer::start_with(&["--log-bin=log", "--sync-binlog=1", "--server-id=1"]);
     let mut conn = outside(&server).await;
     let store = store(&server.url());
-    let weight = async || {
+    let severity = async || {
         let found = store.health().await.unwrap();
-        found.iter().find(|finding| finding.what == "persistence").unwrap().weight
+        found.iter().find(|diagnostic| diagnostic.what == "persistence").unwrap().severity
     };
-    assert_eq!(weight().await, Weight::Good);
+    assert_eq!(severity().await, Severity::Good);
     run(&mut conn, "set global sync_binlog = 0").await;
-    assert_eq!(weight().await, Weight::Warning);
-    for (flush, expected) in [(2, Weight::Bad), (0, Weight::Bad), (1, Weight::Warning)] {
+    assert_eq!(severity().await, Severity::Warning);
+    for (flush, expected) in [(2, Severity::Bad), (0, Severity::Bad), (1, Severity::Warning)] {
         run(&mut conn, &format!("set global innodb_flush_log_at_trx_commit = {flush}")).await;
-        assert_eq!(weight().await, expected, "{flush}");
+        assert_eq!(severity().await, expected, "{flush}");
     }
 }
 
@@ -44,37 +44,37 @@ async fn a_server_that_keeps_what_a_frozen_holder_locked_is_found() {
     let store = store(&server.url());
     let found = async || {
         let found = store.health().await.unwrap();
-        found.into_iter().find(|finding| finding.what == "transactions").unwrap()
+        found.into_iter().find(|diagnostic| diagnostic.what == "transactions").unwrap()
     };
-    assert_eq!(found().await.weight, Weight::Warning);
+    assert_eq!(found().await.severity, Severity::Warning);
     let name = if server.is_mysql() { "wait_timeout" } else { "idle_transaction_timeout" };
     run(&mut conn, &format!("set global {name} = 10")).await;
     let seen = found().await;
-    assert_eq!(seen.weight, Weight::Good);
+    assert_eq!(seen.severity, Severity::Good);
     assert!(seen.found.contains(&format!("{name} is 10")), "{}", seen.found);
     if !server.is_mysql() {
         // For those that have written, or for those that have not.
         for (writes, others) in [(300, 10), (10, 0)] {
             let written = format!("idle_write_transaction_timeout = {writes}");
             run(&mut conn, &format!("set global {written}, global {name} = {others}")).await;
-            assert_eq!(found().await.weight, Weight::Warning, "{written}");
+            assert_eq!(found().await.severity, Severity::Warning, "{written}");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_does_not_wait_for_its_disk_is_found() {
-    for (option, weight) in [
-        ("--innodb-doublewrite=OFF", Weight::Warning),
-        ("--innodb-flush-method=nosync", Weight::Bad),
+    for (option, severity) in [
+        ("--innodb-doublewrite=OFF", Severity::Warning),
+        ("--innodb-flush-method=nosync", Severity::Bad),
     ] {
         let server = MariadbServer::start_with(&[option]);
         if server.is_mysql() && option.contains("nosync") {
             continue;
         }
         let found = store(&server.url()).health().await.unwrap();
-        let kept = found.iter().find(|finding| finding.what == "persistence").unwrap();
-        assert_eq!((kept.weight, kept.promise), (weight, Some("S1")), "{kept:?}");
+        let kept = found.iter().find(|diagnostic| diagnostic.what == "persistence").unwrap();
+        assert_eq!((kept.severity, kept.promise), (severity, Some("S1")), "{kept:?}");
     }
 }
 
@@ -87,14 +87,14 @@ async fn replicas_that_a_user_may_not_see_are_said_not_to_be_looked_at() {
     run(&mut conn, "grant all on tenure.* to app").await;
     let replicas = async |url: String| {
         let found = store(&url).health().await.unwrap();
-        found.into_iter().find(|finding| finding.what == "replicas").unwrap()
+        found.into_iter().find(|diagnostic| diagnostic.what == "replicas").unwrap()
     };
-    assert_eq!(replicas(server.url()).await.weight, Weight::Good);
+    assert_eq!(replicas(server.url()).await.severity, Severity::Good);
     let app = server.url().replace("root@", "app:secret@");
     let blind = replicas(app.clone()).await;
-    assert_eq!((blind.weight, blind.promise), (Weight::Warning, Some("S1")), "{blind:?}");
+    assert_eq!((blind.severity, blind.promise), (Severity::Warning, Some("S1")), "{blind:?}");
     run(&mut conn, "grant process on *.* to app").await;
-    assert_eq!(replicas(app).await.weight, Weight::Good);
+    assert_eq!(replicas(app).await.severity, Severity::Good);
 }
 
 /// Where the log says which statements were run, such a transaction cannot be written into it.
@@ -109,11 +109,11 @@ async fn a_log_of_statements_is_named_as_the_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_takes_too_little_at_once_is_found() {
-    for (size, weight) in [("1M", Some(Weight::Warning)), ("16M", None)] {
+    for (size, severity) in [("1M", Some(Severity::Warning)), ("16M", None)] {
         let server = MariadbServer::start_with(&[&format!("--max-allowed-packet={size}")]);
         let found = store(&server.url()).health().await.unwrap();
-        let packets = found.iter().find(|finding| finding.what == "packets");
-        assert_eq!(packets.map(|finding| finding.weight), weight, "{packets:?}");
+        let packets = found.iter().find(|diagnostic| diagnostic.what == "packets");
+        assert_eq!(packets.map(|diagnostic| diagnostic.severity), severity, "{packets:?}");
     }
 }
 
@@ -134,8 +134,8 @@ async fn a_server_that_gave_up_waiting_for_its_replicas_is_found() {
     let ask = ask(owner(1), Intent::Try, std::time::Duration::from_secs(60));
     store.acquire(&name("lock"), &ask).await.unwrap();
     let found = store.health().await.unwrap();
-    let found = found.into_iter().find(|finding| finding.what == "replicas").unwrap();
-    assert_eq!(found.weight, Weight::Warning);
+    let found = found.into_iter().find(|diagnostic| diagnostic.what == "replicas").unwrap();
+    assert_eq!(found.severity, Severity::Warning);
     assert!(found.found.contains("after 10 ms") && found.found.contains("alone"), "{found:?}");
-    assert!(found.cure.unwrap().contains(&format!("rpl_semi_sync_{role}_timeout")));
+    assert!(found.help.unwrap().contains(&format!("rpl_semi_sync_{role}_timeout")));
 }

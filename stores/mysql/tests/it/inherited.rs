@@ -101,7 +101,7 @@ async fn set(conn: &mut Conn, setting: &str) -> bool {
         match conn.query_drop(&statement).await {
             Ok(()) => return true,
             Err(mysql_async::Error::Server(said)) if said.code == 1193 => {}
-            Err(error) => panic!("{statement}: {error}"),
+            Err(error) => panic!("{statement}: {error:#}"),
         }
     }
     false
@@ -117,7 +117,7 @@ async fn count(conn: &mut Conn, tables: &str, rows: &str) -> i64 {
 async fn all_works(url: &str, conn: &mut Conn, tables: &str, how: &str) {
     let url = format!("{url}&tables={tables}&response_timeout=4s");
     let opened = MysqlStore::open(&url).await;
-    let one = opened.unwrap_or_else(|fault| panic!("{how}: {fault}"));
+    let one = opened.unwrap_or_else(|fault| panic!("{how}: {fault:#}"));
     let other = MysqlStore::open(&url).await.unwrap();
     let both = ["a", "b"].map(|text| (name(text), ask(owner(1), Intent::Try, LONG)));
     let granted = one.acquire_together(&both).await.unwrap();
@@ -165,7 +165,9 @@ async fn all_works(url: &str, conn: &mut Conn, tables: &str, how: &str) {
     assert!(swept.removed > 0, "{how}: {swept:?}");
     assert_eq!(count(conn, tables, "name in (x'61', x'62')").await, 0, "{how}");
     let found = one.health().await.unwrap();
-    assert!(found.iter().all(|finding| finding.what != "full cycle" || finding.cure.is_none()));
+    assert!(
+        found.iter().all(|diagnostic| diagnostic.what != "full cycle" || diagnostic.help.is_none())
+    );
     one.incarnation().await.unwrap();
     // An end that is near comes.
     let short = ask(owner(5), Intent::Try, Duration::from_millis(200));
@@ -219,8 +221,8 @@ async fn a_session_that_writes_past_the_log_is_refused() {
     let mut conn = outside(&server).await;
     run(&mut conn, "set global init_connect = \"set sql_log_bin = 0\"").await;
     let fault = MysqlStore::open(&url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    assert!(fault.to_string().contains("sql_log_bin"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    assert!(format!("{fault:#}").contains("sql_log_bin"), "{fault:#}");
 }
 
 /// What the server is asked, and what it answers for.
@@ -281,6 +283,6 @@ async fn a_session_that_may_not_write_is_told_why() {
     let refused = MysqlStore::open(&url).await.unwrap();
     let fault = refused.acquire(&name("other"), &ask(owner(2), Intent::Try, LONG)).await;
     let fault = fault.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
-    assert!(fault.to_string().contains("transactions are read-only"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
+    assert!(format!("{fault:#}").contains("transactions are read-only"), "{fault:#}");
 }

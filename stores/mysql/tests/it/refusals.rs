@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use tenure_core::{FaultKind, Store, store::Weight};
+use tenure_core::{FaultKind, Store, store::Severity};
 use tenure_mysql::{MysqlStore, names_in_use, schema};
 use tenure_testkit::server::MariadbServer;
 
@@ -27,10 +27,14 @@ async fn a_server_that_takes_no_writes_is_named_as_the_reason() {
     take(&store, "lock", owner(1)).await;
     run(&mut conn, "set global read_only = 1").await;
     let fault = store.acquire(&name("other"), &ask(owner(2), Intent::Try, LONG)).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
-    assert!(fault.what().contains("takes no writes"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
+    assert!(fault.message().contains("takes no writes"), "{fault:#}");
     let found = store.health().await.unwrap();
-    assert!(found.iter().any(|finding| finding.what == "primary" && finding.weight == Weight::Bad));
+    assert!(
+        found
+            .iter()
+            .any(|diagnostic| diagnostic.what == "primary" && diagnostic.severity == Severity::Bad)
+    );
     // Of several servers the first that takes writes is used.
     let primary = MariadbServer::start();
     user(&primary, &["all on tenure.*"]).await;
@@ -67,7 +71,7 @@ async fn what_is_wrong_is_said_without_the_password() {
     }
     for (url, says) in cases {
         let fault = MysqlStore::open(&url).await.unwrap_err();
-        let text = format!("{fault} {} {:?}", fault.what_and_why(), fault);
+        let text = format!("{fault:#} {} {:?}", fault.message_and_cause(), fault);
         assert!(text.contains(says), "{text}");
         assert!(!text.contains("s3ntinel"), "{text}");
         let misused = [FaultKind::Misconfigured, FaultKind::Unsupported].contains(&fault.kind());
@@ -103,8 +107,8 @@ async fn no_password_is_encrypted_by_a_key_that_nobody_checks_unless_it_is_asked
     let url = user(&server, &["all on tenure.*"]).await;
     let plain = url.replace("?get_server_public_key=yes", "");
     let refused = MysqlStore::open(&plain).await.unwrap_err();
-    assert_eq!(refused.kind(), FaultKind::Misconfigured, "{refused}");
-    let text = refused.to_string();
+    assert_eq!(refused.kind(), FaultKind::Misconfigured, "{refused:#}");
+    let text = format!("{refused:#}");
     assert!(text.contains("tls=yes") && text.contains("get_server_public_key=yes"), "{text}");
     MysqlStore::open(&url).await.unwrap();
     MysqlStore::open(&plain).await.unwrap();
@@ -119,11 +123,11 @@ async fn tables_of_another_make_are_refused() {
     MysqlStore::open(&server.url()).await.unwrap();
     run(&mut conn, "alter table tenure_locks engine = MyISAM").await;
     let fault = MysqlStore::open(&server.url()).await.unwrap_err();
-    assert!(fault.what().contains("kept by MyISAM"), "{fault}");
+    assert!(fault.message().contains("kept by MyISAM"), "{fault:#}");
     run(&mut conn, "alter table tenure_locks engine = InnoDB").await;
     run(&mut conn, "alter table tenure_meta engine = MyISAM").await;
     let fault = MysqlStore::open(&server.url()).await.unwrap_err();
-    assert!(fault.what().contains("tenure_meta is kept by MyISAM"), "{fault}");
+    assert!(fault.message().contains("tenure_meta is kept by MyISAM"), "{fault:#}");
     run(&mut conn, "alter table tenure_meta engine = InnoDB").await;
     // Else what is too long would be cut to what is right.
     run(&mut conn, "set global group_concat_max_len = 4").await;
@@ -158,14 +162,17 @@ async fn tables_of_another_make_are_refused() {
     ] {
         run(&mut conn, &format!("alter table tenure_locks {change}")).await;
         let fault = MysqlStore::open(&server.url()).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-        assert!(fault.what().contains(says) && fault.what().contains("tenure_locks"), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+        assert!(
+            fault.message().contains(says) && fault.message().contains("tenure_locks"),
+            "{fault:#}"
+        );
         run(&mut conn, &format!("alter table tenure_locks {back}")).await;
         MysqlStore::open(&server.url()).await.unwrap();
     }
     run(&mut conn, "update tenure_meta set format = 2").await;
     let fault = MysqlStore::open(&server.url()).await.unwrap_err();
-    assert!(fault.what().contains("format 2"), "{fault}");
+    assert!(fault.message().contains("format 2"), "{fault:#}");
 }
 
 /// The rights that the printed statements name.
@@ -185,12 +192,13 @@ async fn a_user_with_no_more_than_the_printed_rights_can_do_everything() {
     let store = store(&format!("{url}?get_server_public_key=yes"));
     let found = store.health().await.unwrap();
     // The server's own default for transactions of others is none of the user's rights.
-    let replicas = found.iter().find(|finding| finding.what == "replicas").unwrap();
-    assert_eq!(replicas.weight, Weight::Warning, "{replicas:?}");
+    let replicas = found.iter().find(|diagnostic| diagnostic.what == "replicas").unwrap();
+    assert_eq!(replicas.severity, Severity::Warning, "{replicas:?}");
     assert!(replicas.found.contains("not looked at"), "{replicas:?}");
     let server_s = ["transactions", "replicas"];
-    let mut of_user = found.iter().filter(|finding| !server_s.contains(&finding.what.as_ref()));
-    assert!(of_user.all(|finding| finding.weight == Weight::Good), "{found:#?}");
+    let mut of_user =
+        found.iter().filter(|diagnostic| !server_s.contains(&diagnostic.what.as_ref()));
+    assert!(of_user.all(|diagnostic| diagnostic.severity == Severity::Good), "{found:#?}");
     take(&store, "lock", owner(1)).await;
     store.incarnation().await.unwrap();
     assert!(store.server().await.unwrap().is_some());

@@ -47,6 +47,6 @@ async fn a_write_that_may_have_been_committed_is_in_doubt() {
     ];
     for (code, expected) in cases {
         let fault = release(code, u32::MAX).await.unwrap_err();
-        assert_eq!(fault.kind(), expected, "{code}: {fault}");
+        assert_eq!(fault.kind(), expected, "{code}: {fault:#}");
     }
 }

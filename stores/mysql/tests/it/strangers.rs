@@ -69,10 +69,10 @@ async fn what_is_of_somebody_else_stays_as_it_is() {
                 take(&store, "lock", owner(1)).await;
             }
             Err(fault) => {
-                assert!(!works, "{stranger}: {fault}");
+                assert!(!works, "{stranger}: {fault:#}");
                 assert_eq!(before, after, "{stranger}: nothing is made beside it");
-                assert_eq!(fault.kind(), FaultKind::Misconfigured, "{stranger}: {fault}");
-                let said = fault.to_string();
+                assert_eq!(fault.kind(), FaultKind::Misconfigured, "{stranger}: {fault:#}");
+                let said = format!("{fault:#}");
                 let is_clear = said.contains("tables=") && !said.contains("alter table");
                 assert!(is_clear, "{stranger}: {said}");
             }

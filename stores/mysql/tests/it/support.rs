@@ -31,7 +31,7 @@ pub(crate) async fn outside(server: &MariadbServer) -> Conn {
 }
 
 pub(crate) async fn run(conn: &mut Conn, statement: &str) {
-    conn.query_drop(statement).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    conn.query_drop(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:#}"));
 }
 
 /// The numbers of all sessions of ours, other than this one.
@@ -76,7 +76,7 @@ pub(crate) async fn hold(tenure: &Tenure, text: &str) -> Guard {
     loop {
         match tenure.mutex(text).lock().into_future().await {
             Ok(guard) => return guard,
-            Err(error) => assert!(began.elapsed() < PATIENCE, "{text} is not to be had: {error}"),
+            Err(error) => assert!(began.elapsed() < PATIENCE, "{text} is not to be had: {error:#}"),
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -30,8 +30,8 @@ fn ca(certificates: &Certificates) -> String {
 
 async fn refused(url: &str) -> String {
     let fault = MysqlStore::open(url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    let text = format!("{fault} {fault:?}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    let text = format!("{fault:#} {fault:?}");
     assert!(!text.contains("s3ntinel"), "{text}");
     text
 }
@@ -55,7 +55,7 @@ async fn a_lock_over_tls_to_mysql_is_taken_renewed_handed_on_and_released() {
     held.release().await.unwrap();
     assert!(waits.await.unwrap() > token);
     let found = looks.health().await.unwrap();
-    assert!(found.iter().any(|finding| finding.found.contains("over TLS")), "{found:#?}");
+    assert!(found.iter().any(|diagnostic| diagnostic.found.contains("over TLS")), "{found:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

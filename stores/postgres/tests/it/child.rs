@@ -38,7 +38,7 @@ async fn hold_on(url: &str, ttl: u64) {
         match tokio::task::spawn_blocking(order).await.unwrap().as_str() {
             "check" => match guard.check() {
                 Ok(token) => say(token),
-                Err(lost) => say(format_args!("lost: {lost}")),
+                Err(lost) => say(format_args!("lost: {lost:#}")),
             },
             other => panic!("no such order: {other:?}"),
         }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use tenure_core::{Tenure, store::Weight};
+use tenure_core::{Tenure, store::Severity};
 use tenure_testkit::{
     fault::{Proxy, Weather},
     server::{PgBouncer, PostgresServer},
@@ -142,8 +142,8 @@ async fn who_finds_no_connection_free_is_told_what_helps() {
         others.push(other);
     }
     let fault = tenure_postgres::PostgresStore::open(&server.url()).await.unwrap_err();
-    assert!(fault.is_passing(), "{fault}");
-    assert!(fault.cure().contains("more connections") && !fault.cure().contains("connections="));
+    assert!(fault.is_transient(), "{fault:#}");
+    assert!(fault.help().contains("more connections") && !fault.help().contains("connections="));
 }
 
 /// Whoever gives up before the store does leaves nobody else with a connection that hangs.
@@ -200,7 +200,7 @@ async fn the_doctor_tells_how_many_there_may_be() {
     let behind = pooler.url_of(url.rsplit('/').next().unwrap());
     for url in [url, behind] {
         let seen = tenure_core::Store::health(&store(&url)).await.unwrap();
-        assert_eq!(seen[0].weight, Weight::Good);
+        assert_eq!(seen[0].severity, Severity::Good);
         assert!(seen[0].found.contains("two connections"), "{:?}", seen[0]);
     }
 }

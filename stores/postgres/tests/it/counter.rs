@@ -33,7 +33,7 @@ pub(crate) async fn count(tenure: &Tenure, lock: &str, url: &str, rounds: u32) {
                 Ok(guard) => guard,
                 // The server is away, or went away in the middle.
                 Err(AcquireError::Unreachable { .. } | AcquireError::InDoubt { .. }) => continue,
-                Err(error) => panic!("{error}"),
+                Err(error) => panic!("{error:#}"),
             };
             let counted = count_once(&guard, url).await;
             // It may be gone from the server by now.

@@ -45,7 +45,7 @@ async fn drop_acquires(tenure: &Tenure, seed: u64, dropped: &AtomicU32) {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             // A busy machine may keep a row locked for longer than anybody waits for it. Nor does that leave anything.
-            Ok(Err(error)) => assert!(error.is_transient(), "{error}"),
+            Ok(Err(error)) => assert!(error.is_transient(), "{error:#}"),
         }
     }
 }

@@ -115,7 +115,7 @@ fn stale(outcome: Result<(), FenceError>) -> bool {
     match outcome {
         Ok(()) => false,
         Err(FenceError::Stale { .. }) => true,
-        Err(error) => panic!("{error}"),
+        Err(error) => panic!("{error:#}"),
     }
 }
 

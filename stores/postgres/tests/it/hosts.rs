@@ -36,9 +36,9 @@ async fn hosts_that_are_all_silent_are_given_up_within_the_time_that_was_given()
     let url = format!("postgres://me@127.0.0.1:{one},127.0.0.1:{other}/any?connect_timeout=1s");
     let began = Instant::now();
     let fault = PostgresStore::open(&url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     for host in [one, other] {
-        assert!(fault.what().contains(&host.to_string()), "it names the host: {fault}");
+        assert!(fault.message().contains(&host.to_string()), "it names the host: {fault:#}");
     }
 }

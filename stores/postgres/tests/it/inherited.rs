@@ -70,7 +70,7 @@ async fn set(url: &str, setting: &str) {
 /// All that a store does. What it says is so is so for everybody else as well.
 async fn all_works(url: &str, how: &str) {
     let opened = PostgresStore::open(url).await;
-    let one = opened.unwrap_or_else(|fault| panic!("{how}: {fault}"));
+    let one = opened.unwrap_or_else(|fault| panic!("{how}: {fault:#}"));
     let other = PostgresStore::open(url).await.unwrap();
     let both = ["é", "e\u{301}"].map(|text| (name(text), tries(1)));
     let granted = one.acquire_together(&both).await.unwrap();
@@ -101,8 +101,8 @@ async fn all_works(url: &str, how: &str) {
     assert_eq!(other.evict(&name("d")).await.unwrap().len(), 1, "{how}");
     let swept = one.sweep(Duration::from_millis(1)).await.unwrap();
     assert_eq!(swept.then, Then::Later, "{how}: the floor was raised");
-    for finding in one.health().await.unwrap() {
-        assert_ne!(finding.what, "full cycle", "{how}: {finding:?}");
+    for diagnostic in one.health().await.unwrap() {
+        assert_ne!(diagnostic.what, "full cycle", "{how}: {diagnostic:?}");
     }
     let mut short = tries(5);
     short.ttl = Duration::from_millis(200);
@@ -159,7 +159,7 @@ async fn a_fence_knows_a_name_whatever_sessions_of_the_program_are_told() {
         let is_let_in = |outcome| match outcome {
             Ok(()) => true,
             Err(FenceError::Stale { .. }) => false,
-            Err(error) => panic!("{told_before}: {error}"),
+            Err(error) => panic!("{told_before}: {error:#}"),
         };
         let claimed = is_let_in(fence.claim(&client, &name(text), token(number)).await);
         let transaction = client.transaction().await.unwrap();

@@ -47,8 +47,8 @@ async fn a_password_is_given_in_the_clear_or_as_a_sum_where_the_url_says_so_alon
     let url = |user: &str| server.url().replace("postgres@", &format!("{user}:s3ntinel@"));
     let refused = async |url: String| {
         let fault = PostgresStore::open(&url).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-        let text = format!("{fault} {fault:?}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+        let text = format!("{fault:#} {fault:?}");
         assert!(!text.contains("s3ntinel"), "{text}");
         text
     };
@@ -86,8 +86,8 @@ async fn what_the_url_says_of_logins_holds_by_a_socket_too() {
     for (user, method) in [("clear", "password"), ("sum", "md5")] {
         let fault = PostgresStore::open(&url(user, "?require_auth=scram-sha-256")).await;
         let fault = fault.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-        assert!(fault.what_and_why().contains("the password"), "{fault:?}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+        assert!(fault.message_and_cause().contains("the password"), "{fault:?}");
         // Where it says nothing, who listens there is trusted.
         PostgresStore::open(&url(user, "")).await.unwrap();
         let named = PostgresStore::open(&url(user, &format!("?require_auth={method}"))).await;
@@ -96,16 +96,16 @@ async fn what_the_url_says_of_logins_holds_by_a_socket_too() {
         held.release().await.unwrap();
     }
     let trusts = PostgresStore::open(&url("postgres", "?require_auth=scram-sha-256")).await;
-    assert!(trusts.unwrap_err().what_and_why().contains("no proof"));
+    assert!(trusts.unwrap_err().message_and_cause().contains("no proof"));
     // Of several servers the one that takes writes is used, by a socket too.
     sql(&server.url(), "alter role sum set default_transaction_read_only = on").await;
     let both = url("sum", "").replace(&socket, &format!("{socket}:{},{socket}", server.port()));
     let reads = PostgresStore::open(&both).await.unwrap_err();
-    assert!(reads.what_and_why().contains("does not allow writes"), "{reads:?}");
+    assert!(reads.message_and_cause().contains("does not allow writes"), "{reads:?}");
     let nowhere = url("sum", "").replace(&socket, "%2Fnowhere");
     let nowhere = PostgresStore::open(&nowhere).await.unwrap_err();
     assert_eq!(nowhere.kind(), FaultKind::Unreachable);
-    assert!(nowhere.cure().contains("socket"), "{nowhere}");
+    assert!(nowhere.help().contains("socket"), "{nowhere}");
 }
 
 #[tokio::test]
@@ -117,13 +117,13 @@ async fn a_proof_that_is_cheap_to_guess_from_is_not_given() {
     let url = server.url().replace("postgres@", "scram:s3ntinel@");
     for asks in ["", "?require_auth=scram-sha-256"] {
         let fault = PostgresStore::open(&format!("{url}{asks}")).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-        assert!(fault.what_and_why().contains("by 1 rounds"), "{fault:?}");
-        assert!(fault.cure().contains("4096") && fault.cure().contains("tls=yes"), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+        assert!(fault.message_and_cause().contains("by 1 rounds"), "{fault:?}");
+        assert!(fault.help().contains("4096") && fault.help().contains("tls=yes"), "{fault:#}");
     }
     // Who accepts MD5 gives it. It is by other rounds than the password is kept by.
     let accepts = PostgresStore::open(&format!("{url}?require_auth=scram-sha-256,md5")).await;
-    assert!(accepts.unwrap_err().what_and_why().contains("authentication failed"));
+    assert!(accepts.unwrap_err().message_and_cause().contains("authentication failed"));
 }
 
 /// A server of anybody's: it asks for a proof of the password, and then says this.
@@ -179,9 +179,9 @@ async fn a_server_that_does_not_prove_that_it_knows_the_password_is_refused_at_o
         let url = impostor(then.clone()).await;
         let fault = PostgresStore::open(&url).await.unwrap_err();
         assert_eq!(fault.kind(), FaultKind::Misconfigured, "{then:?} {fault:?}");
-        assert!(fault.what().contains("did not prove that it knows the password"), "{fault:?}");
-        assert!(fault.cure().contains("stand in between"), "{fault}");
-        assert!(!format!("{fault} {fault:?}").contains("s3ntinel"));
+        assert!(fault.message().contains("did not prove that it knows the password"), "{fault:?}");
+        assert!(fault.help().contains("stand in between"), "{fault:#}");
+        assert!(!format!("{fault:#} {fault:?}").contains("s3ntinel"));
         let waits = tenure(&url).mutex("lock").lock().wait(PATIENCE * 10).await;
         assert!(matches!(waits, Err(AcquireError::Misconfigured(_))), "{waits:?}");
     }
@@ -198,6 +198,6 @@ async fn a_server_that_lets_nobody_in_without_encryption_wants_tls() {
     let url = server.url().replace("postgres@", "scram:s3ntinel@");
     until("it has read them", async || PostgresStore::open(&url).await.is_err()).await;
     let fault = PostgresStore::open(&url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    assert!(fault.cure().contains("tls=yes"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    assert!(fault.help().contains("tls=yes"), "{fault:#}");
 }

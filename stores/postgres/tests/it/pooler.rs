@@ -53,7 +53,7 @@ mod silent {
 
 use std::{sync::OnceLock, time::Duration};
 
-use tenure_core::{Store, store::Weight};
+use tenure_core::{Store, store::Severity};
 use tenure_testkit::server::PgBouncer;
 
 use crate::{
@@ -102,9 +102,9 @@ async fn waiters_get_their_turn_where_no_message_comes_and_the_doctor_says_so() 
         // It looks ten times a second.
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
         let seen = one.store().health().await.unwrap();
-        let messages = seen.iter().find(|finding| finding.what == "messages").unwrap();
-        assert_eq!(messages.weight, Weight::Warning, "{messages:?}");
-        assert!(messages.cure.as_ref().unwrap().contains("straight to the server"), "{messages:?}");
+        let messages = seen.iter().find(|diagnostic| diagnostic.what == "messages").unwrap();
+        assert_eq!(messages.severity, Severity::Warning, "{messages:?}");
+        assert!(messages.help.as_ref().unwrap().contains("straight to the server"), "{messages:?}");
         assert!(seen[0].found.contains("by a pooler"), "{:?}", seen[0]);
     }
 }

@@ -28,12 +28,12 @@ async fn a_replica_grants_nothing_and_once_it_is_promoted_its_tokens_go_on_risin
     until("it has the row", async || sql(&replica.url(), lag).await == ["lock"]).await;
 
     let refused = tenure(&replica.url()).mutex("other").try_lock().await.unwrap_err();
-    assert!(matches!(refused, AcquireError::Unreachable { .. }), "{refused}");
-    assert!(refused.to_string().contains("takes no writes"), "{refused}");
+    assert!(matches!(refused, AcquireError::Unreachable { .. }), "{refused:#}");
+    assert!(format!("{refused:#}").contains("takes no writes"), "{refused:#}");
     let fault = PostgresStore::open(&format!("{}?schema=none", replica.url())).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
     let seen = store(&replica.url()).health().await.unwrap();
-    assert!(seen.iter().any(|finding| finding.what == "primary"), "{seen:?}");
+    assert!(seen.iter().any(|diagnostic| diagnostic.what == "primary"), "{seen:?}");
 
     let two = format!(
         "postgres://postgres@127.0.0.1:{},127.0.0.1:{}/tenure?connect_timeout=1s",

@@ -8,7 +8,7 @@ use tenure_core::{
         Renewed,
         queue::{Ask, Kind, Mode},
     },
-    store::{Renewal, Weight},
+    store::{Renewal, Severity},
 };
 use tenure_testkit::server::{PgBouncer, PostgresServer};
 
@@ -150,26 +150,28 @@ async fn the_doctor_says_whether_a_replica_answers_that_commits_wait_for() {
     store.inspect(&name("lock")).await.unwrap();
     wait_for_replicas(&server, true).await;
     let found = store.health().await.unwrap();
-    let found = found.iter().find(|finding| finding.what == "replicas").unwrap();
-    assert_eq!(found.weight, Weight::Warning, "{found:?}");
+    let found = found.iter().find(|diagnostic| diagnostic.what == "replicas").unwrap();
+    assert_eq!(found.severity, Severity::Warning, "{found:?}");
     let replica = server.replica();
     sql(&server.url(), "alter system set synchronous_standby_names = '*'").await;
     sql(&server.url(), "select pg_reload_conf()").await;
     until("it answers", async || {
         let found = store.health().await.unwrap();
-        found.iter().any(|finding| finding.what == "replicas" && finding.weight == Weight::Good)
+        found.iter().any(|diagnostic| {
+            diagnostic.what == "replicas" && diagnostic.severity == Severity::Good
+        })
     })
     .await;
     let replicas = async || {
         let found = store.health().await.unwrap();
-        found.into_iter().find(|finding| finding.what == "replicas").unwrap()
+        found.into_iter().find(|diagnostic| diagnostic.what == "replicas").unwrap()
     };
     // Commits wait for one of them.
     let second = server.replica();
-    until("the second one is seen", async || replicas().await.weight == Weight::Warning).await;
+    until("the second one is seen", async || replicas().await.severity == Severity::Warning).await;
     assert!(replicas().await.found.contains("on 1 of them"), "{:?}", replicas().await);
     drop(second);
-    until("it is gone", async || replicas().await.weight == Weight::Good).await;
+    until("it is gone", async || replicas().await.severity == Severity::Good).await;
     drop(replica);
 }
 
@@ -179,10 +181,10 @@ async fn a_replica_that_is_away_is_not_taken_for_none() {
     let store = store(&server.url());
     let replicas = async || {
         let found = store.health().await.unwrap();
-        found.into_iter().find(|finding| finding.what == "replicas").unwrap()
+        found.into_iter().find(|diagnostic| diagnostic.what == "replicas").unwrap()
     };
-    assert_eq!(replicas().await.weight, Weight::Good);
+    assert_eq!(replicas().await.severity, Severity::Good);
     sql(&server.url(), "select pg_create_physical_replication_slot('away')").await;
     let away = replicas().await;
-    assert_eq!((away.weight, away.promise), (Weight::Warning, Some("S1")), "{away:?}");
+    assert_eq!((away.severity, away.promise), (Severity::Warning, Some("S1")), "{away:?}");
 }

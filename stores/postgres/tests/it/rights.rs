@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tenure_core::{
     AcquireError, Fault, FaultKind, Store,
     proto::Renewed,
-    store::{Renewal, Weight},
+    store::{Renewal, Severity},
 };
 use tenure_postgres::PostgresStore;
 
@@ -26,8 +26,8 @@ async fn role(url: &str) -> String {
 }
 
 fn is_misconfigured(fault: &Fault, says: &[&str]) {
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    let said = fault.to_string();
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    let said = format!("{fault:#}");
     assert!(says.iter().all(|word| said.contains(word)), "{said}");
 }
 
@@ -42,9 +42,12 @@ async fn a_role_that_has_what_the_printed_tables_say_needs_no_more() {
     let own = as_role(&url, &role);
     for settings in ["?create=no", ""] {
         let store = PostgresStore::open(&format!("{own}{settings}")).await.unwrap();
-        for finding in store.health().await.unwrap() {
-            assert_ne!(finding.what, "full cycle", "{finding:?}");
-            assert!(finding.what != "permissions" || finding.cure.is_none(), "{finding:?}");
+        for diagnostic in store.health().await.unwrap() {
+            assert_ne!(diagnostic.what, "full cycle", "{diagnostic:?}");
+            assert!(
+                diagnostic.what != "permissions" || diagnostic.help.is_none(),
+                "{diagnostic:?}"
+            );
         }
         let tenure = tenure(&format!("{own}{settings}"));
         let write = tenure.rwlock("lock").write().await.unwrap();
@@ -91,10 +94,10 @@ async fn that_no_message_comes_is_seen_before_anybody_waits() {
     sql(&url, &grants).await;
     let messages = async || {
         let found = store(&as_role(&url, &role)).health().await.unwrap();
-        found.into_iter().find(|finding| finding.what == "messages")
+        found.into_iter().find(|diagnostic| diagnostic.what == "messages")
     };
     let seen = messages().await.unwrap();
-    assert_eq!(seen.weight, Weight::Good, "{seen:?}");
+    assert_eq!(seen.severity, Severity::Good, "{seen:?}");
     sql(&url, &format!("alter role {role} connection limit 1")).await;
     // Until the last one's connections are gone there is no way at all.
     let mut seen = None;
@@ -104,7 +107,7 @@ async fn that_no_message_comes_is_seen_before_anybody_waits() {
     })
     .await;
     let seen = seen.unwrap();
-    assert_eq!((seen.weight, seen.promise), (Weight::Warning, Some("S6")), "{seen:?}");
+    assert_eq!((seen.severity, seen.promise), (Severity::Warning, Some("S6")), "{seen:?}");
 }
 
 /// What is only read is quick.
@@ -114,7 +117,7 @@ async fn a_server_whose_writes_take_long_is_slow() {
     let store = store(&url);
     let latency = async || {
         let found = store.health().await.unwrap();
-        found.into_iter().find(|finding| finding.what == "latency").unwrap()
+        found.into_iter().find(|diagnostic| diagnostic.what == "latency").unwrap()
     };
     assert!(latency().await.found.contains("for a renewal"), "{:?}", latency().await);
     let slows = "create function slow() returns trigger language plpgsql as \
@@ -122,7 +125,7 @@ async fn a_server_whose_writes_take_long_is_slow() {
                  create trigger slow before update on tenure.locks for each row execute function slow()";
     sql(&url, slows).await;
     let slow = latency().await;
-    assert_eq!((slow.weight, slow.promise), (Weight::Warning, Some("S3")), "{slow:?}");
+    assert_eq!((slow.severity, slow.promise), (Severity::Warning, Some("S3")), "{slow:?}");
 }
 
 #[tokio::test]
@@ -191,7 +194,7 @@ async fn a_row_of_nonsense_is_corrupt_and_the_others_are_as_before() {
     .await;
     for lock in ["bad", "odd"] {
         let fault = store.acquire(&name(lock), &tries(9)).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault:#}");
         assert_eq!(store.inspect(&name(lock)).await.unwrap_err().kind(), FaultKind::Corrupt);
     }
     let listed = store.list("", 10).await.unwrap();
@@ -270,7 +273,7 @@ async fn a_row_that_somebody_keeps_locked_holds_up_no_other_renewal() {
     told(&stranger, locks).await.unwrap();
     let answers = store.renew(&renewals).await;
     let refused = answers[0].as_ref().unwrap_err();
-    assert_eq!(refused.kind(), FaultKind::Unreachable, "{refused}");
+    assert_eq!(refused.kind(), FaultKind::Unreachable, "{refused:#}");
     assert!(matches!(answers[1], Ok(Renewed::Renewed { .. })), "{:?}", answers[1]);
     told(&stranger, "rollback").await.unwrap();
     for answer in store.renew(&renewals).await {

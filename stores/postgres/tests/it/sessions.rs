@@ -38,7 +38,7 @@ async fn a_lease_depends_on_no_time_zone() {
             .await
             .unwrap()
             .iter()
-            .all(|finding| finding.what != "clock" || finding.cure.is_none())
+            .all(|diagnostic| diagnostic.what != "clock" || diagnostic.help.is_none())
     );
 }
 
@@ -69,14 +69,14 @@ async fn transactions_that_are_read_only_are_refused_with_the_reason() {
     let url = fresh_database().await;
     set(&url, "default_transaction_read_only = on").await;
     let fault = PostgresStore::open(&url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
-    assert!(fault.to_string().contains("takes no writes"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
+    assert!(format!("{fault:#}").contains("takes no writes"), "{fault:#}");
     let writes = session(&url).await.unwrap();
     told(&writes, "set default_transaction_read_only = off").await.unwrap();
     told(&writes, &tenure_postgres::schema("tenure").unwrap()).await.unwrap();
     let refused = tenure(&url).mutex("lock").try_lock().await.unwrap_err();
-    assert!(matches!(refused, AcquireError::Unreachable { .. }), "{refused}");
-    assert!(refused.to_string().contains("read-only"), "{refused}");
+    assert!(matches!(refused, AcquireError::Unreachable { .. }), "{refused:#}");
+    assert!(format!("{refused:#}").contains("read-only"), "{refused:#}");
     set(&url, "default_transaction_read_only = off").await;
     assert!(tenure(&url).mutex("lock").try_lock().await.unwrap().is_some());
 }
@@ -87,7 +87,7 @@ async fn what_our_sessions_commit_is_on_disk_whatever_the_database_says() {
     set(&url, "synchronous_commit = off").await;
     let store = store(&url);
     let seen = store.health().await.unwrap();
-    let kept = seen.iter().find(|finding| finding.what == "persistence").unwrap();
+    let kept = seen.iter().find(|diagnostic| diagnostic.what == "persistence").unwrap();
     assert!(kept.found.contains("synchronous_commit is on"), "{kept:?}");
 }
 
@@ -95,8 +95,8 @@ async fn what_our_sessions_commit_is_on_disk_whatever_the_database_says() {
 async fn a_database_that_is_not_utf8_is_refused() {
     let url = database_with("encoding 'SQL_ASCII'").await;
     let fault = PostgresStore::open(&url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    assert!(fault.to_string().contains("SQL_ASCII"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    assert!(format!("{fault:#}").contains("SQL_ASCII"), "{fault:#}");
 }
 
 #[tokio::test]

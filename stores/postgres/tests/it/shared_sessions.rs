@@ -110,14 +110,14 @@ async fn what_others_forbid_in_the_sessions_of_a_pooler_is_said() {
     hold(&tenure, "lock", Duration::from_secs(5)).await.release().await.unwrap();
     sql(&url, "set default_transaction_read_only = on").await;
     let refused = tenure.mutex("lock").try_lock().await.unwrap_err();
-    assert!(matches!(refused, AcquireError::Unreachable { .. }), "{refused}");
-    assert!(refused.to_string().contains("read-only"), "{refused}");
+    assert!(matches!(refused, AcquireError::Unreachable { .. }), "{refused:#}");
+    assert!(format!("{refused:#}").contains("read-only"), "{refused:#}");
     sql(&url, "set default_transaction_read_only = off").await;
     let role = format!("nobody_in_{}", direct.rsplit('/').next().unwrap());
     sql(&direct, &format!("create role {role}")).await;
     sql(&url, &format!("set role {role}")).await;
     let refused = store(&url).acquire(&name("lock"), &tries(1)).await.unwrap_err();
-    assert_eq!(refused.kind(), FaultKind::Misconfigured, "{refused}");
+    assert_eq!(refused.kind(), FaultKind::Misconfigured, "{refused:#}");
     sql(&url, "reset role").await;
     hold(&tenure, "lock", Duration::from_secs(5)).await.release().await.unwrap();
 }

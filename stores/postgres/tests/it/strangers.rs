@@ -53,10 +53,10 @@ async fn what_is_of_somebody_else_stays_as_it_is() {
                 store.acquire(&name("lock"), &tries(1)).await.unwrap();
             }
             Err(fault) => {
-                assert!(!works, "{stranger}: {fault}");
+                assert!(!works, "{stranger}: {fault:#}");
                 assert_eq!(before, after, "{stranger}: nothing is made beside it");
-                assert_eq!(fault.kind(), FaultKind::Misconfigured, "{stranger}: {fault}");
-                assert!(fault.to_string().contains("another schema"), "{stranger}: {fault}");
+                assert_eq!(fault.kind(), FaultKind::Misconfigured, "{stranger}: {fault:#}");
+                assert!(format!("{fault:#}").contains("another schema"), "{stranger}: {fault:#}");
             }
         }
     }

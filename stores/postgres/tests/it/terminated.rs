@@ -61,7 +61,7 @@ async fn sessions_that_are_ended_over_and_over_cost_no_lock_and_no_increment() {
                         left -= 1;
                     }
                     Err(AcquireError::Unreachable { .. } | AcquireError::InDoubt { .. }) => {}
-                    Err(error) => panic!("{error}"),
+                    Err(error) => panic!("{error:#}"),
                 }
             }
         }));
@@ -73,7 +73,7 @@ async fn sessions_that_are_ended_over_and_over_cost_no_lock_and_no_increment() {
                 match tenure.rwlock("count no more").read().await {
                     Ok(read) => drop(read.release().await),
                     Err(AcquireError::Unreachable { .. } | AcquireError::InDoubt { .. }) => {}
-                    Err(error) => panic!("{error}"),
+                    Err(error) => panic!("{error:#}"),
                 }
             }
         }

@@ -33,8 +33,8 @@ async fn server(certificates: &Certificates) -> PostgresServer {
 
 async fn refused(url: &str) -> String {
     let fault = PostgresStore::open(url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    fault.to_string()
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    format!("{fault:#}")
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure_core::{Guard, Store, Tenure, Timestamp, store::Weight};
+use tenure_core::{Guard, Store, Tenure, Timestamp, store::Severity};
 use tenure_quorum::QuorumStore;
 use tenure_redis::{RedisOptions, RedisStore};
 use tenure_testkit::{
@@ -45,7 +45,7 @@ async fn all_restart(store: &QuorumStore, servers: &mut [RedisServer], guard: &G
         assert!(renewals <= RENEWALS, "member {at} has not got it back in round {round}");
         until("it is counted again", async || {
             let looked = store.health().await.unwrap();
-            looked.iter().any(|one| one.what == "majority" && one.weight == Weight::Good)
+            looked.iter().any(|one| one.what == "majority" && one.severity == Severity::Good)
         })
         .await;
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_core::{FaultKind, Store, Tenure, proto::quorum::mark, store::Weight};
+use tenure_core::{FaultKind, Store, Tenure, proto::quorum::mark, store::Severity};
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_testkit::server::RedisServer;
 
@@ -62,21 +62,21 @@ async fn marks_of_another_version_are_called_so_left_alone_and_taken_away_as_the
         }
         let keys: Vec<_> = servers.iter().map(RedisServer::keys).collect();
         let fault = QuorumStore::open(members(&servers), options()).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
         let store = QuorumStore::new(members(&servers), options()).unwrap();
         let refused = store.acquire(&name("b"), &ask(1, LONGEST)).await.unwrap_err();
         let renewed = before.acquire(&name("b"), &ask(2, LONGEST)).await.unwrap_err();
         for fault in [fault, refused, renewed] {
-            assert!(fault.what().contains(number), "{fault}");
-            assert!(fault.cure().contains(PAGE) && !fault.cure().contains("break"), "{fault}");
+            assert!(fault.message().contains(number), "{fault:#}");
+            assert!(fault.help().contains(PAGE) && !fault.help().contains("break"), "{fault:#}");
         }
         let health = store.health().await.unwrap();
-        let bad: Vec<_> = health.iter().filter(|one| one.weight == Weight::Bad).collect();
+        let bad: Vec<_> = health.iter().filter(|one| one.severity == Severity::Bad).collect();
         let of_marks = bad.iter().filter(|one| one.what.ends_with("memory"));
         assert!(of_marks.clone().all(|one| one.found.contains(number)), "{bad:#?}");
         assert_eq!(of_marks.count(), 3, "{bad:#?}");
         let majority = bad.iter().find(|one| one.what == "majority").unwrap();
-        assert!(majority.cure.as_ref().unwrap().contains(PAGE), "{majority:?}");
+        assert!(majority.help.as_ref().unwrap().contains(PAGE), "{majority:?}");
         for (server, keys) in servers.iter().zip(&keys) {
             let there = server.keys();
             assert!(
@@ -104,11 +104,11 @@ async fn one_mark_of_another_version_keeps_no_majority_from_working() {
         let store = quorum(&servers, LONGEST).await;
         locked(&Tenure::new(Arc::new(store.clone())), "a").await.release().await.unwrap();
         let health = store.health().await.unwrap();
-        let of_it = |one: &&tenure_core::store::Finding| {
+        let of_it = |one: &&tenure_core::store::Diagnostic| {
             one.what.contains(&servers[1].address().to_string()) && one.what.ends_with("memory")
         };
         let memory = health.iter().find(of_it).unwrap();
-        assert_eq!(memory.weight, Weight::Bad);
+        assert_eq!(memory.severity, Severity::Bad);
         assert!(memory.found.contains(number), "{memory:?}");
     }
 }
@@ -121,7 +121,7 @@ async fn what_has_the_name_of_a_mark_and_is_none_is_called_so() {
         member.acquire(&name(mark::NAME), &ask(9, LONGEST * 10)).await.unwrap();
     }
     let fault = QuorumStore::open(members(&servers), options()).await.unwrap_err();
-    assert!(fault.what().contains("owner 9"), "{fault}");
+    assert!(fault.message().contains("owner 9"), "{fault:#}");
 }
 
 #[tokio::test]

@@ -123,7 +123,7 @@ async fn the_names_of_gates_are_nobodys_to_lock_or_to_see() {
     let process = scene.process().await;
     let name = gate::name_of("prices", 512);
     let error = process.mutex(&name).try_lock().await.unwrap_err();
-    let tenure_core::AcquireError::Misconfigured(error) = error else { panic!("{error}") };
+    let tenure_core::AcquireError::Misconfigured(error) = error else { panic!("{error:#}") };
     assert_eq!(error.fault.kind(), FaultKind::Misconfigured);
     let reading = process.rwlock("prices").read().await.unwrap();
     let lock = scene.process().await.rwlock("prices");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_core::{
     Fault, FaultKind, Store,
-    store::{Finding, Weight},
+    store::{Diagnostic, Severity},
 };
 use tenure_quorum::{QuorumOptions, QuorumStore};
 use tenure_redis::{RedisOptions, RedisStore};
@@ -25,7 +25,7 @@ async fn opened(urls: &[String]) -> Result<QuorumStore, Fault> {
 }
 
 /// What doctor says of it, also where it cannot be opened.
-async fn independence(urls: &[String], options: QuorumOptions) -> Finding {
+async fn independence(urls: &[String], options: QuorumOptions) -> Diagnostic {
     let found = QuorumStore::new(at(urls), options).unwrap().health().await.unwrap();
     let mut found = found.into_iter().filter(|one| one.what == "independence");
     let first = found.next().unwrap();
@@ -45,10 +45,10 @@ async fn databases_of_one_server_and_one_server_by_two_names_are_refused() {
         [database(0), other.url(), database(3)],
     ] {
         let fault = opened(&urls).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
         let found = independence(&urls, QuorumOptions::new()).await;
-        assert_eq!((found.weight, found.promise), (Weight::Bad, Some("S1")), "{found:?}");
-        for said in [fault.to_string(), found.found] {
+        assert_eq!((found.severity, found.promise), (Severity::Bad, Some("S1")), "{found:?}");
+        for said in [format!("{fault:#}"), found.found] {
             assert!(said.contains("are one server") && said.contains("run_id"), "{said}");
             assert!(said.contains(&database(0)), "{said}");
             assert!(urls[1..].iter().any(|url| said.contains(url)), "{said}");
@@ -67,7 +67,7 @@ async fn servers_of_their_own_are_said_to_be_so() {
     let urls: Vec<_> = servers.iter().map(RedisServer::url).collect();
     opened(&urls).await.unwrap();
     let found = independence(&urls, QuorumOptions::new()).await;
-    assert_eq!(found.weight, Weight::Good, "{found:?}");
+    assert_eq!(found.severity, Severity::Good, "{found:?}");
 }
 
 /// By which a member that restarts is believed at once.
@@ -86,7 +86,7 @@ async fn members_that_are_not_as_durable_as_is_said_are_found() {
     servers[1].command(&["CONFIG", "SET", "appendfsync", "everysec"]);
     let found = doubted(true).await;
     let [found] = &found[..] else { panic!("{found:?}") };
-    assert_eq!((found.weight, found.promise), (Weight::Warning, Some("S1")), "{found:?}");
+    assert_eq!((found.severity, found.promise), (Severity::Warning, Some("S1")), "{found:?}");
     assert!(found.what.contains(&servers[1].address().to_string()), "{found:?}");
     assert!(found.found.contains("everysec"), "{found:?}");
     assert_eq!(doubted(false).await.len(), 0, "it is kept out after a restart");
@@ -100,13 +100,13 @@ async fn where_it_is_not_told_which_server_a_member_is_that_is_said_and_nothing_
     let durable = || QuorumOptions::new().durable_members(true);
     QuorumStore::open(at(&urls), durable()).await.unwrap();
     let found = independence(&urls, durable()).await;
-    assert_eq!((found.weight, found.promise), (Weight::Warning, Some("S1")), "{found:?}");
+    assert_eq!((found.severity, found.promise), (Severity::Warning, Some("S1")), "{found:?}");
     assert!(found.found.contains(&urls[1]) && !found.found.contains(&urls[0]), "{found:?}");
-    assert!(found.cure.unwrap().contains("+info"));
+    assert!(found.help.unwrap().contains("+info"));
     // Nor where one is away.
     servers[1].command(&["ACL", "SETUSER", "default", "+info"]);
     servers[2].kill();
     QuorumStore::open(at(&urls), durable()).await.unwrap();
     let found = independence(&urls, durable()).await;
-    assert!(found.weight == Weight::Warning && found.found.contains(&urls[2]), "{found:?}");
+    assert!(found.severity == Severity::Warning && found.found.contains(&urls[2]), "{found:?}");
 }

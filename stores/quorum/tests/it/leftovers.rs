@@ -91,7 +91,7 @@ async fn what_an_ask_in_doubt_has_won_is_given_back_when_the_next_one_is_outvote
     let (scene, name) = (Scene::new().await, name("a"));
     scene.refuse(&[1, 2]);
     let fault = scene.quorum.acquire(&name, &ask(1, LEASE)).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault:#}");
     for store in &scene.stores[1..] {
         assert!(token(&store.acquire(&name, &ask(2, LEASE)).await.unwrap()).is_some());
     }

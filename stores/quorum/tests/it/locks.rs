@@ -40,8 +40,8 @@ async fn one_store_under_two_addresses_is_refused() {
     // When the quorum is founded, and when it is found.
     for _ in 0..2 {
         let fault = QuorumStore::open(members.clone(), QuorumOptions::new()).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-        assert!(fault.what().contains("one store"), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+        assert!(fault.message().contains("one store"), "{fault:#}");
     }
 }
 
@@ -59,8 +59,8 @@ async fn one_store_in_the_place_of_a_member_that_is_missing_is_refused() {
     let elsewhere =
         Unreliable::new(stores[1].clone(), clock, faults, Random::new(1), Arc::default());
     let fault = open(Arc::new(elsewhere)).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    assert!(fault.what().contains("one store"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    assert!(fault.message().contains("one store"), "{fault:#}");
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn one_store_named_twice_is_refused() {
     let mut members = members(2);
     members.extend([same.clone(), same].map(|store| Arc::new(store) as Arc<dyn Store>));
     let fault = QuorumStore::new(members, QuorumOptions::new()).unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    assert!(fault.what().contains("named twice"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    assert!(fault.message().contains("named twice"), "{fault:#}");
 }
 
 /// All members restarted, and somebody who was marking them anew was stopped when the old marks were
@@ -91,15 +91,15 @@ async fn members_that_restarted_are_never_taken_for_a_new_quorum() {
         store.evict(&LockName::new(mark::NAME).unwrap()).await.unwrap();
     }
     let tenure = Tenure::new(Arc::new(open().await));
-    let error = tenure.mutex("order").try_lock().await.unwrap_err().to_string();
-    assert!(error.contains("kept out"), "{error}");
+    let error = format!("{:#}", tenure.mutex("order").try_lock().await.unwrap_err());
+    assert!(error.contains("kept out"), "{error:#}");
 }
 
 #[tokio::test]
 async fn fewer_than_three_members_are_refused() {
     for count in 0..3 {
         let fault = QuorumStore::new(members(count), QuorumOptions::new()).unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
     }
 }
 
@@ -109,21 +109,21 @@ async fn a_lease_longer_than_all_agreed_on_is_refused() {
     let tenure = Tenure::new(Arc::new(store));
     let long = Duration::from_secs(600);
     let error = tenure.mutex("order").ttl(long).try_lock().await.unwrap_err();
-    assert!(error.to_string().contains("longest_lease"), "{error}");
+    assert!(format!("{error:#}").contains("longest_lease"), "{error:#}");
 }
 
 #[tokio::test]
 async fn what_a_quorum_cannot_do_is_refused_with_why_and_what_to_do() {
     let store = QuorumStore::open(members(3), QuorumOptions::new()).await.unwrap();
     let tenure = Tenure::new(Arc::new(store));
-    let permits = tenure.semaphore("order", 2).try_acquire().await.unwrap_err().to_string();
-    let fair = tenure.mutex("order").fair().try_lock().await.unwrap_err().to_string();
+    let permits = format!("{:#}", tenure.semaphore("order", 2).try_acquire().await.unwrap_err());
+    let fair = format!("{:#}", tenure.mutex("order").fair().try_lock().await.unwrap_err());
     for (error, says) in [
         (&permits, "two permits each would admit three holders"),
         (&permits, "keep the semaphore in one store"),
         (&fair, "would not agree on who comes first"),
         (&fair, "do without fair()"),
     ] {
-        assert!(error.contains("\"order\"") && error.contains(says), "{error}");
+        assert!(error.contains("\"order\"") && error.contains(says), "{error:#}");
     }
 }

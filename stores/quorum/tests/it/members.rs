@@ -120,7 +120,7 @@ async fn a_writer_whose_lock_was_taken_is_told_so_when_it_becomes_a_reader() {
     let other = Tenure::new(scene.store.clone());
     let taken = other.rwlock("prices").write().await.unwrap();
     let error = writing.downgrade().await.unwrap_err();
-    assert!(matches!(error, DowngradeError::Lost(_)), "{error}");
+    assert!(matches!(error, DowngradeError::Lost(_)), "{error:#}");
     taken.check().unwrap();
 }
 
@@ -154,13 +154,16 @@ async fn an_arrival_that_one_member_missed_outlives_that_another_loses_its_memor
 async fn what_a_quorum_cannot_keep_is_refused_before_the_work() {
     let scene = Scene::new().await;
     let nightly = scene.tenure.mutex("nightly").hold_at_least(Duration::from_secs(600));
-    let error = nightly.try_lock().await.unwrap_err().to_string();
-    assert!(error.contains("hold_at_least is 600s"), "{error}");
+    let error = format!("{:#}", nightly.try_lock().await.unwrap_err());
+    assert!(error.contains("hold_at_least is 600s"), "{error:#}");
     let both = scene.tenure.all(["a", "b"]).hold_at_least(Duration::from_secs(600));
     assert!(both.try_lock().await.is_err());
     // Unless something else is said, arrivals are to be kept for a day.
     let error = scene.tenure.latch("start", 1).arrive("a").await.unwrap_err();
-    assert!(matches!(error, LatchError::Look(_)) && error.to_string().contains("keep"), "{error}");
+    assert!(
+        matches!(error, LatchError::Inspect(_)) && format!("{error:#}").contains("keep"),
+        "{error:#}"
+    );
     assert_eq!(scene.holders("nightly").await + scene.holders("start").await, 0);
 }
 

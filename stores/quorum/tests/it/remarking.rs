@@ -261,7 +261,7 @@ async fn a_client_that_says_something_else_of_the_members_is_refused_and_holds_n
         let answer =
             drill.client_that_says(true).quorum.acquire(&name("b"), &ask(1, LONGEST)).await;
         let fault = answer.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
     };
     other().await;
     (0..2).for_each(|member| drill.restart(member, Memory::All));

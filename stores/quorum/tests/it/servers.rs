@@ -27,7 +27,7 @@ pub(crate) async fn locked(tenure: &Tenure, lock: &str) -> Guard {
     loop {
         match tenure.mutex(lock).ttl(TTL).lock().wait(PATIENCE).await {
             Ok(guard) => return guard,
-            Err(error) => assert!(began.elapsed() < PATIENCE, "{error}"),
+            Err(error) => assert!(began.elapsed() < PATIENCE, "{error:#}"),
         }
     }
 }
@@ -72,7 +72,7 @@ async fn with_three_of_five_stopped_nothing_is_granted_and_nothing_is_left_behin
     signal(&servers[2], "-STOP");
     let error = tenure.mutex("a").ttl(TTL).try_lock().await.unwrap_err();
     let doubtful = matches!(error, AcquireError::InDoubt(_) | AcquireError::Unreachable(_));
-    let text = error.to_string();
+    let text = format!("{error:#}");
     assert!(doubtful && text.contains("of 5 members") && text.contains("3 are needed"), "{text}");
     for server in &servers {
         assert!(text.contains(&server.address().to_string()), "{text}");
@@ -179,13 +179,13 @@ async fn after_a_restart_of_all_members_nothing_is_granted_for_one_longest_lease
     let restarted = Instant::now();
     servers.iter_mut().for_each(RedisServer::restart);
     let store = quorum(&servers, LONGEST).await;
-    let findings = store.health().await.unwrap();
-    let kept_out = findings.iter().filter(|one| one.found.contains("it restarted")).count();
-    assert_eq!(kept_out, 3, "{findings:?}");
+    let diagnostics = store.health().await.unwrap();
+    let kept_out = diagnostics.iter().filter(|one| one.found.contains("it restarted")).count();
+    assert_eq!(kept_out, 3, "{diagnostics:?}");
     let marks = marks(&servers).await;
     let after = Tenure::new(Arc::new(store));
-    let error = after.mutex("b").ttl(TTL).try_lock().await.unwrap_err().to_string();
-    assert!(error.contains("it restarted"), "{error}");
+    let error = format!("{:#}", after.mutex("b").ttl(TTL).try_lock().await.unwrap_err());
+    assert!(error.contains("it restarted"), "{error:#}");
     // Who looks in between, and who comes new, waits no longer and lets nobody wait longer.
     let guard = loop {
         let new = Tenure::new(Arc::new(quorum(&servers, LONGEST).await));
@@ -235,7 +235,7 @@ async fn nobody_is_told_that_it_still_writes_alone_when_members_let_readers_in()
     let error = writing.downgrade().await.unwrap_err();
     // On a slow machine its deadline comes before the last answer.
     let unsure = matches!(error, DowngradeError::InDoubt { .. } | DowngradeError::Lost(_));
-    assert!(unsure, "{error}");
+    assert!(unsure, "{error:#}");
 }
 
 #[tokio::test]
@@ -247,7 +247,7 @@ async fn members_that_do_not_tell_of_restarts_are_refused_unless_they_lose_nothi
     let blind = Tenure::new(Arc::new(quorum(&servers, LONGEST).await));
     let error = blind.mutex("a").ttl(TTL).try_lock().await.unwrap_err();
     assert!(matches!(error, AcquireError::Misconfigured(_)), "{error:?}");
-    assert!(error.to_string().contains("may not be counted"), "{error}");
+    assert!(format!("{error:#}").contains("may not be counted"), "{error:#}");
     let options = QuorumOptions::new().longest_lease(LONGEST).unwrap().durable_members(true);
     let durable = QuorumStore::open(members(&servers), options).await.unwrap();
     locked(&Tenure::new(Arc::new(durable)), "a").await.release().await.unwrap();
@@ -273,7 +273,7 @@ async fn members_that_lose_nothing_are_counted_at_once_after_a_restart() {
         QuorumStore::open(members(&servers), QuorumOptions::new().longest_lease(longest).unwrap())
             .await
             .unwrap_err();
-    assert!(fault.cure().contains("durable_members"), "{fault}");
+    assert!(fault.help().contains("durable_members"), "{fault:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -320,11 +320,11 @@ async fn health_shows_every_member() {
     let mut servers = servers(3);
     let store = quorum(&servers, LONGEST).await;
     servers[2].kill();
-    let findings = store.health().await.unwrap();
+    let diagnostics = store.health().await.unwrap();
     for server in &servers {
         let address = server.address().to_string();
-        assert!(findings.iter().any(|one| one.what.contains(&address)), "{findings:?}");
+        assert!(diagnostics.iter().any(|one| one.what.contains(&address)), "{diagnostics:?}");
     }
-    let majority = findings.iter().find(|one| one.what == "majority").unwrap();
+    let majority = diagnostics.iter().find(|one| one.what == "majority").unwrap();
     assert!(majority.found.starts_with("2 of 3"), "{majority:?}");
 }

@@ -183,8 +183,8 @@ async fn a_member_that_lost_its_memory_in_between_does_not_count() {
             continue;
         }
         let fault = outcome.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
-        assert!(fault.what().contains("kept out"), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault:#}");
+        assert!(fault.message().contains("kept out"), "{fault:#}");
         on(&client, &[], calm());
         taken(&client.quorum, &over(1, 2)).await.unwrap();
     }
@@ -327,8 +327,8 @@ async fn a_take_over_in_doubt_that_is_repeated_answers_one_token() {
             let first = lock(&client.quorum, 1).await;
             on(&client, silent, missed);
             let fault = client.quorum.take_over(&name("a"), &over(1, 2)).await.unwrap_err();
-            assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
-            assert!(fault.what().contains("gave over \"a\""), "{fault}");
+            assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault:#}");
+            assert!(fault.message().contains("gave over \"a\""), "{fault:#}");
             on(&client, &[], calm());
             drill.pass(CALL).await;
             let grant = taken(&client.quorum, &over(1, 2)).await.unwrap();
@@ -408,7 +408,7 @@ async fn a_hold_that_certainly_did_not_change_hands_is_as_it_was() {
     lock(&scene.quorum, 1).await;
     scene.refuse(&[0, 1, 2]);
     let fault = scene.quorum.take_over(&name, &over(1, 2)).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
     scene.refuse(&[]);
     scene.stores[0].evict(&name).await.unwrap();
     assert!(matches!(renew(&scene.quorum, 1).await, Renewed::Renewed { .. }));
@@ -506,7 +506,7 @@ async fn what_some_refuse_for_good_is_in_doubt_until_a_majority_does() {
             2 => (FaultKind::InDoubt, 2),
             _ => (FaultKind::Unsupported, 0),
         };
-        assert_eq!((fault.kind(), heirs), expected, "{fault}");
+        assert_eq!((fault.kind(), heirs), expected, "{fault:#}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finding a node among many, without a look at each: who tells of nodes may tell of as many as it likes.
+//! Diagnostic a node among many, without a look at each: who tells of nodes may tell of as many as it likes.
 
 use std::collections::HashMap;
 

@@ -171,8 +171,8 @@ impl Cluster {
         self.ask(panel, manner).await?;
         self.named(slot).ok_or_else(|| {
             let what = format!("no node of {} has slot {slot}", self.place());
-            let cure = "see CLUSTER INFO and CLUSTER NODES; redis-cli --cluster fix gives each slot a node";
-            Fault::new(FaultKind::Unreachable, what, cure)
+            let help = "see CLUSTER INFO and CLUSTER NODES; redis-cli --cluster fix gives each slot a node";
+            Fault::new(FaultKind::Unreachable, what, help)
         })
     }
 
@@ -185,7 +185,7 @@ impl Cluster {
             if let Some((over, outcome)) = &state.over
                 && (*over > came || over.elapsed() < PAUSES.0)
             {
-                let again = |(kind, what, cure): Failed| Fault::new(kind, what, cure);
+                let again = |(kind, what, help): Failed| Fault::new(kind, what, help);
                 return outcome.clone().map_err(again);
             }
             state.turn = state.turn.wrapping_add(1);
@@ -196,7 +196,8 @@ impl Cluster {
             let mut state = lock(&self.state);
             state.heard = state.heard.max(Some(came));
         }
-        let told = |fault: &Fault| (fault.kind(), fault.what_and_why(), fault.cure().to_owned());
+        let told =
+            |fault: &Fault| (fault.kind(), fault.message_and_cause(), fault.help().to_owned());
         lock(&self.state).over = Some((Instant::now(), outcome.as_ref().copied().map_err(told)));
         outcome
     }
@@ -408,18 +409,18 @@ impl Cluster {
     /// What it means that none answered.
     fn silence(&self, mut faults: Vec<Fault>) -> Fault {
         // Nobody has to wait for what no time will change.
-        if !faults.is_empty() && faults.iter().all(|fault| !fault.is_passing()) {
+        if !faults.is_empty() && faults.iter().all(|fault| !fault.is_transient()) {
             return faults.swap_remove(0);
         }
-        let why: Vec<_> = faults.iter().take(REASONS).map(Fault::what_and_why).collect();
+        let why: Vec<_> = faults.iter().take(REASONS).map(Fault::message_and_cause).collect();
         if why.is_empty() { self.nobody() } else { self.nobody().because(why.join("; ")) }
     }
 
     fn nobody(&self) -> Fault {
         let what = format!("none of the nodes of {} answers", self.place());
-        let cure = "see that they run, that their hosts and ports in the URL are right, and that no \
+        let help = "see that they run, that their hosts and ports in the URL are right, and that no \
                     firewall is between";
-        Fault::new(FaultKind::Unreachable, what, cure)
+        Fault::new(FaultKind::Unreachable, what, help)
     }
 }
 

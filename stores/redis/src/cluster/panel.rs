@@ -104,8 +104,8 @@ fn refused(at: &str, failure: Failure) -> Fault {
     }
     if failure.code() == Some("NOPERM") {
         let what = format!("Redis at {at} does not permit this user to ask who has which slots");
-        let cure = "give it the ACL line of docs/stores/redis-cluster.md";
-        return Fault::new(FaultKind::Misconfigured, what, cure).because(failure.to_string());
+        let help = "give it the ACL line of docs/stores/redis-cluster.md";
+        return Fault::new(FaultKind::Misconfigured, what, help).because(format!("{failure:#}"));
     }
     error::of_connecting(at, failure)
 }

@@ -1,4 +1,4 @@
-//! How the user wrote where servers are, by which a cure is worded.
+//! How the user wrote where servers are, by which a help is worded.
 
 /// What the place of a cluster has in it.
 pub(super) const CLUSTER: &str = "-cluster://";

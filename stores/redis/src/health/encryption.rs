@@ -1,6 +1,6 @@
 //! Whether others can read what is said on the way to servers: those in use, whoever the URL names.
 
-use tenure_core::store::Finding;
+use tenure_core::store::Diagnostic;
 
 use crate::{
     options::{Address, Deployment, RedisOptions},
@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// A warning where nothing is encrypted on the way to another machine.
-pub(super) fn encryption(options: &RedisOptions, route: &Route) -> Option<Finding> {
+pub(super) fn encryption(options: &RedisOptions, route: &Route) -> Option<Diagnostic> {
     let hosts = match route {
         Route::Sentinels(group) => {
             let sentinels = group.known().0.into_iter().map(|(host, _)| host);
@@ -22,7 +22,7 @@ pub(super) fn encryption(options: &RedisOptions, route: &Route) -> Option<Findin
         }
         Route::Always(_) => hosts(options, Vec::new(), Vec::new()),
     };
-    Finding::in_clear(hosts.iter().map(String::as_str), cure(options))
+    Diagnostic::in_clear(hosts.iter().map(String::as_str), help(options))
 }
 
 /// The hosts to which nothing is encrypted, each once: those of the URL, and those that are in use.
@@ -58,7 +58,7 @@ fn hosts(
     all
 }
 
-fn cure(options: &RedisOptions) -> &'static str {
+fn help(options: &RedisOptions) -> &'static str {
     match &options.deployment {
         Deployment::Sentinels(sentinels) if options.tls && !sentinels.tls => {
             "take sentinel_tls=no out of the URL, and let the sentinels have TLS"
@@ -75,11 +75,11 @@ fn cure(options: &RedisOptions) -> &'static str {
 mod tests {
     use super::*;
 
-    fn told(url: &str, sentinels: &[&str], servers: &[&str]) -> Option<Finding> {
+    fn told(url: &str, sentinels: &[&str], servers: &[&str]) -> Option<Diagnostic> {
         let options = RedisOptions::from_url(url).unwrap();
         let of = |hosts: &[&str]| hosts.iter().map(|&host| host.to_owned()).collect();
         let hosts = hosts(&options, of(sentinels), of(servers));
-        Finding::in_clear(hosts.iter().map(String::as_str), cure(&options))
+        Diagnostic::in_clear(hosts.iter().map(String::as_str), help(&options))
     }
 
     #[test]
@@ -90,19 +90,19 @@ mod tests {
         assert_eq!(told(&plain, &[ours], &[ours]), None);
         let primary = told(&plain, &[ours], &[theirs]).unwrap();
         assert!(primary.found.contains(theirs), "{primary:?}");
-        assert!(primary.cure.unwrap().contains("rediss-sentinel"));
+        assert!(primary.help.unwrap().contains("rediss-sentinel"));
         // One that the others told of.
         assert!(told(&plain, &[ours, theirs], &[ours]).is_some());
         assert_eq!(told(&format!("rediss-sentinel{sentinels}"), &[theirs], &[theirs]), None);
         let half = format!("rediss-sentinel{sentinels}&sentinel_tls=no");
         assert_eq!(told(&half, &[ours], &[theirs]), None);
         let half = told(&half, &[theirs], &[theirs]).unwrap();
-        assert!(half.cure.unwrap().contains("sentinel_tls=no"));
+        assert!(half.help.unwrap().contains("sentinel_tls=no"));
         let other = format!("{plain}&sentinel_tls=yes");
         assert_eq!(told(&other, &[theirs], &[ours]), None);
         assert!(told(&other, &[theirs], &[theirs]).is_some());
         let nodes = told("redis-cluster://localhost", &[], &[ours, theirs]).unwrap();
-        assert!(nodes.cure.unwrap().contains("rediss-cluster"));
+        assert!(nodes.help.unwrap().contains("rediss-cluster"));
         assert_eq!(told("rediss-cluster://localhost", &[], &[theirs]), None);
         assert_eq!(told("redis://localhost", &[], &[]), None);
         assert!(told("redis://192.0.2.2", &[], &[]).is_some());

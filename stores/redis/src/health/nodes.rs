@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use futures_util::future::join_all;
 use tenure_core::{
     Fault,
-    store::{Finding, Weight},
+    store::{Diagnostic, Severity},
 };
 
 use super::{server, setting};
@@ -25,7 +25,7 @@ pub(super) async fn look(
     transport: &Transport,
     cluster: &Cluster,
     renewal: Option<Duration>,
-) -> Result<Vec<Finding>, Fault> {
+) -> Result<Vec<Diagnostic>, Fault> {
     let map = cluster.map();
     let each = map.nodes().iter().map(|node| async {
         let (seat, at) = (Seat::Node(node.place.clone()), written(&node.place));
@@ -49,36 +49,39 @@ pub(super) async fn look(
     let owned = (0..SLOTS).filter(|slot| map.owner(*slot).is_some()).count();
     let disputed: BTreeSet<_> =
         each.iter().flat_map(|(at, _, told, _)| disputed(&map, at, told)).collect();
-    let mut findings = vec![nodes(each.len(), &away), slots(owned, &open, &disputed)];
-    findings.push(coverage(each.iter().map(|(.., coverage)| coverage.as_deref())));
-    let all = each.iter().map(|(at, findings, ..)| (at.as_str(), findings.as_slice()));
-    findings.extend(together(&all.collect::<Vec<_>>()));
-    Ok(findings)
+    let mut diagnostics = vec![nodes(each.len(), &away), slots(owned, &open, &disputed)];
+    diagnostics.push(coverage(each.iter().map(|(.., coverage)| coverage.as_deref())));
+    let all = each.iter().map(|(at, diagnostics, ..)| (at.as_str(), diagnostics.as_slice()));
+    diagnostics.extend(together(&all.collect::<Vec<_>>()));
+    Ok(diagnostics)
 }
 
-fn nodes(there: usize, away: &[(String, Fault)]) -> Finding {
+fn nodes(there: usize, away: &[(String, Fault)]) -> Diagnostic {
     let Some((_, first)) = away.first() else {
-        return Finding::good("nodes", format!("all {there} primaries answer this user"));
+        return Diagnostic::good("nodes", format!("all {there} primaries answer this user"));
     };
     let told: Vec<_> =
-        away.iter().map(|(at, fault)| format!("{at}: {}", fault.what_and_why())).collect();
-    let cure = format!("{}; names in their slots cannot be had", first.cure());
-    Finding::bad("nodes", told.join("; "), "S9", cure)
+        away.iter().map(|(at, fault)| format!("{at}: {}", fault.message_and_cause())).collect();
+    let help = format!("{}; names in their slots cannot be had", first.help());
+    Diagnostic::bad("nodes", told.join("; "), "S9", help)
 }
 
 /// Whether a shard that is lost takes the others with it.
-fn coverage<'a>(told: impl Iterator<Item = Option<&'a str>>) -> Finding {
+fn coverage<'a>(told: impl Iterator<Item = Option<&'a str>>) -> Diagnostic {
     let what = "coverage";
     let told: Vec<_> = told.collect();
     if told.contains(&Some("yes")) {
         let found = "when one primary is lost with its replicas, no lock of any other can be had or renewed";
-        let cure = "set cluster-require-full-coverage no on each node";
-        return Finding::warning(what, found, "S9", cure);
+        let help = "set cluster-require-full-coverage no on each node";
+        return Diagnostic::warning(what, found, "S9", help);
     }
     if told.is_empty() || told.contains(&None) {
         return super::not_told(what, "+config|get");
     }
-    Finding::good(what, "a primary that is lost with its replicas takes no other's locks with it")
+    Diagnostic::good(
+        what,
+        "a primary that is lost with its replicas takes no other's locks with it",
+    )
 }
 
 /// The slots that a node says are on their way: `[93-<-…]` and `[93->-…]` behind those that it has.
@@ -115,11 +118,11 @@ fn named(slots: &BTreeSet<u16>) -> String {
     named.join(", ")
 }
 
-fn slots(owned: usize, open: &BTreeSet<u16>, disputed: &BTreeSet<u16>) -> Finding {
+fn slots(owned: usize, open: &BTreeSet<u16>, disputed: &BTreeSet<u16>) -> Diagnostic {
     let missing = usize::from(SLOTS).saturating_sub(owned);
     if missing > 0 {
         let found = format!("{missing} of {SLOTS} have no node: locks in them cannot be had");
-        return Finding::bad(
+        return Diagnostic::bad(
             "slots",
             found,
             "S9",
@@ -132,13 +135,13 @@ fn slots(owned: usize, open: &BTreeSet<u16>, disputed: &BTreeSet<u16>) -> Findin
             disputed.len(),
             named(disputed)
         );
-        let cure = "look again in a moment; if it lasts, redis-cli --cluster check says who has them, and fix makes \
+        let help = "look again in a moment; if it lasts, redis-cli --cluster check says who has them, and fix makes \
                     them agree";
-        return Finding::warning("slots", found, "S1", cure);
+        return Diagnostic::warning("slots", found, "S1", help);
     }
     if open.is_empty() {
         let found = "each has a node, which says so itself, and none is on its way to another";
-        return Finding::good("slots", found);
+        return Diagnostic::good("slots", found);
     }
     let found = format!(
         "{} on their way to another node: {}; names in them are not granted anew, nor renewed where others \
@@ -146,26 +149,29 @@ fn slots(owned: usize, open: &BTreeSet<u16>, disputed: &BTreeSet<u16>) -> Findin
         open.len(),
         named(open)
     );
-    let cure = "wait until they have moved; redis-cli --cluster fix ends a move that was given up";
-    Finding::warning("slots", found, "S9", cure)
+    let help = "wait until they have moved; redis-cli --cluster fix ends a move that was given up";
+    Diagnostic::warning("slots", found, "S9", help)
 }
 
-/// One finding of each kind: what was found at all nodes, or at those where something is wrong.
-fn together(each: &[(&str, &[Finding])]) -> Vec<Finding> {
+/// One diagnostic of each kind: what was found at all nodes, or at those where something is wrong.
+fn together(each: &[(&str, &[Diagnostic])]) -> Vec<Diagnostic> {
     let Some((_, first)) = each.first() else { return Vec::new() };
     let kinds = (0..first.len()).filter_map(|kind| {
-        let of_kind: Vec<_> =
-            each.iter().filter_map(|(at, findings)| Some((*at, findings.get(kind)?))).collect();
+        let of_kind: Vec<_> = each
+            .iter()
+            .filter_map(|(at, diagnostics)| Some((*at, diagnostics.get(kind)?)))
+            .collect();
         let worst = of_kind
             .iter()
-            .map(|(_, finding)| finding)
-            .max_by_key(|finding| rank(finding.weight))?;
-        let alike = of_kind.iter().all(|(_, finding)| finding.found == worst.found);
+            .map(|(_, diagnostic)| diagnostic)
+            .max_by_key(|diagnostic| rank(diagnostic.severity))?;
+        let alike = of_kind.iter().all(|(_, diagnostic)| diagnostic.found == worst.found);
         let mut told = (*worst).clone();
         if !alike {
-            let such = of_kind.iter().filter(|(_, finding)| finding.weight == worst.weight);
+            let such =
+                of_kind.iter().filter(|(_, diagnostic)| diagnostic.severity == worst.severity);
             let found: Vec<_> =
-                such.map(|(at, finding)| format!("{at}: {}", finding.found)).collect();
+                such.map(|(at, diagnostic)| format!("{at}: {}", diagnostic.found)).collect();
             told.found = found.join("; ");
         }
         Some(told)
@@ -173,11 +179,11 @@ fn together(each: &[(&str, &[Finding])]) -> Vec<Finding> {
     kinds.collect()
 }
 
-const fn rank(weight: Weight) -> u8 {
-    match weight {
-        Weight::Good => 0,
-        Weight::Warning => 1,
-        Weight::Bad => 2,
+const fn rank(severity: Severity) -> u8 {
+    match severity {
+        Severity::Good => 0,
+        Severity::Warning => 1,
+        Severity::Bad => 2,
     }
 }
 
@@ -191,29 +197,29 @@ mod tests {
                      b h:2@3 master - 0 0 2 connected 94-16383\n";
         assert_eq!(open(nodes).collect::<Vec<_>>(), [93, 77]);
         let none = BTreeSet::new();
-        assert_eq!(slots(16_384, &none, &none).weight, Weight::Good);
-        assert_eq!(slots(16_384, &[93].into(), &none).weight, Weight::Warning);
+        assert_eq!(slots(16_384, &none, &none).severity, Severity::Good);
+        assert_eq!(slots(16_384, &[93].into(), &none).severity, Severity::Warning);
         assert_eq!(slots(16_384, &none, &[93].into()).promise, Some("S1"));
-        assert_eq!(slots(16_383, &none, &none).weight, Weight::Bad);
+        assert_eq!(slots(16_383, &none, &none).severity, Severity::Bad);
     }
 
     #[test]
     fn what_a_node_does_not_tell_is_not_called_good() {
-        let of = |told: &[Option<&str>]| coverage(told.iter().copied()).weight;
-        assert_eq!(of(&[Some("no"), Some("no")]), Weight::Good);
+        let of = |told: &[Option<&str>]| coverage(told.iter().copied()).severity;
+        assert_eq!(of(&[Some("no"), Some("no")]), Severity::Good);
         for told in [&[Some("no"), None][..], &[None], &[], &[None, Some("yes")]] {
-            assert_eq!(of(told), Weight::Warning, "{told:?}");
+            assert_eq!(of(told), Severity::Warning, "{told:?}");
         }
     }
 
     #[test]
     fn the_worst_of_each_kind_is_told_with_where_it_is() {
-        let good = Finding::good("eviction", "noeviction");
-        let bad = Finding::bad("eviction", "allkeys-lru", "S1", "change it");
+        let good = Diagnostic::good("eviction", "noeviction");
+        let bad = Diagnostic::bad("eviction", "allkeys-lru", "S1", "change it");
         let one = [good.clone()];
         let told = together(&[("a:1", &one), ("b:2", &one)]);
         assert_eq!((told.len(), told[0].found.as_str()), (1, "noeviction"));
         let told = together(&[("a:1", &one), ("b:2", &[bad])]);
-        assert_eq!((told[0].weight, told[0].found.as_str()), (Weight::Bad, "b:2: allkeys-lru"));
+        assert_eq!((told[0].severity, told[0].found.as_str()), (Severity::Bad, "b:2: allkeys-lru"));
     }
 }

@@ -1,6 +1,6 @@
 //! What a server that restarts still knows.
 
-use tenure_core::store::Finding;
+use tenure_core::store::Diagnostic;
 
 use super::{not_told, setting};
 use crate::{info::field, route::Seat, transport::Transport};
@@ -11,14 +11,14 @@ pub(super) async fn sync(transport: &Transport, seat: &Seat) -> Option<(String, 
     Some((sync, setting(transport, seat, "no-appendfsync-on-rewrite").await?))
 }
 
-pub(super) fn persistence(info: Option<&str>, sync: Option<(String, String)>) -> Finding {
+pub(super) fn persistence(info: Option<&str>, sync: Option<(String, String)>) -> Diagnostic {
     let Some(info) = info else { return not_told("persistence", "+info") };
-    let warning = |found: &str, cure: &str| {
-        let cure = format!(
-            "{cure}, or keep a server that crashed away for as long as the longest ttl; tokens rise as long as its \
+    let warning = |found: &str, help: &str| {
+        let help = format!(
+            "{help}, or keep a server that crashed away for as long as the longest ttl; tokens rise as long as its \
              clock is not behind"
         );
-        Finding::warning("persistence", found, "S1", cure)
+        Diagnostic::warning("persistence", found, "S1", help)
     };
     if field(info, "aof_enabled") != Some("1") {
         let found = "a server that restarts has forgotten its locks";
@@ -26,7 +26,7 @@ pub(super) fn persistence(info: Option<&str>, sync: Option<(String, String)>) ->
     }
     if field(info, "aof_last_write_status").is_some_and(|status| status != "ok") {
         let found = "it could not write its append-only file the last time";
-        return Finding::bad("persistence", found, "S1", "see the server's log and its disk");
+        return Diagnostic::bad("persistence", found, "S1", "see the server's log and its disk");
     }
     // It counts as on from the moment in which that was asked for; until its first file is there nothing is kept.
     let is_made =
@@ -41,7 +41,7 @@ pub(super) fn persistence(info: Option<&str>, sync: Option<(String, String)>) ->
     }
     let always = "set appendfsync always";
     match sync.as_ref().map(|(sync, rewrite)| (sync.as_str(), rewrite.as_str())) {
-        Some(("always", "no")) => Finding::good(
+        Some(("always", "no")) => Diagnostic::good(
             "persistence",
             "appendfsync always: what it confirms is on the disk first",
         ),
@@ -67,7 +67,7 @@ pub(super) fn persistence(info: Option<&str>, sync: Option<(String, String)>) ->
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::store::Weight;
+    use tenure_core::store::Severity;
 
     use super::*;
 
@@ -78,7 +78,7 @@ mod tests {
             persistence(Some(info), sync)
         };
         let on = "aof_enabled:1\r\naof_last_write_status:ok\r\n";
-        assert_eq!(of(on, Some(("always", "no"))).weight, Weight::Good);
+        assert_eq!(of(on, Some(("always", "no"))).severity, Severity::Good);
         for (sync, says) in [
             (Some(("always", "yes")), "written anew"),
             (Some(("everysec", "no")), "appendfsync everysec"),
@@ -86,11 +86,18 @@ mod tests {
             (None, "does not tell"),
         ] {
             let found = of(on, sync);
-            assert_eq!((found.weight, found.promise), (Weight::Warning, Some("S1")), "{found:?}");
+            assert_eq!(
+                (found.severity, found.promise),
+                (Severity::Warning, Some("S1")),
+                "{found:?}"
+            );
             assert!(found.found.contains(says), "{found:?}");
         }
         let off = of("aof_enabled:0\r\n", Some(("always", "no")));
-        assert!(off.weight == Weight::Warning && off.found.contains("has forgotten"), "{off:?}");
+        assert!(
+            off.severity == Severity::Warning && off.found.contains("has forgotten"),
+            "{off:?}"
+        );
         for first in [
             "aof_rewrite_in_progress:1",
             "aof_rewrite_scheduled:1",
@@ -98,13 +105,13 @@ mod tests {
         ] {
             let found = of(&format!("{on}aof_base_size:0\r\n{first}\r\n"), Some(("always", "no")));
             assert!(
-                found.weight == Weight::Warning && found.found.contains("not there yet"),
+                found.severity == Severity::Warning && found.found.contains("not there yet"),
                 "{found:?}"
             );
             let later = of(&format!("{on}aof_base_size:88\r\n{first}\r\n"), Some(("always", "no")));
-            assert_eq!(later.weight, Weight::Good);
+            assert_eq!(later.severity, Severity::Good);
         }
         let failed = of("aof_enabled:1\r\naof_last_write_status:err\r\n", Some(("always", "no")));
-        assert_eq!(failed.weight, Weight::Bad);
+        assert_eq!(failed.severity, Severity::Bad);
     }
 }

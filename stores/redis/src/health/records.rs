@@ -1,7 +1,7 @@
 //! Names whose records this version cannot read, as those that another version of tenure keeps.
 
 use futures_util::{StreamExt, stream};
-use tenure_core::{FaultKind, store::Finding};
+use tenure_core::{FaultKind, store::Diagnostic};
 
 use super::Patient;
 use crate::listing;
@@ -12,7 +12,7 @@ const MOST: usize = 1_000;
 const TOGETHER: usize = 64;
 
 /// The names that nobody can lock, if some of those that are looked at are such.
-pub(super) async fn unread(patient: &Patient<'_>) -> Option<Finding> {
+pub(super) async fn unread(patient: &Patient<'_>) -> Option<Diagnostic> {
     // Who may not list the names is not asked for more here: `tenure ls` says it.
     let names = listing::some_names(patient.transport).await.ok()?;
     let looks = names.into_iter().take(MOST).map(async |name| {
@@ -26,7 +26,7 @@ pub(super) async fn unread(patient: &Patient<'_>) -> Option<Finding> {
         "{} of the names that were looked at cannot be locked, such as {:?}: {}",
         unread.len(),
         name.as_str(),
-        fault.what_and_why()
+        fault.message_and_cause()
     );
-    Some(Finding::bad("records", found, "S1", fault.cure()))
+    Some(Diagnostic::bad("records", found, "S1", fault.help()))
 }

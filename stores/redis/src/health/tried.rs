@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tenure_core::{
     Fault, LockName,
-    store::Finding,
+    store::Diagnostic,
     trial::{self, Trial},
 };
 
@@ -12,7 +12,7 @@ use super::Patient;
 use crate::{cluster::written, keys::Tag, route::Seat, transport::Transport};
 
 /// Everything that a lock does, at each primary, and what a renewal took, at the longest.
-pub(super) async fn full_cycle(patient: &Patient<'_>) -> (Finding, Option<Duration>) {
+pub(super) async fn full_cycle(patient: &Patient<'_>) -> (Diagnostic, Option<Duration>) {
     let tried = try_everywhere(patient).await;
     let works = tried.as_ref().map_or("", |(works, _)| works);
     (trial::cycle(&tried, works), tried.ok().map(|(_, took)| took))
@@ -48,21 +48,23 @@ async fn try_everywhere(patient: &Patient<'_>) -> Result<(String, Duration), Fau
 }
 
 /// Whether this user tells others, and hears what they say.
-pub(super) async fn hints(patient: &Patient<'_>) -> Finding {
+pub(super) async fn hints(patient: &Patient<'_>) -> Diagnostic {
     let none = |found: String| {
         let found = format!(
             "{found}: waiters look by themselves, and who is evicted learns by its next renewal"
         );
-        let cure = "give the user its channels, +publish and +subscribe, as the ACL line in the docs of the Redis \
+        let help = "give the user its channels, +publish and +subscribe, as the ACL line in the docs of the Redis \
                     store has them; locks do not need them";
-        Finding::warning("hints", found, "S6", cure)
+        Diagnostic::warning("hints", found, "S6", help)
     };
     if let Err(fault) = publish(patient).await {
-        return none(format!("nobody is told ({})", fault.what_and_why()));
+        return none(format!("nobody is told ({})", fault.message_and_cause()));
     }
     match patient.watch.try_out().await {
-        Ok(()) => Finding::good("hints", "this user may listen: a release wakes the next waiter"),
-        Err((None, fault)) => none(format!("nothing is heard now ({})", fault.what_and_why())),
+        Ok(()) => {
+            Diagnostic::good("hints", "this user may listen: a release wakes the next waiter")
+        }
+        Err((None, fault)) => none(format!("nothing is heard now ({})", fault.message_and_cause())),
         // What was refused and what breaks while it is asked for look the same.
         Err((Some(of), _)) => {
             none(format!("nothing is heard {of} (it was refused, or the connection broke)"))
@@ -82,7 +84,7 @@ pub(super) async fn latency(
     transport: &Transport,
     seat: &Seat,
     renewal: Option<Duration>,
-) -> Result<Finding, Fault> {
+) -> Result<Diagnostic, Fault> {
     let mut took = Vec::new();
     for _ in 0..10 {
         let start = Instant::now();

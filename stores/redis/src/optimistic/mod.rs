@@ -180,7 +180,7 @@ impl Optimistic<'_> {
                 Ok(Some(told)) => return told,
                 // Each has only itself in its way then.
                 Ok(None) => {}
-                Err(fault) if fault.is_passing() => {
+                Err(fault) if fault.is_transient() => {
                     return holds.iter().map(|_| Err(fault.clone())).collect();
                 }
                 // What the user may not do with one of them.
@@ -283,5 +283,5 @@ impl Optimistic<'_> {
 
 /// Why the second of two steps was not done, when the first was.
 fn half_done(fault: &Fault) -> Fault {
-    Fault::new(FaultKind::InDoubt, fault.what_and_why(), fault.cure().to_owned())
+    Fault::new(FaultKind::InDoubt, fault.message_and_cause(), fault.help().to_owned())
 }

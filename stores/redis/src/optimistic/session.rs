@@ -245,7 +245,7 @@ impl<'a> Session<'a> {
 
     fn failed(&mut self, failure: Failure) -> Fault {
         let meant = error::of_transaction(self.store.place(), failure.code());
-        let said = failure.to_string();
+        let said = format!("{failure:#}");
         let fault = self.store.transport.failed_over(&mut self.loan, failure);
         meant.map_or(fault, |meant| meant.because(said))
     }

@@ -122,8 +122,8 @@ impl RedisOptions {
         let seeds: Vec<_> = seeds.into_iter().map(|(host, port)| (host.into(), port)).collect();
         if seeds.is_empty() || seeds.len() > Self::MOST_SEEDS {
             let what = format!("{} nodes of the cluster are named", seeds.len());
-            let cure = "name some of those that there are, 1 to 32";
-            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            let help = "name some of those that there are, 1 to 32";
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         Ok(Self::of(Deployment::Cluster(seeds)))
     }
@@ -148,7 +148,7 @@ impl RedisOptions {
                 notices_absence,
                 max_waiters: 1_000,
                 max_holders: 1_000,
-                kinds_meet: true,
+                kinds_may_mix: true,
             },
             certificates: Certificates::default(),
             scripts: true,
@@ -246,8 +246,8 @@ impl RedisOptions {
     pub fn all_replicas(mut self) -> Result<Self, Fault> {
         if matches!(self.deployment, Deployment::One(_)) {
             let what = "only sentinels and clusters know how many replicas there are";
-            let cure = "say how many of them have to have what was written: replicas=2";
-            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            let help = "say how many of them have to have what was written: replicas=2";
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         self.replicas = Replicas::All;
         Ok(self)
@@ -316,20 +316,20 @@ impl RedisOptions {
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.deployment.is_cluster() && self.database != 0 {
             let what = format!("a cluster has no database {}", self.database);
-            let cure = "leave the database out, or write 0; a prefix keeps locks apart";
-            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            let help = "leave the database out, or write 0; a prefix keeps locks apart";
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         if self.deployment.is_cluster() && !self.scripts {
             let what = "in a cluster tenure does not work without scripts";
-            let cure = "leave scripts=no out, or use one server, or one that sentinels name";
-            return Err(Fault::new(FaultKind::Misconfigured, what, cure));
+            let help = "leave scripts=no out, or use one server, or one that sentinels name";
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         if self.replicas == Replicas::Count(0) || self.replica_timeout < self.response_timeout {
             return Ok(());
         }
         let what = "replica_timeout is not shorter than response_timeout";
-        let cure = "shorten the one, or raise the other: an answer comes after the replicas'";
-        Err(Fault::new(FaultKind::Misconfigured, what, cure))
+        let help = "shorten the one, or raise the other: an answer comes after the replicas'";
+        Err(Fault::new(FaultKind::Misconfigured, what, help))
     }
 
     /// Where the server is, without user and password.
@@ -398,6 +398,6 @@ fn bound(what: &str, given: usize) -> Result<usize, Fault> {
 
 fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
     in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
-        |error| Fault::new(FaultKind::Misconfigured, error.to_string(), "choose another length"),
+        |error| Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "choose another length"),
     )
 }

@@ -46,7 +46,7 @@ impl Sentinels {
         service: &str,
     ) -> Result<Self, Fault> {
         let seeds: Vec<_> = seeds.into_iter().map(|(host, port)| (host.into(), port)).collect();
-        let wrong = |what: String, cure| Err(Fault::new(FaultKind::Misconfigured, what, cure));
+        let wrong = |what: String, help| Err(Fault::new(FaultKind::Misconfigured, what, help));
         if seeds.is_empty() || seeds.len() > Self::MOST {
             let what = format!("{} sentinels are named", seeds.len());
             return wrong(what, "name some of those that there are, 1 to 32");
@@ -54,9 +54,9 @@ impl Sentinels {
         let strange = |c: char| c.is_control() || c.is_whitespace();
         if service.is_empty() || service.contains(strange) {
             let what = format!("the sentinels' service cannot be called {service:?}");
-            let cure = "say by which name they know the servers: service=mymaster; \
+            let help = "say by which name they know the servers: service=mymaster; \
                         SENTINEL MASTERS lists them";
-            return wrong(what, cure);
+            return wrong(what, help);
         }
         Ok(Self {
             seeds,

@@ -68,7 +68,7 @@ impl Survey {
 
 fn why(faults: &[Fault], silent: &HashSet<Place>) -> Vec<String> {
     let silent = silent.iter().map(|place| format!("{} says nothing", at(place)));
-    faults.iter().map(Fault::what_and_why).chain(silent).collect()
+    faults.iter().map(Fault::message_and_cause).chain(silent).collect()
 }
 
 /// What was answered so far.
@@ -189,21 +189,25 @@ fn unknown(group: &Group, verdict: &Verdict, heard: &Heard) -> Fault {
             // Nobody has to wait for what no time will change.
             if let Some(fault) = faults.first()
                 && heard.silent.is_empty()
-                && faults.iter().all(|fault| !fault.is_passing())
+                && faults.iter().all(|fault| !fault.is_transient())
             {
-                return Fault::new(fault.kind(), fault.what_and_why(), fault.cure().to_owned());
+                return Fault::new(
+                    fault.kind(),
+                    fault.message_and_cause(),
+                    fault.help().to_owned(),
+                );
             }
             let what = format!("none of the sentinels of {place} answers");
-            let cure = "see that they run, that their hosts and ports in the URL are right, and that no \
+            let help = "see that they run, that their hosts and ports in the URL are right, and that no \
                         firewall is between";
-            Fault::new(FaultKind::Unreachable, what, cure)
+            Fault::new(FaultKind::Unreachable, what, help)
         }
         Verdict::TooFew { answered, of } => {
             let what = format!("only {answered} of {of} sentinels of {place} answer");
-            let cure = "see that a majority of them runs and can be reached: without one nobody knows \
+            let help = "see that a majority of them runs and can be reached: without one nobody knows \
                         which server is the primary; take those that are gone for good out of the URL, and have the \
                         others forget them by SENTINEL RESET";
-            Fault::new(FaultKind::Unreachable, what, cure)
+            Fault::new(FaultKind::Unreachable, what, help)
         }
         Verdict::Agreed { primary, .. } => {
             let at = format!("{}:{}", bracketed(&primary.host), primary.port);
@@ -214,8 +218,8 @@ fn unknown(group: &Group, verdict: &Verdict, heard: &Heard) -> Fault {
         }
         Verdict::Apart { .. } => {
             let what = format!("the sentinels of {place} do not agree on the primary");
-            let cure = "wait for the fail-over to end; if it lasts, compare their SENTINEL MASTER";
-            Fault::new(FaultKind::Unreachable, what, cure)
+            let help = "wait for the fail-over to end; if it lasts, compare their SENTINEL MASTER";
+            Fault::new(FaultKind::Unreachable, what, help)
         }
     };
     if why.is_empty() { fault } else { fault.because(why.join("; ")) }

@@ -197,14 +197,14 @@ pub(super) fn at((host, port): &Place) -> String {
 
 fn no_sentinel(at: &str) -> Fault {
     let what = format!("what listens at {at} is a server and no sentinel");
-    let cure = "name the sentinels in the URL, whose port is 26379 unless changed, or write redis:// for a \
+    let help = "name the sentinels in the URL, whose port is 26379 unless changed, or write redis:// for a \
                 server alone";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    Fault::new(FaultKind::Misconfigured, what, help)
 }
 
 /// The sentinels know no such service.
 fn no_such_service(place: &str, service: &str) -> Fault {
     let what = format!("the sentinels of {place} know no service {service:?}");
-    let cure = "correct service= in the URL; SENTINEL MASTERS lists what they know";
-    Fault::new(FaultKind::Misconfigured, what, cure)
+    let help = "correct service= in the URL; SENTINEL MASTERS lists what they know";
+    Fault::new(FaultKind::Misconfigured, what, help)
 }

@@ -37,9 +37,9 @@ impl Transport {
         }
         let number = line.attempts.load(Ordering::Acquire) + 1;
         if number != seen + 1
-            && let Some((kind, what, cure)) = lock(&line.last_failure).clone()
+            && let Some((kind, what, help)) = lock(&line.last_failure).clone()
         {
-            return Err(Fault::new(kind, what, cure));
+            return Err(Fault::new(kind, what, help));
         }
         let opened = self.connect(&here.panel, line, number).await;
         line.tried(number, opened.as_ref().map(drop));

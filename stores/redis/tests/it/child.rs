@@ -52,7 +52,7 @@ async fn hold_on(url: &str, ttl: u64) {
         match tokio::task::spawn_blocking(order).await.unwrap().as_str() {
             "check" => match guard.check() {
                 Ok(token) => say(token),
-                Err(lost) => say(format_args!("lost: {lost}")),
+                Err(lost) => say(format_args!("lost: {lost:#}")),
             },
             // Keeps every thread of the runtime from doing anything else.
             "block" => {
@@ -96,7 +96,7 @@ async fn count_fenced(url: &str, file: &str, rounds: u64) {
             Ok(guard) => guard,
             // The server is away, or went away in the middle.
             Err(AcquireError::Unreachable { .. } | AcquireError::InDoubt { .. }) => continue,
-            Err(error) => panic!("{error}"),
+            Err(error) => panic!("{error:#}"),
         };
         let (granted, token) = (micros(), guard.token().get());
         let counted = match counter.open(token) {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use tenure_core::{
     FaultKind, Guard, LostReason, Store, Tenure,
     proto::queue::{Answer, Ask},
-    store::{Finding, Weight},
+    store::{Diagnostic, Severity},
 };
 use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisCluster, RedisServer, redis::Reply};
@@ -207,9 +207,9 @@ async fn a_shard_that_is_lost_delays_no_other() {
     hold(&new, &here, LONG).await.release().await.unwrap();
     let listed = new.store().list("", 100).await.unwrap();
     assert!(!listed.names.is_empty() && !listed.missing.is_empty(), "{listed:?}");
-    let findings = store(&cluster.url()).health().await.unwrap();
-    let is_bad = |finding: &Finding| finding.weight == Weight::Bad;
-    assert!(findings.iter().any(is_bad), "{findings:?}");
+    let diagnostics = store(&cluster.url()).health().await.unwrap();
+    let is_bad = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Bad;
+    assert!(diagnostics.iter().any(is_bad), "{diagnostics:?}");
 }
 
 /// Its connections stay open, and nothing is refused: who waits for it learns nothing.
@@ -387,49 +387,49 @@ async fn a_node_that_comes_and_gets_a_slot_has_its_locks() {
 async fn doctor_names_open_slots_and_what_each_node_lacks() {
     let cluster = RedisCluster::start();
     let store = RedisStore::open(&cluster.url()).await.unwrap();
-    let finding = async |what: &str| {
-        let findings = store.health().await.unwrap();
-        findings.into_iter().find(|finding| finding.what == what).unwrap()
+    let diagnostic = async |what: &str| {
+        let diagnostics = store.health().await.unwrap();
+        diagnostics.into_iter().find(|diagnostic| diagnostic.what == what).unwrap()
     };
-    assert_eq!(finding("slots").await.weight, Weight::Good);
-    assert_eq!(finding("primaries").await.weight, Weight::Good);
-    assert_eq!(finding("permissions").await.weight, Weight::Good);
+    assert_eq!(diagnostic("slots").await.severity, Severity::Good);
+    assert_eq!(diagnostic("primaries").await.severity, Severity::Good);
+    assert_eq!(diagnostic("permissions").await.severity, Severity::Good);
     cluster.servers[1].command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
-    let eviction = finding("eviction").await;
+    let eviction = diagnostic("eviction").await;
     let at = cluster.servers[1].address().to_string();
-    assert!(eviction.weight == Weight::Bad && eviction.found.contains(&at), "{eviction:?}");
+    assert!(eviction.severity == Severity::Bad && eviction.found.contains(&at), "{eviction:?}");
     cluster.open_slot(77, (cluster.owner(77).unwrap() + 1) % 3);
-    let slots = finding("slots").await;
-    assert!(slots.weight == Weight::Warning && slots.found.contains("77"), "{slots:?}");
+    let slots = diagnostic("slots").await;
+    assert!(slots.severity == Severity::Warning && slots.found.contains("77"), "{slots:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_tries_each_primary_and_sees_where_they_disagree() {
     let cluster = RedisCluster::start();
     let store = RedisStore::open(&cluster.url()).await.unwrap();
-    let finding = async |what: &str| {
-        let findings = store.health().await.unwrap();
-        findings.into_iter().find(|finding| finding.what == what).unwrap()
+    let diagnostic = async |what: &str| {
+        let diagnostics = store.health().await.unwrap();
+        diagnostics.into_iter().find(|diagnostic| diagnostic.what == what).unwrap()
     };
-    let tried = finding("permissions").await;
+    let tried = diagnostic("permissions").await;
     assert!(tried.found.contains("3 of 3 primaries"), "{tried:?}");
-    let weight = async |what| finding(what).await.weight;
+    let severity = async |what| diagnostic(what).await.severity;
     // Each has users of its own.
     for server in &cluster.servers[..3] {
         server.command(&["ACL", "SETUSER", "default", "-del"]);
-        assert_eq!(weight("permissions").await, Weight::Bad);
+        assert_eq!(severity("permissions").await, Severity::Bad);
         server.command(&["ACL", "SETUSER", "default", "+del"]);
     }
-    assert_eq!(weight("permissions").await, Weight::Good);
+    assert_eq!(severity("permissions").await, Severity::Good);
     // What the servers do not tell is not looked at.
     cluster.servers[2].command(&["ACL", "SETUSER", "default", "-config|get"]);
     for what in ["coverage", "eviction", "persistence"] {
-        assert_eq!(weight(what).await, Weight::Warning, "{what}");
+        assert_eq!(severity(what).await, Severity::Warning, "{what}");
     }
-    assert_eq!(weight("slots").await, Weight::Good);
+    assert_eq!(severity("slots").await, Severity::Good);
     let owner = &cluster.servers[cluster.owner(91).unwrap()];
     owner.command(&["CLUSTER", "DELSLOTS", "91"]);
-    assert_ne!(weight("slots").await, Weight::Good);
+    assert_ne!(severity("slots").await, Severity::Good);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -437,17 +437,17 @@ async fn what_is_no_cluster_and_what_is_away_is_said() {
     let server = RedisServer::start();
     let url = server.url().replace("redis://", "redis-cluster://");
     let fault = RedisStore::open(&url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    assert!(fault.to_string().contains("not in cluster mode"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    assert!(format!("{fault:#}").contains("not in cluster mode"), "{fault:#}");
     let url = url.replace(&server.address().port().to_string(), "1");
     let fault = RedisStore::open(&url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
     // The seeds that are down are passed over.
     let cluster = RedisCluster::start();
     let url = cluster.url().replace("redis-cluster://", "redis-cluster://127.0.0.1:1,");
     hold(&tenure(&url), "lock", LONG).await.release().await.unwrap();
     let fault = store(&cluster.url()).incarnation().await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault:#}");
 }
 
 /// The key that has the number of the format for a lock.
@@ -469,7 +469,7 @@ async fn locks_of_another_format_are_refused_wherever_the_number_is() {
         let tenure = tenure(&cluster.url());
         for _ in 0..2 {
             let refused = tenure.mutex(lock).try_lock().await.unwrap_err();
-            assert!(refused.to_string().contains("99"), "{refused}");
+            assert!(format!("{refused:#}").contains("99"), "{refused:#}");
         }
         // Others are no part of it.
         hold(&tenure, "first", LONG).await.release().await.unwrap();
@@ -490,8 +490,8 @@ async fn what_the_replica_of_its_node_lacks_is_not_acquired() {
         let [_, replica] = having.as_slice() else { panic!("{} have it", having.len()) };
         guard.release().await.unwrap();
         let frozen = replica.freeze();
-        let error = tenure.mutex("lock").try_lock().await.unwrap_err().to_string();
-        assert!(error.contains("0 of 1 replicas have it"), "{error}");
+        let error = format!("{:#}", tenure.mutex("lock").try_lock().await.unwrap_err());
+        assert!(error.contains("0 of 1 replicas have it"), "{error:#}");
         drop(frozen);
         hold(&tenure, "lock", LONG).await.release().await.unwrap();
     }
@@ -513,7 +513,7 @@ async fn a_replica_that_was_away_in_a_fail_over_has_to_confirm_too() {
     cluster.another_than(owner, slot);
     for tenure in [before, tenure(&url)] {
         until("the new one is asked", async || {
-            let error = tenure.mutex("lock").try_lock().await.unwrap_err().to_string();
+            let error = format!("{:#}", tenure.mutex("lock").try_lock().await.unwrap_err());
             error.contains("0 of 1 replicas have it")
         })
         .await;
@@ -595,7 +595,7 @@ async fn a_cluster_out_of_memory_whose_replicas_confirm_still_renews_and_release
         server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     }
     let refused = tenure.mutex("other").try_lock().await.unwrap_err();
-    assert!(refused.to_string().contains("out of memory"), "{refused}");
+    assert!(format!("{refused:#}").contains("out of memory"), "{refused:#}");
     renewed(&held).await;
     renewed(&held).await;
     held.release().await.unwrap();
@@ -615,7 +615,7 @@ async fn the_number_of_the_format_is_asked_for_while_its_slot_is_on_its_way() {
             cluster.move_keys(slot, to, "format");
         }
         let refused = tenure(&cluster.url()).mutex("lock").try_lock().await.unwrap_err();
-        assert!(refused.to_string().contains("99"), "{refused}");
+        assert!(format!("{refused:#}").contains("99"), "{refused:#}");
     }
 }
 
@@ -644,7 +644,7 @@ async fn a_database_at_a_node_of_a_cluster_is_said_to_be_that() {
     let cluster = RedisCluster::start();
     let url = cluster.servers[0].url().replace("/0", "/1");
     let fault = RedisStore::open(&url).await.unwrap_err();
-    let said = fault.to_string();
+    let said = format!("{fault:#}");
     assert_eq!(fault.kind(), FaultKind::Misconfigured);
     assert!(said.contains("database 0 alone") && said.contains("redis-cluster://"), "{said}");
 }

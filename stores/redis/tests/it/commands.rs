@@ -116,8 +116,8 @@ async fn who_is_refused_since_too_many_wait_takes_two_commands_and_writes_nothin
     for number in 10..10 + TURNS {
         let ask = ask(number, Mode::Exclusive, WAIT);
         let fault = lock.store.acquire(&lock.name, &ask).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Full, "{fault}");
-        assert!(fault.to_string().contains('3'), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Full, "{fault:#}");
+        assert!(format!("{fault:#}").contains('3'), "{fault:#}");
     }
     let (inner, scripts) = counted(&lock.server);
     assert_eq!((inner, scripts), (2 * u32::from(TURNS), u32::from(TURNS)));

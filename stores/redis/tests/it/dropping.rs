@@ -96,7 +96,7 @@ async fn drop_acquires(
             Ok(Err(AcquireError::TooManyHolds { .. })) => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            Ok(Err(error)) => panic!("{error}"),
+            Ok(Err(error)) => panic!("{error:#}"),
         }
     }
 }

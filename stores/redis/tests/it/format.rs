@@ -3,7 +3,7 @@
 use tenure_core::{
     Fault, FaultKind, Store, Tenure,
     proto::queue::{Intent, Mode},
-    store::Weight,
+    store::Severity,
 };
 use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisServer, redis::Reply};
@@ -42,15 +42,15 @@ async fn another_format_is_refused_and_left_alone() {
         let server = RedisServer::start();
         server.command(&["SET", KEY, found]);
         let fault = refused(&server.url()).await;
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
         let shown: String = found.chars().take(20).collect();
-        assert!(fault.what().contains(&format!("{shown:?}")), "{fault}");
+        assert!(fault.message().contains(&format!("{shown:?}")), "{fault:#}");
         assert!(
-            fault.what().contains(KEY) && fault.cure().contains("docs/upgrading.md"),
-            "{fault}"
+            fault.message().contains(KEY) && fault.help().contains("docs/upgrading.md"),
+            "{fault:#}"
         );
         let error = tenure(&server.url()).mutex("a").lock().await.unwrap_err();
-        assert!(error.to_string().contains("format"), "{error}");
+        assert!(format!("{error:#}").contains("format"), "{error:#}");
         assert_eq!(server.command(&["GET", KEY]), text(found));
         assert_eq!(server.keys(), [KEY]);
         // Under another prefix there is nothing yet.
@@ -74,7 +74,7 @@ async fn a_server_that_takes_no_writes_is_asked_for_it() {
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
     server.command(&["SET", KEY, "3"]);
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
-    assert!(refused(&server.url()).await.what().contains("format"));
+    assert!(refused(&server.url()).await.message().contains("format"));
 }
 
 #[tokio::test]
@@ -118,18 +118,21 @@ async fn what_format_1_left_is_called_so_and_an_operator_frees_it() {
         faults.push(store.acquire(&lock, ask).await.unwrap_err());
     }
     for fault in &faults {
-        assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault}");
-        assert!(fault.what().contains("format 1") && fault.what().contains("format 2"), "{fault}");
-        assert!(fault.cure().contains("docs/upgrading.md#redis"), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault:#}");
+        assert!(
+            fault.message().contains("format 1") && fault.message().contains("format 2"),
+            "{fault:#}"
+        );
+        assert!(fault.help().contains("docs/upgrading.md#redis"), "{fault:#}");
     }
     let health = store.health().await.unwrap();
-    let records = health.iter().find(|finding| finding.what == "records").unwrap();
-    assert_eq!(records.weight, Weight::Bad);
+    let records = health.iter().find(|diagnostic| diagnostic.what == "records").unwrap();
+    assert_eq!(records.severity, Severity::Bad);
     assert!(records.found.contains("\"a\"") && records.found.contains("format 1"), "{records:?}");
     store.evict(&lock).await.unwrap();
     locks(&tenure(&server.url())).await;
     let health = store.health().await.unwrap();
-    assert!(health.iter().all(|finding| finding.what != "records"), "{health:?}");
+    assert!(health.iter().all(|diagnostic| diagnostic.what != "records"), "{health:?}");
 }
 
 #[tokio::test]
@@ -139,7 +142,7 @@ async fn what_makes_no_sense_may_be_of_another_version() {
     server.command(&["HDEL", &lock, "till"]);
     let store = RedisStore::open(&server.url()).await.unwrap();
     let fault = store.inspect(&name("a")).await.unwrap_err();
-    assert!(fault.what().contains("makes no sense"), "{fault}");
-    assert!(fault.cure().contains("another version of tenure"), "{fault}");
-    assert!(fault.cure().contains("docs/upgrading.md#redis"), "{fault}");
+    assert!(fault.message().contains("makes no sense"), "{fault:#}");
+    assert!(fault.help().contains("another version of tenure"), "{fault:#}");
+    assert!(fault.help().contains("docs/upgrading.md#redis"), "{fault:#}");
 }

@@ -227,7 +227,7 @@ async fn without_a_clock_one_is_refused_and_the_others_are_granted() {
         server.command(&["SET", &clock, odd]);
         let answers = take(&store, 0..4).await;
         let refused = answers[2].as_ref().unwrap_err();
-        assert_eq!(refused.kind(), FaultKind::Corrupt, "{odd}: {refused}");
+        assert_eq!(refused.kind(), FaultKind::Corrupt, "{odd}: {refused:#}");
         assert_eq!(server.command(&["GET", &clock]), Reply::Text(odd.to_owned()));
         assert_eq!(lock_keys(&server).len(), 3, "{odd}");
         release(&store, 0..4).await;
@@ -343,7 +343,7 @@ async fn whose_rights_are_taken_away_is_granted_nothing() {
         );
         for answer in take(&store, 0..4).await {
             let refused = answer.unwrap_err();
-            assert_eq!(refused.kind(), FaultKind::Misconfigured, "{less}: {refused}");
+            assert_eq!(refused.kind(), FaultKind::Misconfigured, "{less}: {refused:#}");
         }
         assert_eq!(lock_keys(&server), [""; 0]);
         server.command(&["ACL", "SETUSER", "tenure", &less.replace('-', "+")]);

@@ -52,7 +52,7 @@ const FEW: Limits = Limits {
     max_waiters: 3,
     max_holders: 3,
     notices_absence: true,
-    kinds_meet: true,
+    kinds_may_mix: true,
 };
 const MANY: Limits = Limits { max_waiters: 40, max_holders: 40, ..FEW };
 
@@ -361,7 +361,7 @@ fn fault(error: QueueError) -> Fault {
 }
 
 fn said(fault: Fault) -> String {
-    format!("{:?} {}", fault.kind(), fault.what())
+    format!("{:?} {}", fault.kind(), fault.message())
 }
 
 fn answer(answer: Result<Answer, Fault>) -> Told {

@@ -136,7 +136,7 @@ async fn what_several_want_by_scripts_is_busy_without() {
     let seen = plain_store.inspect(&lock).await.unwrap();
     assert_eq!(seen.holders[0].token, Some(held.token()));
     let fault = plain_store.evict(&lock).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault:#}");
     let stranger = Owner::from_bytes([9; 16]);
     let released = plain_store.release(&lock, &stranger, Duration::ZERO).await.unwrap();
     assert_eq!(released, Released::NotHeld);
@@ -281,7 +281,7 @@ async fn what_takes_scripts_is_refused_and_says_so() {
         tenure.semaphore("lock", 3).try_acquire().await.unwrap_err(),
         tenure.mutex("lock").fair().try_lock().await.unwrap_err(),
     ] {
-        let said = error.to_string();
+        let said = format!("{error:#}");
         assert!(said.contains("without scripts") && said.contains("scripts=no"), "{said}");
     }
     let cluster = RedisOptions::from_url("redis-cluster://localhost?scripts=no").unwrap_err();
@@ -297,7 +297,7 @@ async fn no_script_is_run() {
     let tenure = tenure(&without(&server));
     let guard = hold(&tenure, "lock", LONG).await;
     let found = tenure.store().health().await.unwrap();
-    assert!(found.iter().any(|finding| finding.what == "scripts"), "{found:?}");
+    assert!(found.iter().any(|diagnostic| diagnostic.what == "scripts"), "{found:?}");
     guard.release().await.unwrap();
     let told = text(server.command(&["INFO", "commandstats"]));
     assert!(!told.contains("eval") && !told.contains("script"), "{told}");
@@ -320,7 +320,7 @@ async fn without_scripts_too_replicas_have_what_counts() {
         confirmed.renew(&renewal).await.remove(0).unwrap_err(),
         confirmed.release(&lock, &ask(1).owner, Duration::ZERO).await.unwrap_err(),
     ] {
-        assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault:#}");
     }
     drop(frozen);
     granted(&confirmed, "other", &ask(2)).await;
@@ -373,11 +373,11 @@ async fn what_several_share_is_told_to_take_scripts() {
     ];
     plain.acquire(&name("alone"), &ask(1)).await.unwrap();
     let fault = plain.inspect(&name("shared")).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault:#}");
     let listed = plain.list("", 10).await.unwrap();
     let names: Vec<_> = listed.names.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["alone"]);
-    assert_eq!(listed.missing, [fault.what_and_why()]);
+    assert_eq!(listed.missing, [fault.message_and_cause()]);
 }
 
 /// What scripts have made of the name since does not keep it from hearing that.
@@ -420,8 +420,8 @@ async fn where_a_transaction_cannot_be_begun_nothing_is_written() {
         server.command(&["ACL", "SETUSER", "default", &format!("+{command}")]);
         let mut refused = 0;
         for fault in told.into_iter().filter_map(Result::err) {
-            assert_eq!(fault.kind(), FaultKind::Misconfigured, "{command}: {fault}");
-            assert!(fault.cure().contains("redis-without-scripts.md"), "{command}: {fault}");
+            assert_eq!(fault.kind(), FaultKind::Misconfigured, "{command}: {fault:#}");
+            assert!(fault.help().contains("redis-without-scripts.md"), "{command}: {fault:#}");
             refused += 1;
         }
         assert!(refused > 0, "{command} is not needed");
@@ -451,8 +451,8 @@ async fn out_of_memory_nothing_happens_without_scripts_and_the_error_says_so() {
         store.release(&lock, &ask(1).owner, Duration::ZERO).await.unwrap_err(),
         store.acquire(&name("other"), &ask(2)).await.unwrap_err(),
     ] {
-        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
-        assert!(fault.cure().contains("without scripts nothing is renewed"), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
+        assert!(fault.help().contains("without scripts nothing is renewed"), "{fault:#}");
     }
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_eq!(value(&server, &only(&server)), record);

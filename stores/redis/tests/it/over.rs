@@ -258,17 +258,17 @@ async fn what_makes_no_sense_is_granted_to_nobody() {
         for intent in [WAIT, Intent::Try] {
             let ask = ask(ME, Mode::Exclusive, intent);
             let fault = lock.store.acquire(&lock.name, &ask).await.unwrap_err();
-            assert_eq!(fault.kind(), FaultKind::Corrupt, "{words:?}: {fault}");
+            assert_eq!(fault.kind(), FaultKind::Corrupt, "{words:?}: {fault:#}");
         }
         let over = taking_over(OTHER, ME, Mode::Exclusive);
         match lock.store.take_over(&lock.name, &over).await {
             // A record that is there and has no owner is not of this one.
             Ok(taken) => assert_eq!((words[0].as_str(), taken), ("SET", TakenOver::NotHeld)),
-            Err(fault) => assert_eq!(fault.kind(), FaultKind::Corrupt, "{words:?}: {fault}"),
+            Err(fault) => assert_eq!(fault.kind(), FaultKind::Corrupt, "{words:?}: {fault:#}"),
         }
         if words[0] == "SET" {
             let fault = lock.store.inspect(&lock.name).await.unwrap_err();
-            assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault}");
+            assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault:#}");
         }
     }
 }

@@ -227,7 +227,7 @@ async fn a_server_that_takes_no_writes_does_all_of_a_call_or_nothing() {
 async fn a_user_who_may_not_list_names_is_told_so() {
     let table = Table::new(RedisServer::start());
     let fault = table.user_without("scan", &[]).list("", 10).await.unwrap_err();
-    let said = fault.to_string();
+    let said = format!("{fault:#}");
     assert_eq!(fault.kind(), FaultKind::Misconfigured);
     assert!(said.contains("list names") && said.contains("SCAN"), "{said}");
     assert!(!said.contains("script"), "{said}");

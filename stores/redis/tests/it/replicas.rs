@@ -47,7 +47,7 @@ async fn what_no_replica_has_is_not_acquired_and_taken_back() {
     assert_eq!(lock_keys(&replica), lock_keys(&primary));
     let frozen = replica.freeze();
     let error = tenure.mutex("other").try_lock().await.unwrap_err();
-    let said = error.to_string();
+    let said = format!("{error:#}");
     assert!(said.contains("0 of 1 replicas have it") && said.contains("replicas="), "{said}");
     until("it is taken back", async || lock_keys(&primary).len() == 1).await;
     held.check().unwrap();
@@ -82,7 +82,7 @@ async fn who_waited_for_replicas_in_vain_is_told_so() {
     let _frozen = replica.freeze();
     let wait = Duration::from_millis(1_300);
     let error = tenure.mutex("lock").lock().ttl(LONG).wait(wait).await.unwrap_err();
-    let said = error.to_string();
+    let said = format!("{error:#}");
     assert!(said.contains("0 of 1 replicas have it"), "{said}");
 }
 
@@ -93,7 +93,7 @@ async fn who_releases_what_no_replica_confirms_is_told_so() {
     let tenure = tenure(&format!("{}?replicas=1&replica_timeout=700ms", primary.url()));
     let held = hold(&tenure, "lock", LONG).await;
     let _frozen = replica.freeze();
-    let said = held.release().await.unwrap_err().to_string();
+    let said = format!("{:#}", held.release().await.unwrap_err());
     assert!(said.contains("0 of 1 replicas have it"), "{said}");
     assert_eq!(lock_keys(&primary), [] as [&str; 0]);
 }
@@ -125,7 +125,7 @@ async fn what_is_asked_again_over_another_connection_is_confirmed_too() {
     let frozen = replica.freeze();
     for store in before.into_iter().chain([store(&url(&primary))]) {
         let fault = store.acquire(&name("lock"), &ask).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault:#}");
     }
     drop(frozen);
     granted(&store(&url(&primary)), "lock", &ask).await;
@@ -188,11 +188,11 @@ async fn an_acquire_that_is_dropped_behind_a_wait_leaves_nothing() {
 async fn replicas_cannot_confirm_for_longer_than_an_answer_is_waited_for_nor_in_a_cluster() {
     let server = cluster().await;
     let fault = RedisStore::open(&url(&server)).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
     let options = RedisOptions::from_url(&server.url()).unwrap().replicas(1);
     let options = options.response_timeout(Duration::from_millis(900)).unwrap();
     let fault = RedisStore::new(options).unwrap_err();
-    assert!(fault.to_string().contains("replica_timeout"), "{fault}");
+    assert!(format!("{fault:#}").contains("replica_timeout"), "{fault:#}");
 }
 
 #[tokio::test]
@@ -202,7 +202,7 @@ async fn a_user_who_may_not_wait_for_replicas_is_told_so() {
     primary.command(&words);
     let url = url(&primary).replace("//", "//tenure:choose-a-password@");
     let fault = RedisStore::open(&url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
     primary.command(&["ACL", "SETUSER", "tenure", "+wait"]);
     let tenure = tenure(&url);
     hold(&tenure, "lock", LONG).await.release().await.unwrap();
@@ -217,8 +217,8 @@ async fn what_has_no_mark_behind_it_is_not_confirmed() {
     let tenure = tenure(&url(&primary).replace("//", "//tenure:choose-a-password@"));
     let held = hold(&tenure, "lock", LONG).await;
     primary.command(&["ACL", "SETUSER", "tenure", "-publish"]);
-    let error = tenure.mutex("other").try_lock().await.unwrap_err().to_string();
-    assert!(error.contains("NOPERM") && error.contains("publish"), "{error}");
+    let error = format!("{:#}", tenure.mutex("other").try_lock().await.unwrap_err());
+    assert!(error.contains("NOPERM") && error.contains("publish"), "{error:#}");
     held.check().unwrap();
 }
 
@@ -232,7 +232,7 @@ async fn all_replicas_are_all_that_the_sentinels_know() {
     // The other one may be slow, too.
     until("only one has it", async || {
         let error = tenure.mutex("lock").try_lock().await.unwrap_err();
-        error.to_string().contains("1 of 2 replicas have it")
+        format!("{error:#}").contains("1 of 2 replicas have it")
     })
     .await;
     service.servers[2].restart();
@@ -253,8 +253,8 @@ async fn a_replica_that_the_sentinels_do_not_know_of_keeps_all_from_having_it() 
     until("it follows", async || follows(&unknown)).await;
     // The two others have what is written, and their number is enough.
     let frozen = unknown.freeze();
-    let error = tenure.mutex("lock").try_lock().await.unwrap_err().to_string();
-    assert!(error.contains("3 replicas follow, of which 2 are known"), "{error}");
+    let error = format!("{:#}", tenure.mutex("lock").try_lock().await.unwrap_err());
+    assert!(error.contains("3 replicas follow, of which 2 are known"), "{error:#}");
     drop(frozen);
     unknown.kill();
     until("it is granted again", async || {

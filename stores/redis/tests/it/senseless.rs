@@ -64,7 +64,7 @@ impl Lock {
 
 fn is_corrupt<T: std::fmt::Debug>(answer: Result<T, Fault>) {
     let fault = answer.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault:#}");
 }
 
 /// Whether an answer is a grant, of a token that was not there before.
@@ -199,7 +199,7 @@ async fn no_token_is_raised_so_far_that_none_can_follow() {
     let before = lock.data();
     let last = Token::from_raw(i64::MAX.unsigned_abs()).unwrap();
     let fault = lock.store.raise(&lock.name, &owner(ME), last).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
     assert_eq!(lock.data(), before);
     let most = Token::from_time((1 << 53) - 2).unwrap();
     lock.store.raise(&lock.name, &owner(ME), most).await.unwrap();

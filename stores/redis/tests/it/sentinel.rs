@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
-use tenure_core::{AcquireError, FaultKind, LostReason, Store, Tenure, store::Weight};
+use tenure_core::{AcquireError, FaultKind, LostReason, Store, Tenure, store::Severity};
 use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisServer, SentinelService, redis::Reply};
 
@@ -272,7 +272,7 @@ async fn one_that_was_told_to_forget_the_others_decides_nothing() {
     for tenure in [tenure, crate::support::tenure(&service.url())] {
         until("what they said before counts no more", async || {
             let tried = tenure.mutex("lock").try_lock().await;
-            tried.is_err_and(|error| error.to_string().contains("only 1 of 3 sentinels"))
+            tried.is_err_and(|error| format!("{error:#}").contains("only 1 of 3 sentinels"))
         })
         .await;
     }
@@ -347,7 +347,7 @@ async fn a_primary_that_its_sentinels_think_is_down_is_not_used() {
     service.servers[0].command(&["ACL", "SETUSER", "default", "-ping"]);
     until("they think so", async || {
         let tried = tenure.mutex("lock").try_lock().await;
-        tried.is_err_and(|error| error.to_string().contains("is down, or replace it"))
+        tried.is_err_and(|error| format!("{error:#}").contains("is down, or replace it"))
     })
     .await;
 }
@@ -376,8 +376,8 @@ async fn which_memory_a_primary_has_is_told_only_if_it_is_named_now() {
     let before = store.incarnation().await.unwrap();
     let frozen = [service.sentinels[0].freeze(), service.sentinels[1].freeze()];
     let fault = store.incarnation().await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
-    assert!(fault.to_string().contains("only 1 of 3 sentinels"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
+    assert!(format!("{fault:#}").contains("only 1 of 3 sentinels"), "{fault:#}");
     // What they said before still counts for all other calls.
     hold(&tenure, "other", LONG).await.release().await.unwrap();
     drop(frozen);
@@ -400,7 +400,7 @@ async fn a_primary_that_no_majority_names_is_not_used() {
     assert_eq!(lost(&held).await, LostReason::Deadline);
     let error = tenure.mutex("third").try_lock().await.unwrap_err();
     assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
-    let said = error.to_string();
+    let said = format!("{error:#}");
     assert!(said.contains("only 1 of 3 sentinels"), "{said}");
     drop(frozen);
     drop(held);
@@ -431,8 +431,8 @@ async fn what_is_no_sentinel_or_no_service_is_told() {
         (&no_server, "is a sentinel and keeps no locks"),
     ] {
         let fault = RedisStore::open(url).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-        assert!(fault.to_string().contains(told), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+        assert!(format!("{fault:#}").contains(told), "{fault:#}");
     }
 }
 
@@ -464,8 +464,8 @@ async fn users_of_the_documentation_may_do_all_that_is_needed() {
     }
     let wrong = url.replace("sentinel_password=choose", "sentinel_password=s3ntinel");
     let fault = RedisStore::open(&wrong).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    let said = format!("{fault:?} {fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    let said = format!("{fault:?} {fault:#}");
     assert!(said.contains("sentinel_password=") && !said.contains("s3ntinel-a"), "{said}");
 }
 
@@ -473,20 +473,20 @@ async fn users_of_the_documentation_may_do_all_that_is_needed() {
 async fn a_look_says_what_the_sentinels_are_worth() {
     let mut service = SentinelService::start();
     let store = Arc::new(store(&service.url()));
-    let finding = async |what: &str| {
-        let findings = store.health().await.unwrap();
-        let names: Vec<_> = findings.iter().map(|finding| finding.what.clone()).collect();
-        let found = findings.into_iter().find(|finding| finding.what == what);
+    let diagnostic = async |what: &str| {
+        let diagnostics = store.health().await.unwrap();
+        let names: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.what.clone()).collect();
+        let found = diagnostics.into_iter().find(|diagnostic| diagnostic.what == what);
         found.unwrap_or_else(|| panic!("{what} is none of {names:?}"))
     };
-    let found = finding("sentinels").await;
-    assert_eq!(found.weight, Weight::Good, "{found:?}");
+    let found = diagnostic("sentinels").await;
+    assert_eq!(found.severity, Severity::Good, "{found:?}");
     assert!(found.found.contains("3 of 3 answer"), "{found:?}");
-    assert_eq!(finding("isolation").await.weight, Weight::Warning);
+    assert_eq!(diagnostic("isolation").await.severity, Severity::Warning);
     let confirmed = RedisStore::open(&format!("{}&replicas=1", service.url())).await.unwrap();
     let looked = confirmed.health().await.unwrap();
-    let isolation = looked.iter().find(|finding| finding.what == "isolation").unwrap();
-    assert_eq!(isolation.weight, Weight::Good, "{isolation:?}");
+    let isolation = looked.iter().find(|diagnostic| diagnostic.what == "isolation").unwrap();
+    assert_eq!(isolation.severity, Severity::Good, "{isolation:?}");
     let set = |name, value| {
         for server in &service.servers {
             server.command(&["CONFIG", "SET", name, value]);
@@ -494,37 +494,37 @@ async fn a_look_says_what_the_sentinels_are_worth() {
     };
     // It has to stop before another one begins, and not some time.
     set("min-replicas-to-write", "1");
-    let late = finding("isolation").await;
-    assert_eq!((late.weight, late.promise), (Weight::Warning, Some("S1")), "{late:?}");
+    let late = diagnostic("isolation").await;
+    assert_eq!((late.severity, late.promise), (Severity::Warning, Some("S1")), "{late:?}");
     set("min-replicas-max-lag", "1");
     for sentinel in &service.sentinels {
         let down_after = "down-after-milliseconds";
         sentinel.command(&["SENTINEL", "SET", "mymaster", down_after, "3000"]);
     }
-    assert_eq!(finding("isolation").await.weight, Weight::Good);
+    assert_eq!(diagnostic("isolation").await.severity, Severity::Good);
     set("min-replicas-max-lag", "0");
-    assert_eq!(finding("isolation").await.weight, Weight::Warning);
+    assert_eq!(diagnostic("isolation").await.severity, Severity::Warning);
     let quorum = |quorum| {
         service.sentinels[1].command(&["SENTINEL", "SET", "mymaster", "quorum", quorum]);
     };
     quorum("5");
-    let found = finding("sentinels").await;
-    assert!(found.weight == Weight::Warning && found.found.contains("5 have to"), "{found:?}");
+    let found = diagnostic("sentinels").await;
+    assert!(found.severity == Severity::Warning && found.found.contains("5 have to"), "{found:?}");
     quorum("2");
-    assert_eq!(finding("sentinels").await.weight, Weight::Good);
+    assert_eq!(diagnostic("sentinels").await.severity, Severity::Good);
     let frozen = service.sentinels[0].freeze();
-    let found = finding("sentinels").await;
-    assert_eq!(found.weight, Weight::Warning, "{found:?}");
+    let found = diagnostic("sentinels").await;
+    assert_eq!(found.severity, Severity::Warning, "{found:?}");
     assert!(found.found.contains("2 of 3 answer"), "{found:?}");
     let place = service.sentinels[0].address();
     assert!(found.found.contains(&format!("{place} says nothing")), "{found:?}");
     drop(frozen);
     service.sentinels[0].kill();
-    let found = finding("sentinels").await;
+    let found = diagnostic("sentinels").await;
     assert!(found.found.contains(&place.to_string()), "{found:?}");
     service.sentinels[1].kill();
-    let found = finding("primary").await;
-    assert_eq!(found.weight, Weight::Bad, "{found:?}");
+    let found = diagnostic("primary").await;
+    assert_eq!(found.severity, Severity::Bad, "{found:?}");
     assert!(found.found.contains("only 1 of 3 sentinels"), "{found:?}");
 }
 
@@ -534,8 +534,8 @@ async fn a_primary_elsewhere_is_warned_of_though_its_sentinels_are_here() {
     let service = SentinelService::start();
     let store = store(&service.url());
     let warned = async || {
-        let findings = store.health().await.unwrap();
-        findings.into_iter().find(|finding| finding.what == "encryption")
+        let diagnostics = store.health().await.unwrap();
+        diagnostics.into_iter().find(|diagnostic| diagnostic.what == "encryption")
     };
     assert_eq!(warned().await, None);
     let primary = &service.servers[service.primary().unwrap()];
@@ -546,7 +546,7 @@ async fn a_primary_elsewhere_is_warned_of_though_its_sentinels_are_here() {
         sentinel.command(&["SENTINEL", "MONITOR", &name, "0.0.0.0", &port, "2"]);
     }
     until("it is elsewhere", async || {
-        warned().await.is_some_and(|finding| finding.found.contains("0.0.0.0"))
+        warned().await.is_some_and(|diagnostic| diagnostic.found.contains("0.0.0.0"))
     })
     .await;
 }

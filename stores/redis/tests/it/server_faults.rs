@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{
     AcquireError, FaultKind, LostReason, Store,
-    store::{Finding, Weight},
+    store::{Diagnostic, Severity},
 };
 use tenure_redis::RedisStore;
 use tenure_testkit::server::{RedisServer, redis::Reply};
@@ -78,7 +78,7 @@ async fn a_fail_over_and_back_shows() {
     let port = other.address().port().to_string();
     server.command(&["REPLICAOF", "127.0.0.1", &port]);
     let fault = store.incarnation().await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
     server.command(&["REPLICAOF", "NO", "ONE"]);
     assert_ne!(store.incarnation().await.unwrap(), before);
 }
@@ -96,7 +96,7 @@ async fn a_server_out_of_memory_still_renews_and_releases() {
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     let error = tenure.mutex("c").try_lock().await.unwrap_err();
     assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
-    assert!(error.to_string().contains("out of memory"), "{error}");
+    assert!(format!("{error:#}").contains("out of memory"), "{error:#}");
     tokio::time::sleep(TTL * 2).await;
     alone.check().unwrap();
     crowded.check().unwrap();
@@ -116,7 +116,7 @@ async fn a_server_out_of_memory_renews_releases_and_evicts_in_every_state() {
             lock.server.command(&["CONFIG", "SET", "maxmemory", "1"]);
             let caller = store(&lock.server.url());
             if let Err(fault) = action.call(&caller, &lock.name).await {
-                refused.push(format!("{action:?} of {scene:?}: {fault}"));
+                refused.push(format!("{action:?} of {scene:?}: {fault:#}"));
             }
         }
     }
@@ -146,7 +146,7 @@ async fn a_replica_grants_nothing() {
     server.command(&["REPLICAOF", "127.0.0.1", "1"]);
     let error = tenure.mutex("lock").try_lock().await.unwrap_err();
     assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
-    assert!(error.to_string().contains("replica"), "{error}");
+    assert!(format!("{error:#}").contains("replica"), "{error:#}");
     server.command(&["REPLICAOF", "NO", "ONE"]);
     hold(&tenure, "lock", TTL).await.release().await.unwrap();
 }
@@ -182,12 +182,13 @@ async fn a_wrong_password_is_fatal_and_never_shown() {
         (format!("redis://me:{SENTINEL}@{address}"), "refuses this user"),
     ] {
         let fault = RedisStore::open(&url).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-        assert!(fault.to_string().contains(text), "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+        assert!(format!("{fault:#}").contains(text), "{fault:#}");
         let tenure = tenure(&url);
         let error = tenure.mutex("lock").lock().await.unwrap_err();
         assert!(matches!(error, AcquireError::Misconfigured { .. }), "{error:?}");
-        let shown = format!("{fault:?} {error:?} {error} {tenure:?} {}", tenure.store().location());
+        let shown =
+            format!("{fault:?} {error:?} {error:#} {tenure:?} {}", tenure.store().location());
         assert!(!shown.contains(SENTINEL), "{shown}");
     }
     let good = RedisStore::open(&format!("redis://:right@{address}")).await.unwrap();
@@ -212,7 +213,7 @@ async fn a_user_who_may_not_is_told_so() {
         allow(rules);
         let error = tenure(&url).mutex("lock").try_lock().await.unwrap_err();
         assert!(matches!(error, AcquireError::Misconfigured { .. }), "{rules:?}: {error:?}");
-        assert!(!format!("{error:?} {error}").contains(SENTINEL), "{error:?}");
+        assert!(!format!("{error:?} {error:#}").contains(SENTINEL), "{error:?}");
     }
     // Whoever may not publish locks all the same: hints are lost, and waiters look.
     allow(&["~*", "resetchannels", "+@all"]);
@@ -225,34 +226,34 @@ async fn a_user_who_may_not_is_told_so() {
 }
 
 /// What a look at the server finds about `what`.
-async fn found(url: &str, what: &str) -> Finding {
-    let findings = store(url).health().await.unwrap();
-    findings.into_iter().find(|finding| finding.what == what).unwrap()
+async fn found(url: &str, what: &str) -> Diagnostic {
+    let diagnostics = store(url).health().await.unwrap();
+    diagnostics.into_iter().find(|diagnostic| diagnostic.what == what).unwrap()
 }
 
-async fn weight(url: &str, what: &str) -> Weight {
-    found(url, what).await.weight
+async fn severity(url: &str, what: &str) -> Severity {
+    found(url, what).await.severity
 }
 
 #[tokio::test]
 async fn a_look_at_the_server_sees_what_is_wrong() {
     let server = RedisServer::start();
     let url = server.url();
-    assert_eq!(weight(&url, "version").await, Weight::Good);
-    assert_eq!(weight(&url, "permissions").await, Weight::Good);
-    assert_eq!(weight(&url, "clock").await, Weight::Good);
-    assert_eq!(weight(&url, "persistence").await, Weight::Warning);
-    assert_eq!(weight(&url, "eviction").await, Weight::Good);
+    assert_eq!(severity(&url, "version").await, Severity::Good);
+    assert_eq!(severity(&url, "permissions").await, Severity::Good);
+    assert_eq!(severity(&url, "clock").await, Severity::Good);
+    assert_eq!(severity(&url, "persistence").await, Severity::Warning);
+    assert_eq!(severity(&url, "eviction").await, Severity::Good);
     server.command(&["CONFIG", "SET", "maxmemory-policy", "volatile-ttl"]);
-    assert_eq!(weight(&url, "eviction").await, Weight::Bad);
+    assert_eq!(severity(&url, "eviction").await, Severity::Bad);
     assert_eq!(lock_keys(&server), [] as [&str; 0], "a look leaves nothing");
     server.command(&["ACL", "SETUSER", "default", "-publish"]);
-    assert_eq!(weight(&url, "hints").await, Weight::Warning);
-    assert_eq!(weight(&url, "permissions").await, Weight::Good, "locks work without");
+    assert_eq!(severity(&url, "hints").await, Severity::Warning);
+    assert_eq!(severity(&url, "permissions").await, Severity::Good, "locks work without");
     server.command(&["ACL", "SETUSER", "default", "+publish", "-del"]);
-    assert_eq!(weight(&url, "permissions").await, Weight::Bad);
+    assert_eq!(severity(&url, "permissions").await, Severity::Bad);
     server.command(&["ACL", "SETUSER", "default", "+del"]);
-    assert_eq!(weight(&url, "hints").await, Weight::Good);
+    assert_eq!(severity(&url, "hints").await, Severity::Good);
     for rules in [
         &["-subscribe"][..],
         &["+subscribe", "resetchannels"],
@@ -260,8 +261,8 @@ async fn a_look_at_the_server_sees_what_is_wrong() {
     ] {
         server.command(&[&["ACL", "SETUSER", "default"], rules].concat());
         let hints = found(&url, "hints").await;
-        assert_eq!((hints.weight, hints.promise), (Weight::Warning, Some("S6")), "{hints:?}");
-        assert_eq!(weight(&url, "permissions").await, Weight::Good, "{rules:?}");
+        assert_eq!((hints.severity, hints.promise), (Severity::Warning, Some("S6")), "{hints:?}");
+        assert_eq!(severity(&url, "permissions").await, Severity::Good, "{rules:?}");
     }
 }
 
@@ -269,15 +270,15 @@ async fn a_look_at_the_server_sees_what_is_wrong() {
 async fn a_replica_that_was_there_lately_is_not_taken_for_none() {
     let (server, mut other) = (RedisServer::start(), RedisServer::start());
     let url = server.url();
-    assert_eq!(weight(&url, "replicas").await, Weight::Good);
+    assert_eq!(severity(&url, "replicas").await, Severity::Good);
     let port = server.address().port().to_string();
     other.command(&["REPLICAOF", "127.0.0.1", &port]);
     until("it follows", async || found(&url, "replicas").await.found.starts_with('1')).await;
-    assert_eq!(weight(&url, "replicas").await, Weight::Warning);
+    assert_eq!(severity(&url, "replicas").await, Severity::Warning);
     other.kill();
     until("it is gone", async || !found(&url, "replicas").await.found.starts_with('1')).await;
     let away = found(&url, "replicas").await;
-    assert_eq!((away.weight, away.promise), (Weight::Warning, Some("S1")), "{away:?}");
+    assert_eq!((away.severity, away.promise), (Severity::Warning, Some("S1")), "{away:?}");
 }
 
 /// Whatever it is that a restart of the server, or of its machine, takes along.
@@ -288,35 +289,37 @@ async fn a_look_says_what_a_restart_can_lose() {
     let set = |name, value| {
         assert_eq!(server.command(&["CONFIG", "SET", name, value]), Reply::Text("OK".to_owned()));
     };
-    let is = async |weight, says: &str| {
+    let is = async |severity, says: &str| {
         let found = found(&url, "persistence").await;
-        assert_eq!(found.weight, weight, "{found:?}");
+        assert_eq!(found.severity, severity, "{found:?}");
         assert!(found.found.contains(says), "{found:?}");
     };
-    is(Weight::Warning, "has forgotten").await;
+    is(Severity::Warning, "has forgotten").await;
     // Long enough to be seen, whoever comes late.
     server.command(&["SET", "other", "data"]);
     set("rdb-key-save-delay", "600000000");
     set("appendfsync", "always");
     set("appendonly", "yes");
-    is(Weight::Warning, "not there yet").await;
+    is(Severity::Warning, "not there yet").await;
     set("appendonly", "no");
     set("rdb-key-save-delay", "0");
     set("appendonly", "yes");
-    until("the file is there", async || found(&url, "persistence").await.weight == Weight::Good)
-        .await;
-    is(Weight::Good, "appendfsync always").await;
+    until("the file is there", async || {
+        found(&url, "persistence").await.severity == Severity::Good
+    })
+    .await;
+    is(Severity::Good, "appendfsync always").await;
     set("no-appendfsync-on-rewrite", "yes");
-    is(Weight::Warning, "written anew").await;
+    is(Severity::Warning, "written anew").await;
     set("no-appendfsync-on-rewrite", "no");
     set("appendfsync", "everysec");
-    is(Weight::Warning, "last second or two").await;
+    is(Severity::Warning, "last second or two").await;
     set("appendfsync", "no");
-    is(Weight::Warning, "half minute").await;
+    is(Severity::Warning, "half minute").await;
     set("appendfsync", "always");
-    is(Weight::Good, "appendfsync always").await;
+    is(Severity::Good, "appendfsync always").await;
     server.command(&["ACL", "SETUSER", "default", "-config"]);
-    is(Weight::Warning, "does not tell").await;
+    is(Severity::Warning, "does not tell").await;
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ async fn is_ridden_out(
     until("it is sick", async || answers_with(server, code)).await;
     let error = one.mutex("other").try_lock().await.unwrap_err();
     assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
-    let said = error.to_string();
+    let said = format!("{error:#}");
     assert!(advice.iter().all(|advice| said.contains(advice)), "{said}");
     // What cannot be renewed is lost by its own clock, and what has time left is not.
     assert_eq!(lost(&short).await, LostReason::Deadline);
@@ -93,9 +93,9 @@ async fn a_server_that_cannot_tell_its_format_now_is_not_used_before_it_has() {
     let _cause = sent(&server, "EVAL \"while true do end\" 0");
     until("it is sick", async || answers_with(&server, "BUSY")).await;
     let fault = RedisStore::open(&server.url()).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
     assert_eq!(server.command(&["SCRIPT", "KILL"]), Reply::Text("OK".to_owned()));
     until("it is well", async || !answers_with(&server, "BUSY")).await;
     let fault = RedisStore::open(&server.url()).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
 }

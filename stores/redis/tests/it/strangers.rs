@@ -30,7 +30,7 @@ async fn whoever_repeats_what_it_hears_is_no_server() {
         }
     });
     let fault = refused(&format!("redis://me:secret@{address}")).await;
-    assert!(fault.to_string().contains("does not answer as Redis does"), "{fault}");
+    assert!(format!("{fault:#}").contains("does not answer as Redis does"), "{fault:#}");
 }
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn a_password_that_a_server_repeats_is_not_told() {
     });
     let fault = refused(&format!("redis://me:s3cr3t%40x@{address}")).await;
     assert_eq!(fault.kind(), FaultKind::Misconfigured);
-    let told = format!("{fault} {fault:?}");
+    let told = format!("{fault:#} {fault:?}");
     assert!(told.contains("refuses this user and password"), "{told}");
     assert!(!told.contains("s3cr3t") && !told.contains("no user me"), "{told}");
 }
@@ -55,5 +55,5 @@ async fn a_reply_without_an_end_is_refused_before_it_fills_the_memory() {
     });
     let patience = "connect_timeout=60s&response_timeout=60s";
     let fault = refused(&format!("redis://{address}?{patience}")).await;
-    assert!(fault.to_string().contains("does not answer as Redis does"), "{fault}");
+    assert!(format!("{fault:#}").contains("does not answer as Redis does"), "{fault:#}");
 }

@@ -171,7 +171,7 @@ async fn a_record_of_the_old_owner_that_cannot_be_read_is_left_as_it_is() {
     for over in [(ME, ME_NEXT), (OTHER, ME)] {
         let over = taking_over(over.0, over.1, Mode::Exclusive);
         let fault = lock.store.take_over(&lock.name, &over).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Corrupt, "{fault:#}");
     }
     assert_eq!(lock.server.command(&["GET", &key]), Reply::Text(record));
 }

@@ -27,10 +27,10 @@ fn with_file(url: &str, setting: &str, certificates: &Certificates, file: &str) 
 /// Why a URL is refused, after having seen that no lock is granted by it either.
 async fn refused(url: &str) -> String {
     let fault = RedisStore::open(url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
     let error = tenure(url).mutex("lock").lock().await.unwrap_err();
     assert!(matches!(error, AcquireError::Misconfigured { .. }), "{error:?}");
-    format!("{fault}")
+    format!("{fault:#}")
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn a_server_that_wants_a_clients_certificate_gets_it() {
     assert!(said.contains("client's certificate") && said.contains("cert="), "{said}");
     let url = with_file(&url, "cert", &certificates, "client.pem");
     let fault = RedisOptions::from_url(&url).unwrap_err();
-    assert!(fault.to_string().contains("only one"), "{fault}");
+    assert!(format!("{fault:#}").contains("only one"), "{fault:#}");
     let url = with_file(&url, "key", &certificates, "client.key");
     hold(&tenure(&url), "lock", TTL).await.release().await.unwrap();
     let options = RedisOptions::from_url(&url).unwrap();
@@ -130,10 +130,13 @@ fn a_file_that_cannot_be_read_or_holds_no_certificate_is_named() {
         let url = with_file("rediss://localhost", "ca", &certificates, file);
         let fault = RedisOptions::from_url(&url).unwrap_err();
         assert_eq!(fault.kind(), FaultKind::Misconfigured);
-        assert!(fault.to_string().contains(why) && fault.to_string().contains(file), "{fault}");
+        assert!(
+            format!("{fault:#}").contains(why) && format!("{fault:#}").contains(file),
+            "{fault:#}"
+        );
     }
     let fault = RedisOptions::from_url("redis://localhost?ca=/etc/ca.pem").unwrap_err();
-    assert!(fault.to_string().contains("no setting of redis:"), "{fault}");
+    assert!(format!("{fault:#}").contains("no setting of redis:"), "{fault:#}");
 }
 
 /// What goes out over TLS is written by another task than that of the call.

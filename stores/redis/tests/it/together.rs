@@ -57,7 +57,7 @@ async fn a_server_out_of_memory_grants_no_part() {
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     let error = all.try_lock().await.unwrap_err();
     assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
-    assert!(error.to_string().contains("out of memory"), "{error}");
+    assert!(format!("{error:#}").contains("out of memory"), "{error:#}");
     assert_eq!(lock_keys(&server), [] as [&str; 0]);
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
     all.lock().await.unwrap().release().await.unwrap();
@@ -116,8 +116,8 @@ async fn what_is_refused_midway_is_in_doubt_and_taken_back() {
     let url = format!("redis://me:any@{}", server.address());
     let asks = ["a", "b"].map(|one| (name(one), ask(ME, Mode::Exclusive, Intent::Try)));
     let fault = store(&url).acquire_together(&asks).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
-    assert!(fault.to_string().contains("midst of a script"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault:#}");
+    assert!(format!("{fault:#}").contains("midst of a script"), "{fault:#}");
     assert_eq!(lock_keys(&server).len(), 1);
     server.command(&["FLUSHALL"]);
     let tenure = tenure(&url);
@@ -131,8 +131,8 @@ async fn names_in_several_slots_are_asked_for_one_by_one() {
     let server = cluster().await;
     let asks = ["a", "b", "c"].map(|one| (name(one), ask(ME, Mode::Exclusive, Intent::Try)));
     let fault = store(&server.url()).acquire_together(&asks).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault}");
-    assert!(fault.to_string().contains("different slots"), "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unsupported, "{fault:#}");
+    assert!(format!("{fault:#}").contains("different slots"), "{fault:#}");
     assert_eq!(lock_keys(&server), [] as [&str; 0]);
     let guard = tenure(&server.url()).all(["a", "b", "c"]).lock().await.unwrap();
     assert_eq!(lock_keys(&server).len(), 3);

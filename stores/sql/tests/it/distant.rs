@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use tenure_core::{
     Fault, FaultKind, Incarnation, LockName, Owner, Token,
     proto::queue::{Client, Limits},
-    store::{Capabilities, Finding, HintBoard, Renewal},
+    store::{Capabilities, Diagnostic, HintBoard, Renewal},
 };
 use tenure_sql::{
     Attempt, CONNECTION, Database, Extended, Grant, Listed, Mark, Page, Row, Sight, SqlStore,
@@ -128,7 +128,7 @@ const LIMITS: Limits = Limits {
     max_waiters: 1_000,
     max_holders: 1_000,
     notices_absence: false,
-    kinds_meet: true,
+    kinds_may_mix: true,
 };
 
 impl Distant {
@@ -346,10 +346,10 @@ impl Database for Distant {
     }
 
     /// Silent if rows are locked, and good.
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         if self.table.locks.load(Relaxed) {
             std::future::pending::<()>().await;
         }
-        Ok(vec![Finding::good(CONNECTION, "as long as it is")])
+        Ok(vec![Diagnostic::good(CONNECTION, "as long as it is")])
     }
 }

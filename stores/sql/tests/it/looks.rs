@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Store, store::Weight};
+use tenure_core::{Store, store::Severity};
 use tenure_sql::CONNECTION;
 use tokio::time::Instant;
 
@@ -15,10 +15,10 @@ async fn a_database_that_falls_silent_is_said_to_be_so_in_time() {
     for (way, what) in [(NEAR, CONNECTION), (Duration::from_secs(1), "full cycle")] {
         table.lock_rows(what == CONNECTION);
         let began = Instant::now();
-        let findings = table.client(1, way).health().await.unwrap();
+        let diagnostics = table.client(1, way).health().await.unwrap();
         assert!(began.elapsed() < Duration::from_secs(16), "{:?}", began.elapsed());
-        let bad = findings.iter().find(|finding| finding.what == what).unwrap();
-        assert_eq!(bad.weight, Weight::Bad, "{bad:?}");
+        let bad = diagnostics.iter().find(|diagnostic| diagnostic.what == what).unwrap();
+        assert_eq!(bad.severity, Severity::Bad, "{bad:?}");
         assert!(bad.found.contains("distant://"), "{bad:?}");
     }
 }

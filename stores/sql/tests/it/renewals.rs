@@ -34,8 +34,8 @@ async fn one_that_cannot_be_written_leaves_the_others_their_answers() {
     for (hold, answer) in holds.iter().zip(answers) {
         if hold.name.as_str().starts_with("locked") {
             let fault = answer.unwrap_err();
-            assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault}");
-            assert!(fault.what().contains(hold.name.as_str()), "{fault}");
+            assert_eq!(fault.kind(), FaultKind::InDoubt, "{fault:#}");
+            assert!(fault.message().contains(hold.name.as_str()), "{fault:#}");
         } else {
             assert!(matches!(answer, Ok(Renewed::Renewed { .. })), "{answer:?}");
         }

@@ -137,7 +137,7 @@ impl Session {
                     if self.id == 0 && untrusted >= self.servers.count() {
                         return Err(error);
                     }
-                    let why: Arc<str> = error.to_string().into();
+                    let why: Arc<str> = format!("{error:#}").into();
                     self.trouble.tell(Some(why.clone()));
                     last = Some(why);
                 }
@@ -158,7 +158,7 @@ impl Session {
             away("it was not reached in time".to_owned())
         })?;
         let mut live = Live::new(stream.map_err(|error| {
-            let why = format!("{host}:{port}: {error}").into();
+            let why = format!("{host}:{port}: {error:#}").into();
             if stream::is_untrusted(&error) { Error::Untrusted(why) } else { Error::Away(why) }
         })?);
         let (reached, silent) = (Instant::now(), || away("it did not answer in time".to_owned()));

@@ -148,7 +148,7 @@ async fn a_full_line_has_room_at_a_server_that_is_behind_when_a_waiter_left_at_a
     // The second is refused by a look.
     for owner in [3, 4] {
         let refused = behind.acquire(&name("lock"), &ask(owner, WAIT)).await.unwrap_err();
-        assert_eq!(refused.kind(), FaultKind::Full, "{refused}");
+        assert_eq!(refused.kind(), FaultKind::Full, "{refused:#}");
     }
     let (gone, comes) = (ask(2, WAIT), ask(5, WAIT));
     let answer = scene.asked_behind(lets_go(&ahead, &gone), asks(&behind, &comes)).await;

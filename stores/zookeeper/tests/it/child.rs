@@ -29,7 +29,7 @@ async fn hold_on(url: &str) {
         match order.as_str() {
             "check" => match guard.check() {
                 Ok(token) => say(token),
-                Err(lost) => say(format_args!("lost: {lost}")),
+                Err(lost) => say(format_args!("lost: {lost:#}")),
             },
             "deadline" => say(guard.deadline().as_nanos()),
             "renewed" => {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tenure_core::{
     FaultKind, Store,
-    store::{Finding, Weight},
+    store::{Diagnostic, Severity},
 };
 use tenure_testkit::server::ZookeeperServer;
 use tenure_zookeeper::ZookeeperStore;
@@ -17,14 +17,14 @@ use crate::support::{ensemble, path, quiet_server, store};
 
 const SENTINEL: &str = "s3ntinel";
 
-async fn looked(url: &str) -> Vec<Finding> {
+async fn looked(url: &str) -> Vec<Diagnostic> {
     store(url).health().await.unwrap()
 }
 
 /// What was found out about one thing, which is there once.
-fn of<'a>(findings: &'a [Finding], what: &str) -> &'a Finding {
-    let those: Vec<_> = findings.iter().filter(|finding| finding.what == what).collect();
-    let [one] = those[..] else { panic!("{what}: {findings:#?}") };
+fn of<'a>(diagnostics: &'a [Diagnostic], what: &str) -> &'a Diagnostic {
+    let those: Vec<_> = diagnostics.iter().filter(|diagnostic| diagnostic.what == what).collect();
+    let [one] = those[..] else { panic!("{what}: {diagnostics:#?}") };
     one
 }
 
@@ -36,13 +36,14 @@ async fn a_tick_that_the_url_says_wrong_is_warned_of() {
         ("100ms", Some("S1"), "too late"),
         ("500ms", None, "tickTime is 500ms"),
     ] {
-        let findings = looked(&format!("zookeeper://{at}{}?session=9s&tick={tick}", path())).await;
-        let tick = of(&findings, "tick");
+        let diagnostics =
+            looked(&format!("zookeeper://{at}{}?session=9s&tick={tick}", path())).await;
+        let tick = of(&diagnostics, "tick");
         assert_eq!(tick.promise, promise, "{tick:?}");
         assert!(tick.found.contains(says), "{tick:?}");
         assert!(tick.found.contains(&at.to_string()), "{tick:?}");
-        let cure = tick.cure.as_deref();
-        assert_eq!(cure, promise.map(|_| "write tick=500ms into the URL"), "{tick:?}");
+        let help = tick.help.as_deref();
+        assert_eq!(help, promise.map(|_| "write tick=500ms into the URL"), "{tick:?}");
     }
 }
 
@@ -51,17 +52,17 @@ async fn bounds_of_sessions_that_differ_are_warned_of_and_alike_ones_are_not() {
     let (one, other) = (quiet_server(), ZookeeperServer::with(&[("maxSessionTimeout", "8000")]));
     let (one, other) = (one.address(), other.address());
     let url = |places: &str| format!("zookeeper://{places}{}?session=4s&tick=500ms", path());
-    let findings = looked(&url(&format!("{one},{other}"))).await;
+    let diagnostics = looked(&url(&format!("{one},{other}"))).await;
     // Which is worse.
-    let ensemble = of(&findings, "ensemble");
-    assert_eq!((ensemble.weight, ensemble.promise), (Weight::Bad, Some("S1")), "{ensemble:?}");
-    let bounds = of(&findings, "session bounds");
-    assert_eq!((bounds.weight, bounds.promise), (Weight::Warning, Some("S5")), "{bounds:?}");
+    let ensemble = of(&diagnostics, "ensemble");
+    assert_eq!((ensemble.severity, ensemble.promise), (Severity::Bad, Some("S1")), "{ensemble:?}");
+    let bounds = of(&diagnostics, "session bounds");
+    assert_eq!((bounds.severity, bounds.promise), (Severity::Warning, Some("S5")), "{bounds:?}");
     for says in [format!("1s to 10s at {one}"), format!("1s to 8s at {other}")] {
         assert!(bounds.found.contains(&says), "{bounds:?}");
     }
-    let findings = looked(&url(&other.to_string())).await;
-    assert_eq!(of(&findings, "session bounds").weight, Weight::Good);
+    let diagnostics = looked(&url(&other.to_string())).await;
+    assert_eq!(of(&diagnostics, "session bounds").severity, Severity::Good);
 }
 
 /// A server that does not tell its settings: its word `conf` is answered as where it is not allowed.
@@ -90,13 +91,16 @@ async fn without_conf(server: SocketAddr) -> SocketAddr {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_does_not_tell_its_settings_is_said_not_to_be_checked() {
     let at = without_conf(quiet_server().address()).await;
-    let findings = looked(&format!("zookeeper://{at}{}?session=4s&tick=500ms", path())).await;
-    let tick = of(&findings, "tick");
-    assert_eq!((tick.weight, tick.promise), (Weight::Warning, Some("S1")), "{tick:?}");
+    let diagnostics = looked(&format!("zookeeper://{at}{}?session=4s&tick=500ms", path())).await;
+    let tick = of(&diagnostics, "tick");
+    assert_eq!((tick.severity, tick.promise), (Severity::Warning, Some("S1")), "{tick:?}");
     let says = format!("not checked at {at}: it does not tell its settings");
     assert!(tick.found.contains(&says) && tick.found.contains("srvr,conf"), "{tick:?}");
-    let others = findings.iter().filter(|finding| finding.what != "tick");
-    assert!(others.clone().all(|finding| finding.weight == Weight::Good), "{findings:?}");
+    let others = diagnostics.iter().filter(|diagnostic| diagnostic.what != "tick");
+    assert!(
+        others.clone().all(|diagnostic| diagnostic.severity == Severity::Good),
+        "{diagnostics:?}"
+    );
 }
 
 /// A write that is timed below the base needs less than a lock does.
@@ -104,9 +108,9 @@ async fn a_server_that_does_not_tell_its_settings_is_said_not_to_be_checked() {
 async fn rights_that_a_lock_lacks_are_found() {
     let (at, path) = (quiet_server().address(), path());
     let url = |more: &str| format!("zookeeper://{at}{path}?session=4s&tick=500ms{more}");
-    assert_eq!(of(&looked(&url("")).await, "full cycle").weight, Weight::Good);
+    assert_eq!(of(&looked(&url("")).await, "full cycle").severity, Severity::Good);
     let cycle = of(&looked(&url("&acl=ip:10.255.255.1:cdrwa")).await, "full cycle").clone();
-    assert_eq!((cycle.weight, cycle.promise), (Weight::Bad, Some("S9")), "{cycle:?}");
+    assert_eq!((cycle.severity, cycle.promise), (Severity::Bad, Some("S9")), "{cycle:?}");
     // Nothing is left of what was tried, and nothing holds a lock.
     assert!(store(&url("")).list("", 10).await.unwrap().names.is_empty());
 }
@@ -116,9 +120,9 @@ async fn rights_that_a_lock_lacks_are_found() {
 async fn a_node_that_is_there_already_is_no_container_that_was_made() {
     let (at, path) = (quiet_server().address(), path());
     let url = |more: &str| format!("zookeeper://{at}{path}{more}?session=4s&tick=500ms");
-    assert_eq!(of(&looked(&url("")).await, "containers").weight, Weight::Good);
+    assert_eq!(of(&looked(&url("")).await, "containers").severity, Severity::Good);
     let held = crate::support::hold(&crate::support::tenure(&url("/%25container")), "lock").await;
-    assert_ne!(of(&looked(&url("")).await, "containers").weight, Weight::Good);
+    assert_ne!(of(&looked(&url("")).await, "containers").severity, Severity::Good);
     held.release().await.unwrap();
 }
 
@@ -132,20 +136,24 @@ async fn followers_alone_do_not_say_when_sessions_end() {
     let url = format!("zookeeper://{}{}?session=4s&tick=500ms", places.join(","), path());
     let found = looked(&url).await;
     let ensembles = of(&found, "ensemble");
-    assert_eq!((ensembles.weight, ensembles.promise), (Weight::Warning, Some("S1")), "{found:?}");
+    assert_eq!(
+        (ensembles.severity, ensembles.promise),
+        (Severity::Warning, Some("S1")),
+        "{found:?}"
+    );
     let all = looked(&format!("{}{}?session=4s&tick=500ms", ensemble.url(), path())).await;
-    assert!(all.iter().all(|finding| finding.what != "ensemble"), "{all:?}");
+    assert!(all.iter().all(|diagnostic| diagnostic.what != "ensemble"), "{all:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn how_long_an_answer_is_waited_for_is_shown() {
     let at = quiet_server().address();
     let url = |more: &str| format!("zookeeper://{at}{}?tick=500ms&{more}", path());
-    let findings = looked(&url("session=9s&response_timeout=700ms")).await;
-    assert_eq!(of(&findings, "response timeout").found, "700ms");
+    let diagnostics = looked(&url("session=9s&response_timeout=700ms")).await;
+    assert_eq!(of(&diagnostics, "response timeout").found, "700ms");
     // It is 2 s by itself, and 2.95 s are what can be counted on.
-    let findings = looked(&url("session=4s")).await;
-    let found = &of(&findings, "response timeout").found;
+    let diagnostics = looked(&url("session=4s")).await;
+    let found = &of(&diagnostics, "response timeout").found;
     assert!(found.starts_with("983.3") && found.contains("a third of"), "{found}");
     assert!(found.contains("2s is more"), "{found}");
 }
@@ -153,16 +161,19 @@ async fn how_long_an_answer_is_waited_for_is_shown() {
 /// What is said of each server, in the same order by `open` and by `health`.
 async fn causes(url: &str, says: &[(&str, &str)]) {
     let fault = ZookeeperStore::open(url).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
-    let findings = looked(url).await;
-    assert_eq!(findings.len(), says.len() + 1, "{findings:?}");
-    let said = format!("{fault} {fault:?} {findings:?}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
+    let diagnostics = looked(url).await;
+    assert_eq!(diagnostics.len(), says.len() + 1, "{diagnostics:?}");
+    let said = format!("{fault:#} {fault:?} {diagnostics:?}");
     assert!(!said.contains(SENTINEL), "{said}");
-    for ((place, says), finding) in says.iter().zip(&findings) {
-        assert_eq!((finding.weight, &finding.what), (Weight::Bad, &format!("server {place}")));
-        assert!(finding.found.contains(says), "{finding:?}");
-        assert!(fault.what().contains(&format!("{place}: {says}")), "{fault}");
-        assert!(fault.cure().contains(finding.cure.as_deref().unwrap()), "{fault}");
+    for ((place, says), diagnostic) in says.iter().zip(&diagnostics) {
+        assert_eq!(
+            (diagnostic.severity, &diagnostic.what),
+            (Severity::Bad, &format!("server {place}"))
+        );
+        assert!(diagnostic.found.contains(says), "{diagnostic:?}");
+        assert!(fault.message().contains(&format!("{place}: {says}")), "{fault:#}");
+        assert!(fault.help().contains(diagnostic.help.as_deref().unwrap()), "{fault:#}");
     }
 }
 
@@ -221,18 +232,18 @@ async fn what_is_wrong_with_tls_is_told() {
     let of_another = url(&place, &with(&stranger).1);
     let fault = ZookeeperStore::open(&of_another).await.unwrap_err();
     // No wait mends it.
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
-    assert!(fault.what().contains("no certificate that is trusted"), "{fault}");
-    let findings = looked(&of_another).await;
-    assert!(findings[0].found.contains(&place), "{findings:?}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
+    assert!(fault.message().contains("no certificate that is trusted"), "{fault:#}");
+    let diagnostics = looked(&of_another).await;
+    assert!(diagnostics[0].found.contains(&place), "{diagnostics:?}");
     causes(&url(&place, &without_own), &[(&place, refused)]).await;
     let plain = format!("localhost:{}", server.address().port());
     causes(&url(&plain, &all), &[(&plain, refused)]).await;
     // A port for TLS without it.
     causes(&url(&place, ""), &[(&place, "it takes the connection and hangs up")]).await;
-    let findings = looked(&url(&place, &all)).await;
-    let tick = of(&findings, "tick");
-    assert!(tick.weight == Weight::Warning && tick.found.contains("not checked"), "{tick:?}");
+    let diagnostics = looked(&url(&place, &all)).await;
+    let tick = of(&diagnostics, "tick");
+    assert!(tick.severity == Severity::Warning && tick.found.contains("not checked"), "{tick:?}");
     // What is said to one over TLS is a request for a session.
     assert!(ZookeeperStore::open(&url(&place, &all)).await.is_ok());
 }

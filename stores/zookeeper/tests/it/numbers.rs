@@ -95,7 +95,7 @@ async fn a_name_whose_numbers_are_used_up_is_held_by_nobody() {
     assert_eq!((granted, refused), (0, 40), "how many hold it at once, and are told");
     assert_eq!(nodes_under(&server, &base_of(&url)), Vec::<String>::new());
     let refused = tenure(&url).mutex("lock").try_lock().await.unwrap_err();
-    assert!(refused.to_string().contains("two billion"), "{refused}");
+    assert!(format!("{refused:#}").contains("two billion"), "{refused:#}");
 }
 
 /// Those in line are fewer than the permits that they take, so these are used up first.
@@ -119,6 +119,6 @@ async fn a_turn_gets_no_number_that_is_used_up() {
     let held = store.acquire(&lock, &old).await.unwrap();
     assert!(matches!(held, Answer::Granted { .. }), "{held:?}");
     let refused = store.turn(&lock, &old.owner, &new).await.unwrap_err();
-    assert_eq!(refused.kind(), FaultKind::Misconfigured, "{refused}");
+    assert_eq!(refused.kind(), FaultKind::Misconfigured, "{refused:#}");
     assert_eq!(nodes_under(&server, &base_of(&url)), Vec::<String>::new());
 }

@@ -24,17 +24,17 @@ async fn refused(url: &str) -> (Fault, AcquireError) {
     };
     let fault = fault.expect("it is not refused");
     let error = tenure(url).mutex("lock").try_lock().await.unwrap_err();
-    let said = format!("{fault} {fault:?} {error} {error:?}");
+    let said = format!("{fault:#} {fault:?} {error:#} {error:?}");
     assert!(!said.contains(SENTINEL), "{said}");
-    println!("{fault}\n  {error}");
+    println!("{fault:#}\n  {error:#}");
     (fault, error)
 }
 
 async fn misconfigured(url: &str, says: &str) {
     let (fault, error) = refused(url).await;
-    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
     assert!(matches!(error, AcquireError::Misconfigured(_)), "{error:?}");
-    assert!(fault.to_string().contains(says), "{fault}");
+    assert!(format!("{fault:#}").contains(says), "{fault:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -42,10 +42,10 @@ async fn servers_that_are_not_there_certainly_did_nothing() {
     for hosts in ["127.0.0.1:1", "127.0.0.1:1,127.0.0.1:2", "no-such-host.invalid"] {
         let url = format!("zookeeper://me:{SENTINEL}@{hosts}?response_timeout=500ms");
         let (fault, error) = refused(&url).await;
-        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
         assert!(matches!(error, AcquireError::Unreachable(_)), "{error:?}");
-        assert!(fault.to_string().contains("no session begins"), "{fault}");
-        assert!(error.to_string().contains("reached"), "{error}");
+        assert!(format!("{fault:#}").contains("no session begins"), "{fault:#}");
+        assert!(format!("{error:#}").contains("reached"), "{error:#}");
     }
 }
 
@@ -56,9 +56,9 @@ async fn servers_that_all_refuse_are_not_tried_for_a_whole_session() {
         let url = format!("zookeeper://{hosts}?session=10m");
         let opened = ZookeeperStore::open(&url);
         let fault = tokio::time::timeout(PATIENCE, opened).await.unwrap().unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
         let looked = tenure(&url).store().health().await.unwrap();
-        assert!(looked.iter().any(|finding| finding.found.contains("no session begins")));
+        assert!(looked.iter().any(|diagnostic| diagnostic.found.contains("no session begins")));
     }
     // Of which one is there.
     let hosts = format!("127.0.0.1:1,{}", quiet_server().address());
@@ -71,7 +71,7 @@ async fn a_server_that_is_silent_certainly_did_nothing() {
     let silent = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("zookeeper://{}?response_timeout=500ms", silent.local_addr().unwrap());
     let (fault, error) = refused(&url).await;
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
     assert!(matches!(error, AcquireError::Unreachable(_)), "{error:?}");
 }
 
@@ -164,7 +164,10 @@ async fn a_server_that_does_not_prove_that_it_knows_the_password_is_refused_at_o
         let waits = tenure(&url).mutex("lock").lock().wait(PATIENCE * 10).await;
         assert!(matches!(waits, Err(AcquireError::Misconfigured(_))), "{waits:?}");
         let found = tenure(&url).store().health().await.unwrap();
-        assert!(found.iter().any(|finding| finding.found.contains("did not prove")), "{found:?}");
+        assert!(
+            found.iter().any(|diagnostic| diagnostic.found.contains("did not prove")),
+            "{found:?}"
+        );
     }
 }
 
@@ -228,10 +231,10 @@ mod tls {
 
     async fn untrusted(url: &str) {
         let (fault, error) = refused(url).await;
-        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
         assert!(matches!(error, AcquireError::Unreachable(_)), "{error:?}");
-        assert!(fault.to_string().contains("ca="), "{fault}");
-        assert!(error.to_string().contains("ca="), "{error}");
+        assert!(format!("{fault:#}").contains("ca="), "{fault:#}");
+        assert!(format!("{error:#}").contains("ca="), "{error:#}");
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -259,8 +262,8 @@ async fn who_is_refused_is_told_how_many_may_wait_however_many_come_at_once() {
     let mut refused = 0;
     for ended in all.join_all().await {
         match ended {
-            Err(AcquireError::Full(trouble)) => {
-                let said = trouble.fault.to_string();
+            Err(AcquireError::Full(failure)) => {
+                let said = format!("{:#}", failure.fault);
                 assert!(said.starts_with("2 wait for it already"), "{said}");
                 refused += 1;
             }
@@ -268,7 +271,7 @@ async fn who_is_refused_is_told_how_many_may_wait_however_many_come_at_once() {
             other => panic!("{other:?}"),
         }
     }
-    assert!(refused >= 38, "{refused} were refused");
+    assert!(refused >= 38, "{refused:#} were refused");
 }
 
 /// How many transactions a server has committed.
@@ -307,7 +310,7 @@ async fn who_asks_again_while_the_line_is_full_makes_no_node_and_gets_in_once_th
         }
         let refused = async |owner| {
             let fault = store.acquire(&lock, &ask(owner)).await.unwrap_err();
-            assert_eq!(fault.kind(), FaultKind::Full, "{fault}");
+            assert_eq!(fault.kind(), FaultKind::Full, "{fault:#}");
         };
         refused(5).await;
         let before = committed(&server);
@@ -322,7 +325,7 @@ async fn who_asks_again_while_the_line_is_full_makes_no_node_and_gets_in_once_th
         assert!(matches!(waits, Answer::Busy { ahead: 2, .. }), "{waits:?}");
         // Another process is not told what this one saw.
         let fault = other.acquire(&lock, &ask(30)).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Full, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Full, "{fault:#}");
         store.release(&lock, &ask(3).owner, std::time::Duration::ZERO).await.unwrap();
         let waits = other.acquire(&lock, &ask(30)).await.unwrap();
         assert!(matches!(waits, Answer::Busy { ahead: 2, .. }), "{waits:?}");

@@ -175,7 +175,7 @@ async fn what_an_owner_has_is_not_what_it_asks_for_elsewhere() {
     }
     drop(call);
     let refused = store.acquire(&lock, &ask(1, WAIT)).await.unwrap_err();
-    assert_eq!(refused.kind(), FaultKind::Unsupported, "{refused}");
+    assert_eq!(refused.kind(), FaultKind::Unsupported, "{refused:#}");
     let_go(&store, "lock", 1).await;
     nothing_is_left(&path).await;
     // Another name.
@@ -231,7 +231,7 @@ async fn who_may_do_nothing_is_told_for_certain() {
     let store = store(&format!("zookeeper://{address}{path}?session=10s&tick=500ms"));
     for intent in [WAIT, Intent::Try] {
         let refused = store.acquire(&name("lock"), &ask(1, intent)).await.unwrap_err();
-        assert_eq!(refused.kind(), FaultKind::Misconfigured, "{refused}");
+        assert_eq!(refused.kind(), FaultKind::Misconfigured, "{refused:#}");
         assert_eq!(let_go(&store, "lock", 1).await, Released::NotHeld);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{AcquireError, FaultKind, Guard, Tenure, store::Weight};
+use tenure_core::{AcquireError, FaultKind, Guard, Tenure, store::Severity};
 use zookeeper_client::{Acls, Client, CreateMode, CreateOptions};
 
 use crate::support::{PATIENCE, hold, name, path, quiet_server, tenure, until, waiting};
@@ -56,7 +56,7 @@ impl Scene {
 
 fn refusal(granted: Result<Option<Guard>, AcquireError>) -> String {
     match granted {
-        Err(error @ AcquireError::Misconfigured(_)) => error.to_string(),
+        Err(error @ AcquireError::Misconfigured(_)) => format!("{error:#}"),
         other => panic!("it is not refused: {other:?}"),
     }
 }
@@ -112,11 +112,11 @@ async fn a_name_that_another_program_uses_is_refused_and_shown_with_what_is_ther
         let listed = tenure.store().list("", 9).await.unwrap();
         assert_eq!(listed.names, [(name("a"), seen)]);
         let found = tenure.store().health().await.unwrap();
-        let found = found.iter().find(|finding| finding.what == "other programs").unwrap();
-        assert_eq!((found.weight, found.promise), (Weight::Bad, Some("S1")), "{found:?}");
-        assert!(found.found.contains(&node) && found.cure.is_some(), "{found:?}");
+        let found = found.iter().find(|diagnostic| diagnostic.what == "other programs").unwrap();
+        assert_eq!((found.severity, found.promise), (Severity::Bad, Some("S1")), "{found:?}");
+        assert!(found.found.contains(&node) && found.help.is_some(), "{found:?}");
         let fault = tenure.store().evict(&name("a")).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault}");
+        assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
         // It is there still, and once it is gone the name is as any other.
         scene.deletes(&node).await;
         drop(tenure.mutex("a").try_lock().await.unwrap().unwrap());
@@ -191,7 +191,7 @@ async fn of_two_that_come_at_once_never_both_have_the_name() {
         let ours = match ours {
             Ok(ours) => ours,
             Err(AcquireError::Misconfigured(_)) => None,
-            Err(error) => panic!("{error}"),
+            Err(error) => panic!("{error:#}"),
         };
         assert!(!(ours.is_some() && alone), "both have it in round {round}");
         granted += u32::from(ours.is_some());
@@ -225,6 +225,6 @@ async fn directories_are_no_locks_of_others() {
     let seen = above.store().inspect(&name("a")).await.unwrap();
     assert!(seen.holders.is_empty(), "{seen:?}");
     let found = above.store().health().await.unwrap();
-    let found = found.iter().find(|finding| finding.what == "other programs").unwrap();
-    assert_eq!(found.weight, Weight::Good, "{found:?}");
+    let found = found.iter().find(|diagnostic| diagnostic.what == "other programs").unwrap();
+    assert_eq!(found.severity, Severity::Good, "{found:?}");
 }

@@ -67,7 +67,7 @@ pub(crate) fn main() -> ExitCode {
 
 /// Tells tenure that no command was started, and why. There may be no files for more than that.
 fn refuse(error: &io::Error) {
-    if let Ok(line) = as_line(&Report::NotStarted(error.to_string())) {
+    if let Ok(line) = as_line(&Report::NotStarted(format!("{error:#}"))) {
         let _ = write(io::stdin(), &line);
     }
 }
@@ -119,12 +119,12 @@ async fn guard(socket: UnixStream, handed: Handed) -> io::Result<()> {
     }
     let (mut children, mut alarm, mut limit) = match tools(&vigil) {
         Ok(tools) => tools,
-        Err(error) => return link.say(&Report::NotStarted(error.to_string())).await,
+        Err(error) => return link.say(&Report::NotStarted(format!("{error:#}"))).await,
     };
     let command = command.into_iter().map(OsString::from_vec).collect();
     let mut family = match Family::start(Start { command, stdin, foreground, failed }) {
         Ok(family) => family,
-        Err(error) => return link.say(&Report::NotStarted(error.to_string())).await,
+        Err(error) => return link.say(&Report::NotStarted(format!("{error:#}"))).await,
     };
     link.say_now(&Report::Started(family.leader().as_raw())).ok();
     signals.iter().for_each(|signal| family.signal(signal));

@@ -75,7 +75,7 @@ impl Lease {
             }
             let now = self.context.now();
             let pause = now.saturating_add(backoff.next(self.context.entropy.jitter()));
-            if !fault.is_passing() || pause >= give_up {
+            if !fault.is_transient() || pause >= give_up {
                 return match self.check(generation) {
                     Err(reason) => Downgraded::Lost(self.loss(token, reason)),
                     Ok(_) if doubted => Downgraded::InDoubt(fault),
@@ -134,7 +134,9 @@ impl Lease {
             return Err(self.loss_in(None, state.token, LostReason::Taken));
         }
         match state.hold.next_action(now) {
-            Action::TellLost(reason) => Err(self.loss_in(state.trouble(), state.token, reason)),
+            Action::TellLost(reason) => {
+                Err(self.loss_in(state.last_renewal_error(), state.token, reason))
+            }
             Action::Renew | Action::PassOn | Action::WaitUntil(_) => Ok(()),
         }
     }

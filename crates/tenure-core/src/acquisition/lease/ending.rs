@@ -58,7 +58,7 @@ impl Lease {
             return None;
         }
         if let Action::TellLost(reason) = state.hold.next_action(now) {
-            let lost = self.loss_in(state.trouble(), state.token, reason);
+            let lost = self.loss_in(state.last_renewal_error(), state.token, reason);
             let loss = self.lost_now(&mut state, now, reason);
             let acquisition = self.leave(&mut state, Timestamp::ZERO, false);
             let handoff = queue.as_mut().map(|queue| queue.leave(now));

@@ -66,7 +66,7 @@ impl Lease {
             return None;
         }
         Some(Loss {
-            lost: self.loss_in(state.trouble(), state.token, reason),
+            lost: self.loss_in(state.last_renewal_error(), state.token, reason),
             held: state.hold.claimed().then(|| now.since(state.held_since)),
             news: state.news(),
         })

@@ -241,22 +241,22 @@ impl Lease {
 
     /// The hold with this token is lost, as the holder is told.
     pub(crate) fn loss(&self, token: Token, reason: LostReason) -> Lost {
-        let trouble = self.last_trouble();
-        self.loss_in(trouble, token, reason)
+        let failure = self.last_renewal_error();
+        self.loss_in(failure, token, reason)
     }
 
-    /// The same where the state is locked, which knows the `trouble`.
-    fn loss_in(&self, trouble: Option<Arc<Fault>>, token: Token, reason: LostReason) -> Lost {
+    /// The same where the state is locked, which knows the `failure`.
+    fn loss_in(&self, failure: Option<Arc<Fault>>, token: Token, reason: LostReason) -> Lost {
         let lost = self.context.lost(self.name(), token, reason);
-        match trouble {
+        match failure {
             Some(fault) if reason == LostReason::Deadline => lost.because(fault),
             _ => lost,
         }
     }
 
     /// Why the last renewal failed, if it did.
-    pub(crate) fn last_trouble(&self) -> Option<Arc<Fault>> {
-        self.lock().trouble()
+    pub(crate) fn last_renewal_error(&self) -> Option<Arc<Fault>> {
+        self.lock().last_renewal_error()
     }
 
     /// Returns when the hold of `generation` is lost; never if it is released or passed on.

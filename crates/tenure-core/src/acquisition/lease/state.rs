@@ -33,7 +33,7 @@ pub(super) struct Rare {
     /// Until when a call that was given up may still arrive.
     pub(super) tainted_until: Timestamp,
     /// Why the last renewal failed, if it did.
-    pub(super) trouble: Option<Arc<Fault>>,
+    pub(super) failure: Option<Arc<Fault>>,
     /// Whether somebody asked its holder to let go. It is never passed on after that, so it is asked of
     /// one hold alone.
     pub(super) release_requested: bool,
@@ -42,14 +42,14 @@ pub(super) struct Rare {
 }
 
 impl State {
-    pub(super) fn trouble(&self) -> Option<Arc<Fault>> {
-        self.rare.as_ref()?.trouble.clone()
+    pub(super) fn last_renewal_error(&self) -> Option<Arc<Fault>> {
+        self.rare.as_ref()?.failure.clone()
     }
 
     /// The last renewal failed, or did not.
     pub(super) fn renewal_failed(&mut self, fault: Option<Fault>) {
         if fault.is_some() || self.rare.is_some() {
-            self.rare.get_or_insert_default().trouble = fault.map(Arc::new);
+            self.rare.get_or_insert_default().failure = fault.map(Arc::new);
         }
     }
 

@@ -65,7 +65,7 @@ impl Watched for Lease {
 
     fn is_troubled(&self) -> bool {
         let state = self.lock();
-        !state.hold.ended() && state.trouble().is_some()
+        !state.hold.ended() && state.last_renewal_error().is_some()
     }
 
     fn renewal_answered(

@@ -61,7 +61,7 @@ impl Asking {
             let key = (store.kind(), store.location(), target.name().clone()?);
             let at = Arc::as_ptr(context);
             if *known.entry(key.clone()).or_insert(at) != at {
-                return Err(AcquireError::Twice { place: context.place(&key.2) });
+                return Err(AcquireError::Twice { lock: context.address(&key.2) });
             }
             let name = key.2.clone();
             parts.push((key, Part { target, name, settings, max_hold, hold_at_least }));
@@ -213,8 +213,8 @@ impl AllLock {
 
     /// Calls `tell` with what is wrong when the store fails and the wait goes on all the same: once
     /// until the store answers again.
-    pub fn on_away(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
-        self.asking.options.on_away = Some(Arc::new(tell));
+    pub fn on_unreachable(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
+        self.asking.options.on_unreachable = Some(Arc::new(tell));
         self
     }
 }

@@ -114,7 +114,7 @@ impl Group<'_> {
 
     fn failed(&self, fault: Fault) -> AcquireError {
         let name = &self.first.name;
-        let error = AcquireError::store(self.context().place(name), fault);
+        let error = AcquireError::store(self.context().address(name), fault);
         self.context().observer.failed(name, &error);
         error
     }

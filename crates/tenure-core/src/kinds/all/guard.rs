@@ -63,10 +63,10 @@ impl AllGuard {
         self.parts.iter().map(Guard::remaining).min().unwrap_or_default()
     }
 
-    /// Why a last renewal failed, of the first of them that was not renewed; see [`Guard::trouble`].
+    /// Why a last renewal failed, of the first of them that was not renewed; see [`Guard::last_renewal_error`].
     #[must_use]
-    pub fn trouble(&self) -> Option<Arc<Fault>> {
-        self.parts.iter().find_map(Guard::trouble)
+    pub fn last_renewal_error(&self) -> Option<Arc<Fault>> {
+        self.parts.iter().find_map(Guard::last_renewal_error)
     }
 
     /// `Ok` if all of them may be counted on at this very moment (promise S3).

@@ -56,7 +56,7 @@ use crate::{
 /// let tokens: Vec<_> = guard.tokens().map(|(name, _)| name.as_str()).collect();
 /// assert_eq!(tokens, ["account:3", "account:7"]);
 /// guard.release().await?;
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]

@@ -82,7 +82,7 @@ impl Attempt {
         let target = &self.asked.target;
         let scope = self.scope.clone().or_else(Scope::current);
         let scope = scope
-            .ok_or_else(|| AcquireError::NoScope { place: target.context().place(key.name()) })?;
+            .ok_or_else(|| AcquireError::NoScope { lock: target.context().address(key.name()) })?;
         Ok(scope.stay(key))
     }
 
@@ -161,8 +161,8 @@ impl ReentrantLock {
 
     /// Calls `tell` with what is wrong when the store fails and the wait goes on all the same: once
     /// until the store answers again.
-    pub fn on_away(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
-        self.attempt.options().on_away = Some(Arc::new(tell));
+    pub fn on_unreachable(mut self, tell: impl Fn(&Fault) + Send + Sync + 'static) -> Self {
+        self.attempt.options().on_unreachable = Some(Arc::new(tell));
         self
     }
 }

@@ -11,7 +11,7 @@ pub use guard::ReentrantGuard;
 pub use scope::{Scope, scope};
 
 use self::attempt::Attempt;
-use super::{look::look, target::Target};
+use super::{inspect::inspect, target::Target};
 use crate::options::{Options, setters};
 
 /// A mutex that a [`Scope`] which holds it enters again. A handle: cheap to make, to clone and to
@@ -32,15 +32,15 @@ use crate::options::{Options, setters};
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// use std::sync::Arc;
-/// use tenure_core::{AnyError, MemoryStore, Tenure, kinds::Reentrant, scope};
+/// use tenure_core::{Error, MemoryStore, Tenure, kinds::Reentrant, scope};
 ///
-/// async fn transfer(ledger: &Reentrant) -> Result<(), AnyError> {
+/// async fn transfer(ledger: &Reentrant) -> Result<(), Error> {
 ///     let guard = ledger.lock().await?;
 ///     book(ledger).await?;
 ///     Ok(guard.release().await?)
 /// }
 ///
-/// async fn book(ledger: &Reentrant) -> Result<(), AnyError> {
+/// async fn book(ledger: &Reentrant) -> Result<(), Error> {
 ///     let guard = ledger.lock().await?; // entered again when transfer() called
 ///     println!("booking with token {}", guard.token());
 ///     Ok(())
@@ -48,7 +48,7 @@ use crate::options::{Options, setters};
 ///
 /// let ledger = Tenure::new(Arc::new(MemoryStore::new())).mutex("ledger").reentrant();
 /// scope(async { transfer(&ledger).await?; book(&ledger).await }).await?;
-/// # Ok::<(), AnyError>(())
+/// # Ok::<(), Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
@@ -64,7 +64,7 @@ impl Reentrant {
 
     setters!(attempt.options());
 
-    look!(attempt.target());
+    inspect!(attempt.target());
 
     /// The same lock, for `scope` instead of the one that the caller runs in.
     pub fn within(&self, scope: &Scope) -> Self {

@@ -38,10 +38,10 @@ tokio::task_local! {
 ///     let outer = ledger.lock().await?;
 ///     let inner = ledger.lock().await?;
 ///     assert_eq!(inner.token(), outer.token());
-///     Ok::<(), tenure_core::AnyError>(())
+///     Ok::<(), tenure_core::Error>(())
 /// })
 /// .await?;
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 pub async fn scope<W: Future>(work: W) -> W::Output {
@@ -68,7 +68,7 @@ pub async fn scope<W: Future>(work: W) -> W::Output {
 /// let task = tokio::spawn(scope.run(async move { ledger.lock().await.map(|guard| guard.token()) }));
 /// assert_eq!(task.await.unwrap()?, guard.token());
 /// assert_eq!(inside.holds(), 1);
-/// # Ok::<(), tenure_core::AnyError>(())
+/// # Ok::<(), tenure_core::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone, Default)]

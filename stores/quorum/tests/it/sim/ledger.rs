@@ -15,7 +15,7 @@ use tenure_core::{
             Answer, Ask, Contender, Raised, Released, Snapshot, TakeOver, TakenOver, Together,
         },
     },
-    store::{Capabilities, Finding, Listing, Renewal},
+    store::{Capabilities, Diagnostic, Listing, Renewal},
 };
 
 /// Whose the holds of all members are, by what is shown of them.
@@ -176,7 +176,7 @@ impl Store for Noted {
         self.store.server().await
     }
 
-    async fn health(&self) -> Result<Vec<Finding>, Fault> {
+    async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
         self.store.health().await
     }
 

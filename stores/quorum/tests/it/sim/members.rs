@@ -33,7 +33,7 @@ pub(super) struct Members {
     skews: Mutex<Vec<i64>>,
     clock: SimClock,
     longest: Duration,
-    late_calls: bool,
+    calls_outlive_drop: bool,
     state: Mutex<State>,
 }
 
@@ -94,7 +94,7 @@ impl Members {
             skews,
             clock,
             longest,
-            late_calls: plan.late_calls,
+            calls_outlive_drop: plan.calls_outlive_drop,
             state: Mutex::new(state),
         }
     }
@@ -287,7 +287,7 @@ impl Keeper for Members {
             let mut told = self.ledger.told(name, owner, needed);
             // What a late copy of an ask brings back is not the hold that it was.
             told.retain(|token| {
-                !self.late_calls || !state.gone.contains(&(name.clone(), owner, *token))
+                !self.calls_outlive_drop || !state.gone.contains(&(name.clone(), owner, *token))
             });
             held.extend(told.iter().map(|token| (name.clone(), owner, *token)));
             seen.holders.extend(told.iter().map(|token| {

@@ -21,7 +21,7 @@ pub(super) struct Plan {
     pub(super) quiet: bool,
     pub(super) chaos: Duration,
     pub(super) faults: Faults,
-    pub(super) late_calls: bool,
+    pub(super) calls_outlive_drop: bool,
     /// By how much members' times of day differ at most, in microseconds.
     pub(super) skew: i64,
     /// By how much clocks run fast or slow at most, in millionths.
@@ -130,7 +130,7 @@ impl Plan {
             quiet: random.happens(150),
             chaos: random.length(Duration::from_millis(500), Duration::from_secs(5)),
             faults: if evictions { Faults { reply_late: 0, ..faults } } else { faults },
-            late_calls: !evictions && random.happens(500),
+            calls_outlive_drop: !evictions && random.happens(500),
             skew: *random.choose(&[0, 20_000, 300_000]),
             rate: *random.choose(&[0, 0, 5_000]),
             wipes: !evictions && random.happens(400),
@@ -161,7 +161,7 @@ impl Plan {
     /// How long after its end a process may still hold something: what it sent may arrive late, and
     /// be carried out again even later.
     pub(super) fn end_of_the_dead(&self) -> Duration {
-        let late = if self.late_calls { self.faults.delay * 3 } else { Duration::ZERO };
+        let late = if self.calls_outlive_drop { self.faults.delay * 3 } else { Duration::ZERO };
         // A lease is somewhat longer than what its holder counts on, and clocks differ.
         (self.longest() + LONGEST_GRACE) * 103 / 100 + late + Duration::from_millis(20)
     }

@@ -28,7 +28,8 @@ pub(super) fn start(number: u64, world: &Arc<World>, random: &mut Random) -> Pro
         stage.tally.count(Kind::ClockRate);
     }
     let clock = stage.clock.beside(1_000_000 * random.below(1_000_000), rate);
-    let connect = if plan.late_calls { Unreliable::new } else { Unreliable::without_late_calls };
+    let connect =
+        if plan.calls_outlive_drop { Unreliable::new } else { Unreliable::without_late_calls };
     let lines: Vec<_> = world
         .members
         .stores

@@ -114,7 +114,7 @@ async fn work(tenure: &Tenure, work: Work) {
     for turn in 0.. {
         let guard = match tenure.mutex("lock").lock().wait(PATIENCE).await {
             Ok(guard) => guard,
-            Err(error) => return work.note(&format!("{process} does not get in: {error}")),
+            Err(error) => return work.note(&format!("{process} does not get in: {error:#}")),
         };
         let Some(number) = work.enter(process) else { return };
         pause(turn).await;

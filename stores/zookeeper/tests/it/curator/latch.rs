@@ -30,7 +30,7 @@ async fn leadership_passes_between_latches_and_our_candidates_and_each_sees_all(
     let all = ("leader is first (true)".to_owned(), "participants first,ours,last".to_owned());
     assert_eq!(who(&mut first).await, all);
     assert_eq!(who(&mut last).await, all);
-    let seen = election.look().await.unwrap();
+    let seen = election.inspect().await.unwrap();
     let waiters: Vec<_> = seen.waiters.iter().map(|waiter| waiter.label.as_str()).collect();
     assert_eq!((seen.holders[0].label.as_str(), waiters), ("first", vec!["ours", "last"]));
     let leader = election.leader().await.unwrap().unwrap();

@@ -230,7 +230,7 @@ fn build(curator: Curator, folder: &Path) {
 }
 
 fn said_well(ran: io::Result<Output>) -> Result<(), String> {
-    let told = ran.map_err(|error| format!("mvn: {error}"))?;
+    let told = ran.map_err(|error| format!("mvn: {error:#}"))?;
     let said = [told.stdout, told.stderr].concat();
     if told.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&said).into_owned()) }
 }

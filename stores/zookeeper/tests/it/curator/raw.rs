@@ -35,7 +35,7 @@ impl Raw {
         let mut names = match self.0.list_children(dir).await {
             Ok(names) => names,
             Err(Error::NoNode) => Vec::new(),
-            Err(error) => panic!("{dir}: {error}"),
+            Err(error) => panic!("{dir}: {error:#}"),
         };
         names.sort_by(|a, b| number(a).cmp(number(b)));
         names

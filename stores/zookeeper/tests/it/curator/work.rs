@@ -38,7 +38,7 @@ impl Work {
         let own = self.folder.join(format!("process-{process}"));
         fs::write(&own, process.to_string()).unwrap();
         while let Err(error) = fs::hard_link(&own, self.mark()) {
-            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{error}");
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{error:#}");
             // Who leaves takes the mark away before it lets go of the lock.
             let other = fs::read_to_string(self.mark()).unwrap_or_default();
             if other.parse().map_or(true, is_alive) {

@@ -1,19 +1,19 @@
 //! A look at a lock, for every kind of handle that has one.
 
-/// The look of a handle.
-macro_rules! look {
+/// `inspect` of a handle.
+macro_rules! inspect {
     () => {
         /// Who holds the lock and who waits for it, by the store's account at one moment. It may be
         /// out of date when it is answered: never act on it as if the lock were held or free.
         ///
         /// # Errors
-        /// [`LookError`](tenure_core::LookError) if the name cannot be used or the store does not
+        /// [`InspectError`](tenure_core::InspectError) if the name cannot be used or the store does not
         /// say.
-        pub fn look(&self) -> Result<tenure_core::Snapshot, tenure_core::LookError> {
+        pub fn inspect(&self) -> Result<tenure_core::Snapshot, tenure_core::InspectError> {
             let handle = self.handle.clone();
-            self.home.look(async move { handle.look().await })
+            self.home.look(async move { handle.inspect().await })
         }
     };
 }
 
-pub(super) use look;
+pub(super) use inspect;

@@ -6,19 +6,19 @@ use super::{
     insist::{PATIENCE, insist},
     target::Target,
 };
-use crate::LookError;
+use crate::InspectError;
 
 impl Target {
     /// Who holds it and who waits for it, by the store's account at one moment.
-    pub(super) async fn look(&self) -> Result<Snapshot, LookError> {
+    pub(super) async fn inspect(&self) -> Result<Snapshot, InspectError> {
         let (context, name) = (self.context(), self.usable_name()?);
         let until = context.now().saturating_add(PATIENCE);
         insist(context, name, until, || context.store.inspect(name)).await
     }
 }
 
-/// The look of a handle, whose target is the given field.
-macro_rules! look {
+/// `inspect` of a handle, whose target is the given field.
+macro_rules! inspect {
     ($($target:tt)+) => {
         /// Who holds the lock and who waits for it, by the store's account at one moment.
         ///
@@ -27,15 +27,15 @@ macro_rules! look {
         /// that pass the lock on among themselves are one holder and one waiter here.
         ///
         /// # Errors
-        /// [`LookError`](crate::LookError) when the store cannot be asked. Passing faults are
+        /// [`InspectError`](crate::InspectError) when the store cannot be asked. Passing faults are
         /// ridden out for up to 30 s.
         ///
         /// # Cancel safety
         /// Cancel-safe.
-        pub async fn look(&self) -> Result<tenure_proto::queue::Snapshot, crate::LookError> {
-            self.$($target)+.look().await
+        pub async fn inspect(&self) -> Result<tenure_proto::queue::Snapshot, crate::InspectError> {
+            self.$($target)+.inspect().await
         }
     };
 }
 
-pub(super) use look;
+pub(super) use inspect;

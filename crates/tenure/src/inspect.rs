@@ -2,7 +2,7 @@
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-//! use tenure::{Tenure, look::Snapshot};
+//! use tenure::{Tenure, inspect::Snapshot};
 //!
 //! /// Who is to be asked to hurry.
 //! fn holders(seen: &Snapshot) -> Vec<&str> {
@@ -11,7 +11,7 @@
 //!
 //! let backup = Tenure::open("memory:").await?.mutex("backup").label("nightly");
 //! let guard = backup.lock().await?;
-//! assert_eq!(holders(&backup.look().await?), ["nightly"]);
+//! assert_eq!(holders(&backup.inspect().await?), ["nightly"]);
 //! guard.release().await?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();

@@ -1,7 +1,7 @@
 //! What `doctor` found, for people.
 
 use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
-use tenure::store::{Finding, Weight};
+use tenure::store::{Diagnostic, Severity};
 
 use crate::plain::plain;
 
@@ -10,12 +10,12 @@ const NARROWEST: u16 = 40;
 /// What a terminal has to be for a column of its own for what was looked at.
 const WIDE: u16 = 80;
 
-/// One after the other: how it is, what was looked at, what was found, and below that the cure.
-pub(crate) fn list(findings: &[Finding]) -> String {
-    listed(findings, Table::new().width())
+/// One after the other: how it is, what was looked at, what was found, and below that the help.
+pub(crate) fn list(diagnostics: &[Diagnostic]) -> String {
+    listed(diagnostics, Table::new().width())
 }
 
-fn listed(findings: &[Finding], width: Option<u16>) -> String {
+fn listed(diagnostics: &[Diagnostic], width: Option<u16>) -> String {
     let mut rows = Table::new();
     rows.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     // A terminal that does not know its width says 0.
@@ -28,21 +28,22 @@ fn listed(findings: &[Finding], width: Option<u16>) -> String {
         }
         None => {}
     }
-    let longest = findings.iter().map(|finding| finding.what.chars().count()).max().unwrap_or(0);
+    let longest =
+        diagnostics.iter().map(|diagnostic| diagnostic.what.chars().count()).max().unwrap_or(0);
     let room = usize::from(width.unwrap_or(u16::MAX));
     let apart = room >= usize::from(WIDE) && longest <= room / 3;
-    for finding in findings {
-        let (colour, word) = match finding.weight {
-            Weight::Good => (Color::Green, "good"),
-            Weight::Warning => (Color::Yellow, "warning"),
-            Weight::Bad => (Color::Red, "bad"),
+    for diagnostic in diagnostics {
+        let (colour, word) = match diagnostic.severity {
+            Severity::Good => (Color::Green, "good"),
+            Severity::Warning => (Color::Yellow, "warning"),
+            Severity::Bad => (Color::Red, "bad"),
         };
-        let (what, mut found) = (plain(&finding.what), plain(&finding.found));
-        if let Some(promise) = finding.promise {
+        let (what, mut found) = (plain(&diagnostic.what), plain(&diagnostic.found));
+        if let Some(promise) = diagnostic.promise {
             found = format!("{found} ({promise})");
         }
-        if let Some(cure) = &finding.cure {
-            found = format!("{found}\n> {}", plain(cure));
+        if let Some(help) = &diagnostic.help {
+            found = format!("{found}\n> {}", plain(help));
         }
         let word = Cell::new(word).fg(colour);
         rows.add_row(if apart {
@@ -63,18 +64,18 @@ fn listed(findings: &[Finding], width: Option<u16>) -> String {
 mod tests {
     use super::*;
 
-    fn findings() -> Vec<Finding> {
+    fn diagnostics() -> Vec<Diagnostic> {
         let found = "nothing answers at this place of all places";
-        let cure = "see that the server runs and that the URL is right";
+        let help = "see that the server runs and that the URL is right";
         vec![
-            Finding::good("name", "localhost is 127.0.0.1"),
-            Finding::bad("connection", found, "S1", cure),
+            Diagnostic::good("name", "localhost is 127.0.0.1"),
+            Diagnostic::bad("connection", found, "S1", help),
         ]
     }
 
     /// As printed, without colours and the spaces at the ends of lines.
     fn shown(width: Option<u16>) -> Vec<String> {
-        let text = anstream::adapter::strip_str(&listed(&findings(), width)).to_string();
+        let text = anstream::adapter::strip_str(&listed(&diagnostics(), width)).to_string();
         text.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 

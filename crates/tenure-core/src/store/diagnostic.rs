@@ -6,7 +6,7 @@ use crate::Fault;
 
 /// How a fact about a store bears on what tenure promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
+pub enum Severity {
     /// As it should be.
     Good,
     /// A promise holds less widely than it could.
@@ -28,9 +28,9 @@ fn is_this_machine(host: &str) -> bool {
 /// One fact that a look at the real store brought up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Finding {
+pub struct Diagnostic {
     /// How it bears on the promises.
-    pub weight: Weight,
+    pub severity: Severity,
     /// What was looked at, in a word or two.
     pub what: String,
     /// What was found.
@@ -38,34 +38,34 @@ pub struct Finding {
     /// Which promise it touches, `"S1"` to `"S9"`.
     pub promise: Option<&'static str>,
     /// What the user can do about it.
-    pub cure: Option<String>,
+    pub help: Option<String>,
 }
 
-impl Finding {
+impl Diagnostic {
     /// All is well with `what`.
     #[must_use]
     pub fn good(what: impl Into<String>, found: impl Into<String>) -> Self {
         let (what, found) = (what.into(), found.into());
-        Self { weight: Weight::Good, what, found, promise: None, cure: None }
+        Self { severity: Severity::Good, what, found, promise: None, help: None }
     }
 
     /// A promise holds less widely than it could, and what the user can do.
     ///
     /// ```
-    /// use tenure_core::store::Finding;
+    /// use tenure_core::store::Diagnostic;
     ///
-    /// let finding = Finding::warning("clock", "40 s away from ours", "S2", "set both by NTP");
-    /// assert_eq!(finding.promise, Some("S2"));
+    /// let diagnostic = Diagnostic::warning("clock", "40 s away from ours", "S2", "set both by NTP");
+    /// assert_eq!(diagnostic.promise, Some("S2"));
     /// ```
     #[must_use]
     pub fn warning(
         what: impl Into<String>,
         found: impl Into<String>,
         promise: &'static str,
-        cure: impl Into<String>,
+        help: impl Into<String>,
     ) -> Self {
-        let (promise, cure) = (Some(promise), Some(cure.into()));
-        Self { weight: Weight::Warning, promise, cure, ..Self::good(what, found) }
+        let (promise, help) = (Some(promise), Some(help.into()));
+        Self { severity: Severity::Warning, promise, help, ..Self::good(what, found) }
     }
 
     /// A promise does not hold, and what the user can do.
@@ -74,32 +74,32 @@ impl Finding {
         what: impl Into<String>,
         found: impl Into<String>,
         promise: &'static str,
-        cure: impl Into<String>,
+        help: impl Into<String>,
     ) -> Self {
-        Self { weight: Weight::Bad, ..Self::warning(what, found, promise, cure) }
+        Self { severity: Severity::Bad, ..Self::warning(what, found, promise, help) }
     }
 
     /// What could not be done, by its fault, and what the user can do. Of no promise unless it is said.
     #[must_use]
     pub fn failed(what: impl Into<String>, fault: &Fault) -> Self {
-        let cure = Some(fault.cure().to_owned());
-        Self { weight: Weight::Bad, cure, ..Self::good(what, fault.what_and_why()) }
+        let help = Some(fault.help().to_owned());
+        Self { severity: Severity::Bad, help, ..Self::good(what, fault.message_and_cause()) }
     }
 
     /// Warns of what is said in the clear to those of these hosts that are not surely this machine; nothing if there is
     /// none.
     ///
     /// ```
-    /// use tenure_core::store::Finding;
+    /// use tenure_core::store::Diagnostic;
     ///
-    /// assert_eq!(Finding::in_clear(["localhost", "127.0.0.1", "::1", "/run/server"], "use TLS"), None);
-    /// let finding = Finding::in_clear(["db.example"], "use TLS").unwrap();
-    /// assert!(finding.found.contains("db.example"));
+    /// assert_eq!(Diagnostic::in_clear(["localhost", "127.0.0.1", "::1", "/run/server"], "use TLS"), None);
+    /// let diagnostic = Diagnostic::in_clear(["db.example"], "use TLS").unwrap();
+    /// assert!(diagnostic.found.contains("db.example"));
     /// ```
     #[must_use]
     pub fn in_clear<'a>(
         hosts: impl IntoIterator<Item = &'a str>,
-        cure: impl Into<String>,
+        help: impl Into<String>,
     ) -> Option<Self> {
         let others: Vec<_> = hosts.into_iter().filter(|host| !is_this_machine(host)).collect();
         if others.is_empty() {
@@ -110,7 +110,7 @@ impl Finding {
              that is sent as it is",
             others.join(", ")
         );
-        Some(Self::warning("encryption", found, "S1", cure))
+        Some(Self::warning("encryption", found, "S1", help))
     }
 
     /// The same, with the promise that it touches.

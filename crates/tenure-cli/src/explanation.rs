@@ -1,0 +1,227 @@
+//! What is said of a failure, in parts: what failed, what caused it, what helps, and what a program asks.
+
+use std::{borrow::Cow, error::Error, io, time::Duration};
+
+use tenure::{
+    AcquireError, DetachError, Fault, FaultKind, HandleError, InspectError, OpenError, Token,
+    config::ConfigError,
+    error::{LockAddress, TimedOut},
+    inspect::Contender,
+};
+use tenure_core::error::text::causes;
+
+/// Why something failed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Explanation {
+    /// What failed.
+    pub(crate) message: String,
+    /// What the system or the server said, from near to far.
+    pub(crate) causes: Vec<String>,
+    /// What the user can do.
+    pub(crate) help: Option<String>,
+    pub(crate) facts: Box<Facts>,
+}
+
+/// What a program asks of a failure.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) kind: Option<&'static str>,
+    pub(crate) lock: Option<String>,
+    pub(crate) store: Option<String>,
+    /// Who held the lock at last.
+    pub(crate) holder: Option<Contender>,
+    pub(crate) ahead: Option<u32>,
+    pub(crate) waited: Option<Duration>,
+}
+
+impl Facts {
+    /// The token of whoever held the lock at last.
+    pub(crate) fn token(&self) -> Option<Token> {
+        self.holder.as_ref()?.token
+    }
+
+    /// When the lock may be free, as far as can be told.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        self.holder.as_ref()?.left
+    }
+
+    fn of(self: Box<Self>, address: Option<&LockAddress>) -> Box<Self> {
+        match address {
+            None => self,
+            Some(LockAddress { name, store, .. }) => Box::new(Self {
+                lock: Some(name.as_str().to_owned()),
+                store: Some(store.clone()),
+                ..*self
+            }),
+        }
+    }
+}
+
+impl Explanation {
+    /// What an error says, with its causes.
+    pub(crate) fn of(error: &dyn Error) -> Self {
+        let message = error.to_string();
+        let causes = causes(&message, error.source()).map(Cow::into_owned).collect();
+        Self { message, causes, ..Self::default() }
+    }
+
+    fn help(self, help: Option<Cow<'_, str>>) -> Self {
+        Self { help: help.map(Cow::into_owned), ..self }
+    }
+
+    fn at(mut self, address: Option<&LockAddress>) -> Self {
+        self.facts = self.facts.of(address);
+        self
+    }
+
+    fn kind(mut self, kind: Option<&'static str>) -> Self {
+        self.facts.kind = kind;
+        self
+    }
+
+    /// The same of a lock, and of who has it.
+    pub(crate) fn held_by(mut self, lock: &str, store: String, holder: Option<Contender>) -> Self {
+        let (lock, store) = (Some(lock.to_owned()), Some(store));
+        self.facts = Box::new(Facts { kind: Some("busy"), lock, store, holder, ..*self.facts });
+        self
+    }
+
+    /// The same with more said of what failed.
+    pub(crate) fn and(self, more: &str) -> Self {
+        Self { message: format!("{}; {more}", self.message), ..self }
+    }
+
+    /// A store's fault on the way to a lock.
+    pub(crate) fn of_fault(lock: &str, store: String, fault: &Fault) -> Self {
+        let message = format!("lock {lock:?} in {store}: {fault}");
+        let causes = causes(fault.message(), fault.source()).map(Cow::into_owned).collect();
+        let (lock, store) = (Some(lock.to_owned()), Some(store));
+        let facts = Facts { kind: Some(kind(fault.kind())), lock, store, ..Facts::default() };
+        Self { message, causes, help: Some(fault.help().to_owned()), facts: Box::new(facts) }
+    }
+
+    /// What failed and what caused it, in one line.
+    pub(crate) fn line(&self) -> String {
+        let causes = self.causes.iter().map(|cause| format!(": {cause}"));
+        std::iter::once(self.message.clone()).chain(causes).collect()
+    }
+}
+
+/// A text of the command's own has its help behind its last semicolon.
+impl From<String> for Explanation {
+    fn from(text: String) -> Self {
+        match text.rsplit_once("; ") {
+            Some((message, help)) => {
+                Self { message: message.to_owned(), help: Some(help.to_owned()), ..Self::default() }
+            }
+            None => Self { message: text, ..Self::default() },
+        }
+    }
+}
+
+impl From<&str> for Explanation {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<io::Error> for Explanation {
+    fn from(error: io::Error) -> Self {
+        Self { message: error.to_string(), ..Self::default() }
+    }
+}
+
+impl From<&TimedOut> for Explanation {
+    fn from(end: &TimedOut) -> Self {
+        let TimedOut { holder, ahead, waited, .. } = end;
+        let facts = Facts {
+            kind: Some("timed_out"),
+            holder: holder.clone(),
+            ahead: Some(*ahead),
+            waited: Some(*waited),
+            ..Facts::default()
+        };
+        let facts = Box::new(facts).of(Some(&end.lock));
+        Self {
+            message: end.to_string(),
+            causes: Vec::new(),
+            help: end.help().map(Cow::into_owned),
+            facts,
+        }
+    }
+}
+
+impl From<&AcquireError> for Explanation {
+    fn from(error: &AcquireError) -> Self {
+        let kind = match error {
+            AcquireError::TimedOut(end) => return (&**end).into(),
+            AcquireError::TooManyHolds { .. } => Some("too_many_holds"),
+            AcquireError::ShutDown { .. } => Some("shut_down"),
+            error => error.fault().map(|fault| kind(fault.kind())),
+        };
+        Self::of(error).kind(kind).help(error.help()).at(error.address())
+    }
+}
+
+/// Those that carry a fault.
+macro_rules! of_errors {
+    ($($error:ident),+) => {$(
+        impl From<&$error> for Explanation {
+            fn from(error: &$error) -> Self {
+                let kind = error.fault().map(|fault| kind(fault.kind()));
+                Self::of(error).kind(kind).help(error.help()).at(error.address())
+            }
+        }
+    )+};
+}
+
+of_errors!(DetachError, HandleError, InspectError);
+
+impl From<&OpenError> for Explanation {
+    fn from(error: &OpenError) -> Self {
+        let kind = match error {
+            OpenError::Store { fault, .. } => Some(kind(fault.kind())),
+            _ => None,
+        };
+        let mut explanation = Self::of(error).kind(kind).help(error.help());
+        explanation.facts.store = error.store().map(str::to_owned);
+        explanation
+    }
+}
+
+impl From<&ConfigError> for Explanation {
+    fn from(error: &ConfigError) -> Self {
+        Self::of(error).help(error.help())
+    }
+}
+
+impl From<&Fault> for Explanation {
+    fn from(fault: &Fault) -> Self {
+        Self::of(fault).kind(Some(kind(fault.kind()))).help(Some(fault.help().into()))
+    }
+}
+
+/// Errors are explained alike by value.
+macro_rules! by_value {
+    ($($error:ident),+) => {$(
+        impl From<$error> for Explanation {
+            fn from(error: $error) -> Self {
+                (&error).into()
+            }
+        }
+    )+};
+}
+
+by_value!(AcquireError, ConfigError, DetachError, Fault, HandleError, InspectError, OpenError);
+
+fn kind(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Unreachable => "unreachable",
+        FaultKind::InDoubt => "in_doubt",
+        FaultKind::Misconfigured => "misconfigured",
+        FaultKind::Full => "full",
+        FaultKind::Unsupported => "unsupported",
+        FaultKind::Corrupt => "corrupt",
+        _ => "other",
+    }
+}

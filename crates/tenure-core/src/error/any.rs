@@ -1,0 +1,186 @@
+//! One type for all errors.
+
+use std::fmt;
+
+use super::{
+    AcquireError, AllReleaseError, DetachError, HandleError, InspectError, LatchError, Lost,
+    ReleaseError, ShutdownError, StoreFailure, text::Parts,
+};
+use crate::{BadHandle, LockName, NameError};
+
+/// Any error of tenure.
+///
+/// `?` makes one of every other error. Ask it [`is_busy`](Self::is_busy), [`is_lost`](Self::is_lost) and
+/// [`is_transient`](Self::is_transient) to decide what to do next, and [`lock`](Self::lock) and
+/// [`store`](Self::store) for what it is about.
+///
+/// A `main` that gives it back prints a line for each of its parts, as `{:?}` does; `{:#?}` shows its structure:
+///
+/// ```text
+/// Error: lock "nightly" in redis://db:6379/0: no connection to the server
+/// caused by: Connection refused (os error 111)
+/// help: start the server, or correct the URL
+/// ```
+#[non_exhaustive]
+pub enum Error {
+    /// A lock was not acquired.
+    Acquire(AcquireError),
+    /// A hold was lost.
+    Lost(Lost),
+    /// A release did not go as it should.
+    Release(ReleaseError),
+    /// A downgrade was refused, or its answer never came.
+    Downgrade(Box<StoreFailure>),
+    /// Some locks of a multi-lock were not released as they should be.
+    ReleaseAll(AllReleaseError),
+    /// A shutdown left something behind.
+    Shutdown(ShutdownError),
+    /// A latch could not be used, or stayed closed.
+    Latch(LatchError),
+    /// Inspecting a lock, or another call that acquires nothing, failed.
+    Inspect(InspectError),
+    /// A guard did not become a handle.
+    Detach(DetachError),
+    /// A handle did not do what it is for.
+    Handle(HandleError),
+    /// A text is no handle.
+    BadHandle(BadHandle),
+    /// A name cannot be used.
+    Name(NameError),
+    /// A store was not opened.
+    Open(Box<NotOpened>),
+}
+
+/// Why a store was not opened.
+#[derive(Debug)]
+pub struct NotOpened {
+    error: Box<dyn std::error::Error + Send + Sync>,
+    help: Option<String>,
+    store: Option<String>,
+    is_transient: bool,
+}
+
+impl NotOpened {
+    /// This error, and whether the same may work later without anybody changing anything.
+    pub fn new(error: impl std::error::Error + Send + Sync + 'static, is_transient: bool) -> Self {
+        Self { error: Box::new(error), help: None, store: None, is_transient }
+    }
+
+    /// The same with what the user can do.
+    #[must_use]
+    pub fn with_help(self, help: Option<String>) -> Self {
+        Self { help, ..self }
+    }
+
+    /// The same of the store at this URL, which has no password in it.
+    #[must_use]
+    pub fn with_store(self, store: Option<String>) -> Self {
+        Self { store, ..self }
+    }
+
+    /// The error as the opener gave it, `tenure::OpenError` where a URL was opened.
+    #[must_use]
+    pub fn error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+        &*self.error
+    }
+
+    /// Whether the same may work later, without anybody changing anything.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        self.is_transient
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        let parts = Parts::new(self.error.to_string()).because(self.error.source());
+        match &self.help {
+            Some(help) => parts.help(&**help),
+            None => parts,
+        }
+    }
+}
+
+impl Error {
+    /// The name of the lock that it is about, where it is about one.
+    #[must_use]
+    pub fn lock(&self) -> Option<&LockName> {
+        self.address().map(|address| &address.name)
+    }
+
+    /// The store that it is about, without its password, where that is known.
+    #[must_use]
+    pub fn store(&self) -> Option<&str> {
+        match self {
+            Self::Open(error) => error.store.as_deref(),
+            _ => self.address().map(|address| &*address.store),
+        }
+    }
+
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        match self {
+            Self::Acquire(error) => error.parts(),
+            Self::Lost(error) => error.parts(),
+            Self::Release(error) => error.parts(),
+            Self::Downgrade(failure) => failure.parts(),
+            Self::ReleaseAll(error) => error.parts(),
+            Self::Shutdown(error) => Parts::of(error),
+            Self::Latch(error) => error.parts(),
+            Self::Inspect(error) => error.parts(),
+            Self::Detach(error) => error.parts(),
+            Self::Handle(error) => error.parts(),
+            Self::BadHandle(error) => Parts::of(error),
+            Self::Name(error) => Parts::of(error),
+            Self::Open(error) => error.parts(),
+        }
+    }
+
+    /// What it is made of.
+    fn inner(&self) -> (&'static str, &dyn fmt::Debug) {
+        match self {
+            Self::Acquire(error) => ("Acquire", error),
+            Self::Lost(error) => ("Lost", error),
+            Self::Release(error) => ("Release", error),
+            Self::Downgrade(error) => ("Downgrade", error),
+            Self::ReleaseAll(error) => ("ReleaseAll", error),
+            Self::Shutdown(error) => ("Shutdown", error),
+            Self::Latch(error) => ("Latch", error),
+            Self::Inspect(error) => ("Inspect", error),
+            Self::Detach(error) => ("Detach", error),
+            Self::Handle(error) => ("Handle", error),
+            Self::BadHandle(error) => ("BadHandle", error),
+            Self::Name(error) => ("Name", error),
+            Self::Open(error) => ("Open", error),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return self.parts().write_lines(f);
+        }
+        let (name, inner) = self.inner();
+        f.debug_tuple(name).field(inner).finish()
+    }
+}
+
+macro_rules! from {
+    ($($error:ident => $variant:ident),+) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::$variant(error)
+            }
+        }
+    )+};
+}
+
+from!(
+    AcquireError => Acquire, Lost => Lost, ReleaseError => Release, AllReleaseError => ReleaseAll,
+    ShutdownError => Shutdown, LatchError => Latch, InspectError => Inspect, DetachError => Detach,
+    HandleError => Handle, BadHandle => BadHandle, NameError => Name
+);
+
+impl From<NotOpened> for Error {
+    fn from(error: NotOpened) -> Self {
+        Self::Open(Box::new(error))
+    }
+}

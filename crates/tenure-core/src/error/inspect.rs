@@ -1,0 +1,97 @@
+//! Why calls that acquire nothing failed.
+
+use std::time::Duration;
+
+use super::{BadArrival, LockAddress, OutOfRange, StoreFailure, text::Parts};
+use crate::{Fault, NameError};
+
+/// Why inspecting a lock, or another call that acquires nothing, failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InspectError {
+    /// The name cannot be used.
+    Name(NameError),
+    /// The store did not do it: what kind of fault it is says whether trying again may help.
+    Store(Box<StoreFailure>),
+}
+
+impl InspectError {
+    pub(crate) fn store(lock: LockAddress, fault: Fault) -> Self {
+        Self::Store(Box::new(StoreFailure { lock, fault }))
+    }
+
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        match self {
+            Self::Name(error) => Parts::of(error),
+            Self::Store(failure) => failure.parts(),
+        }
+    }
+}
+
+impl From<NameError> for InspectError {
+    fn from(error: NameError) -> Self {
+        Self::Name(error)
+    }
+}
+
+/// Why nobody arrived at a latch, or was not let through.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LatchError {
+    /// The name cannot be used, or the store did not do it.
+    Inspect(InspectError),
+    /// The arrival's name cannot be used.
+    Arrival(BadArrival),
+    /// A setting is out of range.
+    Setting(OutOfRange),
+    /// Not everybody arrived for as long as the caller was ready to wait.
+    TimedOut {
+        /// Which latch, in which store.
+        lock: LockAddress,
+        /// How long the wait was.
+        waited: Duration,
+        /// How many had not arrived.
+        remaining: u32,
+        /// How many are waited for.
+        count: u32,
+    },
+}
+
+impl LatchError {
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        match self {
+            Self::Inspect(error) => error.parts(),
+            Self::Arrival(error) => Parts::of(error),
+            Self::Setting(error) => Parts::of(error),
+            Self::TimedOut { lock, waited, remaining, count } => {
+                let message =
+                    format_args!("{remaining} of {count} had not arrived within {waited:?}");
+                Parts::at(lock, message).help("wait longer, or see with `arrived` who is missing")
+            }
+        }
+    }
+}
+
+impl From<InspectError> for LatchError {
+    fn from(error: InspectError) -> Self {
+        Self::Inspect(error)
+    }
+}
+
+impl From<BadArrival> for LatchError {
+    fn from(error: BadArrival) -> Self {
+        Self::Arrival(error)
+    }
+}
+
+impl From<OutOfRange> for LatchError {
+    fn from(error: OutOfRange) -> Self {
+        Self::Setting(error)
+    }
+}
+
+impl From<NameError> for LatchError {
+    fn from(error: NameError) -> Self {
+        Self::Inspect(error.into())
+    }
+}
