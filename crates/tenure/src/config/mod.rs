@@ -15,7 +15,6 @@
 
 mod error;
 mod file;
-mod nearest;
 mod pattern;
 mod places;
 mod secrets;
@@ -34,10 +33,10 @@ pub use error::ConfigError;
 use error::{Origin, Wrong};
 use file::File;
 pub use file::Run;
-use nearest::nearest;
 use pattern::Pattern;
 use table::Source;
 use tenure_core::{Defaults, Fault, LockName, store::Finding};
+use tenure_url::nearest;
 pub use variables::VARIABLES;
 use variables::Variables;
 
