@@ -32,6 +32,8 @@ pub(crate) struct Way<'a> {
     pub(crate) password: Option<&'a str>,
     pub(crate) database: &'a str,
     pub(crate) encryption: Option<&'a Encryption>,
+    /// Whether a server that speaks no TLS is spoken to in the clear.
+    pub(crate) may_be_plain: bool,
     /// Whether the password may be encrypted by a key that the server names and nobody checks.
     pub(crate) trusts_key: bool,
 }
@@ -65,10 +67,11 @@ pub(crate) async fn log_in(
     }
     let mut capabilities = greeting.capabilities & CAPABILITIES;
     let extended = greeting.extended & MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA;
-    if let Some(encryption) = way.encryption {
-        if !greeting.capabilities.contains(CapabilityFlags::CLIENT_SSL) {
-            return Err(Error::NoTls);
-        }
+    let has_tls = greeting.capabilities.contains(CapabilityFlags::CLIENT_SSL);
+    if way.encryption.is_some() && !has_tls && !way.may_be_plain {
+        return Err(Error::NoTls);
+    }
+    if let Some(encryption) = way.encryption.filter(|_| has_tls) {
         capabilities.insert(CapabilityFlags::CLIENT_SSL);
         let asks = SslRequest::new(capabilities, MOST_OF_A_PACKET, COLLATION)
             .with_mariadb_capabilities(extended);

@@ -184,6 +184,7 @@ mod tests {
             password: None,
             database: "tenure",
             encryption: None,
+            may_be_plain: true,
             trusts_key: false,
         };
         let mut conn = Conn::open(&way).await.unwrap();

@@ -1,0 +1,208 @@
+//! Options from a URL, as libpq, frameworks and hosting providers write them.
+
+use tenure_core::Fault;
+use tenure_sql::{Parts, SqlOptions, TlsMode, TlsOptions, ignore, refuse};
+use tenure_url::{Dialect, Settings, yes_no};
+
+use crate::{
+    PostgresOptions,
+    foreign::{FOREIGN, REFUSED},
+    logins::Logins,
+    options::{Binding, check_schema},
+    session_options,
+};
+
+/// How URLs of PostgreSQL are written.
+pub(crate) const DIALECT: Dialect = Dialect {
+    store: "PostgreSQL",
+    schemes: &["postgres", "postgresql", "pgsql", "psql", "postgis"],
+    example: "postgres://user:password@host/database, or with ?lock_schema=locks&sslmode=verify-full",
+};
+
+/// The port, where none is written.
+const PORT: u16 = 5432;
+
+/// What to write for a server that is verified.
+pub(crate) const STRICT: &str =
+    "sslmode=verify-full (with sslrootcert= for a provider that has an authority of its own)";
+
+pub(crate) fn read(url: &str) -> Result<PostgresOptions, Fault> {
+    let mut parts = Parts::read(DIALECT, PORT, true, url)?;
+    let settings = &mut parts.settings;
+    let (schema, is_public_named) = schema(settings)?;
+    let listens = settings.yes_no("listen")?.unwrap_or(true);
+    let creates = settings.yes_no("create")?.unwrap_or(true);
+    let logins = settings.take("require_auth");
+    let binding = binding(settings)?;
+    let wants_primary = wants_primary(settings)?;
+    let session = settings.take("options").filter(|text| !text.trim().is_empty());
+    settings.alias("ApplicationName", "application_name")?;
+    let application = settings.take("application_name");
+    let tls = tls(settings)?;
+    let sql = SqlOptions::of(&mut parts, tls)?;
+    if binding == Binding::Require && !sql.tls.is_wanted() {
+        return Err(DIALECT.wrong_but(
+            "channel_binding=require binds the password to TLS, and nothing is encrypted",
+            "write sslmode=require, or better verify-full, too",
+        ));
+    }
+    if sql.user.is_none() {
+        return Err(DIALECT.wrong("it names no user"));
+    }
+    check_schema(&schema)?;
+    if let Some(text) = &session {
+        session_options::check(text).map_err(|(what, cure)| DIALECT.wrong_but(what, cure))?;
+    }
+    let logins = logins.map(|list| Logins::read(&list).map_err(|what| DIALECT.wrong(what)));
+    let logins = logins.transpose()?;
+    refuse(DIALECT, &mut parts.settings, REFUSED)?;
+    let ignored = ignore(&mut parts.settings, FOREIGN);
+    parts.settings.finish()?;
+    if !ignored.is_empty() {
+        tracing::debug!(
+            store = "postgres",
+            settings = ignored.join(", "),
+            "the URL has settings of another library, which do not concern a lock"
+        );
+    }
+    Ok(PostgresOptions {
+        sql,
+        schema,
+        is_public_named,
+        listens,
+        creates,
+        logins,
+        binding,
+        wants_primary,
+        session,
+        application,
+    })
+}
+
+/// The schema with the tables, and whether the URL says that the application's is `public`.
+fn schema(settings: &mut Settings) -> Result<(String, bool), Fault> {
+    let ours = settings.take("lock_schema");
+    let theirs = if settings.has("schema") { settings.take("schema") } else { None };
+    match (ours, theirs) {
+        (Some(ours), _) => Ok((ours, false)),
+        (None, Some(theirs)) if theirs != "public" => {
+            // Until one is named, processes of an earlier version would use that one, and we another.
+            let what = "schema names the application's schema, as Prisma has it, and named that of the locks in \
+                        earlier versions of tenure";
+            let cure = "write lock_schema=, too: the same name for locks that are there already, or tenure";
+            Err(DIALECT.wrong_but(what, cure))
+        }
+        (None, theirs) => Ok((PostgresOptions::DEFAULT_SCHEMA.to_owned(), theirs.is_some())),
+    }
+}
+
+fn binding(settings: &mut Settings) -> Result<Binding, Fault> {
+    settings.alias("channelBinding", "channel_binding")?;
+    let words =
+        [("disable", Binding::Disable), ("prefer", Binding::Prefer), ("require", Binding::Require)];
+    Ok(settings.word("channel_binding", &words)?.unwrap_or_default())
+}
+
+/// Whether a server that takes no writes is none, also where it is the only one.
+fn wants_primary(settings: &mut Settings) -> Result<bool, Fault> {
+    settings.alias("targetServerType", "target_session_attrs")?;
+    match settings.take("target_session_attrs").as_deref() {
+        None | Some("any") => Ok(false),
+        Some("read-write" | "primary" | "master") => Ok(true),
+        Some(_) => Err(DIALECT.wrong_but(
+            "target_session_attrs asks for a server that may take no writes, and a lock is a write",
+            "write target_session_attrs=read-write, and the primary among the hosts",
+        )),
+    }
+}
+
+/// What the URL says of TLS, in the words of libpq, pgjdbc, asyncpg, node-postgres, sqlx, Prisma and our own.
+fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
+    let ours = settings.yes_no("tls")?;
+    let ours = ours.map(|is| if is { TlsMode::VerifyFull } else { TlsMode::Disable });
+    for (alias, setting) in ALIASES {
+        settings.alias(alias, setting)?;
+    }
+    let mut mode = match settings.take("sslmode") {
+        Some(name) => Some(TlsMode::from_name(&name).ok_or_else(|| {
+            DIALECT.wrong("sslmode is disable, prefer, require, verify-ca or verify-full")
+        })?),
+        None => None,
+    };
+    if ours.is_some() && mode.is_some() && ours != mode {
+        return Err(DIALECT.wrong("sslmode contradicts tls"));
+    }
+    mode = mode.or(ours);
+    if settings.has("ssl") {
+        let said = ssl(&settings.take("ssl").unwrap_or_default(), verified_by_java(settings)?)?;
+        // Where the mode is said, it says no more than that there is one.
+        mode = mode.or(Some(said));
+    }
+    if settings.has("requiressl") && settings.yes_no("requiressl")? == Some(true) {
+        mode = mode.or(Some(TlsMode::Require));
+    }
+    if settings.has("sslaccept") {
+        let words = [("strict", TlsMode::VerifyFull), ("accept_invalid_certs", TlsMode::Prefer)];
+        match settings.word("sslaccept", &words)? {
+            Some(TlsMode::VerifyFull) => mode = Some(TlsMode::VerifyFull),
+            other => mode = mode.or(other),
+        }
+    }
+    let mut roots = settings.take("sslrootcert");
+    if roots.as_deref() == Some("system") {
+        // As libpq has it: of a name that is not verified anybody has a certificate.
+        if mode.is_some_and(|mode| mode != TlsMode::VerifyFull) {
+            return Err(DIALECT.wrong_but(
+                "with sslrootcert=system anybody's certificate would do, as its name is not verified",
+                "write sslmode=verify-full",
+            ));
+        }
+        roots = None;
+        mode = Some(TlsMode::VerifyFull);
+    }
+    let (certificate, key) = (settings.take("sslcert"), settings.take("sslkey"));
+    if certificate.is_some() && key.is_none() {
+        return Err(DIALECT.wrong_but(
+            "sslcert names a client's certificate, and sslkey no key for it",
+            "name the key, or write sslrootcert= for the authority of the server",
+        ));
+    }
+    let roots = ("sslrootcert", roots.as_deref());
+    let certificate = ("sslcert", certificate.as_deref());
+    TlsOptions::read(mode, roots, certificate, ("sslkey", key.as_deref()))
+}
+
+/// As sqlx, Prisma and others have them, and our own.
+const ALIASES: [(&str, &str); 8] = [
+    ("ssl-mode", "sslmode"),
+    ("sslMode", "sslmode"),
+    ("ssl_mode", "sslmode"),
+    ("ca", "sslrootcert"),
+    ("ssl-root-cert", "sslrootcert"),
+    ("ssl-ca", "sslrootcert"),
+    ("ssl-cert", "sslcert"),
+    ("ssl-key", "sslkey"),
+];
+
+/// What `ssl=true` verifies: Java's driver all, unless it is told of a factory that does not.
+fn verified_by_java(settings: &mut Settings) -> Result<TlsMode, Fault> {
+    if !settings.has("sslfactory") {
+        return Ok(TlsMode::VerifyFull);
+    }
+    match settings.take("sslfactory").as_deref() {
+        Some("org.postgresql.ssl.NonValidatingFactory") => Ok(TlsMode::Require),
+        _ => Err(DIALECT.wrong_but("sslfactory names a class of Java", "write sslmode=")),
+    }
+}
+
+/// What `ssl=` says to Java's driver, to asyncpg and to node-postgres.
+fn ssl(text: &str, verified: TlsMode) -> Result<TlsMode, Fault> {
+    match (yes_no(text), text) {
+        (Ok(false), _) => Ok(TlsMode::Disable),
+        (Ok(true), _) | (_, "" | "{\"rejectUnauthorized\":true}") => Ok(verified),
+        (_, "{\"rejectUnauthorized\":false}") => Ok(TlsMode::Require),
+        (_, name) => TlsMode::from_name(name).ok_or_else(|| {
+            DIALECT.wrong_but("ssl has a value that it does not take", "write sslmode=")
+        }),
+    }
+}
