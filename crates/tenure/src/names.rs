@@ -44,7 +44,7 @@ pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>,
         _ => match within_runtime(of_one(url, prefix)).await {
             Some(names) => names.map_err(failed),
             None => {
-                let scheme = url.split(':').next().unwrap_or_default().to_owned();
+                let scheme = crate::stores::parted(url).0.to_owned();
                 Err(OpenError::UnknownScheme { scheme, known: known() })
             }
         },
@@ -63,7 +63,7 @@ pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>,
     allow(unused_variables)
 )]
 async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fault>> {
-    match url.split_once(':').unwrap_or((url, "")) {
+    match crate::stores::parted(url) {
         ("memory", _) => Some(Ok(BTreeSet::new())),
         #[cfg(feature = "embedded")]
         ("" | "file", dir) => {

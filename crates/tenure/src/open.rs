@@ -7,7 +7,7 @@ use tenure_core::{AnyError, Defaults, Fault, MemoryStore, Store, within_runtime}
 use crate::{
     Examination, Tenure,
     spelling::mistake,
-    stores::{embedded, is_mysql, is_postgres, is_redis, known, mysql, postgres, redis, zookeeper},
+    stores::{embedded, is_mysql, is_postgres, is_redis, known, mysql, parted, postgres, redis, zookeeper},
     url::shown,
 };
 
@@ -136,7 +136,7 @@ impl Tenure {
 
 /// A store that is not opened, with its place said once: most faults name it themselves.
 fn not_opened(url: &str, fault: &Fault) -> String {
-    let behind = url.split_once(':').map_or("", |(_, behind)| behind);
+    let (_, behind) = parted(url);
     let place = behind.trim_start_matches('/').rsplit('@').next().unwrap_or_default();
     let place = place.split(['?', ',']).next().unwrap_or_default().trim_end_matches('/');
     if !place.is_empty() && fault.what().contains(place) {
@@ -150,7 +150,7 @@ pub(crate) fn check(url: &str) -> Result<(&str, &str), OpenError> {
     if let Some(fault) = mistake(url) {
         return Err(OpenError::Url { url: shown(url), fault });
     }
-    let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+    let (scheme, rest) = parted(url);
     match scheme {
         "" | "file" | "memory" | "quorum" | "zookeeper" => Ok((scheme, rest)),
         _ if is_redis(scheme) || is_postgres(scheme) || is_mysql(scheme) => Ok((scheme, rest)),

@@ -7,7 +7,7 @@ use tenure_core::{Fault, FaultKind};
 
 /// What is wrong with the way `url` is written, if anything is.
 pub(crate) fn mistake(url: &str) -> Option<Fault> {
-    match url.split(':').next().unwrap_or_default() {
+    match crate::stores::parted(url).0 {
         #[cfg(feature = "embedded")]
         "" | "file" => misplaced(behind_scheme(url)),
         #[cfg(feature = "redis")]
