@@ -205,6 +205,16 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
                 "write tls=yes (sslmode=verify-full) in the URL, or let the server take this user from here without TLS (pg_hba.conf)",
             )
         }
+        // The certificate that was shown here is not that of the server.
+        Some(code)
+            if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+                && said.contains("channel binding") =>
+        {
+            (
+                FaultKind::Misconfigured,
+                "see who stands in between and ends the encryption; where that is a proxy of yours, write channel_binding=disable",
+            )
+        }
         Some(code)
             if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]
                 .contains(code) =>

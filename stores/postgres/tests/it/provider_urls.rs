@@ -107,11 +107,7 @@ const URLS: &[(&str, &str, To)] = &[
         "jdbc:postgresql://db:5432/shop?user=app&password=pw&ssl=true&sslmode=verify-ca&sslrootcert=/certs/ca.pem&currentSchema=shop&ApplicationName=shop&socketTimeout=30",
         Tls,
     ),
-    (
-        "Laravel",
-        "pgsql://app:pw@db:5432/shop?charset=utf8&sslmode=prefer&search_path=public",
-        Tls,
-    ),
+    ("Laravel", "pgsql://app:pw@db:5432/shop?charset=utf8&sslmode=prefer&search_path=public", Tls),
     (
         "Prisma",
         "postgresql://app:pw@db:5432/shop?schema=public&connection_limit=5&pool_timeout=2&connect_timeout=10&sslmode=prefer",

@@ -1,10 +1,21 @@
 //! What each mode of TLS does and does not, and logins over it.
 
-use std::fs;
+use std::{fs, sync::Arc};
 
+use rustls::{
+    ServerConfig,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
+};
 use tenure_core::{FaultKind, Store};
 use tenure_postgres::PostgresStore;
+use tenure_sql::{TlsMode, TlsOptions, encryption};
 use tenure_testkit::server::{Certificates, PostgresServer};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
+    net::{TcpListener, TcpStream},
+};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::{
     support::{name, session, sql, told, tries, until},
@@ -162,6 +173,58 @@ async fn a_login_that_has_to_be_bound_to_the_encryption_is() {
     until("it has none", async || sql(&server.url(), "show ssl").await == ["off"]).await;
     let why = refused(&url("scram", "sslmode=prefer")).await;
     assert!(why.contains("channel binding"), "{why}");
+}
+
+/// Passes for the server, with a certificate of its own, and hands on what is said.
+async fn in_between(server: u16, by: &Certificates) -> u16 {
+    let [chain, key] = ["server.pem", "server.key"].map(|file| fs::read(by.file(file)).unwrap());
+    let chain = CertificateDer::pem_slice_iter(&chain).map(Result::unwrap).collect();
+    let key = PrivateKeyDer::from_pem_slice(&key).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let any = TlsOptions { mode: TlsMode::Require, ..TlsOptions::default() };
+    let connector = TlsConnector::from(encryption(&any).unwrap());
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let (acceptor, connector) = (acceptor.clone(), connector.clone());
+            tokio::spawn(async move {
+                let mut asks_for_tls = [0; 8];
+                client.read_exact(&mut asks_for_tls).await?;
+                client.write_all(b"S").await?;
+                let mut client = acceptor.accept(client).await?;
+                let mut server = TcpStream::connect(("127.0.0.1", server)).await?;
+                server.write_all(&asks_for_tls).await?;
+                server.read_u8().await?;
+                let name = ServerName::try_from("localhost").unwrap();
+                let mut server = connector.connect(name, server).await?;
+                copy_bidirectional(&mut client, &mut server).await
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn whoever_passes_for_the_server_is_noticed_where_the_login_is_bound() {
+    let (certificates, strangers) = (Certificates::new(), Certificates::new());
+    let server = asking(&certificates).await;
+    let port = in_between(server.port(), &strangers).await;
+    let url = |settings: &str| {
+        format!("postgres://scram:s3ntinel@localhost:{port}/tenure?sslmode=require&{settings}")
+    };
+    // As the page says: nothing else notices it.
+    opened(&url("channel_binding=disable")).await;
+    for settings in ["channel_binding=require", "channel_binding=prefer", ""] {
+        let why = refused(&url(settings)).await;
+        assert!(why.contains("stands in between"), "{settings}: {why}");
+    }
 }
 
 #[tokio::test]
