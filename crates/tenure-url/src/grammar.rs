@@ -172,7 +172,7 @@ impl Dialect {
     }
 }
 
-pub(crate) const ENCODE: &str = "percent-encode what is special in a user, a password and a value: %40 for @, %2F for /, \
+pub(crate) const ENCODE: &str = "write what is special in a user, a password or a value percent-encoded: %40 for @, %2F for /, \
      %3A for :, %3F for ?, %23 for #, %26 for &, %25 for %";
 
 impl Url {
