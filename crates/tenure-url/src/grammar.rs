@@ -274,6 +274,7 @@ mod tests {
             ("some://me:s3n#s3ntinel@a", "%23"),
             ("some://me:s3n?s3ntinel@a", "%3F"),
             ("some://me:s3n/s3ntinel@a", "%2F"),
+            ("some://me:1234#s3ntinel@a", "%23"),
             ("some://me:1234?s3ntinel@a", "%3F"),
             ("some://me:1234?x=s3ntinel@a", "%3F"),
             ("some://me:1234/s3ntinel@a", "%2F"),
