@@ -172,7 +172,7 @@ impl Dialect {
     }
 }
 
-pub(crate) const ENCODE: &str = "percent-encode what is special in a user, a password and a value: %40 for @, %2F for /, \
+pub(crate) const ENCODE: &str = "write what is special in a user, a password or a value percent-encoded: %40 for @, %2F for /, \
      %3A for :, %3F for ?, %23 for #, %26 for &, %25 for %";
 
 impl Url {
@@ -274,6 +274,7 @@ mod tests {
             ("some://me:s3n#s3ntinel@a", "%23"),
             ("some://me:s3n?s3ntinel@a", "%3F"),
             ("some://me:s3n/s3ntinel@a", "%2F"),
+            ("some://me:1234#s3ntinel@a", "%23"),
             ("some://me:1234?s3ntinel@a", "%3F"),
             ("some://me:1234?x=s3ntinel@a", "%3F"),
             ("some://me:1234/s3ntinel@a", "%2F"),

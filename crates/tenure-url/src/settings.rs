@@ -90,14 +90,6 @@ impl Settings {
         Ok(())
     }
 
-    /// Refuses a setting that means something to others, and that cannot be honoured.
-    ///
-    /// # Errors
-    /// A fault with this message and help, if it is given.
-    pub fn refuse(&self, setting: &str, message: &str, help: &str) -> Result<(), Fault> {
-        if self.has(setting) { Err(self.dialect.wrong_but(message, help)) } else { Ok(()) }
-    }
-
     /// Whether a setting is given, and not taken yet.
     #[must_use]
     pub fn has(&self, setting: &str) -> bool {
@@ -107,6 +99,11 @@ impl Settings {
     /// Takes the text of a setting.
     pub fn take(&mut self, setting: &'static str) -> Option<String> {
         self.as_written(setting).map(|(_, value)| value)
+    }
+
+    /// Takes the text of a setting of other programs, which is not among those that an error lists as known.
+    pub fn take_unlisted(&mut self, setting: &str) -> Option<String> {
+        self.given.remove(setting).map(|given| given.value)
     }
 
     /// The name by which it is given, and the text.
@@ -172,6 +169,7 @@ impl Settings {
         let Some((key, given)) = self.given.iter().min_by_key(|(_, given)| given.at) else {
             return Ok(());
         };
+        let key = given.alias.unwrap_or(key);
         let near = nearest(key, self.known.iter().copied());
         // A password with a & in it looks like one with a setting behind it.
         let meant = near.filter(|_| key.len() > 3 && given.has_sign);
@@ -333,19 +331,21 @@ mod tests {
     }
 
     #[test]
-    fn another_spelling_is_the_same_setting_and_a_refused_one_says_why() {
+    fn another_spelling_is_the_same_setting() {
         let mut given = settings("timeout=1s&verify=no");
         given.alias("timeout", "connect").unwrap();
         given.alias("wait", "connect").unwrap();
         assert_eq!(given.duration("connect").unwrap(), Some(Duration::from_secs(1)));
-        let said =
-            given.refuse("verify", "verify turns it off", "write ca=").unwrap_err().to_string();
-        assert!(said.contains("verify turns it off; write ca="), "{said}");
-        given.refuse("other", "", "").unwrap();
+        assert_eq!(given.take_unlisted("verify").as_deref(), Some("no"));
+        given.clone().finish().unwrap();
         let mut given = settings("timeout=1");
         given.alias("timeout", "connect").unwrap();
         let said = given.duration("connect").unwrap_err().to_string();
         assert!(said.contains("timeout has no unit"), "{said}");
+        let mut given = settings("timeout=1");
+        given.alias("timeout", "connect").unwrap();
+        let said = given.finish().unwrap_err().to_string();
+        assert!(said.contains("unknown setting \"timeout\""), "{said}");
     }
 
     #[test]

@@ -65,8 +65,6 @@ pub mod locked;
 pub mod look;
 mod names;
 mod open;
-#[cfg(feature = "redis")]
-mod password;
 #[cfg(feature = "quorum")]
 mod quorum;
 #[cfg(feature = "redis")]

@@ -11,9 +11,9 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
         #[cfg(feature = "embedded")]
         "" | "file" => misplaced(behind_scheme(url)),
         #[cfg(feature = "redis")]
-        scheme if crate::stores::is_redis(scheme) => tenure_redis::RedisOptions::from_url(url)
-            .err()
-            .map(|fault| crate::password::hinted(url, fault)),
+        scheme if crate::stores::is_redis(scheme) => {
+            tenure_redis::RedisOptions::from_url(url).err()
+        }
         #[cfg(feature = "zookeeper")]
         "zookeeper" => tenure_zookeeper::ZookeeperOptions::from_url(url).err(),
         #[cfg(feature = "mysql")]

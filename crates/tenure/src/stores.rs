@@ -49,18 +49,24 @@ fn without_driver(scheme: &str) -> &str {
 
 /// Whether a URL that begins so leads to Redis or Valkey.
 pub(crate) fn is_redis(scheme: &str) -> bool {
-    scheme == "unix" || is_redis_server(scheme) || names_several(scheme)
+    is_redis_socket(scheme) || is_redis_server(scheme) || names_several(scheme)
+}
+
+/// Whether a URL that begins so names a unix socket of Redis or Valkey.
+pub(crate) fn is_redis_socket(scheme: &str) -> bool {
+    ["unix", "redis+unix", "valkey+unix", "redis-socket", "redis+socket"].contains(&scheme)
 }
 
 /// Whether a URL that begins so names a server by its host.
 pub(crate) fn is_redis_server(scheme: &str) -> bool {
-    ["redis", "rediss", "valkey", "valkeys"].contains(&scheme)
+    ["redis", "rediss", "valkey", "valkeys", "redis+ssl", "redis+tls"].contains(&scheme)
 }
 
 /// Whether a URL that begins so names sentinels, or nodes of a cluster.
 pub(crate) fn names_several(scheme: &str) -> bool {
     let suffixes = ["-sentinel", "-cluster"];
     suffixes.iter().any(|suffix| scheme.strip_suffix(suffix).is_some_and(is_redis_server))
+        || ["redis+sentinel", "rediss+sentinel"].contains(&scheme)
 }
 
 #[cfg(feature = "embedded")]
@@ -110,16 +116,7 @@ pub(crate) fn examine_embedded(_dir: &str) -> Result<Examination, Fault> {
 pub(crate) async fn examine_redis(url: &str) -> Result<Examination, Fault> {
     use tenure_redis::{RedisOptions, RedisStore};
 
-    let store = RedisStore::new(RedisOptions::from_url(url)?)?;
-    let mut examined = crate::examination::of(&store).await?;
-    for finding in &mut examined.findings {
-        if let Some(cure) = &mut finding.cure
-            && ["primary", "name", "connection", "login"].contains(&finding.what.as_str())
-        {
-            *cure = crate::password::cure(url, cure);
-        }
-    }
-    Ok(examined)
+    crate::examination::of(&RedisStore::new(RedisOptions::from_url(url)?)?).await
 }
 
 #[cfg(not(feature = "redis"))]
@@ -130,9 +127,7 @@ pub(crate) async fn examine_redis(_url: &str) -> Result<Examination, Fault> {
 /// A server that answers now.
 #[cfg(feature = "redis")]
 pub(crate) async fn redis(url: &str) -> Result<Arc<dyn Store>, Fault> {
-    let store = tenure_redis::RedisStore::open(url).await;
-    let store = store.map_err(|fault| crate::password::hinted(url, fault))?;
-    Ok(Arc::new(store))
+    Ok(Arc::new(tenure_redis::RedisStore::open(url).await?))
 }
 
 #[cfg(not(feature = "redis"))]

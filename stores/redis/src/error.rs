@@ -232,11 +232,11 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
     }
     let (kind, what, cure) = match &error {
         #[cfg(feature = "tls")]
-        Failure::Unusable(_) => (
-            FaultKind::Misconfigured,
-            format!("Redis at {place} cannot be connected to in this way"),
-            "correct the URL, or what SSL_CERT_FILE and SSL_CERT_DIR name",
-        ),
+        Failure::Unusable(fault) => {
+            let what = format!("Redis at {place} cannot be connected to in this way");
+            let cure = fault.cure().to_owned();
+            return Fault::new(FaultKind::Misconfigured, what, cure).because(fault.what_and_why());
+        }
         #[cfg(not(feature = "tls"))]
         Failure::NoTls => (
             FaultKind::Misconfigured,

@@ -57,10 +57,9 @@ mod url;
 mod walk;
 mod watch;
 mod wire;
-mod without_password;
 
 pub use from_outside::names_in_use;
 pub use naming::name_in_slot_of;
 pub use options::{Address, RedisOptions, Sentinels};
 pub use store::RedisStore;
-pub use without_password::without_password;
+pub use tenure_url::without_password;

@@ -47,4 +47,4 @@ mod watch;
 pub use from_outside::names_in_use;
 pub use options::ZookeeperOptions;
 pub use store::ZookeeperStore;
-pub use url::without_password;
+pub use tenure_url::without_password;
