@@ -7,7 +7,9 @@ use tenure_core::{AnyError, Defaults, Fault, MemoryStore, Store, within_runtime}
 use crate::{
     Examination, Tenure,
     spelling::mistake,
-    stores::{embedded, is_mysql, is_postgres, is_redis, known, mysql, parted, postgres, redis, zookeeper},
+    stores::{
+        embedded, is_mysql, is_postgres, is_redis, known, mysql, parted, postgres, redis, zookeeper,
+    },
     url::shown,
 };
 

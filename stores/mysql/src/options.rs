@@ -5,7 +5,9 @@ use std::time::Duration;
 use tenure_core::{Fault, FaultKind, proto::queue::Limits, store::Finding};
 use tenure_sql::{SqlOptions, TlsMode};
 
-use crate::url::{self, STRICT};
+/// What to write for a server that is verified.
+const STRICT: &str =
+    "ssl-mode=VERIFY_IDENTITY (with ssl-ca= for a provider that has an authority of its own)";
 
 /// How often the first waiter looks while nobody wakes it. Those behind it look less often.
 const LOOK: Duration = Duration::from_millis(100);
@@ -32,33 +34,6 @@ pub struct MysqlOptions {
 impl MysqlOptions {
     /// What the names of the tables begin with, unless said otherwise: `tenure_locks` and `tenure_meta`.
     pub const DEFAULT_TABLES: &'static str = "tenure";
-
-    /// Options from a URL: `mysql://[user[:password]@]host[:port][,host[:port]…]/database`, or the same with
-    /// `mariadb`, with these settings.
-    ///
-    /// | setting | what it says |
-    /// |---|---|
-    /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
-    /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
-    /// | `ssl-mode=` | as MySQL's clients have it: [`TlsMode`]; `DISABLED` unless said otherwise, and `VERIFY_IDENTITY` where authorities are named. `tls=yes` is `VERIFY_IDENTITY` |
-    /// | `ssl-ca=`, `ca=` | the authorities to trust, in PEM, instead of the system's |
-    /// | `ssl-cert=`, `ssl-key=` | a certificate of ours and its key, in PEM; nobody else may read the key |
-    /// | `get_server_public_key=yes` | without TLS, a server that wants the password itself gets it encrypted by a key that it names and nobody checks |
-    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals, looks for those who wait and what tenure does by itself share one more, and have up to four while they are in each other's way |
-    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit; 5 s unless said otherwise |
-    /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
-    /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
-    /// | `user=`, `password=` | instead of those before the host |
-    ///
-    /// Of several hosts the first that takes writes is used. What is special in a user, password or database is
-    /// percent-encoded. `docs/stores/mysql.md` has the settings of frameworks and hosting providers that are taken, those
-    /// that are ignored, and those that are refused.
-    ///
-    /// # Errors
-    /// A fault that says what is wrong, and never shows a password.
-    pub fn from_url(url: &str) -> Result<Self, Fault> {
-        url::read(url)
-    }
 
     /// The same, with another mode of TLS.
     ///

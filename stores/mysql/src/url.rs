@@ -22,11 +22,36 @@ pub(crate) const DIALECT: Dialect = Dialect {
 /// The port, where none is written.
 const PORT: u16 = 3306;
 
-/// What to write for a server that is verified.
-pub(crate) const STRICT: &str =
-    "ssl-mode=VERIFY_IDENTITY (with ssl-ca= for a provider that has an authority of its own)";
+impl MysqlOptions {
+    /// Options from a URL: `mysql://[user[:password]@]host[:port][,host[:port]…]/database`, or the same with
+    /// `mariadb`, with these settings.
+    ///
+    /// | setting | what it says |
+    /// |---|---|
+    /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
+    /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
+    /// | `ssl-mode=` | as MySQL's clients have it: [`TlsMode`]; `DISABLED` unless said otherwise, and `VERIFY_IDENTITY` where authorities are named. `tls=yes` is `VERIFY_IDENTITY` |
+    /// | `ssl-ca=`, `ca=` | the authorities to trust, in PEM, instead of the system's |
+    /// | `ssl-cert=`, `ssl-key=` | a certificate of ours and its key, in PEM; nobody else may read the key |
+    /// | `get_server_public_key=yes` | without TLS, a server that wants the password itself gets it encrypted by a key that it names and nobody checks |
+    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals, looks for those who wait and what tenure does by itself share one more, and have up to four while they are in each other's way |
+    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit; 5 s unless said otherwise |
+    /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
+    /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
+    /// | `user=`, `password=` | instead of those before the host |
+    ///
+    /// Of several hosts the first that takes writes is used. What is special in a user, password or database is
+    /// percent-encoded. `docs/stores/mysql.md` has the settings of frameworks and hosting providers that are taken, those
+    /// that are ignored, and those that are refused.
+    ///
+    /// # Errors
+    /// A fault that says what is wrong, and never shows a password.
+    pub fn from_url(url: &str) -> Result<Self, Fault> {
+        read(url)
+    }
+}
 
-pub(crate) fn read(url: &str) -> Result<MysqlOptions, Fault> {
+fn read(url: &str) -> Result<MysqlOptions, Fault> {
     let mut parts = Parts::read(DIALECT, PORT, false, url)?;
     let settings = &mut parts.settings;
     let tables = settings.take("tables");

@@ -22,11 +22,40 @@ pub(crate) const DIALECT: Dialect = Dialect {
 /// The port, where none is written.
 const PORT: u16 = 5432;
 
-/// What to write for a server that is verified.
-pub(crate) const STRICT: &str =
-    "sslmode=verify-full (with sslrootcert= for a provider that has an authority of its own)";
+impl PostgresOptions {
+    /// Options from a URL: `postgres://[user[:password]@]host[:port][,host[:port]…]/database`, with these settings.
+    ///
+    /// | setting | what it says |
+    /// |---|---|
+    /// | `lock_schema=` | the schema with the tables; `tenure` unless said otherwise |
+    /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
+    /// | `listen=no` | messages are not waited for, as behind a pooler that keeps no session: waiters look by themselves, ten times a second |
+    /// | `sslmode=` | as libpq has it: [`TlsMode`]; `disable` unless said otherwise, and `verify-full` where authorities are named. `tls=yes` is `verify-full` |
+    /// | `sslrootcert=`, `ca=` | the authorities to trust, in PEM, instead of the system's; `system` for these |
+    /// | `sslcert=`, `sslkey=` | a certificate of ours and its key, in PEM; nobody else may read the key |
+    /// | `channel_binding=` | `require`: the server proves that it knows the password on the very connection that is encrypted, `disable` or `prefer` |
+    /// | `require_auth=` | in which ways the server may have the user recognized: a list of `scram-sha-256`, `md5`, `password` and `none`, as libpq has it. Unless said otherwise each where it is known who the server is, as by its certificate and by a socket in the file system, else `scram-sha-256` and `none` |
+    /// | `target_session_attrs=` | `read-write` or `primary`: one server, too, is refused while it takes no writes |
+    /// | `application_name=` | what the server calls our sessions; `tenure` unless said otherwise |
+    /// | `options=` | what the server's process is told: `-c name=value`. What tenure tells it comes behind that |
+    /// | `connections=` | calls are spread over so many connections at most while they are in each other's way, 1 to 64; 4 unless said otherwise. Messages, renewals and what tenure does by itself have one more, and renewals another one while all are busy |
+    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit; 5 s unless said otherwise |
+    /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
+    /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
+    /// | `host=`, `port=`, `user=`, `password=`, `dbname=` | instead of what stands in front, as libpq has it: `postgres://me@/shop?host=/run/postgresql` |
+    ///
+    /// Of several hosts the one that takes writes is used. What is special in a user, password or database is
+    /// percent-encoded. `docs/stores/postgres.md` has the settings of frameworks and hosting providers that are taken,
+    /// those that are ignored, and those that are refused.
+    ///
+    /// # Errors
+    /// A fault that says what is wrong, and never shows a password.
+    pub fn from_url(url: &str) -> Result<Self, Fault> {
+        read(url)
+    }
+}
 
-pub(crate) fn read(url: &str) -> Result<PostgresOptions, Fault> {
+fn read(url: &str) -> Result<PostgresOptions, Fault> {
     let mut parts = Parts::read(DIALECT, PORT, true, url)?;
     let settings = &mut parts.settings;
     let (schema, is_public_named) = schema(settings)?;
