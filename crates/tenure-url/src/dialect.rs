@@ -28,4 +28,13 @@ impl Dialect {
         let message = format!("invalid {} URL: {message}", self.store);
         Fault::new(FaultKind::Misconfigured, message, help)
     }
+
+    /// A sign that ends a part of a URL stands in another one, most likely a password.
+    pub(crate) fn not_encoded(&self, found: &str) -> Fault {
+        self.wrong_but(found, ENCODE)
+    }
 }
+
+/// What to write where something special is not.
+pub(crate) const ENCODE: &str = "write what is special in a user, a password or a value percent-encoded: %40 for @, %2F for /, \
+     %3A for :, %3F for ?, %23 for #, %26 for &, %25 for %";

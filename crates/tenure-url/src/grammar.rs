@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use tenure_core::Fault;
 
-use crate::{Dialect, Secret, Settings, percent::decode};
+use crate::{Dialect, Secret, Settings, dialect::ENCODE, percent::decode};
 
 /// The parts of a URL, percent-decoded.
 #[derive(Clone, Debug)]
@@ -162,18 +162,10 @@ impl Dialect {
         decode(text).map_err(|error| self.wrong(error))
     }
 
-    /// A sign that ends a part of a URL stands in another one, most likely a password.
-    pub(crate) fn not_encoded(&self, found: &str) -> Fault {
-        self.wrong_but(found, ENCODE)
-    }
-
     fn instead(&self) -> String {
         format!("write {}", self.example)
     }
 }
-
-pub(crate) const ENCODE: &str = "write what is special in a user, a password or a value percent-encoded: %40 for @, %2F for /, \
-     %3A for :, %3F for ?, %23 for #, %26 for &, %25 for %";
 
 impl Url {
     /// Returns the hosts with their ports, `usual` where none is written.

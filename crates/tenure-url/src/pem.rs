@@ -87,16 +87,26 @@ pub struct Certificates {
 }
 
 impl Certificates {
+    fn of(roots: Option<Pem>, own: Option<(Pem, Pem)>) -> Self {
+        Self {
+            roots,
+            own,
+            // What was made of others is of no use.
+            #[cfg(feature = "tls")]
+            made: Arc::default(),
+        }
+    }
+
     /// Trusts these authorities and no others.
     #[must_use]
     pub fn trust(self, roots: Pem) -> Self {
-        Self { roots: Some(roots), own: self.own, ..Self::default() }
+        Self::of(Some(roots), self.own)
     }
 
     /// Shows this certificate to a server that asks for one, and proves it by its key.
     #[must_use]
     pub fn identify(self, certificate: Pem, key: Pem) -> Self {
-        Self { roots: self.roots, own: Some((certificate, key)), ..Self::default() }
+        Self::of(self.roots, Some((certificate, key)))
     }
 
     /// Whether it names the authorities to trust itself.

@@ -9,7 +9,7 @@ use std::{
 use tenure_core::Fault;
 
 use crate::{
-    Dialect, Secret, ValueError, duration, grammar::ENCODE, nearest, percent::decode,
+    Dialect, Secret, ValueError, dialect::ENCODE, duration, nearest, percent::decode,
     redact::SECRETS, values, yes_no,
 };
 

