@@ -13,6 +13,7 @@ mod common;
 mod connect;
 mod database;
 mod error;
+#[cfg(feature = "mysql_async")]
 mod fence;
 mod from_outside;
 mod health;
@@ -35,6 +36,7 @@ mod under_way;
 mod watch;
 
 pub use database::Mysql;
+#[cfg(feature = "mysql_async")]
 pub use fence::{Fence, FenceError};
 pub use from_outside::names_in_use;
 pub use options::MysqlOptions;
