@@ -10,6 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tenure_core::{
     Eviction, Evictions, Fault, FaultKind, HintBoard, HoldId, Incarnation, LockName, Owner, Store,
     Token, Wakeups,
@@ -120,6 +121,18 @@ impl QuorumStore {
     /// # Cancel safety
     /// Cancel-safe: nothing is held by opening a quorum.
     pub async fn open(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
+        Self::boxed(members, options).await
+    }
+
+    /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+    fn boxed(
+        members: Vec<Arc<dyn Store>>,
+        options: QuorumOptions,
+    ) -> BoxFuture<'static, Result<Self, Fault>> {
+        Box::pin(Self::opening(members, options))
+    }
+
+    async fn opening(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
         let store = Self::new(members, options)?;
         store.no_server_twice().await?;
         match store.assemble(true).await {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tenure_core::{
     Evictions, Fault, FaultKind, HoldId, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
@@ -83,6 +84,15 @@ impl RedisStore {
     /// # Cancel safety
     /// Cancel-safe: a connection that is not wanted any more is closed.
     pub async fn open(url: &str) -> Result<Self, Fault> {
+        Self::boxed(url).await
+    }
+
+    /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+    fn boxed(url: &str) -> BoxFuture<'_, Result<Self, Fault>> {
+        Box::pin(Self::opening(url))
+    }
+
+    async fn opening(url: &str) -> Result<Self, Fault> {
         let store = Self::new(RedisOptions::from_url(url)?)?;
         match store.transport.open().await {
             // Calls wait for the fail-over as long as they may.

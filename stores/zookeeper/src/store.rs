@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tenure_core::{
     Evictions, Fault, FaultKind, HoldId, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
@@ -69,6 +70,15 @@ impl ZookeeperStore {
     /// # Cancel safety
     /// As for [`ZookeeperStore::open`].
     pub async fn open_with(options: ZookeeperOptions) -> Result<Self, Fault> {
+        Self::boxed(options).await
+    }
+
+    /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+    fn boxed(options: ZookeeperOptions) -> BoxFuture<'static, Result<Self, Fault>> {
+        Box::pin(Self::opening(options))
+    }
+
+    async fn opening(options: ZookeeperOptions) -> Result<Self, Fault> {
         let store = Self::new(options)?;
         match store.shared.first_session().await {
             Ok(_) => Ok(store),
