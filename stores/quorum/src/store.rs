@@ -36,10 +36,10 @@ use crate::{
 
 /// Locks on a majority of several independent stores. Clones are the same client.
 ///
-/// Exclusion (S1) holds however many members restart, with their memory or a part of it, as long as
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds however many members restart, with their memory or a part of it, as long as
 /// they are not all empty at the same time, and every member keeps the promises of a single store while
 /// it runs.
-/// Tokens rise (S2) also when members are lost and come back, unless their clocks are then behind.
+/// Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) also when members are lost and come back, unless their clocks are then behind.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -48,9 +48,9 @@ use crate::{
 
 /// Locks on one Redis or Valkey server. Clones are the same client.
 ///
-/// Exclusion (S1) holds as long as the server keeps its data and its clock runs evenly; what that
-/// asks of its configuration stands in `docs/stores/redis.md`, and [`Store::health`] looks at it.
-/// Tokens rise (S2) even when the data is lost, unless the clock is then behind.
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds as long as the server keeps its data and its clock runs evenly; what that
+/// asks of its configuration stands in [docs/stores/redis.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md), and [`Store::health`] looks at it.
+/// Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) even when the data is lost, unless the clock is then behind.
 #[derive(Clone)]
 pub struct RedisStore {
     pub(crate) shared: Arc<Shared>,

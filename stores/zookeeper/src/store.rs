@@ -22,9 +22,9 @@ use crate::{
 
 /// Locks on a ZooKeeper ensemble, in the layout that Curator uses. Clones are the same client.
 ///
-/// Exclusion (S1) holds among all processes that use the same base path, by tenure or by Curator. It takes a
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds among all processes that use the same base path, by tenure or by Curator. It takes a
 /// majority of the servers that keeps what it wrote, clocks that run evenly, and a tick that is not longer
-/// than [`ZookeeperOptions::tick`] says. Tokens rise (S2) for as long as the ensemble keeps its data.
+/// than [`ZookeeperOptions::tick`] says. Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) for as long as the ensemble keeps its data.
 ///
 /// All holds of a process belong to one session, which a thread of its own keeps. They are lost together.
 #[derive(Clone)]
