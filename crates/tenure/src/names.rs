@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::BoxFuture;
 use tenure_core::{Fault, LockName, within_runtime};
 
 use crate::{OpenError, spelling::mistake, stores::known, url::shown};
@@ -35,6 +36,18 @@ use crate::{OpenError, spelling::mistake, stores::known, url::shown};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError> {
+    in_use(url, prefix).await
+}
+
+/// Compiled here, as for opening a store.
+fn in_use<'a>(
+    url: &'a str,
+    prefix: &'a str,
+) -> BoxFuture<'a, Result<BTreeSet<LockName>, OpenError>> {
+    Box::pin(looked(url, prefix))
+}
+
+async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError> {
     if let Some(fault) = mistake(url) {
         return Err(OpenError::Url { url: shown(url), fault });
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use tenure_core::{AnyError, Defaults, Fault, MemoryStore, Store, within_runtime};
 
 use crate::{
@@ -101,7 +102,16 @@ impl Tenure {
     }
 
     /// The same for what is known of the holds that there are to be: the shortest ttl, and the longest grace.
-    pub(crate) async fn open_for(url: &str, holds: &Defaults) -> Result<Self, OpenError> {
+    pub(crate) fn open_for<'a>(
+        url: &'a str,
+        holds: &'a Defaults,
+    ) -> BoxFuture<'a, Result<Self, OpenError>> {
+        // Compiled here. The body of an `async fn` is compiled once more by each crate that awaits it, with all that
+        // it awaits itself, which is a good part of every store.
+        Box::pin(Self::opening(url, holds))
+    }
+
+    async fn opening(url: &str, holds: &Defaults) -> Result<Self, OpenError> {
         let (scheme, rest) = check(url)?;
         tenure_core::runtime::ready().map_err(OpenError::Thread)?;
         let store = match scheme {

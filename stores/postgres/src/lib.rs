@@ -2,10 +2,13 @@
 //!
 //! Users choose it by a URL: `tenure::Tenure::open("postgres://user@host/database")`. This crate is public for
 //! those who make the store by hand. What it keeps where, what it promises under which configuration, and how a
-//! transaction refuses a late holder, stands in `docs/stores/postgres.md`.
+//! transaction refuses a late holder, stands in [docs/stores/postgres.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md).
 //!
 //! A lock is one row. Acquiring and releasing one that nobody waits for are one statement each, and one statement
 //! renews a thousand. Waiters are woken by `NOTIFY`. Fencing tokens come from the server's clock and never go back.
+
+// Says of each item which feature it takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod answers;
 mod bounded;

@@ -4,6 +4,9 @@
 //! the rules that all stores share, and written back on the condition that nobody wrote meanwhile. A database
 //! gives these statements its own words: it implements [`Database`], and [`SqlStore`] is the store then.
 
+// Says of each item which feature it takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod attempt;
 mod capabilities;
 mod change;

@@ -171,7 +171,7 @@ impl ZookeeperOptions {
         self
     }
 
-    /// The `tickTime` of the servers: it is taken off a session twice over, as `docs/stores/zookeeper.md` says.
+    /// The `tickTime` of the servers: it is taken off a session twice over, as [docs/stores/zookeeper.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/zookeeper.md) says.
     ///
     /// One that is less than theirs makes a holder that is cut off stop too late.
     ///

@@ -1,4 +1,4 @@
-//! Errors, each by what the caller can do next (promise S9).
+//! Errors, each by what the caller can do next (promise [S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
 
 mod acquire;
 mod handle;

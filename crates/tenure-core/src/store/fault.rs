@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, sync::Arc};
 
-/// Whether a failed call may have taken effect, and whether it helps to try again (promise S9).
+/// Whether a failed call may have taken effect, and whether it helps to try again (promise [S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FaultKind {

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! What code says goes first, then the variables, then the file, then what is built in. Every key
-//! stands in `docs/configuration.md`.
+//! stands in [docs/configuration.md](https://github.com/tenure-rs/tenure/blob/main/docs/configuration.md).
 
 mod error;
 mod file;
