@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A shorter lease is often lost on a busy machine, whatever the store: docs/ttl.md has figures.
+/// A shorter lease is often lost on a busy machine, whatever the store: [docs/ttl.md](https://github.com/tenure-rs/tenure/blob/main/docs/ttl.md) has figures.
 pub(crate) const SHORT: Duration = Duration::from_millis(100);
 /// What is advised instead: kept by every store where the load is a few times the cores.
 pub(crate) const ENOUGH: Duration = Duration::from_secs(1);

@@ -16,7 +16,7 @@ pub enum Attempt {
     Failed,
 }
 
-/// The taking back of one acquisition (promise S5).
+/// The taking back of one acquisition (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
 ///
 /// An attempt can overtake the very acquire that it takes back, so where a store's calls can
 /// arrive late one success is not the end: it is repeated, ever more rarely, until one ttl has

@@ -202,7 +202,7 @@ impl Hold {
     /// The answer to the renewal that went out at `sent` came at `received`.
     ///
     /// Only an answer that comes before the old deadline extends the lease, and nothing brings a
-    /// lost one back (promises S3 and S7).
+    /// lost one back (promises [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know) and [S7](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s7-the-watchdog-ends-with-the-guard)).
     pub fn renewal_answered(&mut self, sent: Timestamp, received: Timestamp, answer: Renewed) {
         self.unanswered = false;
         let lost = matches!(self.phase, Phase::Lost(_)) || received >= self.deadline();
@@ -249,7 +249,7 @@ impl Hold {
     /// The lease goes to the next task of the process, which asked for `terms` and has to take it
     /// within `window`, or within a third of what is left where that is less.
     ///
-    /// Until then nobody has a guard, so nothing is renewed (promise S7): a task that does not go on
+    /// Until then nobody has a guard, so nothing is renewed (promise [S7](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s7-the-watchdog-ends-with-the-guard)): a task that does not go on
     /// keeps the name from others for no longer than that.
     pub fn pass(&mut self, now: Timestamp, terms: Terms, window: Duration) {
         self.let_go();

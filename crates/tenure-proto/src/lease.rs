@@ -27,7 +27,7 @@ pub fn drift(left: Duration) -> Duration {
 
 /// Until when a holder may act on a lease of which the store says that `left` remains.
 ///
-/// Counted from `sent`, when the very call that was answered went out (promise S3): the store
+/// Counted from `sent`, when the very call that was answered went out (promise [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)): the store
 /// started counting later than that. `None` when that moment is already past at `received`, in
 /// which case nothing is held.
 #[must_use]

@@ -8,15 +8,15 @@
 //!
 //! # What tenure promises
 //!
-//! - **S1 Exclusion.** At most one unexpired exclusive lease per name: [`queue`].
-//! - **S2 Tokens rise.** Each exclusive grant has a token greater than all before it: [`token`].
-//! - **S3 A holder is never the last to know.** Deadlines count from sending: [`lease`], [`hold`].
-//! - **S4 Only your own.** Owners and generations: [`owner`], [`hold`].
-//! - **S5 Nothing leaks.** What was abandoned is taken back: [`cleanup`].
-//! - **S6 Wake-ups are hints.** Every waiter knows when to look again: [`queue`].
-//! - **S7 The watchdog ends with the guard.** [`hold`], [`renewal`].
-//! - **S8 Order.** First come, first served, turns bounded: [`queue`], [`local`].
-//! - **S9 Faults are values.** Lost, unknown and busy are different answers: [`renewal`], [`queue`].
+//! - **[S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion) Exclusion.** At most one unexpired exclusive lease per name: [`queue`].
+//! - **[S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise) Tokens rise.** Each exclusive grant has a token greater than all before it: [`token`].
+//! - **[S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know) A holder is never the last to know.** Deadlines count from sending: [`lease`], [`hold`].
+//! - **[S4](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s4-only-your-own) Only your own.** Owners and generations: [`owner`], [`hold`].
+//! - **[S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks) Nothing leaks.** What was abandoned is taken back: [`cleanup`].
+//! - **[S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints) Wake-ups are hints.** Every waiter knows when to look again: [`queue`].
+//! - **[S7](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s7-the-watchdog-ends-with-the-guard) The watchdog ends with the guard.** [`hold`], [`renewal`].
+//! - **[S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order) Order.** First come, first served, turns bounded: [`queue`], [`local`].
+//! - **[S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values) Faults are values.** Lost, unknown and busy are different answers: [`renewal`], [`queue`].
 
 pub mod all;
 pub mod backoff;

@@ -5,7 +5,7 @@ use std::fmt;
 /// Opaque proof that an acquisition is one's own: 128 random bits, fresh for each acquisition.
 ///
 /// Release, renewal and cancellation name the owner, so they can only touch the very acquisition
-/// they belong to (promise S4). `Debug` shows a short digest, never the value: whoever knows an
+/// they belong to (promise [S4](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s4-only-your-own)). `Debug` shows a short digest, never the value: whoever knows an
 /// owner can release its lock.
 ///
 /// ```

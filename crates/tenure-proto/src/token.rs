@@ -7,7 +7,7 @@ const PASS_BITS: u32 = 10;
 /// Times at or above this do not fit a token (the year 2255).
 const TIME_LIMIT: u64 = 1 << 53;
 
-/// A fencing token: greater than every token granted before it for the same name (promise S2).
+/// A fencing token: greater than every token granted before it for the same name (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)).
 ///
 /// Hand it to the resource that the lock protects and let the resource refuse a smaller one than
 /// it has seen. It is a positive `i64`, so it fits an SQL `BIGINT`. Tokens of different names,

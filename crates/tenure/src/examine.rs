@@ -1,5 +1,6 @@
 //! Looking at a store that may not open.
 
+use futures_util::future::BoxFuture;
 use tenure_core::{Defaults, MemoryStore, within_runtime};
 
 use crate::{
@@ -39,7 +40,15 @@ impl Tenure {
     }
 
     /// The same for what is known of the holds that there are to be, as for opening it.
-    pub(crate) async fn examine_for(url: &str, holds: &Defaults) -> Result<Examination, OpenError> {
+    pub(crate) fn examine_for<'a>(
+        url: &'a str,
+        holds: &'a Defaults,
+    ) -> BoxFuture<'a, Result<Examination, OpenError>> {
+        // Compiled here, as for opening it.
+        Box::pin(Self::examining(url, holds))
+    }
+
+    async fn examining(url: &str, holds: &Defaults) -> Result<Examination, OpenError> {
         let (scheme, rest) = check(url)?;
         let examined = match scheme {
             "memory" => of(&MemoryStore::new()).await,

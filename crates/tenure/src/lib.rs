@@ -18,7 +18,7 @@
 //!
 //! A lock with a lease cannot stop work that is already under way somewhere else. So every guard
 //! has a fencing [`Token`]: let the resource refuse a smaller one than it has seen. What is
-//! promised, and under which assumption, stands in `docs/guarantees.md`.
+//! promised, and under which assumption, stands in [docs/guarantees.md](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md).
 //!
 //! Programs without `async` use [`blocking`].
 //!
@@ -52,6 +52,9 @@
 //! | `zookeeper-tls`, `zookeeper-sasl` | no | the same over TLS, and with a login by SASL |
 //! | `redis-tls` | no | `rediss:`, `rediss-sentinel:` and `rediss-cluster:` URLs: the same over TLS |
 
+// Says of each item which feature it takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod blocking;
 #[cfg(feature = "config")]
 pub mod config;
@@ -64,8 +67,6 @@ pub mod inspect;
 pub mod locked;
 mod names;
 mod open;
-#[cfg(feature = "redis")]
-mod password;
 #[cfg(feature = "quorum")]
 mod quorum;
 #[cfg(feature = "redis")]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::BoxFuture;
 use tenure_core::{Fault, LockName, within_runtime};
 
 use crate::{OpenError, Tenure, spelling::mistake, stores::known, url::shown};
@@ -38,20 +39,32 @@ impl Tenure {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError> {
-        if let Some(fault) = mistake(url) {
-            return Err(OpenError::Url { url: shown(url), fault });
-        }
-        let failed = |fault| OpenError::Store { url: shown(url), fault };
-        match url.split_once(':') {
-            Some(("quorum", list)) => within_runtime(of_quorum(list, prefix)).await.map_err(failed),
-            _ => match within_runtime(of_one(url, prefix)).await {
-                Some(names) => names.map_err(failed),
-                None => {
-                    let scheme = url.split(':').next().unwrap_or_default().to_owned();
-                    Err(OpenError::UnknownScheme { scheme, known: known() })
-                }
-            },
-        }
+        in_use(url, prefix).await
+    }
+}
+
+/// Compiled here, as for opening a store.
+fn in_use<'a>(
+    url: &'a str,
+    prefix: &'a str,
+) -> BoxFuture<'a, Result<BTreeSet<LockName>, OpenError>> {
+    Box::pin(looked(url, prefix))
+}
+
+async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, OpenError> {
+    if let Some(fault) = mistake(url) {
+        return Err(OpenError::Url { url: shown(url), fault });
+    }
+    let failed = |fault| OpenError::Store { url: shown(url), fault };
+    match url.split_once(':') {
+        Some(("quorum", list)) => within_runtime(of_quorum(list, prefix)).await.map_err(failed),
+        _ => match within_runtime(of_one(url, prefix)).await {
+            Some(names) => names.map_err(failed),
+            None => {
+                let scheme = crate::stores::parted(url).0.to_owned();
+                Err(OpenError::UnknownScheme { scheme, known: known() })
+            }
+        },
     }
 }
 
@@ -67,7 +80,7 @@ impl Tenure {
     allow(unused_variables)
 )]
 async fn of_one(url: &str, prefix: &str) -> Option<Result<BTreeSet<LockName>, Fault>> {
-    match url.split_once(':').unwrap_or((url, "")) {
+    match crate::stores::parted(url) {
         ("memory", _) => Some(Ok(BTreeSet::new())),
         #[cfg(feature = "embedded")]
         ("" | "file", dir) => {

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, error::Error as _, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use tenure_core::{
     Defaults, Error, Fault, MemoryStore, Store, error::NotOpened, error::text::Parts,
     within_runtime,
@@ -10,7 +11,9 @@ use tenure_core::{
 use crate::{
     Examination, Tenure,
     spelling::mistake,
-    stores::{embedded, is_mysql, is_postgres, is_redis, known, mysql, postgres, redis, zookeeper},
+    stores::{
+        embedded, is_mysql, is_postgres, is_redis, known, mysql, parted, postgres, redis, zookeeper,
+    },
     url::shown,
 };
 
@@ -131,7 +134,16 @@ impl Tenure {
     }
 
     /// The same for what is known of the holds that there are to be: the shortest ttl, and the longest grace.
-    pub(crate) async fn open_for(url: &str, holds: &Defaults) -> Result<Self, OpenError> {
+    pub(crate) fn open_for<'a>(
+        url: &'a str,
+        holds: &'a Defaults,
+    ) -> BoxFuture<'a, Result<Self, OpenError>> {
+        // Compiled here. The body of an `async fn` is compiled once more by each crate that awaits it, with all that
+        // it awaits itself, which is a good part of every store.
+        Box::pin(Self::opening(url, holds))
+    }
+
+    async fn opening(url: &str, holds: &Defaults) -> Result<Self, OpenError> {
         let (scheme, rest) = check(url)?;
         tenure_core::runtime::ready().map_err(OpenError::Thread)?;
         let store = match scheme {
@@ -168,7 +180,7 @@ impl Tenure {
 
 /// A store that is not opened, with its place said once: most faults name it themselves.
 fn not_opened(url: &str, fault: &Fault) -> String {
-    let behind = url.split_once(':').map_or("", |(_, behind)| behind);
+    let (_, behind) = parted(url);
     let place = behind.trim_start_matches('/').rsplit('@').next().unwrap_or_default();
     let place = place.split(['?', ',']).next().unwrap_or_default().trim_end_matches('/');
     if !place.is_empty() && fault.message().contains(place) {
@@ -182,7 +194,7 @@ pub(crate) fn check(url: &str) -> Result<(&str, &str), OpenError> {
     if let Some(fault) = mistake(url) {
         return Err(OpenError::Url { url: shown(url), fault });
     }
-    let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+    let (scheme, rest) = parted(url);
     match scheme {
         "" | "file" | "memory" | "quorum" | "zookeeper" => Ok((scheme, rest)),
         _ if is_redis(scheme) || is_postgres(scheme) || is_mysql(scheme) => Ok((scheme, rest)),

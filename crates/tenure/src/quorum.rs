@@ -1,9 +1,10 @@
 //! Opening a quorum by the URLs of its members.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use tenure_core::{Fault, FaultKind, Store};
 use tenure_quorum::{QuorumOptions, QuorumStore};
+use tenure_url::{ValueError, duration, yes_no};
 
 use crate::{
     Examination, examination,
@@ -38,9 +39,15 @@ fn parts(list: &str) -> impl Iterator<Item = &str> {
 /// `options` with the setting in `part`; nothing if that is a member.
 fn setting(part: &str, options: QuorumOptions) -> Result<Option<QuorumOptions>, Fault> {
     Ok(Some(match part.split_once('=') {
-        Some(("longest_lease", length)) => options.longest_lease(parse(length)?)?,
-        Some(("member_limit", length)) => options.member_limit(parse(length)?)?,
-        Some(("durable_members", answer)) => options.durable_members(yes(answer)?),
+        Some((name @ "longest_lease", length)) => {
+            options.longest_lease(value(name, duration(length))?)?
+        }
+        Some((name @ "member_limit", length)) => {
+            options.member_limit(value(name, duration(length))?)?
+        }
+        Some((name @ "durable_members", answer)) => {
+            options.durable_members(value(name, yes_no(answer))?)
+        }
         _ => return Ok(None),
     }))
 }
@@ -149,28 +156,11 @@ fn unknown(url: &str, number: usize) -> Fault {
     Fault::new(FaultKind::Misconfigured, what, help)
 }
 
-fn parse(text: &str) -> Result<Duration, Fault> {
-    let number = |digits: &str| digits.parse().ok();
-    let length = if let Some(digits) = text.strip_suffix("ms") {
-        number(digits).map(Duration::from_millis)
-    } else {
-        text.strip_suffix('s').and_then(number).map(Duration::from_secs)
-    };
-    length.ok_or_else(|| {
-        let what = format!("{text:?} is no length of time");
-        Fault::new(FaultKind::Misconfigured, what, "write it as 500ms or 60s")
+/// The value of a setting that stands among the members.
+fn value<T>(setting: &str, parsed: Result<T, ValueError>) -> Result<T, Fault> {
+    parsed.map_err(|error| {
+        Fault::new(FaultKind::Misconfigured, format!("{setting} {error:#}"), error.help())
     })
-}
-
-fn yes(text: &str) -> Result<bool, Fault> {
-    match text {
-        "yes" => Ok(true),
-        "no" => Ok(false),
-        _ => {
-            let what = format!("durable_members={text:?} is neither yes nor no");
-            Err(Fault::new(FaultKind::Misconfigured, what, "write durable_members=yes"))
-        }
-    }
 }
 
 #[cfg(test)]
@@ -194,7 +184,7 @@ mod tests {
     fn an_ensemble_that_cannot_be_a_member_is_named_without_its_password() {
         let fault = outcome("memory:,memory:,zookeeper://me:s3ntinel@a:2181/locks").unwrap_err();
         let said = format!("{fault:#}");
-        assert!(said.contains("zookeeper://***@a:2181/locks"), "{said}");
+        assert!(said.contains("zookeeper://me:***@a:2181/locks"), "{said}");
         assert!(said.contains("without quorum:") && !said.contains("s3ntinel"), "{said}");
         let said = format!("{:#}", outcome("memory:,memory:,zookeeper://a:2181").unwrap_err());
         assert!(said.contains("\"zookeeper://a:2181\" cannot be a member"), "{said}");

@@ -7,13 +7,13 @@ use tenure_core::{Fault, FaultKind};
 
 /// What is wrong with the way `url` is written, if anything is.
 pub(crate) fn mistake(url: &str) -> Option<Fault> {
-    match url.split(':').next().unwrap_or_default() {
+    match crate::stores::parted(url).0 {
         #[cfg(feature = "embedded")]
         "" | "file" => misplaced(behind_scheme(url)),
         #[cfg(feature = "redis")]
-        scheme if crate::stores::is_redis(scheme) => tenure_redis::RedisOptions::from_url(url)
-            .err()
-            .map(|fault| crate::password::hinted(url, fault)),
+        scheme if crate::stores::is_redis(scheme) => {
+            tenure_redis::RedisOptions::from_url(url).err()
+        }
         #[cfg(feature = "zookeeper")]
         "zookeeper" => tenure_zookeeper::ZookeeperOptions::from_url(url).err(),
         #[cfg(feature = "mysql")]

@@ -27,20 +27,46 @@ pub(crate) fn known() -> String {
     known.join(", ")
 }
 
+/// A URL's scheme, and what stands behind it. That of Java's URLs has two parts: `jdbc:mysql`.
+pub(crate) fn parted(url: &str) -> (&str, &str) {
+    let driver = url.strip_prefix(JDBC).and_then(|rest| rest.find(':'));
+    match driver {
+        Some(end) => {
+            let (scheme, rest) = url.split_at(JDBC.len() + end);
+            (scheme, rest.strip_prefix(':').unwrap_or(rest))
+        }
+        None => url.split_once(':').unwrap_or((url, "")),
+    }
+}
+
+const JDBC: &str = "jdbc:";
+
+/// A scheme of a database without the driver that other libraries name in it: `jdbc:` in front, `+psycopg2` behind.
+fn without_driver(scheme: &str) -> &str {
+    let scheme = scheme.strip_prefix(JDBC).unwrap_or(scheme);
+    scheme.split_once('+').map_or(scheme, |(scheme, _)| scheme)
+}
+
 /// Whether a URL that begins so leads to Redis or Valkey.
 pub(crate) fn is_redis(scheme: &str) -> bool {
-    scheme == "unix" || is_redis_server(scheme) || names_several(scheme)
+    is_redis_socket(scheme) || is_redis_server(scheme) || names_several(scheme)
+}
+
+/// Whether a URL that begins so names a unix socket of Redis or Valkey.
+pub(crate) fn is_redis_socket(scheme: &str) -> bool {
+    ["unix", "redis+unix", "valkey+unix", "redis-socket", "redis+socket"].contains(&scheme)
 }
 
 /// Whether a URL that begins so names a server by its host.
 pub(crate) fn is_redis_server(scheme: &str) -> bool {
-    ["redis", "rediss", "valkey", "valkeys"].contains(&scheme)
+    ["redis", "rediss", "valkey", "valkeys", "redis+ssl", "redis+tls"].contains(&scheme)
 }
 
 /// Whether a URL that begins so names sentinels, or nodes of a cluster.
 pub(crate) fn names_several(scheme: &str) -> bool {
     let suffixes = ["-sentinel", "-cluster"];
     suffixes.iter().any(|suffix| scheme.strip_suffix(suffix).is_some_and(is_redis_server))
+        || ["redis+sentinel", "rediss+sentinel"].contains(&scheme)
 }
 
 #[cfg(feature = "embedded")]
@@ -90,16 +116,7 @@ pub(crate) fn examine_embedded(_dir: &str) -> Result<Examination, Fault> {
 pub(crate) async fn examine_redis(url: &str) -> Result<Examination, Fault> {
     use tenure_redis::{RedisOptions, RedisStore};
 
-    let store = RedisStore::new(RedisOptions::from_url(url)?)?;
-    let mut examined = crate::examination::of(&store).await?;
-    for diagnostic in &mut examined.diagnostics {
-        if let Some(help) = &mut diagnostic.help
-            && ["primary", "name", "connection", "login"].contains(&diagnostic.what.as_str())
-        {
-            *help = crate::password::help(url, help);
-        }
-    }
-    Ok(examined)
+    crate::examination::of(&RedisStore::new(RedisOptions::from_url(url)?)?).await
 }
 
 #[cfg(not(feature = "redis"))]
@@ -110,9 +127,7 @@ pub(crate) async fn examine_redis(_url: &str) -> Result<Examination, Fault> {
 /// A server that answers now.
 #[cfg(feature = "redis")]
 pub(crate) async fn redis(url: &str) -> Result<Arc<dyn Store>, Fault> {
-    let store = tenure_redis::RedisStore::open(url).await;
-    let store = store.map_err(|fault| crate::password::hinted(url, fault))?;
-    Ok(Arc::new(store))
+    Ok(Arc::new(tenure_redis::RedisStore::open(url).await?))
 }
 
 #[cfg(not(feature = "redis"))]
@@ -172,7 +187,8 @@ pub(crate) async fn zookeeper(_: &str, _: &Defaults) -> Result<Arc<dyn Store>, F
 
 /// Whether a URL that begins so leads to MySQL or MariaDB.
 pub(crate) fn is_mysql(scheme: &str) -> bool {
-    ["mysql", "mariadb"].contains(&scheme)
+    let known = ["mysql", "mariadb", "mysql2", "trilogy", "mysqlgis", "mysql-connector"];
+    known.contains(&without_driver(scheme))
 }
 
 #[cfg(feature = "mysql")]
@@ -200,7 +216,8 @@ pub(crate) async fn mysql(_url: &str) -> Result<Arc<dyn Store>, Fault> {
 
 /// Whether a URL that begins so leads to PostgreSQL.
 pub(crate) fn is_postgres(scheme: &str) -> bool {
-    ["postgres", "postgresql"].contains(&scheme)
+    let known = ["postgres", "postgresql", "pgsql", "psql", "postgis"];
+    known.contains(&without_driver(scheme))
 }
 
 #[cfg(feature = "postgres")]
@@ -237,4 +254,34 @@ pub(crate) async fn postgres(_url: &str) -> Result<Arc<dyn Store>, Fault> {
 pub(crate) fn not_built_in(what: &str, feature: &str) -> Fault {
     let help = format!("turn on the feature `{feature}`");
     Fault::new(tenure_core::FaultKind::Unsupported, format!("this build has no {what}"), help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_is_known_by_the_schemes_of_other_libraries() {
+        for url in [
+            "postgres://db/shop",
+            "postgresql+psycopg2://db/shop",
+            "jdbc:postgresql://db/shop",
+            "postgis://db/shop",
+        ] {
+            assert!(is_postgres(parted(url).0) && !is_mysql(parted(url).0), "{url}");
+        }
+        for url in [
+            "mysql2://db/shop",
+            "mysql+pymysql://db/shop",
+            "jdbc:mysql://db/shop",
+            "jdbc:mariadb://db/shop",
+            "trilogy://db/shop",
+        ] {
+            assert!(is_mysql(parted(url).0) && !is_postgres(parted(url).0), "{url}");
+        }
+        assert_eq!(parted("jdbc:mysql://db/shop"), ("jdbc:mysql", "//db/shop"));
+        assert_eq!(parted("jdbc:"), ("jdbc", ""));
+        assert_eq!(parted("memory"), ("memory", ""));
+        assert!(!is_redis(parted("jdbc:redis://db").0));
+    }
 }

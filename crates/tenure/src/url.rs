@@ -1,6 +1,8 @@
 //! URLs of stores as people may see them.
 
-use crate::stores::{is_redis_server, names_several};
+use tenure_url::without_password;
+
+use crate::stores::{is_redis_server, is_redis_socket, names_several};
 
 /// The URL without what may hold a password.
 pub(crate) fn shown(url: &str) -> String {
@@ -8,20 +10,7 @@ pub(crate) fn shown(url: &str) -> String {
         let members: Vec<_> = members.split(',').map(shown_member).collect();
         return format!("quorum:{}", members.join(","));
     }
-    // A path, which holds no password.
-    if url.starts_with("file:") {
-        return url.to_owned();
-    }
-    if !url.contains('@') && !url.contains("password") {
-        return url.to_owned();
-    }
-    // A password that was not encoded may hold anything, so only what comes behind it is shown.
-    let scheme = url.split(':').next().unwrap_or_default();
-    let server = url.rsplit_once('@').map_or("", |(_, server)| server);
-    let server = server.split('?').next().unwrap_or_default();
-    // Where a setting has the sign, what is behind it may be a piece of a password.
-    let in_setting = url.rsplit_once('@').is_some_and(|(before, _)| before.contains("password="));
-    if in_setting { format!("{scheme}:***") } else { format!("{scheme}://***@{server}") }
+    without_password(url)
 }
 
 /// Text in which URLs may stand where none belongs, without what they say of a user.
@@ -62,7 +51,8 @@ pub(crate) fn shown_member(url: &str) -> String {
             let port = server.rsplit_once(':').map_or("", |(_, port)| port);
             url.contains('@') || port.chars().all(|c| c.is_ascii_digit() || c == ']')
         }
-        "unix" | "file" | "memory" => true,
+        scheme if is_redis_socket(scheme) => true,
+        "file" | "memory" => true,
         _ => ["longest_lease", "member_limit", "durable_members"].into_iter().any(setting),
     };
     if known { shown(url) } else { HIDDEN.to_owned() }
@@ -123,7 +113,7 @@ mod tests {
         }
         assert_eq!(
             shown_member("zookeeper://me:s3ntinel@b/locks?session=10s"),
-            "zookeeper://***@b/locks"
+            "zookeeper://me:***@b/locks?session=10s"
         );
     }
 }

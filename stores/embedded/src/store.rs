@@ -29,8 +29,8 @@ use crate::{
 /// it: two in one process exclude each other as two processes do. Clones are the same client, and
 /// the client ends with the last of them: whatever it still holds is free for others then.
 ///
-/// Exclusion (S1) holds as long as the directory lies on a local disk, its files are left alone,
-/// and the machine's clock since boot runs on. Tokens rise (S2) also across reboots and losses of
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds as long as the directory lies on a local disk, its files are left alone,
+/// and the machine's clock since boot runs on. Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) also across reboots and losses of
 /// power, as long as the disk keeps what it said it has written.
 #[derive(Clone)]
 pub struct EmbeddedStore(Arc<Inner>);

@@ -1,7 +1,7 @@
 //! Hints between processes, by datagrams: each store has a socket where it hears of evictions, and once it
 //! waits for something another one where it hears of its turns.
 //!
-//! They are hints (promise S6). One that is lost, or that finds a full queue, costs a waiter until
+//! They are hints (promise [S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints)). One that is lost, or that finds a full queue, costs a waiter until
 //! it looks by itself, and a holder until it renews.
 
 use std::{

@@ -44,7 +44,7 @@ impl Maker {
                 Err(fault) => faults.push(fault),
             }
         }
-        Err(none_of(faults).unwrap_or_else(|| crate::options::SPELLING.wrong("it names no host")))
+        Err(none_of(faults).unwrap_or_else(|| crate::url::DIALECT.wrong("it names no host")))
     }
 
     async fn make_with(
@@ -91,9 +91,10 @@ impl Maker {
             host,
             port,
             user: sql.user.as_deref(),
-            password: sql.password.as_ref().map(|password| &*password.0),
+            password: sql.password.as_ref().map(|password| password.expose()),
             database: &sql.database,
             encryption: self.tls.encryption(),
+            may_be_plain: !sql.tls.is_required(),
             trusts_key: self.options.trusts_key,
         }
     }

@@ -9,7 +9,7 @@ const OTHER_PLUGIN: &str =
     "give this user another plugin: caching_sha2_password, or mysql_native_password on MariaDB";
 
 /// What to do about a server that wants to see the password.
-const EXPOSED: &str = "write tls=yes in the URL; or get_server_public_key=yes where nobody can stand between this machine and the server";
+const EXPOSED: &str = "write tls=yes (ssl-mode=VERIFY_IDENTITY) in the URL; or get_server_public_key=yes where nobody can stand between this machine and the server";
 
 const NEW_PASSWORD: &str = "give this user a new password, and put it into the URL";
 
@@ -128,9 +128,10 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
 pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
     let what = format!("no connection to {server} was made");
     let (kind, help) = match error {
-        Error::Server(said) if said.code == 3159 => {
-            (FaultKind::Misconfigured, "this server wants TLS: write tls=yes in the URL")
-        }
+        Error::Server(said) if said.code == 3159 => (
+            FaultKind::Misconfigured,
+            "this server wants TLS: write tls=yes (ssl-mode=VERIFY_IDENTITY) in the URL",
+        ),
         Error::Server(said) if matches!(said.code, 1820 | 1862) => {
             (FaultKind::Misconfigured, NEW_PASSWORD)
         }
@@ -150,9 +151,10 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
             "allow more connections at the server, or run fewer processes at once: each has two",
         ),
         Error::Plugin(_) => (FaultKind::Misconfigured, OTHER_PLUGIN),
-        Error::NoTls => {
-            (FaultKind::Misconfigured, "turn TLS on at the server, or leave tls=yes out of the URL")
-        }
+        Error::NoTls => (
+            FaultKind::Misconfigured,
+            "turn TLS on at the server, or write ssl-mode=DISABLED where nobody can stand between this machine and it",
+        ),
         Error::Exposed => (FaultKind::Misconfigured, EXPOSED),
         Error::Odd(_) => (
             FaultKind::Unreachable,
@@ -162,7 +164,7 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
             FaultKind::Misconfigured,
             certificate_cure(
                 &format!("{error:#}"),
-                "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
+                "name the file with the authority that signed it: ssl-ca= (ca=) in the URL, and the host as the certificate has it",
             ),
         ),
         // A plugin that the server no longer has.

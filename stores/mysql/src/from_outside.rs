@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::BoxFuture;
 use tenure_core::{Fault, LockName, Store};
 
 use crate::{MysqlOptions, MysqlStore, database::Mysql};
@@ -25,6 +26,15 @@ use crate::{MysqlOptions, MysqlStore, database::Mysql};
 /// # }
 /// ```
 pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+    in_use(url, prefix).await
+}
+
+/// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+fn in_use<'a>(url: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<BTreeSet<LockName>, Fault>> {
+    Box::pin(looked(url, prefix))
+}
+
+async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     let options = MysqlOptions { creates: false, ..MysqlOptions::from_url(url)? };
     if !Mysql::has_tables(&options).await? {
         return Ok(BTreeSet::new());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tenure_core::{Fault, store::Diagnostic};
-use tenure_sql::{CONNECTION, Database};
+use tenure_sql::{CONNECTION, Database, TlsMode};
 
 use crate::{connect::is_kept, database::Mysql, rows::value, schema};
 
@@ -43,7 +43,7 @@ impl Mysql {
             return Ok(vec![diagnostic.touches("S9")]);
         }
         let mut diagnostics = vec![Diagnostic::good(CONNECTION, self.connection())];
-        diagnostics.extend(self.common.options.sql.in_clear());
+        diagnostics.extend(self.common.options.unprotected());
         diagnostics.push(Diagnostic::good(
             "messages",
             "there are none: while somebody waits, each process looks at least twenty times a second",
@@ -74,7 +74,11 @@ impl Mysql {
 
     fn connection(&self) -> String {
         let options = &self.common.options;
-        let tls = if options.sql.tls { "over TLS" } else { "not encrypted" };
+        let tls = match options.sql.tls.mode {
+            TlsMode::Disable => "not encrypted",
+            TlsMode::Prefer => "over TLS if the server has it",
+            _ => "over TLS",
+        };
         format!(
             "{} as {}, {tls}; two connections, and more while calls are in each other's way: at most {} for \
              calls, one for renewals, one for looks and two for what tenure does by itself",

@@ -2,17 +2,12 @@
 
 use std::time::Duration;
 
-use tenure_core::{Fault, FaultKind, proto::queue::Limits};
-use tenure_sql::{Spelling, SqlOptions};
+use tenure_core::{Fault, FaultKind, proto::queue::Limits, store::Diagnostic};
+use tenure_sql::{SqlOptions, TlsMode};
 
-/// How URLs of MySQL are written.
-pub(crate) const SPELLING: Spelling = Spelling {
-    database: "MySQL",
-    schemes: &["mysql", "mariadb"],
-    port: 3306,
-    settings: &["tables", "create", "get_server_public_key"],
-    example: "mysql://user:password@host/database, or with ?tables=locks",
-};
+/// What to write for a server that is verified.
+const STRICT: &str =
+    "ssl-mode=VERIFY_IDENTITY (with ssl-ca= for a provider that has an authority of its own)";
 
 /// How often the first waiter looks while nobody wakes it. Those behind it look less often.
 const LOOK: Duration = Duration::from_millis(100);
@@ -40,41 +35,27 @@ impl MysqlOptions {
     /// What the names of the tables begin with, unless said otherwise: `tenure_locks` and `tenure_meta`.
     pub const DEFAULT_TABLES: &'static str = "tenure";
 
-    /// Options from a URL: `mysql://[user[:password]@]host[:port][,host[:port]…]/database`, or the same with
-    /// `mariadb`, with these settings.
-    ///
-    /// | setting | what it says |
-    /// |---|---|
-    /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
-    /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
-    /// | `tls=yes`, `ca=` | over TLS, the server's certificate checked; the authorities to trust, in PEM, instead of the system's |
-    /// | `get_server_public_key=yes` | without TLS, a server that wants the password itself gets it encrypted by a key that it names and nobody checks |
-    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals, looks for those who wait and what tenure does by itself share one more, and have up to four while they are in each other's way |
-    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`; 5 s unless said otherwise |
-    /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
-    /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
-    /// | `password=` | instead of the one before the host |
-    ///
-    /// Of several hosts the first that takes writes is used. What is special in a user, password or database is
-    /// percent-encoded.
+    /// The same, with another mode of TLS.
     ///
     /// # Errors
-    /// A fault that says what is wrong, and never shows a password.
-    pub fn from_url(url: &str) -> Result<Self, Fault> {
-        let mut parts = SPELLING.parts(url)?;
-        let tables = parts.take("tables").unwrap_or_else(|| Self::DEFAULT_TABLES.to_owned());
-        let creates = parts.yes("create")?.unwrap_or(true);
-        let trusts_key = parts.yes("get_server_public_key")?.unwrap_or(false);
-        let sql = SqlOptions::of(&mut parts, false)?;
-        if sql.servers.iter().any(|(host, _)| host.starts_with('/')) {
-            return Err(SPELLING
-                .wrong("it is reached by host and port, not by a socket in the file system"));
-        }
-        if sql.user.is_none() {
-            return Err(SPELLING.wrong("it names no user"));
-        }
-        check_tables(&tables)?;
-        Ok(Self { sql, tables, creates, trusts_key })
+    /// A fault if the mode does without what the URL names, as without authorities, or verifies nothing by it.
+    ///
+    /// ```
+    /// use tenure_mysql::{MysqlOptions, TlsMode};
+    ///
+    /// let options = MysqlOptions::from_url("mysql://me:secret@db/shop")?;
+    /// let options = options.tls_mode(TlsMode::VerifyFull)?;
+    /// # Ok::<(), tenure_core::Fault>(())
+    /// ```
+    pub fn tls_mode(mut self, mode: TlsMode) -> Result<Self, Fault> {
+        self.sql.tls.mode = mode;
+        self.sql.tls.check()?;
+        Ok(self)
+    }
+
+    /// What to warn of on the way to the servers.
+    pub(crate) fn unprotected(&self) -> Option<Diagnostic> {
+        self.sql.unprotected(false, STRICT)
     }
 
     /// Where the database is, without user and password.
@@ -121,6 +102,7 @@ mod tests {
     fn any_text_is_a_url_or_refused() {
         let examples: &[&[u8]] = &[
             b"mysql://u:p@h:3306/db?connections=4&tables=x&tls=on",
+            b"jdbc:mysql://h/db?user=u&password=p&useSSL=true&requireSSL=true&serverTimezone=UTC",
             b"mariadb://u@[::1]/db?place_ttl=9s&creates=no",
         ];
         tenure_testkit::fuzz(20_000, examples, |bytes| {

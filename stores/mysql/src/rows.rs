@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use mysql_common::{prelude::FromValue, value::convert::from_value_opt};
 use tenure_core::{Fault, FaultKind, LockName};
 use tenure_sql::{Sight, Sole};
 
-use crate::client::{Row, Value};
+use crate::client::{FromValue, Row, Value};
 
 /// A value of a row.
 pub(crate) fn value<T: FromValue>(row: &Row, index: usize) -> Result<T, Fault> {
-    // An error of it would have the value in it, which may be an owner.
-    from_value_opt(row.get(index).ok_or_else(odd)?.clone()).map_err(|_| odd())
+    row.get(index).and_then(T::from_value).ok_or_else(odd)
 }
 
 /// What no server says whose tables are ours.

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use mysql_common::constants::StatusFlags;
 use tenure_core::{Fault, FaultKind};
 use tokio::time::Instant;
 
 use crate::{
-    client::{Conn, Done, Error, Row, Value},
+    client::{Conn, Done, Error, Row, Value, status},
     error::{self, Failure},
     rows::value,
 };
@@ -87,8 +86,7 @@ impl Session {
     /// with each answer.
     fn commits(&self) -> bool {
         let flags = self.conn.status();
-        flags.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
-            && !flags.contains(StatusFlags::SERVER_STATUS_IN_TRANS)
+        flags & status::AUTOCOMMIT != 0 && flags & status::IN_TRANS == 0
     }
 
     fn failed(&mut self, error: Error) -> Failure {

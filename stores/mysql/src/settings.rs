@@ -1,6 +1,6 @@
 //! What a session is told, whatever it inherits from the server, from its user and from what stands in between.
 //!
-//! `docs/stores/mysql.md` says of each setting what it could do; a test holds that none of a server's is unknown.
+//! [docs/stores/mysql.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md) says of each setting what it could do; a test holds that none of a server's is unknown.
 
 use std::time::Duration;
 

@@ -9,9 +9,22 @@ use crate::{MysqlOptions, client::Encryption};
 pub(crate) struct Tls(Option<Encryption>);
 
 impl Tls {
-    #[cfg(not(feature = "tls"))]
+    /// Warns of what is not protected on the way, once for each store that is opened.
     pub(crate) fn of(options: &MysqlOptions) -> Result<Self, Fault> {
-        if options.sql.tls {
+        let tls = Self::silently(options)?;
+        if options.sql.tls.is_wanted()
+            && let Some(warning) = options.unprotected()
+        {
+            let (location, found) = (options.location(), warning.found);
+            let help = warning.help.unwrap_or_default();
+            tracing::warn!(store = "mysql", location, help, "{found}");
+        }
+        Ok(tls)
+    }
+
+    #[cfg(not(feature = "tls"))]
+    fn silently(options: &MysqlOptions) -> Result<Self, Fault> {
+        if options.sql.tls.is_wanted() {
             return Err(Fault::new(
                 tenure_core::FaultKind::Unsupported,
                 "this build has no TLS for MySQL",
@@ -22,11 +35,11 @@ impl Tls {
     }
 
     #[cfg(feature = "tls")]
-    pub(crate) fn of(options: &MysqlOptions) -> Result<Self, Fault> {
-        if !options.sql.tls {
+    fn silently(options: &MysqlOptions) -> Result<Self, Fault> {
+        if !options.sql.tls.is_wanted() {
             return Ok(Self(None));
         }
-        let config = tenure_sql::encryption(options.sql.ca.as_deref())?;
+        let config = tenure_sql::encryption(&options.sql.tls)?;
         Ok(Self(Some(Encryption(config))))
     }
 

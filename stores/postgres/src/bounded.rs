@@ -17,17 +17,27 @@ pub(crate) struct Bounded<S> {
     stream: S,
     frames: Frames,
     answers: Arc<Answers>,
+    end_point: Option<Vec<u8>>,
 }
 
 impl<S> Bounded<S> {
     pub(crate) const fn new(stream: S, logins: Logins, answers: Arc<Answers>) -> Self {
-        Self { stream, frames: Frames::new(logins), answers }
+        Self { stream, frames: Frames::new(logins), answers, end_point: None }
+    }
+
+    /// The same, of an encrypted stream to whoever has shown this certificate, by its sum.
+    #[cfg(feature = "tls")]
+    pub(crate) fn bound_to(self, end_point: Option<Vec<u8>>) -> Self {
+        Self { end_point, ..self }
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Bounded<S> {
     fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
+        match &self.end_point {
+            Some(end_point) => ChannelBinding::tls_server_end_point(end_point.clone()),
+            None => ChannelBinding::none(),
+        }
     }
 }
 
@@ -37,7 +47,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { stream, frames, answers } = self.get_mut();
+        let Self { stream, frames, answers, .. } = self.get_mut();
         let before = buffer.filled().len();
         ready!(Pin::new(stream).poll_read(context, buffer))?;
         let read =

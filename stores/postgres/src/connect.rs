@@ -18,7 +18,9 @@ use tenure_core::{
 use tenure_sql::none_of;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio_postgres::{
-    Client, Config, SimpleQueryMessage, config::TargetSessionAttrs, error::SqlState,
+    Client, Config, SimpleQueryMessage,
+    config::{ChannelBinding, TargetSessionAttrs},
+    error::SqlState,
 };
 
 use crate::{
@@ -29,12 +31,13 @@ use crate::{
     flights::Flights,
     heard::Heard,
     leaving::Leaving,
-    options::SPELLING,
+    options::Binding,
     plans::Plans,
-    schema::{FORMAT, of_another, tables},
+    schema::{FORMAT, is_in_public, of_another, tables},
     settings::{TOLD, TOLD_LATER},
     statements::COUNT,
     tls::{NotMade, Polled, Tls},
+    url::DIALECT,
 };
 
 /// A session with the server.
@@ -119,12 +122,17 @@ pub(crate) fn config(options: &PostgresOptions, (host, port): &(String, u16)) ->
     config.host(host).port(*port);
     config.user(sql.user.as_deref().unwrap_or_default()).dbname(&sql.database);
     if let Some(password) = &sql.password {
-        config.password(&password.0);
+        config.password(password.expose());
     }
-    config.application_name("tenure");
+    config.application_name(options.application.as_deref().unwrap_or("tenure"));
+    config.channel_binding(match options.binding {
+        Binding::Disable => ChannelBinding::Disable,
+        Binding::Prefer => ChannelBinding::Prefer,
+        Binding::Require => ChannelBinding::Require,
+    });
     config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(3));
     config.keepalives_retries(3).tcp_user_timeout(sql.response_timeout * 2);
-    if sql.servers.len() > 1 {
+    if sql.servers.len() > 1 || options.wants_primary {
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     }
     config
@@ -156,7 +164,7 @@ pub(crate) async fn connect(
             }
         }
     }
-    Err(none_of(faults).unwrap_or_else(|| SPELLING.wrong("it names no host")))
+    Err(none_of(faults).unwrap_or_else(|| DIALECT.wrong("it names no host")))
 }
 
 async fn opened(
@@ -167,11 +175,16 @@ async fn opened(
     location: &str,
 ) -> Result<(Connection, Polled), Fault> {
     let refused = |error: NotMade| error::of_connecting(&error, location);
-    let bare = config(options, server);
+    let mut bare = config(options, server);
     let mut told = bare.clone();
     let limit = statement_limit(options);
     let answers = Arc::new(Answers::new()?);
-    told.options(settings(options, limit) + TOLD);
+    // Of several values of a setting the server takes the last.
+    let theirs = options.session.as_deref().map(|text| format!("{text} ")).unwrap_or_default();
+    told.options(theirs + &settings(options, limit) + TOLD);
+    if let Some(theirs) = &options.session {
+        bare.options(theirs);
+    }
     let (client, polled, is_direct) = match tls.connect(&told, &answers).await {
         Ok((client, polled)) => (client, polled, true),
         // A pooler that lets through no settings, not even none.
@@ -247,12 +260,15 @@ impl Connection {
         // In the same step whoever waits there is to end with this process: later it would have an effect.
         let settings = format!(
             "current_setting('synchronous_commit'), current_setting('server_encoding'), limited.setting, \
+             current_setting('search_path') = 'pg_catalog' \
+             and current_setting('default_transaction_isolation') = 'read committed', \
              (select set_config(name, '100', false) from pg_settings where name = 'client_connection_check_interval' \
              and setting = '0' and version() ~ 'linux' and limited.setting = '{}') \
              from pg_settings limited where limited.name = 'statement_timeout'",
             self.limit
         );
-        let [commit, encoding, limit] = self.look(&settings).await.map_err(Failure::fault)?;
+        let [commit, encoding, limit, is_as_told] =
+            self.look(&settings).await.map_err(Failure::fault)?;
         if limit != self.limit.to_string() {
             // A pooler that lets settings through and forgets them. What one prepares in a session of all could be
             // another one's statement of the same name.
@@ -261,6 +277,11 @@ impl Connection {
         if encoding != "UTF8" {
             let what = format!("the encoding of the database is {encoding}");
             let help = "use a database whose encoding is UTF8: two names could be one here";
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
+        }
+        if is_as_told != "t" && self.is_direct.load(Ordering::Relaxed) {
+            let what = "a session is not as it was told to be, by what the URL says in options or by what stands in between";
+            let help = "leave options= out of the URL, and let nothing in between change settings";
             return Err(Fault::new(FaultKind::Misconfigured, what, help));
         }
         // In a session of all each statement says it for itself.
@@ -274,6 +295,14 @@ impl Connection {
 
     async fn check_tables(&self, options: &PostgresOptions) -> Result<(), Fault> {
         let schema = &options.schema;
+        if options.is_public_named {
+            let [is_there] = self.look(&is_in_public()).await.map_err(Failure::fault)?;
+            if is_there == "true" {
+                let what = "schema=public named the schema of the locks in earlier versions, and there are some";
+                let help = "write lock_schema=public for these, or lock_schema=tenure once nobody uses them any more";
+                return Err(Fault::new(FaultKind::Misconfigured, what, help));
+            }
+        }
         let format =
             format!("format, (select count(*) from {schema}.locks where false) from {schema}.meta");
         let mut found: Result<[String; 2], _> = self.look(&format).await;

@@ -5,7 +5,11 @@ use std::{error::Error as _, io};
 use tenure_core::{Fault, FaultKind, store::certificate_cure};
 use tokio_postgres::error::{Error, Severity, SqlState};
 
-use crate::{frames::Refused, logins::FEWEST, tls::NotMade};
+use crate::{
+    frames::Refused,
+    logins::FEWEST,
+    tls::{NotMade, is_without_tls},
+};
 
 /// What is said where the tables are not there.
 pub(crate) const NO_TABLES: &str = "the tables of tenure are not there";
@@ -153,7 +157,7 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
     match refused(error) {
         Some(refused @ Refused::Login(login)) => {
             let help = format!(
-                "write tls=yes in the URL, and let the server keep the password for scram-sha-256; or require_auth={} where nobody can stand between this machine and the server",
+                "write tls=yes (sslmode=verify-full) in the URL, and let the server keep the password for scram-sha-256; or require_auth={} where nobody can stand between this machine and the server",
                 login.name()
             );
             return Fault::new(FaultKind::Misconfigured, what, help).because(refused);
@@ -161,7 +165,7 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
         Some(refused @ Refused::Rounds(rounds)) => {
             let help = if rounds < FEWEST {
                 format!(
-                    "write tls=yes in the URL, or set the password anew at the server with a scram_iterations of \
+                    "write tls=yes (sslmode=verify-full) in the URL, or set the password anew at the server with a scram_iterations of \
                      {FEWEST} or more: by fewer it can be guessed from the proof. If the server keeps it by more, \
                      see who stands in between"
                 )
@@ -198,7 +202,17 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
         {
             (
                 FaultKind::Misconfigured,
-                "write tls=yes in the URL, or let the server take this user from here without TLS (pg_hba.conf)",
+                "write tls=yes (sslmode=verify-full) in the URL, or let the server take this user from here without TLS (pg_hba.conf)",
+            )
+        }
+        // The certificate that was shown here is not that of the server.
+        Some(code)
+            if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+                && said.contains("channel binding") =>
+        {
+            (
+                FaultKind::Misconfigured,
+                "see who stands in between and ends the encryption; where that is a proxy of yours, write channel_binding=disable",
             )
         }
         Some(code)
@@ -218,12 +232,18 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
             FaultKind::Misconfigured,
             certificate_cure(
                 &said,
-                "name the file with the authority that signed it: ca= in the URL, and the host as the certificate has it",
+                "name the file with the authority that signed it: sslrootcert= (ca=) in the URL, and the host as the certificate has it",
             ),
         ),
-        _ if said.contains("does not support TLS") => {
-            (FaultKind::Misconfigured, "turn ssl on at the server, or leave tls=yes out of the URL")
-        }
+        _ if is_without_tls(error) => (
+            FaultKind::Misconfigured,
+            "turn ssl on at the server, or write sslmode=disable where nobody can stand between this machine and it",
+        ),
+        // A pooler.
+        _ if said.contains("unsupported startup parameter") => (
+            FaultKind::Misconfigured,
+            "leave options= out of the URL, or give tenure one that leads straight to the server",
+        ),
         _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
     };
     Fault::new(kind, what, help).because(said)
@@ -232,7 +252,7 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
 /// The server was given a proof that the password is known here, and gave none in return.
 fn unproven(what: String) -> Fault {
     let what = format!("{what}: the server did not prove that it knows the password");
-    let help = "see who may listen there or stand in between, and whether it is PostgreSQL; with tls=yes nobody can. \
+    let help = "see who may listen there or stand in between, and whether it is PostgreSQL; with sslmode=verify-full nobody can. \
                 If anybody can, choose another password: from what was sent this one can be guessed";
     Fault::new(FaultKind::Misconfigured, what, help)
 }

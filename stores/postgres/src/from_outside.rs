@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::BoxFuture;
 use tenure_core::{Fault, LockName, Store};
 
 use crate::{PostgresOptions, PostgresStore, error::NO_TABLES};
@@ -28,6 +29,15 @@ const MOST: usize = 100_000;
 /// # }
 /// ```
 pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+    in_use(url, prefix).await
+}
+
+/// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+fn in_use<'a>(url: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<BTreeSet<LockName>, Fault>> {
+    Box::pin(looked(url, prefix))
+}
+
+async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     let options = PostgresOptions { creates: false, ..PostgresOptions::from_url(url)? };
     match PostgresStore::new(options)?.list(prefix, MOST).await {
         Ok(listing) => Ok(listing.names.into_iter().map(|(name, _)| name).collect()),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tenure_core::{Fault, store::Diagnostic};
-use tenure_sql::{CONNECTION, Database};
+use tenure_sql::{CONNECTION, Database, TlsMode};
 use tokio_postgres::Row;
 
 use crate::{database::Postgres, schema};
@@ -25,7 +25,7 @@ impl Postgres {
         // It is there by now, unless it broke meanwhile.
         let is_direct = self.any().await?.is_direct.load(Ordering::Relaxed);
         let mut diagnostics = vec![Diagnostic::good(CONNECTION, self.connection(is_direct))];
-        diagnostics.extend(self.common.options.sql.in_clear());
+        diagnostics.extend(self.common.options.unprotected());
         diagnostics.push(self.pooler(is_direct).await);
         match self.row(&common.statements.server, &[], false).await {
             Ok(row) => diagnostics.extend(self.server(&row, is_direct)?),
@@ -36,7 +36,11 @@ impl Postgres {
 
     fn connection(&self, is_direct: bool) -> String {
         let options = &self.common.options;
-        let tls = if options.sql.tls { "over TLS" } else { "not encrypted" };
+        let tls = match options.sql.tls.mode {
+            TlsMode::Disable => "not encrypted",
+            TlsMode::Prefer => "over TLS if the server has it",
+            _ => "over TLS",
+        };
         let way = if is_direct { "" } else { ", by a pooler" };
         format!(
             "{} as {}, {tls}{way}; two connections, and at most {} more while calls are in each other's way",

@@ -2,10 +2,13 @@
 //!
 //! Users choose it by a URL: `tenure::Tenure::open("postgres://user@host/database")`. This crate is public for
 //! those who make the store by hand. What it keeps where, what it promises under which configuration, and how a
-//! transaction refuses a late holder, stands in `docs/stores/postgres.md`.
+//! transaction refuses a late holder, stands in [docs/stores/postgres.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md).
 //!
 //! A lock is one row. Acquiring and releasing one that nobody waits for are one statement each, and one statement
 //! renews a thousand. Waiters are woken by `NOTIFY`. Fencing tokens come from the server's clock and never go back.
+
+// Says of each item which feature it takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod answers;
 mod bounded;
@@ -18,6 +21,7 @@ mod database;
 mod error;
 mod fence;
 mod flights;
+mod foreign;
 mod frames;
 mod from_outside;
 mod health;
@@ -36,10 +40,12 @@ mod query;
 mod renewal;
 mod rows;
 mod schema;
+mod session_options;
 mod settings;
 mod statements;
 mod store;
 mod tls;
+mod url;
 
 pub use database::Postgres;
 pub use fence::{Fence, FenceError};
@@ -47,4 +53,5 @@ pub use from_outside::names_in_use;
 pub use options::PostgresOptions;
 pub use schema::schema;
 pub use store::PostgresStore;
-pub use tenure_sql::{Swept, Then, without_password};
+pub use tenure_sql::{Swept, Then, TlsMode};
+pub use tenure_url::without_password;

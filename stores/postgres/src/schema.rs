@@ -136,12 +136,26 @@ const COLUMNS: [&str; 16] = [
 ];
 const META: [&str; 4] = ["one", "format", "floor", "raised"];
 
+/// Asks whether there are tables of ours in the schema `public`.
+pub(crate) fn is_in_public() -> String {
+    let columns = |columns: &[&str]| columns.join("', '");
+    let (locks, meta) = (columns(&COLUMNS), columns(&META));
+    format!(
+        "(select count(*) = 2 from (values ('locks', array['{locks}']::name[]), ('meta', array['{meta}']::name[])) \
+         as ours(called, columns) \
+         join pg_catalog.pg_class c on c.relname = ours.called and c.relkind = 'r' \
+         join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public' \
+         where ours.columns <@ array(select a.attname from pg_catalog.pg_attribute a \
+         where a.attrelid = c.oid and not a.attisdropped))::text"
+    )
+}
+
 /// What the statements above say of somebody else's.
 const OF_ANOTHER: &str = "TENUR";
 
 /// That something has one of our names and is somebody else's.
 pub(crate) fn of_another(error: &tokio_postgres::Error) -> Option<Fault> {
     let said = error.as_db_error().filter(|said| said.code().code() == OF_ANOTHER)?;
-    let help = "name another schema in the URL: schema=";
+    let help = "name another schema in the URL: lock_schema=";
     Some(Fault::new(FaultKind::Misconfigured, said.message().to_owned(), help))
 }

@@ -1,6 +1,6 @@
 //! What a session is told, whatever its role and its database say of it.
 //!
-//! `docs/stores/postgres.md` says of each setting what it could do; a test holds that none of a server's is unknown.
+//! [docs/stores/postgres.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md) says of each setting what it could do; a test holds that none of a server's is unknown.
 
 /// Settings that each server has and each user may change. Those that depend on options, or are looked at, are told
 /// beside these.

@@ -6,7 +6,7 @@ use crate::database::Postgres;
 
 /// Locks in a PostgreSQL database. Clones are the same client.
 ///
-/// Exclusion (S1) holds among all who use the same database and schema, as long as the server keeps what it
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds among all who use the same database and schema, as long as the server keeps what it
 /// committed (`fsync` on, and no fail-over to a replica that lacks commits), and its clock does not jump ahead by
-/// more than what is left of a lease. Tokens rise (S2) for as long as rows are kept, whatever the clock does.
+/// more than what is left of a lease. Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) for as long as rows are kept, whatever the clock does.
 pub type PostgresStore = SqlStore<Postgres>;

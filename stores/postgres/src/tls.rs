@@ -1,6 +1,7 @@
 //! Connections, encrypted or not, and what is let through of them.
 
 use std::{
+    error::Error as _,
     future::{Ready, poll_fn, ready},
     io,
     path::Path,
@@ -21,10 +22,14 @@ use crate::{PostgresOptions, answers::Answers, bounded::Bounded, logins::Logins}
 
 /// How connections are made.
 #[derive(Clone)]
-pub(crate) enum Tls {
-    No(Logins, Local),
+pub(crate) struct Tls {
+    plain: Logins,
+    local: Local,
+    /// Whether a connection is made in the clear to a server that has no TLS.
     #[cfg(feature = "tls")]
-    Yes(encrypted::Connector),
+    may_be_plain: bool,
+    #[cfg(feature = "tls")]
+    encrypted: Option<encrypted::Connector>,
 }
 
 /// What has to be polled for a connection to be alive.
@@ -52,31 +57,40 @@ impl Polled {
 }
 
 impl Tls {
-    #[cfg(not(feature = "tls"))]
+    /// Warns of what is not protected on the way, once for each store that is opened.
     pub(crate) fn of(options: &PostgresOptions) -> Result<Self, Fault> {
-        if options.sql.tls {
+        let tls = Self::silently(options)?;
+        if options.sql.tls.is_wanted()
+            && let Some(warning) = options.unprotected()
+        {
+            let (location, found) = (options.location(), warning.found);
+            let help = warning.help.unwrap_or_default();
+            tracing::warn!(store = "postgres", location, help, "{found}");
+        }
+        Ok(tls)
+    }
+
+    #[cfg(not(feature = "tls"))]
+    fn silently(options: &PostgresOptions) -> Result<Self, Fault> {
+        if options.sql.tls.is_wanted() {
             return Err(Fault::new(
                 tenure_core::FaultKind::Unsupported,
                 "this build has no TLS for PostgreSQL",
                 "turn on the feature `postgres-tls`",
             ));
         }
-        Ok(Self::plain(options))
+        let of = |is_known| Logins::of(options.logins, is_known);
+        Ok(Self { plain: of(false), local: Local(of(true)) })
     }
 
     #[cfg(feature = "tls")]
-    pub(crate) fn of(options: &PostgresOptions) -> Result<Self, Fault> {
-        if options.sql.tls {
-            let ca = options.sql.ca.as_deref();
-            let logins = Logins::of(options.logins, true);
-            return encrypted::Connector::new(ca, logins).map(Self::Yes);
-        }
-        Ok(Self::plain(options))
-    }
-
-    fn plain(options: &PostgresOptions) -> Self {
+    fn silently(options: &PostgresOptions) -> Result<Self, Fault> {
         let of = |is_known| Logins::of(options.logins, is_known);
-        Self::No(of(false), Local(of(true)))
+        let tls = &options.sql.tls;
+        let connector = || encrypted::Connector::new(tls, of(tls.knows_server()));
+        let encrypted = tls.is_wanted().then(connector).transpose()?;
+        let may_be_plain = !tls.is_required();
+        Ok(Self { plain: of(false), local: Local(of(true)), may_be_plain, encrypted })
     }
 
     pub(crate) async fn connect(
@@ -85,26 +99,33 @@ impl Tls {
         answers: &Arc<Answers>,
     ) -> Result<(Client, Polled), NotMade> {
         let mut config = config.clone();
-        match self {
-            Self::No(logins, local) => {
-                if let [Host::Unix(folder)] = config.get_hosts() {
-                    let port = config.get_ports().first().copied().unwrap_or_default();
-                    let path = folder.join(format!(".s.PGSQL.{port}"));
-                    return local.connect(config, &path, answers).await;
+        // As for libpq: what others can reach of it are its permissions.
+        if let [Host::Unix(folder)] = config.get_hosts() {
+            let port = config.get_ports().first().copied().unwrap_or_default();
+            let path = folder.join(format!(".s.PGSQL.{port}"));
+            return self.local.connect(config, &path, answers).await;
+        }
+        config.ssl_mode(SslMode::Require);
+        #[cfg(feature = "tls")]
+        if let Some(connector) = &self.encrypted {
+            match config.connect(connector.once(answers)).await {
+                Ok((client, connection)) => {
+                    return Ok((client, Polled::Encrypted(Box::new(connection))));
                 }
-                // The driver has one place for a stream of ours: where it would speak TLS from the first byte on.
-                config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
-                let (client, connection) = config.connect(Plain(*logins, answers.clone())).await?;
-                Ok((client, Polled::Plain(Box::new(connection))))
-            }
-            #[cfg(feature = "tls")]
-            Self::Yes(connector) => {
-                config.ssl_mode(SslMode::Require);
-                let (client, connection) = config.connect(connector.once(answers)).await?;
-                Ok((client, Polled::Encrypted(Box::new(connection))))
+                Err(error) if self.may_be_plain && is_without_tls(&error) => {}
+                Err(error) => return Err(error.into()),
             }
         }
+        // The driver has one place for a stream of ours: where it would speak TLS from the first byte on.
+        config.ssl_negotiation(SslNegotiation::Direct);
+        let (client, connection) = config.connect(Plain(self.plain, answers.clone())).await?;
+        Ok((client, Polled::Plain(Box::new(connection))))
     }
+}
+
+/// Whether the server says that it has no TLS, or somebody in its place does.
+pub(crate) fn is_without_tls(error: &Error) -> bool {
+    error.source().is_some_and(|source| source.to_string() == "server does not support TLS")
 }
 
 /// Why there is no connection.
@@ -199,3 +220,5 @@ impl TlsConnect<Socket> for Plain {
 
 #[cfg(feature = "tls")]
 mod encrypted;
+#[cfg(feature = "tls")]
+mod end_point;

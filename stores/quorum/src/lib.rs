@@ -3,7 +3,7 @@
 //!
 //! Users choose it by a URL, `quorum:redis://a,redis://b,redis://c`, or by `Tenure::quorum`. This crate
 //! is public for those who make the store by hand, of members of their own for instance. What it
-//! promises, and under which assumptions, stands in `docs/stores/quorum.md`.
+//! promises, and under which assumptions, stands in [docs/stores/quorum.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/quorum.md).
 //!
 //! All members are asked at once, each with a time limit of its own, so that one that is slow or
 //! dead never holds up a grant for longer than that. What was won without a majority is given back.

@@ -10,6 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tenure_core::{
     Eviction, Evictions, Fault, FaultKind, HintBoard, HoldId, Incarnation, LockName, Owner, Store,
     Token, Wakeups,
@@ -37,10 +38,10 @@ use crate::{
 
 /// Locks on a majority of several independent stores. Clones are the same client.
 ///
-/// Exclusion (S1) holds however many members restart, with their memory or a part of it, as long as
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds however many members restart, with their memory or a part of it, as long as
 /// they are not all empty at the same time, and every member keeps the promises of a single store while
 /// it runs.
-/// Tokens rise (S2) also when members are lost and come back, unless their clocks are then behind.
+/// Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) also when members are lost and come back, unless their clocks are then behind.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -122,6 +123,18 @@ impl QuorumStore {
     /// # Cancel safety
     /// Cancel-safe: nothing is held by opening a quorum.
     pub async fn open(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
+        Self::boxed(members, options).await
+    }
+
+    /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+    fn boxed(
+        members: Vec<Arc<dyn Store>>,
+        options: QuorumOptions,
+    ) -> BoxFuture<'static, Result<Self, Fault>> {
+        Box::pin(Self::opening(members, options))
+    }
+
+    async fn opening(members: Vec<Arc<dyn Store>>, options: QuorumOptions) -> Result<Self, Fault> {
         let store = Self::new(members, options)?;
         store.no_server_twice().await?;
         match store.assemble(true).await {

@@ -1,4 +1,4 @@
-//! What the server's errors mean: whether a call had an effect, and what the user can do (S9).
+//! What the server's errors mean: whether a call had an effect, and what the user can do ([S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
 
 mod form;
 
@@ -232,11 +232,12 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
     }
     let (kind, what, help) = match &error {
         #[cfg(feature = "tls")]
-        Failure::Unusable(_) => (
-            FaultKind::Misconfigured,
-            format!("Redis at {place} cannot be connected to in this way"),
-            "correct the URL, or what SSL_CERT_FILE and SSL_CERT_DIR name",
-        ),
+        Failure::Unusable(fault) => {
+            let what = format!("Redis at {place} cannot be connected to in this way");
+            let help = fault.help().to_owned();
+            return Fault::new(FaultKind::Misconfigured, what, help)
+                .because(fault.message_and_cause());
+        }
         #[cfg(not(feature = "tls"))]
         Failure::NoTls => (
             FaultKind::Misconfigured,

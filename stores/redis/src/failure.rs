@@ -2,6 +2,10 @@
 
 use std::{io, sync::Arc};
 
+#[cfg(feature = "tls")]
+use tenure_core::Fault;
+use tenure_url::Secret;
+
 use crate::protocol::ServerError;
 
 /// A failure of which every call that waits for the connection can be told.
@@ -17,7 +21,7 @@ pub(crate) enum Failure {
     /// Nothing was sent: what we were told to connect with is of no use.
     #[cfg(feature = "tls")]
     #[error("{0}")]
-    Unusable(String),
+    Unusable(Fault),
     /// The server did it, and it is not known that enough replicas have it.
     #[error("{0}")]
     Unconfirmed(String),
@@ -33,10 +37,12 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// The same without what the server may repeat of a secret that it was told.
-    pub(crate) fn without(self, secret: &str) -> Self {
+    pub(crate) fn without(self, secret: Option<&Secret>) -> Self {
         match self {
             // Without all of the detail: what stands around a gap tells what was in it.
-            Self::Server(error) if !secret.is_empty() && error.detail().contains(secret) => {
+            Self::Server(error)
+                if secret.is_some_and(|secret| secret.occurs_in(error.detail())) =>
+            {
                 Self::Server(Box::new(ServerError::new(error.code())))
             }
             other => other,

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use tenure_core::{Fault, LockName};
 
 use crate::{RedisOptions, listing, route::Route, transport::Transport};
@@ -27,6 +28,15 @@ use crate::{RedisOptions, listing, route::Route, transport::Transport};
 /// # }
 /// ```
 pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+    in_use(url, prefix).await
+}
+
+/// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+fn in_use<'a>(url: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<BTreeSet<LockName>, Fault>> {
+    Box::pin(looked(url, prefix))
+}
+
+async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     let mut options = RedisOptions::from_url(url)?;
     options.only_looks = true;
     let options = Arc::new(options);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tenure_url::Certificates;
+
 use crate::{
     Address,
     connection::Connection,
@@ -12,7 +14,6 @@ use crate::{
     pipeline::Hear,
     protocol::Value,
     stream,
-    tls::Certificates,
 };
 
 /// Whom to connect to, and as whom.
@@ -33,16 +34,16 @@ pub(crate) async fn greet(
     let (reader, writer) = stream::open(whom.address, whom.certificates, journal).await?;
     journal.begin(Step::Login);
     let connection = Connection::start(reader, writer, whom.patience, hear);
-    let (user, password) = (whom.login.user(), whom.login.password());
+    let (user, password) = (whom.login.user(), whom.login.password.as_ref());
     let mut hello = vec!["HELLO", "3"];
     if let Some(password) = password {
-        hello.extend(["AUTH", user, password]);
+        hello.extend(["AUTH", user, password.expose()]);
     }
     // What CLIENT LIST shows.
     hello.extend(["SETNAME", "tenure"]);
     let told = connection.send(&hello).await.map_err(|error| match error.detail() {
         Some(detail) if detail.starts_with("unknown command") => Failure::TooOld,
-        _ => error.without(password.unwrap_or_default()),
+        _ => error.without(password),
     })?;
     let greeting = Greeting(told);
     // Whoever only repeats what it hears is no server.

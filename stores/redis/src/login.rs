@@ -1,35 +1,21 @@
 //! Who we are to a server.
 
-use std::fmt;
-
-/// A password, which no text of ours ever shows.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Password(pub(crate) String);
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(hidden)")
-    }
-}
+use tenure_url::Secret;
 
 /// A user, and by what it proves that it is this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) user: Option<String>,
-    pub(crate) password: Option<Password>,
+    pub(crate) password: Option<Secret>,
 }
 
 impl Login {
     pub(crate) fn new(user: Option<&str>, password: &str) -> Self {
-        Self { user: user.map(str::to_owned), password: Some(Password(password.to_owned())) }
+        Self { user: user.map(str::to_owned), password: Some(Secret::from(password)) }
     }
 
     /// The name that the server knows.
     pub(crate) fn user(&self) -> &str {
         self.user.as_deref().unwrap_or("default")
-    }
-
-    pub(crate) fn password(&self) -> Option<&str> {
-        self.password.as_ref().map(|password| password.0.as_str())
     }
 }

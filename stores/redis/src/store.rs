@@ -10,6 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tenure_core::{
     Evictions, Fault, FaultKind, HoldId, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
@@ -47,9 +48,9 @@ use crate::{
 
 /// Locks on one Redis or Valkey server. Clones are the same client.
 ///
-/// Exclusion (S1) holds as long as the server keeps its data and its clock runs evenly; what that
-/// asks of its configuration stands in `docs/stores/redis.md`, and [`Store::health`] looks at it.
-/// Tokens rise (S2) even when the data is lost, unless the clock is then behind.
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds as long as the server keeps its data and its clock runs evenly; what that
+/// asks of its configuration stands in [docs/stores/redis.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/redis.md), and [`Store::health`] looks at it.
+/// Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) even when the data is lost, unless the clock is then behind.
 #[derive(Clone)]
 pub struct RedisStore {
     pub(crate) shared: Arc<Shared>,
@@ -83,6 +84,15 @@ impl RedisStore {
     /// # Cancel safety
     /// Cancel-safe: a connection that is not wanted any more is closed.
     pub async fn open(url: &str) -> Result<Self, Fault> {
+        Self::boxed(url).await
+    }
+
+    /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+    fn boxed(url: &str) -> BoxFuture<'_, Result<Self, Fault>> {
+        Box::pin(Self::opening(url))
+    }
+
+    async fn opening(url: &str) -> Result<Self, Fault> {
         let store = Self::new(RedisOptions::from_url(url)?)?;
         match store.transport.open().await {
             // Calls wait for the fail-over as long as they may.

@@ -9,6 +9,7 @@ use std::{
 
 use tenure_core::runtime;
 #[cfg(unix)]
+use tenure_url::Certificates;
 use tokio::net::{UnixStream, unix};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -19,7 +20,7 @@ use crate::{
     Address,
     failure::Failure,
     journal::{Journal, Step},
-    tls::{self, Certificates},
+    tls,
 };
 
 pub(crate) type Reader = Box<dyn AsyncRead + Send + Unpin>;

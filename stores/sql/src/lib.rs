@@ -4,6 +4,9 @@
 //! the rules that all stores share, and written back on the condition that nobody wrote meanwhile. A database
 //! gives these statements its own words: it implements [`Database`], and [`SqlStore`] is the store then.
 
+// Says of each item which feature it takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod attempt;
 mod capabilities;
 mod change;
@@ -11,21 +14,27 @@ mod contest;
 mod database;
 mod dues;
 pub mod fence;
+mod foreign;
 mod group;
 mod hosts;
 mod listing;
 mod options;
+mod private_key;
 mod random;
 mod renewal;
 mod reserve;
 mod row;
+mod scheme;
 mod store;
 mod sweep;
 mod tells;
 #[cfg(feature = "tls")]
 mod tls;
+mod tls_mode;
 mod together;
 mod trial;
+#[cfg(feature = "tls")]
+mod unnamed;
 mod url;
 mod uses;
 mod want;
@@ -35,14 +44,18 @@ pub use database::{
     Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Mark, Page, Settled, Sight,
 };
 pub use dues::Dues;
+pub use foreign::{Foreign, Refused, ignore, refuse};
 pub use hosts::none_of;
 pub use options::SqlOptions;
+pub use private_key::refuse_open_key;
 pub use random::random_part;
 pub use reserve::state_of;
 pub use row::{Corrupt, Next, Row, Sole};
+pub use scheme::without_driver;
 pub use store::{CONNECTION, SqlStore};
 pub use sweep::{COVERED, PAGE, Swept, Then, keep_swept};
 pub use tells::Tells;
 #[cfg(feature = "tls")]
-pub use tls::{authorities, encryption};
-pub use url::{Parts, Password, Spelling, without_password};
+pub use tls::encryption;
+pub use tls_mode::{TlsMode, TlsOptions};
+pub use url::Parts;

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use tenure_core::{
-    Fault, FaultKind,
-    proto::{queue::Limits, time::in_range},
-    store::Diagnostic,
-};
+use tenure_core::{Fault, FaultKind, proto::queue::Limits, store::Diagnostic};
+use tenure_url::Secret;
 
-use crate::url::{Parts, Password};
+use crate::{TlsOptions, url::Parts};
 
 /// How a database is reached, and the bounds of its queues. Everybody who uses the same locks should use the same
 /// bounds.
@@ -17,7 +14,7 @@ pub struct SqlOptions {
     /// Who we are to the server.
     pub user: Option<String>,
     /// By what we prove it.
-    pub password: Option<Password>,
+    pub password: Option<Secret>,
     /// Where it listens; several where one of them is the primary.
     pub servers: Vec<(String, u16)>,
     /// The name of the database there.
@@ -28,20 +25,19 @@ pub struct SqlOptions {
     pub response_timeout: Duration,
     /// How many connections calls are spread over, at most.
     pub connections: usize,
-    /// Whether it is reached over TLS.
-    pub tls: bool,
-    /// The file with the authorities to trust, in PEM, instead of the system's.
-    pub ca: Option<String>,
+    /// How connections are encrypted.
+    pub tls: TlsOptions,
     /// The bounds of its queues.
     pub limits: Limits,
 }
 
 impl SqlOptions {
-    /// The settings that every database has, of a URL; `encrypted` without a word on it if the URL says so in others.
+    /// The settings that every database has, of a URL, with what it says of TLS.
     ///
     /// # Errors
     /// A fault that names what is out of range.
-    pub fn of(parts: &mut Parts, encrypted: bool) -> Result<Self, Fault> {
+    pub fn of(parts: &mut Parts, tls: TlsOptions) -> Result<Self, Fault> {
+        tls.check()?;
         let mut options = Self {
             user: parts.user.clone(),
             password: parts.password.clone(),
@@ -50,8 +46,7 @@ impl SqlOptions {
             connect_timeout: Duration::from_secs(5),
             response_timeout: Duration::from_secs(5),
             connections: 4,
-            tls: parts.yes("tls")?.unwrap_or(encrypted),
-            ca: parts.take("ca"),
+            tls,
             limits: Limits {
                 claim_window: Duration::from_millis(500),
                 place_ttl: Duration::from_secs(10),
@@ -62,41 +57,40 @@ impl SqlOptions {
                 kinds_may_mix: true,
             },
         };
-        if let Some(length) = parts.length("connect_timeout")? {
-            options.connect_timeout = within("connect_timeout", length, 10, 60_000)?;
+        let second = Some(Duration::from_secs(1));
+        if let Some(length) = parts.length("connect_timeout", second, (10, 60_000))? {
+            options.connect_timeout = length;
         }
-        if let Some(length) = parts.length("response_timeout")? {
-            options.response_timeout = within("response_timeout", length, 10, 60_000)?;
+        if let Some(length) = parts.length("response_timeout", None, (10, 60_000))? {
+            options.response_timeout = length;
         }
-        if let Some(length) = parts.length("claim_window")? {
-            options.limits.claim_window = within("claim_window", length, 10, 10_000)?;
+        if let Some(length) = parts.length("claim_window", None, (10, 10_000))? {
+            options.limits.claim_window = length;
             options.limits.place_ttl = options.limits.place_ttl.max(length);
         }
-        if let Some(length) = parts.length("place_ttl")? {
-            options.limits.place_ttl = within("place_ttl", length, 100, 600_000)?;
+        if let Some(length) = parts.length("place_ttl", None, (100, 600_000))? {
+            options.limits.place_ttl = length;
             options.limits.claim_window = options.limits.claim_window.min(length);
         }
-        if let Some(most) = parts.number("max_waiters")? {
+        let settings = &mut parts.settings;
+        if let Some(most) = settings.number("max_waiters")? {
             options.limits.max_waiters = bound("max_waiters", most, 10_000)?;
         }
-        if let Some(most) = parts.number("max_holders")? {
+        if let Some(most) = settings.number("max_holders")? {
             options.limits.max_holders = bound("max_holders", most, 10_000)?;
         }
-        if let Some(most) = parts.number("connections")? {
+        if let Some(most) = settings.number("connections")? {
             options.connections = bound("connections", most, 64)?;
-        }
-        if options.ca.is_some() && !options.tls {
-            let what = "ca is of use over TLS alone";
-            return Err(Fault::new(FaultKind::Misconfigured, what, "write tls=yes, too"));
         }
         Ok(options)
     }
 
-    /// What to warn of where it is reached in the clear.
+    /// What to warn of on the way to the servers. `is_proven`: they prove that they know the password, on each encrypted
+    /// connection.
     #[must_use]
-    pub fn in_clear(&self) -> Option<Diagnostic> {
-        let hosts = self.servers.iter().map(|(host, _)| host.as_str()).filter(|_| !self.tls);
-        Diagnostic::in_clear(hosts, "write tls=yes in the URL")
+    pub fn unprotected(&self, is_proven: bool, strict: &str) -> Option<Diagnostic> {
+        let hosts = self.servers.iter().map(|(host, _)| host.as_str());
+        self.tls.unprotected(hosts, is_proven, strict)
     }
 
     /// Where it is, without user and password.
@@ -109,13 +103,8 @@ impl SqlOptions {
 
 /// A server as URLs have it.
 fn server(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-}
-
-fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
-    in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
-        |error| Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "choose another length"),
-    )
+    let is_address = host.contains(':') && !host.starts_with('/');
+    if is_address { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 fn bound(what: &str, given: usize, most: usize) -> Result<usize, Fault> {

@@ -1,283 +1,166 @@
 //! A URL of a database, taken apart.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::time::Duration;
 
-use percent_encoding::percent_decode_str;
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, proto::time::in_range};
+use tenure_url::{Dialect, Secret, Settings, duration};
 
-/// How URLs of one kind of database are written.
-#[derive(Clone, Copy, Debug)]
-pub struct Spelling {
-    /// The database, as people call it.
-    pub database: &'static str,
-    /// What may stand before the colon.
-    pub schemes: &'static [&'static str],
-    /// The port, where none is written.
-    pub port: u16,
-    /// The settings that it has beyond those that all have.
-    pub settings: &'static [&'static str],
-    /// How one is written.
-    pub example: &'static str,
-}
+use crate::scheme::without_driver;
 
 /// The parts of a URL.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Parts {
     /// Who we are to the server.
     pub user: Option<String>,
     /// By what we prove it.
-    pub password: Option<Password>,
+    pub password: Option<Secret>,
     /// Where it listens; several where one of them is the primary.
     pub servers: Vec<(String, u16)>,
     /// The name of the database there.
     pub database: String,
-    settings: BTreeMap<String, String>,
-    spelling: Spelling,
-}
-
-/// A password, which no text of ours ever shows.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Password(pub String);
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(hidden)")
-    }
-}
-
-impl fmt::Debug for Parts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { user, servers, database, .. } = self;
-        let mut parts = f.debug_struct("Parts");
-        parts.field("user", user).field("servers", servers).field("database", database);
-        parts.finish_non_exhaustive()
-    }
-}
-
-/// The settings that every database has.
-const COMMON: [&str; 10] = [
-    "connect_timeout",
-    "response_timeout",
-    "claim_window",
-    "place_ttl",
-    "max_waiters",
-    "max_holders",
-    "connections",
-    "tls",
-    "ca",
-    "password",
-];
-
-impl Spelling {
-    /// Takes a URL apart.
-    ///
-    /// # Errors
-    /// A fault that says what is wrong, and never shows a password.
-    pub fn parts(&self, url: &str) -> Result<Parts, Fault> {
-        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
-        if !self.schemes.contains(&scheme) {
-            return Err(self.wrong(&format!("it begins with none of {}", self.schemes.join(", "))));
-        }
-        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let place = place
-            .strip_prefix("//")
-            .ok_or_else(|| self.wrong("two slashes come before the host"))?;
-        let (authority, database) = place.split_once('/').unwrap_or((place, ""));
-        let (credentials, servers) = match authority.rsplit_once('@') {
-            Some((credentials, servers)) => (Some(credentials), servers),
-            None => (None, authority),
-        };
-        let (user, password) = match credentials {
-            Some(text) => match text.split_once(':') {
-                Some((user, password)) => (Some(user), Some(password)),
-                None => (Some(text), None),
-            },
-            None => (None, None),
-        };
-        let user =
-            user.filter(|user| !user.is_empty()).map(|user| self.decoded(user)).transpose()?;
-        let password = password.map(|text| self.decoded(text)).transpose()?.map(Password);
-        let servers =
-            servers.split(',').map(|server| self.server(server)).collect::<Result<_, _>>()?;
-        // Behind a raw @ it may be a piece of a password.
-        let is_raw = database.contains('@');
-        let database = self.decoded(database)?;
-        if database.is_empty() || is_raw || database.contains('/') {
-            return Err(self.wrong("the name of the database comes behind the host"));
-        }
-        let settings = self.settings(url, query)?;
-        let mut parts = Parts { user, password, servers, database, settings, spelling: *self };
-        if let Some(password) = parts.take("password") {
-            parts.password = Some(Password(password));
-        }
-        Ok(parts)
-    }
-
-    fn settings(&self, url: &str, query: &str) -> Result<BTreeMap<String, String>, Fault> {
-        let mut settings = BTreeMap::new();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if !COMMON.contains(&key) && !self.settings.contains(&key) {
-                // What is not encoded may make a piece of a password look like a setting.
-                let which = if url.contains('@') || url.contains("password=") {
-                    "what comes behind the question mark".to_owned()
-                } else {
-                    format!("{key:?}")
-                };
-                let known: Vec<_> = COMMON.iter().chain(self.settings).copied().collect();
-                let known = known.join(", ");
-                return Err(self.wrong(&format!("{which} is no setting of it; there are {known}")));
-            }
-            if settings.insert(key.to_owned(), self.decoded(value)?).is_some() {
-                return Err(self.wrong(&format!("{key} is there twice")));
-            }
-        }
-        Ok(settings)
-    }
-
-    fn server(&self, text: &str) -> Result<(String, u16), Fault> {
-        let (host, port) = match text.rsplit_once(':') {
-            // The colons of an address in brackets are its own.
-            Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-            _ => (text, None),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        let port = match port {
-            Some(port) => port.parse().ok().filter(|port| *port != 0),
-            None => Some(self.port),
-        };
-        match port {
-            // What is there may be a piece of a password.
-            None => Err(self.wrong("a port is a number from 1 to 65535")),
-            Some(_) if host.is_empty() => Err(self.wrong("it names no host")),
-            Some(port) => Ok((self.decoded(host)?, port)),
-        }
-    }
-
-    fn decoded(&self, text: &str) -> Result<String, Fault> {
-        // It would be taken as it stands, and a password would be another one.
-        let is_whole = |digits: &str| {
-            digits
-                .as_bytes()
-                .first_chunk::<2>()
-                .is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
-        };
-        if !text.split('%').skip(1).all(is_whole) {
-            return Err(self.wrong("a % comes before two hexadecimal digits; one by itself is %25"));
-        }
-        let decoded = percent_decode_str(text).decode_utf8();
-        decoded.map(Into::into).map_err(|_| self.wrong("it has bytes that are no UTF-8"))
-    }
-
-    /// What is wrong with a URL, and how one is written.
-    #[must_use]
-    pub fn wrong(&self, what: &str) -> Fault {
-        let what = format!("this is no URL of a {} database: {what}", self.database);
-        Fault::new(FaultKind::Misconfigured, what, format!("write {}", self.example))
-    }
+    /// What stands behind the question mark.
+    pub settings: Settings,
+    dialect: Dialect,
 }
 
 impl Parts {
-    /// The text of a setting, once.
-    pub fn take(&mut self, setting: &str) -> Option<String> {
-        self.settings.remove(setting)
-    }
-
-    /// A length of time, once.
+    /// Takes a URL apart. `port` is that where none is written. The user and the password may be settings, and with
+    /// `as_libpq` each part.
     ///
     /// # Errors
-    /// A fault if it is none.
-    pub fn length(&mut self, setting: &str) -> Result<Option<Duration>, Fault> {
-        let Some(text) = self.take(setting) else { return Ok(None) };
-        let parse = |digits: &str| digits.parse().ok();
-        let length = if let Some(digits) = text.strip_suffix("ms") {
-            parse(digits).map(Duration::from_millis)
-        } else {
-            text.strip_suffix('s').and_then(parse).map(Duration::from_secs)
-        };
-        let wrong = || self.spelling.wrong("a length of time is written as 500ms or 2s");
-        length.ok_or_else(wrong).map(Some)
-    }
-
-    /// A number, once.
-    ///
-    /// # Errors
-    /// A fault if it is none.
-    pub fn number(&mut self, setting: &str) -> Result<Option<usize>, Fault> {
-        let Some(text) = self.take(setting) else { return Ok(None) };
-        let wrong = || self.spelling.wrong(&format!("{setting} is a number"));
-        text.parse().map(Some).map_err(|_| wrong())
-    }
-
-    /// Yes or no, once.
-    ///
-    /// # Errors
-    /// A fault if it is neither.
-    pub fn yes(&mut self, setting: &str) -> Result<Option<bool>, Fault> {
-        match self.take(setting).as_deref() {
-            None => Ok(None),
-            Some("yes") => Ok(Some(true)),
-            Some("no") => Ok(Some(false)),
-            Some(_) => Err(self.spelling.wrong(&format!("{setting} is yes or no"))),
+    /// A fault that says what is wrong, and never shows a password.
+    pub fn read(dialect: Dialect, port: u16, as_libpq: bool, url: &str) -> Result<Self, Fault> {
+        let mut url = dialect.read(&without_driver(url))?;
+        if url.fragment.is_some() {
+            return Err(dialect.wrong("a # stands in it"));
         }
+        let hosts = if as_libpq { url.settings.take("host") } else { None };
+        let servers = match hosts {
+            Some(hosts) => servers(dialect, &hosts, url.settings.take("port").as_deref(), port)?,
+            None if url.hosts.iter().any(|host| host.name.starts_with('/')) => {
+                let server =
+                    |host: &tenure_url::Host| (host.name.clone(), host.port.unwrap_or(port));
+                url.hosts.iter().map(server).collect()
+            }
+            None => url.servers(port)?,
+        };
+        url.settings.alias("username", "user")?;
+        let user = url.settings.take("user").or(url.user.take());
+        let password = url.settings.secret("password").or(url.password.take());
+        let database = if as_libpq { url.settings.take("dbname") } else { None };
+        let database = database.unwrap_or_else(|| url.name().to_owned());
+        if database.is_empty() || database.contains('/') {
+            return Err(dialect.wrong("the name of the database comes behind the host"));
+        }
+        Ok(Self { user, password, servers, database, settings: url.settings, dialect })
+    }
+
+    /// Takes a duration from `least` to `most` milliseconds. With `each`, a number without a unit is so much each, and 0
+    /// without end, as other libraries have it.
+    ///
+    /// # Errors
+    /// A fault if it is none, or out of range.
+    pub fn length(
+        &mut self,
+        setting: &'static str,
+        each: Option<Duration>,
+        (least, most): (u64, u64),
+    ) -> Result<Option<Duration>, Fault> {
+        let bare = |text: &str| {
+            let count = text.parse::<u32>().ok()?;
+            let most = Duration::from_millis(most);
+            Some(if count == 0 { most } else { each?.saturating_mul(count) })
+        };
+        let Some(text) = self.settings.take(setting) else { return Ok(None) };
+        let length = bare(&text).filter(|_| each.is_some()).map_or_else(|| duration(&text), Ok);
+        let length = length.map_err(|error| {
+            self.dialect.wrong_but(format!("{setting} {error:#}"), error.help())
+        })?;
+        let within = (Duration::from_millis(least), Duration::from_millis(most));
+        let length = in_range(setting, length, within.0, within.1).map_err(|error| {
+            Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "choose another length")
+        })?;
+        Ok(Some(length))
     }
 }
 
-/// The URL with its password left out, for people and logs.
-///
-/// ```
-/// let shown = tenure_sql::without_password("postgres://me:secret@host/shop");
-/// assert_eq!(shown, "postgres://me:***@host/shop");
-/// ```
-#[must_use]
-pub fn without_password(url: &str) -> String {
-    let scheme = url.split(':').next().unwrap_or_default();
-    if let Some((before, after)) = url.split_once("password=") {
-        // What is not encoded may hold any sign.
-        if after.contains('@') {
-            return format!("{scheme}:***");
-        }
-        return format!("{}password=***", without_password(before));
+/// Servers named by a setting: paths and addresses stand there as they are.
+fn servers(
+    dialect: Dialect,
+    hosts: &str,
+    ports: Option<&str>,
+    usual: u16,
+) -> Result<Vec<(String, u16)>, Fault> {
+    let hosts: Vec<_> = hosts.split(',').collect();
+    let ports: Vec<_> = ports.unwrap_or_default().split(',').collect();
+    if ports.len() != 1 && ports.len() != hosts.len() {
+        return Err(dialect.wrong("port names one for all hosts, or one for each"));
     }
-    let Some((before, after)) = url.rsplit_once('@') else { return url.to_owned() };
-    let (scheme, credentials) = before.split_once("://").unwrap_or(("", before));
-    let user = credentials.split(':').next().unwrap_or_default();
-    format!("{scheme}://{user}:***@{after}")
+    let each = hosts.iter().zip(ports.iter().cycle()).map(|(host, port)| {
+        if host.is_empty() {
+            return Err(dialect.wrong("host names none"));
+        }
+        let number = || port.parse().ok().filter(|port| *port != 0);
+        let port = if port.is_empty() { Some(usual) } else { number() };
+        let port = port.ok_or_else(|| dialect.wrong("a port is a number from 1 to 65535"))?;
+        Ok(((*host).to_owned(), port))
+    });
+    each.collect()
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
 mod tests {
     use super::*;
 
-    const SPELLING: Spelling = Spelling {
-        database: "Some",
-        schemes: &["some"],
-        port: 5,
-        settings: &["own"],
-        example: "some://host/database",
-    };
+    const DIALECT: Dialect =
+        Dialect { store: "Some", schemes: &["some"], example: "some://host/database" };
+
+    fn parts(url: &str) -> Result<Parts, Fault> {
+        Parts::read(DIALECT, 5, true, url)
+    }
 
     #[test]
     fn each_part_of_a_url_is_read() {
-        let url =
-            "some://me:pa%40ss@a,[::1]:7/shop?own=a%20b&connect_timeout=20ms&connections=3&tls=yes";
-        let mut parts = SPELLING.parts(url).unwrap();
+        let parts = parts("some://me:pa%40ss@a,[::1]:7/shop?own=a%20b").unwrap();
         assert_eq!(parts.user.as_deref(), Some("me"));
-        assert_eq!(parts.password, Some(Password("pa@ss".to_owned())));
+        assert_eq!(parts.password.as_ref().map(Secret::expose), Some("pa@ss"));
         assert_eq!(parts.servers, [("a".to_owned(), 5), ("::1".to_owned(), 7)]);
         assert_eq!(parts.database, "shop");
-        assert_eq!(parts.take("own").as_deref(), Some("a b"));
-        assert_eq!(parts.length("connect_timeout").unwrap(), Some(Duration::from_millis(20)));
-        assert_eq!(parts.number("connections").unwrap(), Some(3));
-        assert_eq!(parts.yes("tls").unwrap(), Some(true));
         assert!(!format!("{parts:?}").contains("pa@ss"));
     }
 
     #[test]
-    fn a_setting_that_there_is_not_is_answered_by_those_that_there_are() {
-        let said = format!("{:#}", SPELLING.parts("some://a/b?tsl=yes").unwrap_err());
-        assert!(said.contains("\"tsl\" is no setting") && said.contains("tls, ca"), "{said}");
-        assert!(said.contains("own"), "{said}");
+    fn the_parts_of_a_url_may_be_settings() {
+        let url = "some:///?host=/cloudsql/a:b:c,db.example&port=7&user=me&password=pw&dbname=shop";
+        let read = parts(url).unwrap();
+        let servers = [("/cloudsql/a:b:c".to_owned(), 7), ("db.example".to_owned(), 7)];
+        assert_eq!(read.servers, servers);
+        assert_eq!((read.user.as_deref(), &*read.database), (Some("me"), "shop"));
+        assert_eq!(read.password.as_ref().map(Secret::expose), Some("pw"));
+        for url in ["some:///b?host=a,b&port=1,2,3", "some:///b?host=a&port=0", "some:///b?host="] {
+            parts(url).unwrap_err();
+        }
+        let jdbc = parts("jdbc:some://a/b?user=me").unwrap();
+        assert_eq!(jdbc.servers, [("a".to_owned(), 5)]);
+        assert_eq!(parts("some+driver://a/b").unwrap().database, "b");
+        let socket = parts("some://%2Frun%2Fserver:7/b").unwrap();
+        assert_eq!(socket.servers, [("/run/server".to_owned(), 7)]);
+    }
+
+    #[test]
+    fn a_number_without_a_unit_is_a_length_where_others_have_it_so() {
+        let length = |text: &str, each| {
+            let mut parts = parts(&format!("some://a/b?own={text}")).unwrap();
+            parts.length("own", each, (10, 60_000))
+        };
+        let second = Some(Duration::from_secs(1));
+        assert_eq!(length("10", second).unwrap(), Some(Duration::from_secs(10)));
+        assert_eq!(length("300ms", second).unwrap(), Some(Duration::from_millis(300)));
+        assert_eq!(length("0", second).unwrap(), Some(Duration::from_secs(60)));
+        for (text, each) in [("10", None), ("0", None), ("300", second), ("5ms", second)] {
+            length(text, each).unwrap_err();
+        }
     }
 
     #[test]
@@ -289,18 +172,15 @@ mod tests {
             "some://me:s3ntinel@/b",
             "some://me:s3ntinel@a:x/b",
             "some://me:s3n?s3ntinel@a/b",
+            "some://me:s3n?host=s3ntinel@a/b",
             "some://me:s3ntinel%ff@a/b",
-            "some://me:s3ntinel%zz@a/b",
-            "some://me:s3ntinel%4@a/b",
-            "some://a/b?password=s3ntinel&s3ntinel",
-            "some://a/b?own=1&own=2",
+            "some://me:s3ntinel@a/b#c",
             "some://me:s3n:s3ntinel@a/b/c",
             "some://me:1234/s3ntinel@host",
         ] {
-            let fault = SPELLING.parts(url).unwrap_err();
+            let fault = parts(url).unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Misconfigured);
             assert!(!format!("{fault:#}").contains("s3ntinel"), "{fault:#}");
-            assert!(!without_password(url).contains("s3ntinel"), "{}", without_password(url));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Names of locks as names of nodes, and back. This is a wire format: `docs/stores/zookeeper.md` has it.
+//! Names of locks as names of nodes, and back. This is a wire format: [docs/stores/zookeeper.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/zookeeper.md) has it.
 
 use percent_encoding::percent_decode_str;
 use tenure_core::LockName;

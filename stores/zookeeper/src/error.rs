@@ -1,4 +1,4 @@
-//! What the client's errors mean: whether a call had an effect, and what the user can do (S9).
+//! What the client's errors mean: whether a call had an effect, and what the user can do ([S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
 
 use tenure_core::{Fault, FaultKind, proto::queue::Kind, store::certificate_cure};
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::BoxFuture;
 use futures_util::future::join_all;
 use tenure_core::{Fault, LockName};
 
@@ -30,6 +31,15 @@ const TOGETHER: usize = 256;
 /// # }
 /// ```
 pub async fn names_in_use(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
+    in_use(url, prefix).await
+}
+
+/// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+fn in_use<'a>(url: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<BTreeSet<LockName>, Fault>> {
+    Box::pin(looked(url, prefix))
+}
+
+async fn looked(url: &str, prefix: &str) -> Result<BTreeSet<LockName>, Fault> {
     let store = ZookeeperStore::new(ZookeeperOptions::from_url(url)?)?;
     let session = store.shared.sessions.get().await?;
     let listed = session.read(session.client().list_children(session.base())).await?;

@@ -2,10 +2,13 @@
 //!
 //! Users choose it by a URL: `tenure::Tenure::open("zookeeper://a,b,c")`. This crate is public for those who
 //! make the store by hand. What it keeps where, which of Curator's recipes reads it, and what it promises under
-//! which configuration, stands in `docs/stores/zookeeper.md`.
+//! which configuration, stands in [docs/stores/zookeeper.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/zookeeper.md).
 //!
 //! A contender is an ephemeral node with a number; whoever has the lowest has the name. The fencing token is
 //! the transaction that made the node.
+
+// Says of each item which feature it takes, on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod alone;
 mod asking;
@@ -47,4 +50,4 @@ mod watch;
 pub use from_outside::names_in_use;
 pub use options::ZookeeperOptions;
 pub use store::ZookeeperStore;
-pub use url::without_password;
+pub use tenure_url::without_password;

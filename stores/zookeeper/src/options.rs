@@ -1,8 +1,9 @@
 //! How an ensemble is reached, and what tenure makes there.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use tenure_core::{Fault, FaultKind};
+use tenure_url::{Certificates, Secret};
 
 use crate::client::{Acl, Acls};
 
@@ -41,31 +42,11 @@ pub(crate) enum Method {
 }
 
 /// A user and a password.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) user: String,
-    pub(crate) password: String,
+    pub(crate) password: Secret,
     pub(crate) method: Method,
-}
-
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
-    }
-}
-
-/// Certificates, as PEM.
-#[derive(Clone, Default)]
-#[cfg_attr(not(feature = "tls"), allow(dead_code, reason = "without TLS they are refused"))]
-pub(crate) struct Certificates {
-    pub(crate) ca: Option<String>,
-    pub(crate) own: Option<(String, String)>,
-}
-
-impl fmt::Debug for Certificates {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Certificates").finish_non_exhaustive()
-    }
 }
 
 /// How an ensemble is reached, and the bounds of its queues.
@@ -190,7 +171,7 @@ impl ZookeeperOptions {
         self
     }
 
-    /// The `tickTime` of the servers: it is taken off a session twice over, as `docs/stores/zookeeper.md` says.
+    /// The `tickTime` of the servers: it is taken off a session twice over, as [docs/stores/zookeeper.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/zookeeper.md) says.
     ///
     /// One that is less than theirs makes a holder that is cut off stop too late.
     ///
@@ -230,7 +211,7 @@ impl ZookeeperOptions {
     /// As whom to log in, by the scheme `digest` of ZooKeeper.
     #[must_use]
     pub fn credentials(mut self, user: &str, password: &str) -> Self {
-        let (user, password) = (user.to_owned(), password.to_owned());
+        let (user, password) = (user.to_owned(), Secret::from(password));
         self.login = Some(Login { user, password, method: Method::Digest });
         self
     }

@@ -7,13 +7,14 @@ use std::{
 };
 
 use tenure_core::{Clock, Fault, HintBoard, SystemClock, store::Home};
+use tenure_url::Certificates;
 use tokio::time::timeout;
 
 use crate::{
     ZookeeperOptions,
     client::{Client, Connector, Error, SessionState, Trouble},
     error,
-    options::{Certificates, Method},
+    options::Method,
     pause::Pause,
     session::Session,
     validity,
@@ -120,7 +121,7 @@ impl Sessions {
         let connecting = self.home.spawn_owned(async move {
             let client = connector.connect(&servers).await?;
             if let Some(login) = login.filter(|login| login.method == Method::Digest) {
-                let who = format!("{}:{}", login.user, login.password);
+                let who = format!("{}:{}", login.user, login.password.expose());
                 client.auth("digest", who.as_bytes()).await?;
             }
             Ok(client)
@@ -213,12 +214,11 @@ fn connector(options: &ZookeeperOptions) -> Result<Connector, Fault> {
 
 #[cfg(feature = "tls")]
 fn with_tls(connector: Connector, files: Option<&Certificates>) -> Result<Connector, Fault> {
-    use crate::options::wrong;
-    let Some(files) = files else { return Ok(connector) };
-    let config = crate::tls::config(files).map_err(|error| {
-        wrong("the certificates cannot be used", "see that ca, cert and key are PEM").because(error)
-    })?;
-    Ok(connector.with_tls(config))
+    // The authorities are those of the URL, which were read with it.
+    Ok(match files {
+        Some(files) => connector.with_tls(files.config()?),
+        None => connector,
+    })
 }
 
 #[cfg(not(feature = "tls"))]
@@ -230,7 +230,7 @@ fn with_tls(connector: Connector, _files: Option<&Certificates>) -> Result<Conne
 fn with_sasl(connector: Connector, options: &ZookeeperOptions) -> Connector {
     match &options.login {
         Some(login) if login.method == Method::Sasl => {
-            connector.with_sasl(&login.user, &login.password)
+            connector.with_sasl(&login.user, login.password.clone())
         }
         _ => connector,
     }

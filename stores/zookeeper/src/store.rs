@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tenure_core::{
     Evictions, Fault, FaultKind, HoldId, Incarnation, LockName, Owner, Store, Token, Wakeups,
     proto::{
@@ -21,9 +22,9 @@ use crate::{
 
 /// Locks on a ZooKeeper ensemble, in the layout that Curator uses. Clones are the same client.
 ///
-/// Exclusion (S1) holds among all processes that use the same base path, by tenure or by Curator. It takes a
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds among all processes that use the same base path, by tenure or by Curator. It takes a
 /// majority of the servers that keeps what it wrote, clocks that run evenly, and a tick that is not longer
-/// than [`ZookeeperOptions::tick`] says. Tokens rise (S2) for as long as the ensemble keeps its data.
+/// than [`ZookeeperOptions::tick`] says. Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) for as long as the ensemble keeps its data.
 ///
 /// All holds of a process belong to one session, which a thread of its own keeps. They are lost together.
 #[derive(Clone)]
@@ -69,6 +70,15 @@ impl ZookeeperStore {
     /// # Cancel safety
     /// As for [`ZookeeperStore::open`].
     pub async fn open_with(options: ZookeeperOptions) -> Result<Self, Fault> {
+        Self::boxed(options).await
+    }
+
+    /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
+    fn boxed(options: ZookeeperOptions) -> BoxFuture<'static, Result<Self, Fault>> {
+        Box::pin(Self::opening(options))
+    }
+
+    async fn opening(options: ZookeeperOptions) -> Result<Self, Fault> {
         let store = Self::new(options)?;
         match store.shared.first_session().await {
             Ok(_) => Ok(store),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tenure::{LockName, Token, inspect::HoldId};
 use tenure_core::proto::Ttl;
+use tenure_url::ValueError;
 
 use crate::handle;
 
@@ -40,14 +41,14 @@ pub(super) fn hold(text: &str) -> Result<HoldId, String> {
 
 /// A length of time.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|error| {
-        let number = text.trim();
-        if number.parse::<f64>().is_ok() {
-            return format!(
+    tenure_url::duration(text).map_err(|error| match error {
+        ValueError::MissingUnit => {
+            let number = text.trim();
+            format!(
                 "{number} has no unit; write {number}s for seconds or {number}ms for milliseconds"
-            );
+            )
         }
-        format!("{error:#}; write it like 500ms, 30s or \"1m 30s\"")
+        error => format!("it {error:#}; {}", error.help()),
     })
 }
 

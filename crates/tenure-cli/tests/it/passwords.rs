@@ -86,7 +86,7 @@ fn a_password_in_a_url_that_makes_no_sense_is_never_shown() {
         (format!("redis://:{SENTINEL}@host?prefix={{"), 2),
         (format!("redis:/:{SENTINEL}@host"), 2),
         (format!("redis://:%ff{SENTINEL}@host"), 2),
-        (format!("redis://:x@{SENTINEL}@127.0.0.1:1"), 125),
+        (format!("redis://:x@{SENTINEL}@127.0.0.1:1"), 2),
         (format!("redis://:x/{SENTINEL}@127.0.0.1:1"), 2),
         (format!("redis://:x?{SENTINEL}@127.0.0.1:1"), 2),
         (format!("redsi://:{SENTINEL}@host"), 2),

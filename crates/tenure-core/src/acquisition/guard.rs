@@ -55,7 +55,7 @@ impl Guard {
     }
 
     /// The fencing token of this hold: greater than that of every exclusive hold of this lock before
-    /// it (promise S2). What it means for readers and permits, their kinds say.
+    /// it (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)). What it means for readers and permits, their kinds say.
     #[must_use]
     pub fn token(&self) -> Token {
         self.held.token()
@@ -84,7 +84,7 @@ impl Guard {
         self.held.lease().last_renewal_error()
     }
 
-    /// The token, if the hold may be counted on at this very moment (promise S3).
+    /// The token, if the hold may be counted on at this very moment (promise [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
     ///
     /// # Errors
     /// [`Lost`] from the deadline on, and as soon as the store said that the lease is gone. Never

@@ -1,7 +1,7 @@
 //! One acquisition, from before its first call until the store has its last word.
 //!
 //! It is asked for, a [lease] answers for it, and in the end the store is told. Dropping
-//! it at any stage leaves the rest to the engine (promise S5).
+//! it at any stage leaves the rest to the engine (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
 
 pub(crate) mod guard;
 pub(crate) mod lease;

@@ -1,4 +1,4 @@
-//! Errors, each by what the caller can do next (promise S9).
+//! Errors, each by what the caller can do next (promise [S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
 //!
 //! `{}` shows what failed, and [`source`](std::error::Error::source) leads to what caused it, as libraries that
 //! report errors expect. `{:#}` shows in one line what failed, what caused it, and what helps: for logs.

@@ -60,7 +60,7 @@ impl Election {
     ///
     /// # Cancel safety
     /// Dropping the future withdraws the candidate. It leaves nothing behind for longer than one
-    /// ttl (promise S5).
+    /// ttl (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
     ///
     /// # Errors
     /// See [`AcquireError`](crate::AcquireError). Passing faults are ridden out for up to one ttl.

@@ -59,11 +59,11 @@ impl Mutex {
     /// Acquires the lock, waiting for it: await the returned value.
     ///
     /// Tasks of this process queue among themselves, and one of them in the store; they pass the
-    /// lock on for a bounded turn (promise S8). With `fair()` each queues in the store.
+    /// lock on for a bounded turn (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)). With `fair()` each queues in the store.
     ///
     /// # Cancel safety
     /// Dropping the future at any point leaves nothing behind for longer than one ttl: the engine
-    /// takes back what the store may have granted or queued (promise S5).
+    /// takes back what the store may have granted or queued (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
     ///
     /// # Errors
     /// See [`AcquireError`](crate::AcquireError): a wait that ended, a store that could not be asked, or an answer that

@@ -74,7 +74,7 @@ impl RwLock {
     /// every writer after it; the tokens of readers among each other mean nothing.
     ///
     /// # Cancel safety
-    /// Dropping the future at any point leaves nothing behind for longer than one ttl (promise S5).
+    /// Dropping the future at any point leaves nothing behind for longer than one ttl (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
     ///
     /// # Errors
     /// See [`AcquireError`](crate::AcquireError). A store that knows no readers is not asked.

@@ -93,7 +93,7 @@ impl Semaphore {
     /// Acquires one permit, waiting for it: await the returned value.
     ///
     /// # Cancel safety
-    /// Dropping the future at any point leaves nothing behind for longer than one ttl (promise S5).
+    /// Dropping the future at any point leaves nothing behind for longer than one ttl (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
     ///
     /// # Errors
     /// See [`AcquireError`](crate::AcquireError). A semaphore of no permits, and a store that knows

@@ -1,6 +1,6 @@
 //! The tasks of this process that want the same name.
 //!
-//! They queue here, and the one at the head speaks to the store for all (promise S8). Who is next is
+//! They queue here, and the one at the head speaks to the store for all (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)). Who is next is
 //! decided in [`tenure_proto::local`], and carried out here once the queues are unlocked.
 
 mod entry;

@@ -165,7 +165,7 @@ macro_rules! setters {
         ///
         /// Longer: a dead holder keeps others out for longer. Shorter: more renewals, and a
         /// shorter pause or outage loses the lock: below 100 ms a busy machine alone does, which is
-        /// warned of on the log. `docs/ttl.md` says which ttl is for what.
+        /// warned of on the log. [docs/ttl.md](https://github.com/tenure-rs/tenure/blob/main/docs/ttl.md) says which ttl is for what.
         pub fn ttl(mut self, ttl: std::time::Duration) -> Self {
             self.$($options)+.ttl = Some(ttl);
             self
@@ -208,7 +208,7 @@ macro_rules! setters {
             self
         }
 
-        /// First come, first served among all contenders of all processes (promise S8).
+        /// First come, first served among all contenders of all processes (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)).
         ///
         /// Without it the tasks of one process pass the lock on among themselves for a bounded
         /// turn, which is many times faster.

@@ -28,7 +28,7 @@ pub enum Eviction {
 
 /// The evictions that one engine is told of (clause 17).
 ///
-/// They are hints (promise S6): one may come for no reason, twice or never, and only the answer to a
+/// They are hints (promise [S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints)): one may come for no reason, twice or never, and only the answer to a
 /// renewal ends a hold. What was told and not heard yet is kept once for each name, up to a bound, and
 /// once for each owner of whom a release is requested. A request ends nothing and asks for no renewal.
 pub struct Evictions(Source);

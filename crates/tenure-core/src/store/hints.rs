@@ -140,7 +140,7 @@ pub struct Wakeups {
 
 impl Wakeups {
     /// Returns when the waiter should ask again. It may return for no reason and may never return:
-    /// a wake-up is a hint (promise S6).
+    /// a wake-up is a hint (promise [S6](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s6-wake-ups-are-hints)).
     ///
     /// # Cancel safety
     /// Cancel-safe: no wake-up is lost.

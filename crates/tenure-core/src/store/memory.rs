@@ -79,8 +79,8 @@ const APART: (Capabilities, Limits) = (
 
 /// A store in the memory of this process. Clones are the same store.
 ///
-/// Exclusion (S1) holds among all that use this value and its clones; nothing outlives the
-/// process. Tokens rise (S2) as long as the clock's time of day is not set back behind the last
+/// Exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) holds among all that use this value and its clones; nothing outlives the
+/// process. Tokens rise ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) as long as the clock's time of day is not set back behind the last
 /// token after [`MemoryStore::forget`].
 ///
 /// ```

@@ -1,7 +1,7 @@
 //! The contract between tenure and a store.
 //!
 //! Small for those who implement it: no method has a default. The clauses below are numbered, and
-//! the conformance suite of `tenure-testkit` proves each of them; `docs/stores/contract.md` maps
+//! the conformance suite of `tenure-testkit` proves each of them; [docs/stores/contract.md](https://github.com/tenure-rs/tenure/blob/main/docs/stores/contract.md) maps
 //! them onto real stores. [`NameState`](tenure_proto::queue::NameState) is their meaning in code.
 //!
 //! 1. **Repeating is harmless.** An acquire repeated with the same owner and mode answers the same

@@ -98,7 +98,7 @@ enum Seat {
 
 /// The counting of one acquire.
 ///
-/// Tokens rise across quorums because of the second round (promise S2): the greatest token of a
+/// Tokens rise across quorums because of the second round (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)): the greatest token of a
 /// majority is written to a majority before it is answered. The next majority has a member in
 /// common with that one, and a store's next token is greater than any it has been told of.
 ///

@@ -4,7 +4,7 @@
 //! that of the lock, at each member and for as long as it goes on asking. A reader waits for those
 //! who had signed when it first looked, and for nobody who signed later: so a writer waits for the
 //! readers that came before it, a reader for the writers that came before it, and neither for ever.
-//! The gate bears on order alone (promise S8); who may enter is decided by votes, whatever it says.
+//! The gate bears on order alone (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)); who may enter is decided by votes, whatever it says.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! A store made of stores: what its members' answers come to.
 //!
 //! A name is held when a majority of the members hold it. Any two majorities have a member in
-//! common, which is where exclusion (S1) and the order of tokens (S2) come from: [`Ballot`] counts
+//! common, which is where exclusion ([S1](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s1-exclusion)) and the order of tokens ([S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)) come from: [`Ballot`] counts
 //! an acquire, [`RenewalTally`] a renewal, [`Yesses`] a release. [`mark`] tells which members may be
 //! counted at all: not those that lost their memory a short while ago. [`gate`] keeps readers from
 //! starving a writer.

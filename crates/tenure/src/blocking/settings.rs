@@ -46,7 +46,7 @@ macro_rules! setters {
             self
         }
 
-        /// First come, first served among all contenders of all processes (promise S8).
+        /// First come, first served among all contenders of all processes (promise [S8](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s8-order)).
         pub fn fair(mut self) -> Self {
             self.handle = self.handle.fair();
             self

@@ -74,23 +74,34 @@ impl Thread {
         if self.is_gone() {
             return None;
         }
+        let mut output = None;
+        // In a task of tokio, where this never yields, its share would be used up for ever.
+        let future = unconstrained(async { output = Some(future.await) });
+        self.wait_until_done(limit, Box::pin(future));
+        output
+    }
+
+    /// The same whatever the future is, so that it is compiled once.
+    fn wait_until_done(
+        &self,
+        limit: Duration,
+        future: Pin<Box<dyn Future<Output = ()> + Send + '_>>,
+    ) {
         let bell = Arc::new(Bell::default());
         let waker = Waker::from(bell.clone());
-        // In a task of tokio, where this never yields, its share would be used up for ever.
-        let mut work = Work::new(&self.runtime, unconstrained(future));
+        let mut work = Work { runtime: &self.runtime, future: Some(future) };
         let mut direct = None;
-        if let Poll::Ready(output) = poll_directly(&mut direct, || work.poll(&waker)) {
-            return Some(output);
+        if poll_directly(&mut direct, || work.poll(&waker)).is_ready() {
+            return;
         }
         let until = Instant::now().checked_add(limit);
         park(|| {
             while bell.wait(until, &mut direct) {
-                if let Poll::Ready(output) = poll_directly(&mut direct, || work.poll(&waker)) {
-                    return Some(output);
+                if poll_directly(&mut direct, || work.poll(&waker)).is_ready() {
+                    return;
                 }
             }
-            None
-        })
+        });
     }
 
     /// As [`Thread::wait_for`], and tells `listener` in the caller what the future leaves in the
@@ -108,7 +119,8 @@ impl Thread {
             return None;
         }
         let (post, sender, inbox) = channel();
-        let mut work = Work::new(&self.runtime, asking(post));
+        let future = Some(Box::pin(asking(post)));
+        let mut work = Work { runtime: &self.runtime, future };
         if let Poll::Ready(output) = work.poll(Waker::noop()) {
             return Some(output);
         }
@@ -146,16 +158,12 @@ impl Thread {
 
 /// A future as its caller has it: timers, connections and tasks that it makes belong to our runtime,
 /// wherever it is polled, and also while it is dropped.
-struct Work<'a, F> {
+struct Work<'a, F: ?Sized> {
     runtime: &'a Handle,
     future: Option<Pin<Box<F>>>,
 }
 
-impl<'a, F: Future> Work<'a, F> {
-    fn new(runtime: &'a Handle, future: F) -> Self {
-        Self { runtime, future: Some(Box::pin(future)) }
-    }
-
+impl<F: Future + ?Sized> Work<'_, F> {
     fn poll(&mut self, waker: &Waker) -> Poll<F::Output> {
         let _ours = self.runtime.enter();
         let Some(future) = &mut self.future else { return Poll::Pending };
@@ -163,7 +171,7 @@ impl<'a, F: Future> Work<'a, F> {
     }
 }
 
-impl<F> Drop for Work<'_, F> {
+impl<F: ?Sized> Drop for Work<'_, F> {
     fn drop(&mut self) {
         let _ours = self.runtime.enter();
         self.future = None;

@@ -111,7 +111,7 @@ macro_rules! answers {
         }
 
         /// The fencing token of this hold: greater than that of every exclusive hold of this lock
-        /// before it (promise S2). What it means for readers and permits, their kinds say.
+        /// before it (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)). What it means for readers and permits, their kinds say.
         #[must_use]
         pub fn token(&self) -> tenure_core::Token {
             self.guard.token()
@@ -135,7 +135,7 @@ macro_rules! answers {
             self.guard.last_renewal_error()
         }
 
-        /// The token, if the hold may be counted on at this very moment (promise S3).
+        /// The token, if the hold may be counted on at this very moment (promise [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
         ///
         /// # Errors
         /// [`Lost`](tenure_core::Lost) from the deadline on, and as soon as the store said that the

@@ -11,11 +11,10 @@
 //! ```
 //!
 //! What code says goes first, then the variables, then the file, then what is built in. Every key
-//! stands in `docs/configuration.md`.
+//! stands in [docs/configuration.md](https://github.com/tenure-rs/tenure/blob/main/docs/configuration.md).
 
 mod error;
 mod file;
-mod nearest;
 mod pattern;
 mod places;
 mod secrets;
@@ -34,10 +33,10 @@ pub use error::ConfigError;
 use error::{Origin, Wrong};
 use file::File;
 pub use file::Run;
-use nearest::nearest;
 use pattern::Pattern;
 use table::Source;
 use tenure_core::{Defaults, Fault, LockName, store::Diagnostic};
+use tenure_url::nearest;
 pub use variables::VARIABLES;
 use variables::Variables;
 

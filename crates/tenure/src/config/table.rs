@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use tenure_url::nearest;
 use toml::de::{DeTable, DeValue};
 
 use super::{
     ConfigError,
     error::{Origin, Wrong},
-    nearest::nearest,
 };
 
 /// A file and its text, to find the line of a mistake.

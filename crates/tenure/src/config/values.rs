@@ -2,22 +2,17 @@
 
 use std::time::Duration;
 
-use humantime::{DurationError as Error, format_duration, parse_duration};
+use humantime::format_duration;
 use tenure_core::proto::{Grace, OutOfRange, Ttl, time::in_range};
+use tenure_url::ValueError;
 
 use super::error::Wrong;
 
-const HOW: &str = "write it like \"500ms\", \"30s\" or \"1m 30s\"";
-
 /// A length of time as people write it.
 pub(super) fn length(text: &str) -> Result<Duration, Wrong> {
-    parse_duration(text).map_err(|error| match error {
-        Error::UnknownUnit { unit, .. } if unit.is_empty() => without_unit(text),
-        Error::UnknownUnit { unit, .. } => {
-            Wrong::new(format!("{text:?}: no unit is called {unit:?}"), HOW)
-        }
-        Error::Empty => Wrong::new("an empty length of time", HOW),
-        _ => Wrong::new(format!("{text:?} is no length of time"), HOW),
+    tenure_url::duration(text).map_err(|error| match error {
+        ValueError::MissingUnit => without_unit(text),
+        error => Wrong::new(format!("{text:?} {error:#}"), error.help()),
     })
 }
 
@@ -55,9 +50,6 @@ fn out_of_range(OutOfRange { what, given, least, most, .. }: OutOfRange) -> Wron
 }
 
 pub(super) fn yes_or_no(text: &str) -> Result<bool, Wrong> {
-    match text {
-        "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        _ => Err(Wrong::new(format!("{text:?} is neither true nor false"), "write true or false")),
-    }
+    let wrong = |error: ValueError| Wrong::new(format!("{text:?} {error:#}"), error.help());
+    tenure_url::yes_no(text).map_err(wrong)
 }

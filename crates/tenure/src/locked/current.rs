@@ -77,7 +77,7 @@ impl Current {
         self.token
     }
 
-    /// The token, if the hold may be counted on at this very moment (promise S3).
+    /// The token, if the hold may be counted on at this very moment (promise [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
     ///
     /// # Errors
     /// [`Lost`] when it may not, and when the function is over.

@@ -29,9 +29,9 @@ const MISTAKES: &[(&str, usize, &str, &str)] = &[
     ("\n\nttl = '30'", 3, "ttl: the length of time 30 has no unit", "write \"30s\""),
     ("ttl = 30", 1, "ttl: the length of time 30 has no unit", "\"30ms\" for milliseconds"),
     ("wait = 1.5", 1, "wait: the length of time 1.5 has no unit", "write \"1.5s\""),
-    ("wait = 'soon'", 1, "wait: \"soon\" is no length of time", "write it like \"500ms\""),
-    ("wait = '3 moons'", 1, "no unit is called \"moons\"", "\"30s\" or \"1m 30s\""),
-    ("wait = ''", 1, "wait: an empty length of time", "write it like"),
+    ("wait = 'soon'", 1, "wait: \"soon\" is not a duration", "500ms, 2s, 1m"),
+    ("wait = '3 moons'", 1, "\"3 moons\" has an unknown unit", "1m30s"),
+    ("wait = ''", 1, "wait: \"\" has no value", "leave the setting out"),
     ("wait = true", 1, "wait: true or false is no length of time", "write it like"),
     ("ttl = '5ms'", 1, "ttl: a ttl of 5ms is out of range", "choose from 10ms to 1day"),
     ("max-hold = '2days'", 1, "a max-hold of 2days is out of range", "choose from 10ms to 1day"),
@@ -96,11 +96,11 @@ fn each_mistake_is_named_with_file_line_and_cure() {
 fn a_mistake_in_a_variable_is_named_with_its_cure() {
     for (name, value, what, help) in [
         ("TENURE_TTL", "30", "the length of time 30 has no unit", "write \"30s\""),
-        ("TENURE_WAIT", "soon", "\"soon\" is no length of time", "write it like"),
+        ("TENURE_WAIT", "soon", "\"soon\" is not a duration", "500ms, 2s, 1m"),
         ("TENURE_MAX_HOLD", "2days", "a max-hold of 2days is out of range", "choose from"),
         ("TENURE_HOLD_AT_LEAST", "1ms", "is out of range", "choose from"),
         ("TENURE_GRACE", "2m", "a grace of 2m is out of range", "choose from"),
-        ("TENURE_FAIR", "maybe", "\"maybe\" is neither true nor false", "write true or false"),
+        ("TENURE_FAIR", "maybe", "\"maybe\" is neither yes nor no", "true or false"),
         ("TENURE_STORE", "prod", "no store is called \"prod\"", "write a URL"),
     ] {
         let mistake = parse_with("", &[(name, value)]);

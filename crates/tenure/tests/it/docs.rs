@@ -146,6 +146,38 @@ fn no_page_sends_its_reader_to_an_address_of_this_project() {
     }
 }
 
+/// What rustdoc shows of a source, without its blocks of code.
+fn documentation(source: &str) -> String {
+    let lines = source.lines().map(str::trim_start);
+    let shown = lines.filter_map(|line| line.strip_prefix("///").or(line.strip_prefix("//!")));
+    prose(&shown.collect::<Vec<_>>().join("\n"))
+}
+
+/// docs.rs has no pages beside it: they are named by where they will be once the crates are published.
+#[test]
+fn the_documentation_of_items_links_to_each_page_and_promise_that_it_names() {
+    let web = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
+    let published = packages().into_iter().filter(|package| !package.ends_with("tenure-testkit"));
+    let sources = published.flat_map(|package| sources(&package.join("src")));
+    let mut links = 0;
+    for source in sources {
+        let text = documentation(&fs::read_to_string(&source).unwrap());
+        for target in text.split(web).skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let page = fs::read_to_string(here("../..").join(file));
+            let page = page.unwrap_or_else(|_| panic!("{} links to {target}", source.display()));
+            let leads = anchor.is_empty() || anchors(&page).contains(anchor);
+            assert!(leads, "{} links to {target}", source.display());
+            links += 1;
+        }
+        let linked = text.replace(&format!("({web}"), "(");
+        for plain in ["promise S", "promises S", "`docs/", " docs/", "(S1)", "(S2)", "(S9)"] {
+            assert!(!linked.contains(plain), "{} names {plain}", source.display());
+        }
+    }
+    assert!(links > 40, "{links}");
+}
+
 /// What they show is held to code that runs, by a test that stands beside that code.
 const HELD_TO_CODE: [&str; 2] = ["docs/wrong-locks.md", "docs/flash-sale.md"];
 

@@ -1,28 +1,18 @@
 //! The login: how the user is recognized, and what of the password leaves this machine for it.
 
-use std::collections::HashMap;
-
-use mysql_common::{
-    constants::{CapabilityFlags, MariadbCapabilities},
-    packets::{AuthPlugin, HandshakeResponse, SslRequest},
-    proto::MySerialize,
-    scramble::{scramble_native, scramble_sha256},
-};
-
 use super::{
-    Error, key,
+    Error,
+    bits::can,
+    key,
     packets::{OF_LOGIN, Packets, Room},
+    proof,
     read::{Greeting, NONCE, Reader, refusal},
     stream::Encryption,
+    write::Common,
 };
 
 const NATIVE: &str = "mysql_native_password";
 const SHA2: &str = "caching_sha2_password";
-
-/// `utf8mb4_general_ci`, which every server knows. Each session is told another one.
-const COLLATION: u8 = 45;
-/// More than any statement of ours has, in bytes.
-const MOST_OF_A_PACKET: u32 = 64 * 1024 * 1024;
 
 /// Where a server is, and who we are to it.
 pub(crate) struct Way<'a> {
@@ -32,75 +22,39 @@ pub(crate) struct Way<'a> {
     pub(crate) password: Option<&'a str>,
     pub(crate) database: &'a str,
     pub(crate) encryption: Option<&'a Encryption>,
+    /// Whether a server that speaks no TLS is spoken to in the clear.
+    pub(crate) may_be_plain: bool,
     /// Whether the password may be encrypted by a key that the server names and nobody checks.
     pub(crate) trusts_key: bool,
 }
 
-const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_PROTOCOL_41
-    .union(CapabilityFlags::CLIENT_SECURE_CONNECTION)
-    .union(CapabilityFlags::CLIENT_LONG_PASSWORD)
-    .union(CapabilityFlags::CLIENT_TRANSACTIONS)
-    .union(CapabilityFlags::CLIENT_MULTI_STATEMENTS)
-    .union(CapabilityFlags::CLIENT_MULTI_RESULTS)
-    .union(CapabilityFlags::CLIENT_PS_MULTI_RESULTS)
-    .union(CapabilityFlags::CLIENT_DEPRECATE_EOF)
-    .union(CapabilityFlags::CLIENT_PLUGIN_AUTH)
-    .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
-    .union(CapabilityFlags::CLIENT_CONNECT_ATTRS);
-
 /// What a server of today can do.
-const NEEDED: CapabilityFlags = CapabilityFlags::CLIENT_PROTOCOL_41
-    .union(CapabilityFlags::CLIENT_SECURE_CONNECTION)
-    .union(CapabilityFlags::CLIENT_PLUGIN_AUTH);
+const NEEDED: u32 = can::PROTOCOL_41 | can::SECURE_CONNECTION | can::PLUGIN_AUTH;
 
 /// Logs in. What both sides can do, too.
-pub(crate) async fn log_in(
-    mut packets: Packets,
-    way: &Way<'_>,
-) -> Result<(Packets, CapabilityFlags), Error> {
+pub(crate) async fn log_in(mut packets: Packets, way: &Way<'_>) -> Result<(Packets, u32), Error> {
     let mut room = Room(OF_LOGIN);
     let greeting = Greeting::read(&packets.read(&mut room).await?)?;
-    if !greeting.capabilities.contains(NEEDED) {
+    if greeting.capabilities & NEEDED != NEEDED {
         return Err(Error::odd("it is older than any that is known"));
     }
-    let mut capabilities = greeting.capabilities & CAPABILITIES;
-    let extended = greeting.extended & MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA;
-    if let Some(encryption) = way.encryption {
-        if !greeting.capabilities.contains(CapabilityFlags::CLIENT_SSL) {
-            return Err(Error::NoTls);
-        }
-        capabilities.insert(CapabilityFlags::CLIENT_SSL);
-        let asks = SslRequest::new(capabilities, MOST_OF_A_PACKET, COLLATION)
-            .with_mariadb_capabilities(extended);
-        packets.answer(&bytes(&asks)).await?;
+    let mut common = Common::of(greeting.capabilities, greeting.extended);
+    let has_tls = greeting.capabilities & can::SSL != 0;
+    if way.encryption.is_some() && !has_tls && !way.may_be_plain {
+        return Err(Error::NoTls);
+    }
+    if let Some(encryption) = way.encryption.filter(|_| has_tls) {
+        common.capabilities |= can::SSL;
+        packets.answer(&common.ssl_request()).await?;
         packets = packets.encrypted(encryption, way.host).await?;
     }
     let plugin = if greeting.plugin == SHA2 { SHA2 } else { NATIVE };
     let mut login = Login { way, packets, room, plugin, nonce: greeting.nonce };
-    let proof = login.proof();
-    let response = HandshakeResponse::new(
-        Some(proof),
-        (8, 0, 0),
-        way.user.map(str::as_bytes),
-        Some(way.database.as_bytes()),
-        Some(AuthPlugin::from_bytes(plugin.as_bytes())),
-        capabilities,
-        // Whoever looks at the server sees it.
-        capabilities
-            .contains(CapabilityFlags::CLIENT_CONNECT_ATTRS)
-            .then(|| HashMap::from([("program_name".to_owned(), "tenure".to_owned())])),
-        MOST_OF_A_PACKET,
-    )
-    .with_mariadb_ext_capabilities(extended);
-    login.packets.answer(&bytes(&response)).await?;
+    let user = way.user.unwrap_or_default();
+    let response = common.response(user, &login.proof(), way.database, plugin);
+    login.packets.answer(&response).await?;
     login.go_on().await?;
-    Ok((login.packets, capabilities))
-}
-
-fn bytes(message: &impl MySerialize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    message.serialize(&mut bytes);
-    bytes
+    Ok((login.packets, common.capabilities))
 }
 
 struct Login<'a> {
@@ -119,10 +73,9 @@ impl Login<'_> {
             return Vec::new();
         }
         match self.plugin {
-            SHA2 => scramble_sha256(&self.nonce, password).map(|proof| proof.to_vec()),
-            _ => scramble_native(&self.nonce, password).map(|proof| proof.to_vec()),
+            SHA2 => proof::sha2(&self.nonce, password),
+            _ => proof::native(&self.nonce, password),
         }
-        .unwrap_or_default()
     }
 
     /// Answers until the server lets us in, or does not.
@@ -181,8 +134,7 @@ impl Login<'_> {
         for (byte, mask) in password.iter_mut().zip(self.nonce.iter().cycle()) {
             *byte ^= mask;
         }
-        let encrypted = key::encrypt(&password, packet.get(1..).unwrap_or_default());
-        let encrypted = encrypted.ok_or(Error::odd("its public key is none"))?;
+        let encrypted = key::encrypt(&password, packet.get(1..).unwrap_or_default())?;
         self.packets.answer(&encrypted).await
     }
 }

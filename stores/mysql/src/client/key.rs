@@ -2,25 +2,22 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 
+use super::{Error, rsa};
+
 /// The numbers of bytes that the modulus of a key may have: 1,024 to 8,192 bits.
 const MODULUS: std::ops::RangeInclusive<usize> = 128..=1024;
-/// What padding takes.
-const PADDING: usize = 42;
 
-/// Encrypts a few bytes by the RSA key in this PEM; none if it is no such key.
-///
-/// What encrypts panics at what is no key. So the key is read here, and what it is given is written anew.
-pub(crate) fn encrypt(secret: &[u8], pem: &[u8]) -> Option<Vec<u8>> {
-    let (modulus, exponent) = read(std::str::from_utf8(pem).ok()?)?;
-    if secret.len() + PADDING > modulus.len() {
-        return None;
+/// Encrypts a few bytes by the RSA key in this PEM.
+pub(crate) fn encrypt(secret: &[u8], pem: &[u8]) -> Result<Vec<u8>, Error> {
+    let key = std::str::from_utf8(pem).ok().and_then(read);
+    let (modulus, exponent) = key.ok_or(Error::odd("its public key is none"))?;
+    if secret.len() + rsa::PADDING > modulus.len() {
+        return Err(Error::odd("its public key is too short for the password"));
     }
-    let key = sequence(&[integer(&modulus), integer(&exponent)].concat());
-    let pem = format!(
-        "-----BEGIN RSA PUBLIC KEY-----\n{}\n-----END RSA PUBLIC KEY-----",
-        BASE64_STANDARD.encode(key)
-    );
-    Some(mysql_common::crypto::encrypt(secret, pem.as_bytes()))
+    let mut seed = [0; 20];
+    getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
+    let padded = rsa::pad(secret, modulus.len(), seed);
+    Ok(rsa::power(&padded, &exponent, &modulus))
 }
 
 /// The modulus and the exponent, without zeros before them.
@@ -46,7 +43,7 @@ fn read(pem: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     let (modulus, exponent) = (bare(modulus), bare(exponent));
     let is_odd = |number: &[u8]| number.last().is_some_and(|last| last % 2 == 1);
     let is_sound = MODULUS.contains(&modulus.len())
-        // Of whole bytes, as keys are: what pads counts on it.
+        // Of whole bytes, as keys are: what is padded is less than it.
         && modulus.first().is_some_and(|first| *first >= 0x80)
         && (1..=8).contains(&exponent.len())
         && is_odd(modulus)
@@ -78,19 +75,6 @@ fn part(der: &[u8], kind: u8) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
-fn written(kind: u8, bytes: &[u8]) -> Vec<u8> {
-    let [high, low] = u16::try_from(bytes.len()).unwrap_or(u16::MAX).to_be_bytes();
-    [&[kind, 0x82, high, low], bytes].concat()
-}
-
-fn sequence(bytes: &[u8]) -> Vec<u8> {
-    written(0x30, bytes)
-}
-
-fn integer(bytes: &[u8]) -> Vec<u8> {
-    written(0x02, &[&[0], bytes].concat())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panics")]
 mod tests {
@@ -109,17 +93,18 @@ YQIDAQAB
     #[test]
     fn a_key_encrypts_and_whatever_is_none_is_refused() {
         assert_eq!(encrypt(b"secret\0", KEY.as_bytes()).unwrap().len(), 256);
-        assert!(encrypt(&[7; 215], KEY.as_bytes()).is_none());
+        assert!(encrypt(&[7; 214], KEY.as_bytes()).is_ok());
+        assert!(encrypt(&[7; 215], KEY.as_bytes()).is_err());
         for none in ["", "no PEM", "-----BEGIN PUBLIC KEY-----\n!\n-----END PUBLIC KEY-----"] {
-            assert!(encrypt(b"secret\0", none.as_bytes()).is_none(), "{none}");
+            assert!(encrypt(b"secret\0", none.as_bytes()).is_err(), "{none}");
         }
         // Cut at each byte, and changed at each.
         for at in 0..KEY.len() {
-            encrypt(b"secret\0", &KEY.as_bytes()[..at]);
+            let _ = encrypt(b"secret\0", &KEY.as_bytes()[..at]);
             for change in [1, 4, 32] {
                 let mut bytes = KEY.as_bytes().to_vec();
                 bytes[at] ^= change;
-                encrypt(b"secret\0", &bytes);
+                let _ = encrypt(b"secret\0", &bytes);
             }
         }
     }
@@ -131,8 +116,8 @@ YQIDAQAB
         tenure_testkit::fuzz(500, &[&der], |bytes| {
             let body = BASE64_STANDARD.encode(bytes);
             let pem = format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----");
-            encrypt(b"secret\0", pem.as_bytes()).is_some()
+            encrypt(b"secret\0", pem.as_bytes()).is_ok()
         });
-        tenure_testkit::fuzz(500, &[KEY.as_bytes()], |pem| encrypt(b"secret\0", pem).is_some());
+        tenure_testkit::fuzz(500, &[KEY.as_bytes()], |pem| encrypt(b"secret\0", pem).is_ok());
     }
 }

@@ -4,30 +4,29 @@
 //! that names two billion columns is memory for two billion columns, and the process ends by that.
 
 mod auth;
+mod bits;
 mod error;
 mod key;
 mod packets;
+mod proof;
 mod read;
 mod results;
+mod rsa;
 mod stream;
+mod value;
+mod write;
 
 use std::{collections::VecDeque, sync::Arc};
 
-use mysql_common::{
-    constants::{CapabilityFlags, StatusFlags},
-    packets::{ComStmtClose, ComStmtExecuteRequestBuilder},
-    proto::MySerialize,
-};
-
 pub(crate) use self::{
     auth::Way,
+    bits::status,
     error::{Error, Said},
     read::Row,
     stream::Encryption,
+    value::{FromValue, Value},
 };
 use self::{packets::Packets, read::Column};
-
-pub(crate) use mysql_common::Value;
 
 /// How many statements a connection keeps prepared.
 const PREPARED: usize = 32;
@@ -39,10 +38,10 @@ const PREPARE: u8 = 0x16;
 /// A connection that has logged in.
 pub(crate) struct Conn {
     packets: Packets,
-    capabilities: CapabilityFlags,
+    capabilities: u32,
     /// The one that was used last is the last.
     prepared: VecDeque<Prepared>,
-    status: StatusFlags,
+    status: u16,
     /// Whether an answer is under way: of a call that was given up it may come yet.
     is_asking: bool,
 }
@@ -71,17 +70,11 @@ impl Conn {
     pub(crate) async fn open(way: &Way<'_>) -> Result<Self, Error> {
         let packets = Packets::new(stream::connect(way.host, way.port).await?);
         let (packets, capabilities) = auth::log_in(packets, way).await?;
-        Ok(Self {
-            packets,
-            capabilities,
-            prepared: VecDeque::new(),
-            status: StatusFlags::empty(),
-            is_asking: false,
-        })
+        Ok(Self { packets, capabilities, prepared: VecDeque::new(), status: 0, is_asking: false })
     }
 
     /// What the server said of the session with its last answer.
-    pub(crate) const fn status(&self) -> StatusFlags {
+    pub(crate) const fn status(&self) -> u16 {
         self.status
     }
 
@@ -100,12 +93,7 @@ impl Conn {
         if usize::from(prepared.parameters) != values.len() {
             return Err(Error::odd("it counts the parameters of a statement otherwise"));
         }
-        let (request, is_long) = ComStmtExecuteRequestBuilder::new(id).build(values);
-        if is_long {
-            return Err(Error::odd("a statement of ours is too long"));
-        }
-        let mut bytes = Vec::new();
-        request.serialize(&mut bytes);
+        let bytes = write::execute(id, values)?;
         self.begin()?;
         self.packets.send(&bytes).await?;
         let done = self.answers(Some(&mut columns)).await;
@@ -127,10 +115,7 @@ impl Conn {
             if self.prepared.len() >= PREPARED
                 && let Some(over) = self.prepared.pop_front()
             {
-                let mut bytes = Vec::new();
-                ComStmtClose::new(over.id).serialize(&mut bytes);
-                // It is not answered.
-                self.packets.send(&bytes).await?;
+                self.packets.send(&write::close(over.id)).await?;
             }
             self.packets.command(PREPARE, text.as_bytes()).await?;
             let made = self.made(text).await;
@@ -184,11 +169,12 @@ mod tests {
             password: None,
             database: "tenure",
             encryption: None,
+            may_be_plain: true,
             trusts_key: false,
         };
         let mut conn = Conn::open(&way).await.unwrap();
         let (one, text) = (Value::Int(1), Value::Bytes(b"a text".to_vec()));
-        for value in [&one, &one, &text, &text, &one, &Value::NULL, &text, &one] {
+        for value in [&one, &one, &text, &text, &one, &Value::Null, &text, &one] {
             let done = conn.execute("select ?", std::slice::from_ref(value)).await.unwrap();
             assert_eq!(done.rows[0].get(0), Some(value));
         }

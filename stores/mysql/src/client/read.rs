@@ -2,12 +2,7 @@
 
 use std::{cmp::max, fmt, sync::Arc};
 
-use mysql_common::{
-    Value,
-    constants::{CapabilityFlags, MariadbCapabilities, StatusFlags},
-};
-
-use super::{Error, Said};
+use super::{Error, Said, Value, bits::can};
 
 /// As much of an error's text as is kept.
 const MOST_OF_TEXT: usize = 512;
@@ -63,7 +58,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Bytes behind their length.
-    fn text(&mut self) -> Result<Option<&'a [u8]>, Error> {
+    pub(crate) fn text(&mut self) -> Result<Option<&'a [u8]>, Error> {
         let Some(length) = self.number()? else { return Ok(None) };
         self.bytes(usize::try_from(length).map_err(|_| CUT)?).map(Some)
     }
@@ -80,8 +75,8 @@ impl<'a> Reader<'a> {
 /// How a server introduces itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Greeting {
-    pub(crate) capabilities: CapabilityFlags,
-    pub(crate) extended: MariadbCapabilities,
+    pub(crate) capabilities: u32,
+    pub(crate) extended: u32,
     pub(crate) nonce: Vec<u8>,
     pub(crate) plugin: String,
 }
@@ -108,17 +103,15 @@ impl Greeting {
         let length = reader.byte()?;
         reader.bytes(6)?;
         let extended = reader.u32()?;
-        let bits = u32::from(low) | u32::from(high) << 16;
-        let capabilities = CapabilityFlags::from_bits_truncate(bits);
-        if capabilities.contains(CapabilityFlags::CLIENT_SECURE_CONNECTION) {
+        let capabilities = u32::from(low) | u32::from(high) << 16;
+        if capabilities & can::SECURE_CONNECTION != 0 {
             nonce.extend(reader.bytes(max(13, usize::from(length).saturating_sub(8)))?);
         }
         nonce.resize(NONCE, 0);
         let plugin = String::from_utf8_lossy(reader.until_zero()).into_owned();
         // MariaDB alone leaves this out, and has something in the place of it.
-        let is_mariadb = !capabilities.contains(CapabilityFlags::CLIENT_LONG_PASSWORD);
+        let is_mariadb = capabilities & can::LONG_PASSWORD == 0;
         let extended = if is_mariadb { extended } else { 0 };
-        let extended = MariadbCapabilities::from_bits_truncate(extended);
         Ok(Self { capabilities, extended, nonce, plugin })
     }
 }
@@ -128,21 +121,21 @@ impl Greeting {
 pub(crate) struct Word {
     pub(crate) affected: u64,
     pub(crate) number: u64,
-    pub(crate) status: StatusFlags,
+    pub(crate) status: u16,
 }
 
 impl Word {
     /// Of a packet that says so, behind its first byte.
     pub(crate) fn read(mut reader: Reader<'_>) -> Result<Self, Error> {
         let (affected, number) = (reader.count()?, reader.count()?);
-        let status = StatusFlags::from_bits_truncate(reader.u16()?);
+        let status = reader.u16()?;
         Ok(Self { affected, number, status })
     }
 
     /// The end of rows, from a server that says it in the old way.
     pub(crate) fn read_old(mut reader: Reader<'_>) -> Result<Self, Error> {
         reader.u16()?;
-        let status = StatusFlags::from_bits_truncate(reader.u16()?);
+        let status = reader.u16()?;
         Ok(Self { affected: 0, number: 0, status })
     }
 }
@@ -205,7 +198,7 @@ impl Row {
     /// Of a statement that was sent as a text.
     pub(crate) fn of_text(packet: &[u8], columns: &[Column]) -> Result<Self, Error> {
         let mut reader = Reader(packet);
-        let value = |_| reader.text().map(|text| text.map_or(Value::NULL, |text| text.into()));
+        let value = |_| reader.text().map(|text| text.map_or(Value::Null, |text| text.into()));
         let values: Result<_, _> = columns.iter().map(value).collect();
         ended(reader, Self(values?))
     }
@@ -220,7 +213,7 @@ impl Row {
         };
         let mut values = Vec::with_capacity(columns.len());
         for (at, column) in columns.iter().enumerate() {
-            let value = if is_missing(at) { Value::NULL } else { value(&mut reader, *column)? };
+            let value = if is_missing(at) { Value::Null } else { value(&mut reader, *column)? };
             values.push(value);
         }
         ended(reader, Self(values))
@@ -248,7 +241,7 @@ fn value(reader: &mut Reader<'_>, column: Column) -> Result<Value, Error> {
         if column.is_unsigned { Value::UInt(unsigned) } else { Value::Int(signed) }
     };
     Ok(match column.kind {
-        0x06 => Value::NULL,
+        0x06 => Value::Null,
         0x01 => {
             let byte = reader.byte()?;
             integer(i8::from_le_bytes([byte]).into(), byte.into())
@@ -266,11 +259,11 @@ fn value(reader: &mut Reader<'_>, column: Column) -> Result<Value, Error> {
             let bytes = reader.array()?;
             integer(i64::from_le_bytes(bytes), u64::from_le_bytes(bytes))
         }
-        0x04 => Value::Float(reader.array().map(f32::from_le_bytes)?),
+        0x04 => Value::Double(reader.array().map(f32::from_le_bytes)?.into()),
         0x05 => Value::Double(reader.array().map(f64::from_le_bytes)?),
         // Texts, bytes, and decimal numbers as text.
         0x00 | 0x0f | 0x10 | 0xf2 | 0xf5..=0xff => {
-            reader.text()?.map_or(Value::NULL, |text| text.into())
+            reader.text()?.map_or(Value::Null, |text| text.into())
         }
         _ => return Err(Error::odd("a column is of a type that no statement of ours asks for")),
     })

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use mysql_common::constants::{CapabilityFlags, StatusFlags};
-
 use super::{
     Conn, Done, Error, Prepared,
+    bits::{can, status},
     packets::{OF_ANSWER, Room},
     read::{Column, Header, Reader, Row, Statement, Word, refusal},
 };
@@ -35,7 +34,7 @@ impl Conn {
             let done = self.one_answer(prepared.as_deref_mut(), &mut room).await?;
             room.take(OF_ROW)?;
             all.push(done);
-            if !self.status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS) {
+            if self.status & status::MORE_RESULTS_EXISTS == 0 {
                 return Ok(all);
             }
         }
@@ -117,6 +116,6 @@ impl Conn {
     }
 
     fn says_ends_in_the_old_way(&self) -> bool {
-        !self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+        self.capabilities & can::DEPRECATE_EOF == 0
     }
 }

@@ -20,6 +20,8 @@ mod late;
 mod names;
 mod places;
 mod plans;
+#[cfg(feature = "tls")]
+mod provider_urls;
 mod refusals;
 mod said;
 mod strangers;
@@ -27,4 +29,6 @@ mod support;
 mod sweep;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "tls")]
+mod tls_modes;
 mod watching;

@@ -1,16 +1,17 @@
-//! TLS by rustls: the server's certificate is always checked.
+//! TLS by rustls.
 
 use std::{io, pin::Pin, sync::Arc};
 
 use rustls::{ClientConfig, pki_types::ServerName};
 use tenure_core::Fault;
-use tenure_sql::encryption;
+use tenure_sql::{TlsOptions, encryption};
 use tokio_postgres::{
     Socket,
     tls::{MakeTlsConnect, TlsConnect},
 };
 use tokio_rustls::{TlsConnector, client};
 
+use super::end_point::end_point;
 use crate::{answers::Answers, bounded::Bounded, logins::Logins};
 
 /// How encrypted connections are made.
@@ -27,8 +28,8 @@ pub(crate) struct ToServer(TlsConnector, ServerName<'static>, Logins, Arc<Answer
 pub(crate) type Stream = Bounded<client::TlsStream<Socket>>;
 
 impl Connector {
-    pub(crate) fn new(ca: Option<&str>, logins: Logins) -> Result<Self, Fault> {
-        Ok(Self(encryption(ca)?, logins))
+    pub(crate) fn new(options: &TlsOptions, logins: Logins) -> Result<Self, Fault> {
+        Ok(Self(encryption(options)?, logins))
     }
 
     pub(crate) fn once(&self, answers: &Arc<Answers>) -> Connecting {
@@ -55,6 +56,11 @@ impl TlsConnect<Socket> for ToServer {
 
     fn connect(self, stream: Socket) -> Self::Future {
         let Self(tls, name, logins, answers) = self;
-        Box::pin(async move { Ok(Bounded::new(tls.connect(name, stream).await?, logins, answers)) })
+        Box::pin(async move {
+            let stream = tls.connect(name, stream).await?;
+            let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+            let end_point = shown.and_then(|certificate| end_point(certificate));
+            Ok(Bounded::new(stream, logins, answers).bound_to(end_point))
+        })
     }
 }

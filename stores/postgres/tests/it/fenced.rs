@@ -26,7 +26,7 @@ struct Shop {
 impl Shop {
     async fn open(table: &str) -> Self {
         let url = quiet_server().url();
-        let store = PostgresStore::open(&format!("{url}?schema={table}_locks")).await.unwrap();
+        let store = PostgresStore::open(&format!("{url}?lock_schema={table}_locks")).await.unwrap();
         let fence = Fence::new("public", &format!("{table}_fence")).unwrap();
         let (table, lock) = (format!("public.{table}"), LockName::new("stock").unwrap());
         let shop = Self { store, url, table, fence, lock };

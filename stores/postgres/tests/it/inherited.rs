@@ -68,7 +68,7 @@ async fn set(url: &str, setting: &str) {
 }
 
 /// All that a store does. What it says is so is so for everybody else as well.
-async fn all_works(url: &str, how: &str) {
+pub(crate) async fn all_works(url: &str, how: &str) {
     let opened = PostgresStore::open(url).await;
     let one = opened.unwrap_or_else(|fault| panic!("{how}: {fault:#}"));
     let other = PostgresStore::open(url).await.unwrap();

@@ -22,6 +22,8 @@ mod places;
 mod plans;
 mod pooler;
 mod processes;
+#[cfg(feature = "tls")]
+mod provider_urls;
 mod replicas;
 mod replicated;
 mod rights;
@@ -33,3 +35,6 @@ mod sweep;
 mod terminated;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "tls")]
+mod tls_modes;
+mod url_settings;

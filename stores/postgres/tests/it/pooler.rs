@@ -121,7 +121,7 @@ async fn stores_that_share_the_sessions_of_a_pooler_run_none_of_each_others_stat
         for schema in ["one", "other", "third"] {
             let (schema, url) = (schema.to_owned(), url.clone());
             tasks.push(tokio::spawn(async move {
-                let tenure = tenure(&format!("{url}?schema={schema}"));
+                let tenure = tenure(&format!("{url}?lock_schema={schema}"));
                 for round in 0..15 {
                     let guard = hold(&tenure, &schema, Duration::from_secs(5)).await;
                     let read =

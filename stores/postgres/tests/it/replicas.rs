@@ -30,7 +30,8 @@ async fn a_replica_grants_nothing_and_once_it_is_promoted_its_tokens_go_on_risin
     let refused = tenure(&replica.url()).mutex("other").try_lock().await.unwrap_err();
     assert!(matches!(refused, AcquireError::Unreachable { .. }), "{refused:#}");
     assert!(format!("{refused:#}").contains("takes no writes"), "{refused:#}");
-    let fault = PostgresStore::open(&format!("{}?schema=none", replica.url())).await.unwrap_err();
+    let fault =
+        PostgresStore::open(&format!("{}?lock_schema=none", replica.url())).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault:#}");
     let seen = store(&replica.url()).health().await.unwrap();
     assert!(seen.iter().any(|diagnostic| diagnostic.what == "primary"), "{seen:?}");

@@ -44,7 +44,7 @@ async fn what_is_of_somebody_else_stays_as_it_is() {
         let url = fresh_database().await;
         sql(&url, &format!("create schema orders; {stranger}")).await;
         let before = everything(&url).await;
-        let opened = PostgresStore::open(&format!("{url}?schema=orders")).await;
+        let opened = PostgresStore::open(&format!("{url}?lock_schema=orders")).await;
         let after = everything(&url).await;
         assert!(before.iter().all(|one| after.contains(one)), "{stranger}: {before:?} {after:?}");
         match opened {

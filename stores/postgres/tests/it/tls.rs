@@ -3,6 +3,7 @@
 use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt, chown},
+    path::Path,
     time::Duration,
 };
 
@@ -15,20 +16,24 @@ use crate::support::{hold, sql, tenure, until, waiting};
 const TTL: Duration = Duration::from_millis(1_500);
 
 /// A server that takes connections over TLS, too. Its certificate is for `localhost` alone.
-async fn server(certificates: &Certificates) -> PostgresServer {
+pub(crate) async fn server(certificates: &Certificates) -> PostgresServer {
     let server = PostgresServer::start();
-    let data = server.folder().join("data");
     for (from, to) in [("server.pem", "server.crt"), ("server.key", "server.key")] {
-        let file = data.join(to);
+        let file = server.folder().join("data").join(to);
         fs::copy(certificates.file(from), &file).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        let owner = fs::metadata(&data).unwrap();
-        chown(&file, Some(owner.uid()), Some(owner.gid())).unwrap();
+        hand_over(&server, &file);
     }
     sql(&server.url(), "alter system set ssl = on").await;
     sql(&server.url(), "select pg_reload_conf()").await;
     until("it has TLS", async || sql(&server.url(), "show ssl").await == ["on"]).await;
     server
+}
+
+/// Lets the server alone read it.
+pub(crate) fn hand_over(server: &PostgresServer, file: &Path) {
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+    let owner = fs::metadata(server.folder().join("data")).unwrap();
+    chown(file, Some(owner.uid()), Some(owner.gid())).unwrap();
 }
 
 async fn refused(url: &str) -> String {

@@ -10,7 +10,9 @@ use tenure_core::{
 };
 
 pub use self::sentinels::Sentinels;
-use crate::{login::Login, tls::Certificates};
+use tenure_url::{Certificates, Pem};
+
+use crate::login::Login;
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,14 +202,15 @@ impl RedisOptions {
     /// trusts.
     #[must_use]
     pub fn root_certificates(mut self, roots: &[u8]) -> Self {
-        self.certificates.trust(roots);
+        self.certificates = self.certificates.trust(Pem::text(roots));
         self
     }
 
     /// Shows this certificate to a server that asks for one, both in PEM. The key is in no text.
     #[must_use]
     pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Self {
-        self.certificates.show(certificate, key);
+        let (certificate, key) = (Pem::text(certificate), Pem::text(key));
+        self.certificates = self.certificates.identify(certificate, key);
         self
     }
 

@@ -2,7 +2,9 @@
 
 use tenure_core::{Fault, FaultKind};
 
-use crate::{login::Login, tls::Certificates};
+use tenure_url::{Certificates, Pem};
+
+use crate::login::Login;
 
 /// The sentinels that know which server is the primary of a service.
 ///
@@ -85,14 +87,15 @@ impl Sentinels {
     /// trusts.
     #[must_use]
     pub fn root_certificates(mut self, roots: &[u8]) -> Self {
-        self.certificates.trust(roots);
+        self.certificates = self.certificates.trust(Pem::text(roots));
         self
     }
 
     /// Shows this certificate to a sentinel that asks for one, both in PEM. The key is in no text.
     #[must_use]
     pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Self {
-        self.certificates.show(certificate, key);
+        let (certificate, key) = (Pem::text(certificate), Pem::text(key));
+        self.certificates = self.certificates.identify(certificate, key);
         self
     }
 }

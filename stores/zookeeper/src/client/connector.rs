@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use tenure_url::Secret;
+
 use super::stream::Encryption;
 
 /// Why the last server that was tried was of no use, for whoever does not wait until all is tried.
@@ -27,7 +29,7 @@ pub(crate) struct Connector {
     pub(super) encryption: Option<Encryption>,
     /// A user and a password.
     #[cfg_attr(not(feature = "sasl"), allow(dead_code, reason = "it is not built in"))]
-    pub(super) sasl: Option<(String, String)>,
+    pub(super) sasl: Option<(String, Secret)>,
     pub(super) trouble: Trouble,
 }
 
@@ -56,8 +58,8 @@ impl Connector {
     }
 
     #[cfg(feature = "sasl")]
-    pub(crate) fn with_sasl(mut self, user: &str, password: &str) -> Self {
-        self.sasl = Some((user.to_owned(), password.to_owned()));
+    pub(crate) fn with_sasl(mut self, user: &str, password: Secret) -> Self {
+        self.sasl = Some((user.to_owned(), password));
         self
     }
 }

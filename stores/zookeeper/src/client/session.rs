@@ -3,6 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes};
+#[cfg(feature = "sasl")]
+use tenure_url::Secret;
 use tokio::{
     io::AsyncReadExt,
     sync::{mpsc, watch},
@@ -49,7 +51,7 @@ struct Session {
     servers: Servers,
     encryption: Option<Encryption>,
     #[cfg(feature = "sasl")]
-    sasl: Option<(String, String)>,
+    sasl: Option<(String, Secret)>,
     trouble: Trouble,
     id: i64,
     password: Vec<u8>,
@@ -201,7 +203,7 @@ impl Session {
     async fn resume(&mut self, live: &mut Live) -> Result<()> {
         #[cfg(feature = "sasl")]
         if let Some((user, password)) = &self.sasl {
-            super::sasl::log_in(live, user, password).await?;
+            super::sasl::log_in(live, user, password.expose()).await?;
         }
         for login in &self.logins {
             live.request(AUTH, op::AUTH, login);

@@ -196,7 +196,7 @@ mod proof {
             // It gets no other proof.
             listener.accept().await.is_ok()
         });
-        let connector = Client::connector().with_sasl("me", "right");
+        let connector = Client::connector().with_sasl("me", "right".into());
         let client = connector.connect(&[("127.0.0.1".to_owned(), port)]).await.unwrap();
         let mut states = client.state_watcher();
         let ends = async {

@@ -44,7 +44,7 @@ pub(crate) struct Along {
 }
 
 /// A lease, which inside this process is split into holds: each guard names the generation of its
-/// own, so it cannot touch a later one (promise S4).
+/// own, so it cannot touch a later one (promise [S4](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s4-only-your-own)).
 ///
 /// A process may have a hundred thousand of them, so nothing is kept twice.
 #[derive(Debug)]

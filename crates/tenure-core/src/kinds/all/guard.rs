@@ -69,7 +69,7 @@ impl AllGuard {
         self.parts.iter().find_map(Guard::last_renewal_error)
     }
 
-    /// `Ok` if all of them may be counted on at this very moment (promise S3).
+    /// `Ok` if all of them may be counted on at this very moment (promise [S3](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s3-a-holder-is-never-the-last-to-know)).
     ///
     /// # Errors
     /// [`Lost`], for the first that may not. Never `Ok` again after that.

@@ -98,7 +98,7 @@ impl All {
     ///
     /// # Cancel safety
     /// Dropping the future at any point leaves nothing behind for longer than one ttl: what was
-    /// acquired is released, and the rest taken back (promise S5).
+    /// acquired is released, and the rest taken back (promise [S5](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s5-nothing-leaks)).
     ///
     /// # Errors
     /// See [`AcquireError`](crate::AcquireError), which names the lock that stood in the way.

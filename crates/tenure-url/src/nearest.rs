@@ -1,8 +1,14 @@
 //! The word that a writer may have meant.
 
-/// The one of `known` that is closest to `word`, if any is close.
-pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word: Vec<char> = word.to_lowercase().replace('_', "-").chars().collect();
+/// Returns the one of `known` that is closest to `word`, if any is close. Case does not matter, nor does `_` or `-`.
+///
+/// ```
+/// assert_eq!(tenure_url::nearest("max_hold", ["ttl", "max-hold"]), Some("max-hold"));
+/// assert_eq!(tenure_url::nearest("colour", ["ttl", "max-hold"]), None);
+/// ```
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word: Vec<char> = plain(word).collect();
     known
         .into_iter()
         .map(|candidate| (distance(&word, candidate), candidate))
@@ -11,10 +17,14 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
+fn plain(word: &str) -> impl Iterator<Item = char> {
+    word.chars().flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c })
+}
+
 /// How many characters must be put in, taken out or replaced.
 fn distance(word: &[char], other: &str) -> usize {
     let mut row: Vec<usize> = (0..=word.len()).collect();
-    for (at, character) in other.chars().enumerate() {
+    for (at, character) in plain(other).enumerate() {
         let mut before = at;
         let mut left = at + 1;
         for (one, above) in word.iter().zip(row.iter_mut().skip(1)) {
@@ -35,11 +45,12 @@ mod tests {
 
     #[test]
     fn a_slip_finds_the_word_that_was_meant() {
-        let known = ["ttl", "wait", "max-hold", "hold-at-least", "store"];
+        let known = ["ttl", "wait", "max-hold", "hold-at-least", "store", "connect_timeout"];
         assert_eq!(nearest("tll", known), Some("ttl"));
         assert_eq!(nearest("max_hold", known), Some("max-hold"));
         assert_eq!(nearest("Store", known), Some("store"));
         assert_eq!(nearest("hold-atleast", known), Some("hold-at-least"));
+        assert_eq!(nearest("connectTimeout", known), Some("connect_timeout"));
         assert_eq!(nearest("colour", known), None);
     }
 }

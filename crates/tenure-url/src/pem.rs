@@ -1,0 +1,201 @@
+//! Certificates and keys, as they are given: in PEM.
+
+#[cfg(feature = "tls")]
+use std::sync::OnceLock;
+use std::{fmt, sync::Arc};
+
+use tenure_core::{Fault, FaultKind, files};
+
+/// More than all authorities of a system have.
+const LONGEST: u64 = 8 * 1024 * 1024;
+
+/// Text in PEM, and where it comes from. No text shows what is in it.
+#[derive(Clone)]
+pub struct Pem {
+    /// Who named it, for errors.
+    origin: Arc<str>,
+    text: Arc<[u8]>,
+}
+
+impl fmt::Debug for Pem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A key is as secret as a password.
+        f.debug_struct("Pem").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+impl Pem {
+    /// Text that a program has at hand.
+    #[must_use]
+    pub fn text(text: &[u8]) -> Self {
+        Self { origin: "the PEM text that was given".into(), text: text.into() }
+    }
+
+    /// The file at `path`, which the setting `setting` names. It waits for no pipe and reads no device, and at most
+    /// 8 MiB.
+    ///
+    /// # Errors
+    /// A fault that names the file.
+    pub fn file(setting: &str, path: &str) -> Result<Self, Fault> {
+        let read = files::read(path.as_ref(), LONGEST).map_err(|error| {
+            let what = format!("cannot read the file {path} that {setting} names: {error:#}");
+            Fault::new(
+                FaultKind::Misconfigured,
+                what,
+                "correct the path, or make the file readable",
+            )
+        })?;
+        Ok(Self {
+            origin: format!("the file {path} that {setting} names").into(),
+            text: read.bytes.into(),
+        })
+    }
+
+    /// Returns what is in it.
+    #[must_use]
+    pub fn expose(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// What is wrong with it.
+    pub(crate) fn wrong(&self, what: impl fmt::Display, help: &str) -> Fault {
+        let what = format!("{} {what}", self.origin);
+        Fault::new(FaultKind::Misconfigured, what, help)
+    }
+
+    /// Without anything of its kind every server would be a stranger.
+    fn has(&self, kind: &str) -> Result<(), Fault> {
+        let mark = format!("{kind}-----");
+        if self.text.windows(mark.len()).any(|window| window == mark.as_bytes()) {
+            return Ok(());
+        }
+        Err(self
+            .wrong(format!("holds no {kind} in PEM"), "name a file that begins with -----BEGIN"))
+    }
+}
+
+/// Whom connections over TLS trust, and who we are to them.
+///
+/// Without anything they trust the authorities of the system, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+#[derive(Clone, Debug, Default)]
+pub struct Certificates {
+    pub(crate) roots: Option<Pem>,
+    pub(crate) own: Option<(Pem, Pem)>,
+    /// What is made of them, once.
+    #[cfg(feature = "tls")]
+    pub(crate) made: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
+}
+
+impl Certificates {
+    fn of(roots: Option<Pem>, own: Option<(Pem, Pem)>) -> Self {
+        Self {
+            roots,
+            own,
+            // What was made of others is of no use.
+            #[cfg(feature = "tls")]
+            made: Arc::default(),
+        }
+    }
+
+    /// Trusts these authorities and no others.
+    #[must_use]
+    pub fn trust(self, roots: Pem) -> Self {
+        Self::of(Some(roots), self.own)
+    }
+
+    /// Shows this certificate to a server that asks for one, and proves it by its key.
+    #[must_use]
+    pub fn identify(self, certificate: Pem, key: Pem) -> Self {
+        Self::of(self.roots, Some((certificate, key)))
+    }
+
+    /// Whether it names the authorities to trust itself.
+    #[must_use]
+    pub const fn names_roots(&self) -> bool {
+        self.roots.is_some()
+    }
+
+    /// Reads the files that settings name: each is the setting and, where it is given, the path.
+    ///
+    /// # Errors
+    /// A fault that names the file that cannot be read or has nothing of its kind; with the feature `tls` also the one that
+    /// cannot be used. A fault if of a client's certificate and its key only one is given.
+    pub fn read(
+        roots: (&str, Option<&str>),
+        certificate: (&str, Option<&str>),
+        key: (&str, Option<&str>),
+    ) -> Result<Self, Fault> {
+        let file = |(setting, path): (&str, Option<&str>), kind| {
+            path.map(|path| {
+                let pem = Pem::file(setting, path)?;
+                pem.has(kind).map(|()| pem)
+            })
+            .transpose()
+        };
+        let mut read = Self::default();
+        if let Some(roots) = file(roots, "CERTIFICATE")? {
+            read = read.trust(roots);
+        }
+        match (file(certificate, "CERTIFICATE")?, file(key, "PRIVATE KEY")?) {
+            (Some(certificate), Some(key)) => read = read.identify(certificate, key),
+            (None, None) => {}
+            _ => {
+                let (certificate, key) = (certificate.0, key.0);
+                return Err(Fault::new(
+                    FaultKind::Misconfigured,
+                    format!("of {certificate} and {key} only one is given"),
+                    format!("give both: {certificate}=/path/client.pem&{key}=/path/client.key"),
+                ));
+            }
+        }
+        #[cfg(feature = "tls")]
+        read.check()?;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const NONE: (&str, Option<&str>) = ("none", None);
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        let path = file.to_str().unwrap();
+        let wrong = |setting| {
+            Certificates::read((setting, Some(path)), NONE, NONE).unwrap_err().to_string()
+        };
+        assert!(wrong("ca").contains(&format!("cannot read the file {path} that ca names")));
+        fs::write(&file, "s3ntinel").unwrap();
+        let said = wrong("sslrootcert");
+        assert!(
+            said.contains(&format!("{path} that sslrootcert names holds no CERTIFICATE")),
+            "{said}"
+        );
+        assert!(!said.contains("s3ntinel"), "{said}");
+        let said = Certificates::read(NONE, NONE, ("key", Some(path))).unwrap_err().to_string();
+        assert!(said.contains("holds no PRIVATE KEY"), "{said}");
+    }
+
+    #[test]
+    fn a_certificate_without_its_key_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("client.pem");
+        fs::write(&file, "-----BEGIN CERTIFICATE-----").unwrap();
+        let cert = ("cert", file.to_str());
+        let said = Certificates::read(NONE, cert, ("key", None)).unwrap_err().to_string();
+        assert!(said.contains("of cert and key only one is given"), "{said}");
+    }
+
+    #[test]
+    fn no_key_is_in_a_text() {
+        let certificates =
+            Certificates::default().identify(Pem::text(b"mine"), Pem::text(b"s3ntinel"));
+        assert!(!format!("{certificates:?}").contains("s3ntinel"));
+    }
+}

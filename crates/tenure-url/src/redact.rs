@@ -1,0 +1,145 @@
+//! URLs for people and logs.
+
+/// How the names of settings end whose values are secret.
+pub(crate) const SECRETS: [&str; 4] = ["password", "passwd", "pass", "pwd"];
+
+/// Returns the URL with its password left out, for people and logs, whatever the scheme.
+///
+/// A password that is not percent-encoded can hold any character. Where it cannot be told what belongs to it, more is
+/// left out.
+///
+/// ```
+/// use tenure_url::without_password;
+///
+/// assert_eq!(without_password("redis://me:secret@host/1?prefix=a:"), "redis://me:***@host/1?prefix=a:");
+/// assert_eq!(without_password("unix:/run/redis.sock?password=secret&db=1"), "unix:/run/redis.sock?password=***");
+/// assert_eq!(without_password("redis://secret@host"), "redis://***@host");
+/// ```
+#[must_use]
+pub fn without_password(url: &str) -> String {
+    let scheme = url.split(':').next().unwrap_or_default();
+    // A path.
+    if scheme == "file" {
+        return url.to_owned();
+    }
+    // Keeps each byte where it is.
+    let plain = url.to_ascii_lowercase();
+    let found = |secret: &&str| Some((plain.find(&format!("{secret}="))?, secret.len() + 1));
+    let mark = SECRETS.iter().filter_map(found).min();
+    let (url, rest) = match mark {
+        // Perhaps these letters are a piece of one before the host.
+        Some((at, _)) if url.get(at..).is_some_and(|behind| behind.contains('@')) => {
+            return format!("{scheme}:***");
+        }
+        Some((at, length)) => {
+            let (before, name) = (url.get(..at), url.get(at..at + length));
+            (before.unwrap_or_default(), format!("{}***", name.unwrap_or_default()))
+        }
+        None => (url, String::new()),
+    };
+    let Some((before, after)) = url.rsplit_once('@') else {
+        return if has_host_alone(url) {
+            format!("{url}{rest}")
+        } else {
+            format!("{scheme}://***{rest}")
+        };
+    };
+    let user = before.split_once("://").and_then(|(_, credentials)| credentials.split_once(':'));
+    match user.map(|(user, _)| user).filter(|user| !user.contains(['/', '?', '#', '@'])) {
+        Some(user) => format!("{scheme}://{user}:***@{after}{rest}"),
+        // One without a password may be the password.
+        None => format!("{scheme}://***@{after}{rest}"),
+    }
+}
+
+/// Whether what stands where the host does is surely no user with a password whose host was forgotten.
+fn has_host_alone(url: &str) -> bool {
+    let Some((_, rest)) = url.split_once("://") else { return true };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.split([',', ' ']).all(|host| {
+        let port = match host.rsplit_once(']') {
+            Some((_, port)) => port.strip_prefix(':').unwrap_or(port),
+            None => host.split_once(':').map_or("", |(_, port)| port),
+        };
+        port.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_password;
+
+    #[test]
+    fn no_password_is_shown() {
+        for url in [
+            "redis://me:s3ntinel@host/1",
+            "redis://:s3ntinel@host",
+            "redis://:s3n@s3ntinel@host",
+            "redis://s3ntinel@host",
+            "redis://me:s3ntinel",
+            "redis://:s3ntinel/0",
+            "redis://me:s3ntinel?@host",
+            "redis://me:s3ntinel/?@host:x",
+            "redis:me:s3ntinel@host",
+            "redis://me:s3ntinelpassword=x@host",
+            "redis://me:a@s3ntinelpassword=x@host",
+            "unix:/run/redis.sock?user=me&password=s3ntinel",
+            "unix:/run/redis.sock?user=me&password=s3ntinel&db=1",
+            "unix:/run/redis.sock?user=me&password=s3n@s3ntinel",
+            "unix:/run/redis.sock?user=me&Password=s3ntinel",
+            "redis+unix:///run/redis.sock?user=me&pass=s3ntinel",
+            "redis-sentinel://a,b/0?service=m&sentinel_password=s3n@s3ntinel",
+            "redis-sentinel://me:s3ntinel@a,b/0?service=m&sentinel_password=s3ntinel",
+            "redis-sentinel://me:s3ntinel@a,b/0?service=m&sentinel_password=s3n@s3ntinel",
+            "redis-cluster://me:s3ntinel@a,b",
+            "redis-cluster://me:s3n@s3ntinel@a,b",
+            "redis-cluster://a,b?user=me&password=s3ntinel",
+            "zookeeper://me:s3ntinel@a,b/locks",
+            "zookeeper://me:s3n@s3ntinel@a,b/locks?session=10s",
+            "zookeeper://me:/s3ntinel@host/locks",
+            "postgres://me:s3ntinel@a,b/shop?tls=yes",
+            "mysql://me:s3n@s3ntinel@a/shop",
+            "postgres://me@a/shop?password=s3ntinel",
+            "postgres://me@a/shop?password=s3n@s3ntinel",
+            "postgres://a/shop?sslpassword=s3ntinel",
+            "some:me:s3ntinel@a/b",
+            "some://me:s3n?s3ntinel@a/b",
+            "some://a/b?password=s3ntinel&s3ntinel",
+            "some://me:1234/s3ntinel@host",
+        ] {
+            assert!(!without_password(url).contains("s3ntinel"), "{}", without_password(url));
+        }
+    }
+
+    #[test]
+    fn a_url_without_one_stays_as_it_is() {
+        for url in [
+            "",
+            "memory:",
+            "file:/var/lib/tenure",
+            "file:/home/me@work",
+            "redis://a:6379/0",
+            "redis://[::1]:6379/0",
+            "redis-sentinel://a:1,b,[::1]:7/0?service=m",
+            "unix:/run/redis.sock?db=1",
+            "postgres://a/shop",
+        ] {
+            assert_eq!(without_password(url), url);
+        }
+        assert_eq!(
+            without_password("zookeeper://me:x@b/l?session=9s"),
+            "zookeeper://me:***@b/l?session=9s"
+        );
+        assert_eq!(without_password("postgres://me@a/shop"), "postgres://***@a/shop");
+    }
+
+    #[test]
+    fn any_text_is_shown_without_what_may_be_a_password() {
+        let examples: &[&[u8]] =
+            &[b"redis://u:p@h/0?password=x&sentinel_password=y@z", b"unix:/a?PassWd=b"];
+        tenure_testkit::fuzz(20_000, examples, |bytes| {
+            let Ok(url) = std::str::from_utf8(bytes) else { return false };
+            without_password(url) != url
+        });
+    }
+}

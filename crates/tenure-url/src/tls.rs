@@ -1,0 +1,219 @@
+//! Certificates as rustls takes them.
+
+use std::sync::Arc;
+
+use rustls::{
+    ClientConfig, RootCertStore,
+    client::Resumption,
+    crypto::{CryptoProvider, ring},
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{Error as PemError, PemObject},
+    },
+};
+use tenure_core::{Fault, FaultKind, files};
+
+use crate::{Certificates, Pem};
+
+impl Certificates {
+    /// Returns how connections are encrypted: to servers that one of the authorities has signed, for the host that is
+    /// asked for. Made once, and the same for all clones.
+    ///
+    /// A provider of cryptography that the program has chosen is used, and ring otherwise. No session is resumed, so each
+    /// connection checks the certificate.
+    ///
+    /// It reads files where the system's authorities are trusted, which may take its time. [`Certificates::made`] does not.
+    ///
+    /// # Errors
+    /// A fault that says which certificate or key cannot be used, and why.
+    pub fn config(&self) -> Result<Arc<ClientConfig>, Fault> {
+        if let Some(made) = self.made() {
+            return Ok(made);
+        }
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(format!("TLS cannot be used: {error:#}")))?
+            .with_root_certificates(self.roots()?);
+        let mut config = match self.identity()? {
+            Some((chain, key)) => config.with_client_auth_cert(chain, key).map_err(|error| {
+                unusable(format!("the client's certificate cannot be used with its key: {error:#}"))
+            })?,
+            None => config.with_no_client_auth(),
+        };
+        config.resumption = Resumption::disabled();
+        Ok(self.made.get_or_init(|| Arc::new(config)).clone())
+    }
+
+    /// Returns the same if it was made before, without reading anything.
+    #[must_use]
+    pub fn made(&self) -> Option<Arc<ClientConfig>> {
+        self.made.get().cloned()
+    }
+
+    /// Returns the authorities that are trusted, for a configuration of another kind.
+    ///
+    /// # Errors
+    /// A fault if there is none, or one that is named cannot be used.
+    pub fn roots(&self) -> Result<RootCertStore, Fault> {
+        let Some(pem) = &self.roots else { return of_system() };
+        let help = "name a file with certificates of authorities in PEM";
+        let mut roots = RootCertStore::empty();
+        for root in certificates(pem)? {
+            roots.add(root).map_err(|error| {
+                pem.wrong(format!("holds a certificate that cannot be used: {error:#}"), help)
+            })?;
+        }
+        Ok(roots)
+    }
+
+    /// Returns a client's certificate with those that signed it, and its key, where they are given.
+    ///
+    /// # Errors
+    /// A fault if one of them cannot be used.
+    pub fn identity(
+        &self,
+    ) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>, Fault> {
+        let Some((certificate, key)) = &self.own else { return Ok(None) };
+        let chain = certificates(certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(key.expose()).map_err(|_| {
+            let is_encrypted = String::from_utf8_lossy(key.expose()).contains("ENCRYPTED");
+            if is_encrypted {
+                key.wrong(
+                    "holds a key that is encrypted",
+                    "decrypt it: openssl pkey -in client.key -out plain.key",
+                )
+            } else {
+                key.wrong(
+                    "holds no private key in PKCS#8, PKCS#1 or SEC1",
+                    "name a file that begins with -----BEGIN and the kind of key",
+                )
+            }
+        })?;
+        Ok(Some((chain, key)))
+    }
+
+    /// What can be seen before a connection: whether all that is given can be used. The system's is not looked at.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.roots.is_some() { self.config().map(drop) } else { self.identity().map(drop) }
+    }
+}
+
+/// An application that has chosen one keeps it.
+fn provider() -> Arc<CryptoProvider> {
+    CryptoProvider::get_default().cloned().unwrap_or_else(|| Arc::new(ring::default_provider()))
+}
+
+/// All that are in it, of which there is one at least.
+fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Fault> {
+    let help = "name a file with certificates in PEM";
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.expose()).collect();
+    let found = found.map_err(|error| pem.wrong(broken(&error), help))?;
+    if found.is_empty() {
+        return Err(pem.wrong("holds no CERTIFICATE in PEM", help));
+    }
+    Ok(found)
+}
+
+/// What is wrong, without a line of it: a key may be named by mistake.
+const fn broken(error: &PemError) -> &'static str {
+    match error {
+        PemError::MissingSectionEnd { .. } => "is not whole: an -----END is missing",
+        PemError::IllegalSectionStart { .. } => "has a -----BEGIN that is not one",
+        PemError::Base64Decode(_) => "is not whole: it has bytes that are not base64",
+        _ => "is not PEM",
+    }
+}
+
+fn of_system() -> Result<RootCertStore, Fault> {
+    let mut roots = RootCertStore::empty();
+    let Some(named) = files::named_authorities() else {
+        // A system can have certificates that are of no use beside those that are.
+        let found = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(found.certs);
+        if !roots.is_empty() {
+            return Ok(roots);
+        }
+        let fault = Fault::new(
+            FaultKind::Misconfigured,
+            "this system trusts no authority, so no certificate can be checked",
+            "install its certificates (ca-certificates), or name a file with those to trust in the URL",
+        );
+        let why: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
+        return Err(if why.is_empty() { fault } else { fault.because(why.join("; ")) });
+    };
+    let files = named.pem.iter().map(Vec::as_slice);
+    let found = files.flat_map(CertificateDer::pem_slice_iter);
+    roots.add_parsable_certificates(found.filter_map(Result::ok));
+    if !roots.is_empty() {
+        return Ok(roots);
+    }
+    let fault = Fault::new(
+        FaultKind::Misconfigured,
+        "SSL_CERT_FILE and SSL_CERT_DIR name no authority",
+        "correct them, unset them, or name a file with those to trust in the URL",
+    );
+    Err(if named.unread.is_empty() { fault } else { fault.because(named.unread.join("; ")) })
+}
+
+fn unusable(what: String) -> Fault {
+    Fault::new(FaultKind::Misconfigured, what, "correct the certificates that the URL names")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use tenure_testkit::server::Certificates as Files;
+
+    use super::*;
+
+    fn read(roots: &Path, own: Option<(&Path, &Path)>) -> Result<Certificates, Fault> {
+        let (certificate, key) = own.unzip();
+        let [certificate, key] = [certificate, key].map(|path| path.and_then(Path::to_str));
+        Certificates::read(("ca", roots.to_str()), ("cert", certificate), ("key", key))
+    }
+
+    #[test]
+    fn what_can_be_used_is_made_once() {
+        let files = Files::new();
+        let own = (files.file("client.pem"), files.file("client.key"));
+        let certificates = read(&files.file("ca.pem"), Some((&own.0, &own.1))).unwrap();
+        let made = certificates.made().unwrap();
+        assert!(Arc::ptr_eq(&made, &certificates.clone().config().unwrap()));
+        assert_eq!(certificates.roots().unwrap().len(), 1);
+        assert!(certificates.identity().unwrap().is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_without_a_piece_of_it() {
+        let files = Files::new();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("wrong.pem");
+        let path = file.to_str().unwrap();
+        let certificate = files.file("client.pem");
+        for (text, says) in [
+            ("-----BEGIN CERTIFICATE-----\ns3ntinel\n", "an -----END is missing"),
+            ("-----BEGIN CERTIFICATE-----\ns3ntinel!\n-----END CERTIFICATE-----\n", "not base64"),
+            ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "cannot be used"),
+        ] {
+            fs::write(&file, text).unwrap();
+            let said = format!("{:#}", read(&file, None).unwrap_err());
+            assert!(said.contains(path) && said.contains(says), "{said}");
+            assert!(!said.contains("s3ntinel"), "{said}");
+        }
+        for (text, says) in
+            [("PRIVATE KEY", "holds no private key"), ("ENCRYPTED PRIVATE KEY", "openssl pkey")]
+        {
+            fs::write(&file, format!("-----BEGIN {text}{}\ns3ntinel\n", "-----")).unwrap();
+            let said =
+                read(&files.file("ca.pem"), Some((&certificate, &file))).unwrap_err().to_string();
+            assert!(said.contains(path) && said.contains(says), "{said}");
+            assert!(!said.contains("s3ntinel"), "{said}");
+        }
+        let others = Files::new();
+        let other = others.file("client.key");
+        let said =
+            read(&files.file("ca.pem"), Some((&certificate, &other))).unwrap_err().to_string();
+        assert!(said.contains("with its key"), "{said}");
+    }
+}

@@ -1,0 +1,155 @@
+//! What values may be, wherever they stand.
+
+use std::{fmt, time::Duration};
+
+use humantime::{DurationError, parse_duration};
+
+/// Why a value is none. It never shows the value, which may be a piece of a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// Nothing stands there.
+    Empty,
+    /// A duration is a bare number, which could be seconds to one reader and milliseconds to the next.
+    MissingUnit,
+    /// A duration has a unit that there is not.
+    UnknownUnit,
+    /// It is not a duration.
+    NotDuration,
+    /// A number does not fit, or a duration is longer than can be counted.
+    TooLarge,
+    /// It is not a whole number.
+    NotNumber,
+    /// It is neither yes nor no.
+    NotYesNo,
+}
+
+impl ValueError {
+    /// Returns what to write.
+    #[must_use]
+    pub const fn help(self) -> &'static str {
+        match self {
+            Self::Empty => "write a value behind the =, or leave the setting out",
+            Self::MissingUnit | Self::UnknownUnit | Self::NotDuration => {
+                "write a number and its unit: 500ms, 2s, 1m, 1h, 1d, or several as 1m30s"
+            }
+            Self::TooLarge => "write a smaller one",
+            Self::NotNumber => "write a whole number without a unit",
+            Self::NotYesNo => "write yes or no (true or false, on or off, 1 or 0)",
+        }
+    }
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "has no value",
+            Self::MissingUnit => "has no unit",
+            Self::UnknownUnit => "has an unknown unit",
+            Self::NotDuration => "is not a duration",
+            Self::TooLarge => "is too large",
+            Self::NotNumber => "is not a whole number",
+            Self::NotYesNo => "is neither yes nor no",
+        })
+    }
+}
+
+impl std::error::Error for ValueError {}
+
+/// Reads a duration: `500ms`, `2s`, `1m`, `1h`, `1d`, or several as `1m30s`.
+///
+/// The same is read everywhere: in URLs, in the configuration and by the command.
+///
+/// # Errors
+/// Why it is none.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// assert_eq!(tenure_url::duration("1m30s"), Ok(Duration::from_secs(90)));
+/// assert_eq!(tenure_url::duration("90"), Err(tenure_url::ValueError::MissingUnit));
+/// ```
+pub fn duration(text: &str) -> Result<Duration, ValueError> {
+    let is_bare = |text: &str| text.trim().parse::<f64>().is_ok();
+    parse_duration(text).map_err(|error| match error {
+        DurationError::Empty => ValueError::Empty,
+        _ if is_bare(text) => ValueError::MissingUnit,
+        DurationError::UnknownUnit { .. } => ValueError::UnknownUnit,
+        DurationError::NumberOverflow => ValueError::TooLarge,
+        _ => ValueError::NotDuration,
+    })
+}
+
+/// Reads yes or no: also `true` and `false`, `on` and `off`, `1` and `0`.
+///
+/// # Errors
+/// [`ValueError::NotYesNo`] if it is neither.
+pub fn yes_no(text: &str) -> Result<bool, ValueError> {
+    match text {
+        "yes" | "true" | "on" | "1" => Ok(true),
+        "no" | "false" | "off" | "0" => Ok(false),
+        _ => Err(ValueError::NotYesNo),
+    }
+}
+
+/// Reads a whole number that fits.
+pub(crate) fn number<N: TryFrom<u64>>(text: &str) -> Result<N, ValueError> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(ValueError::NotNumber);
+    }
+    let number: u64 = text.parse().map_err(|_| ValueError::TooLarge)?;
+    number.try_into().map_err(|_| ValueError::TooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_is_a_number_with_its_unit() {
+        for (text, milliseconds) in [
+            ("500ms", 500),
+            ("2s", 2_000),
+            ("1m", 60_000),
+            ("1h", 3_600_000),
+            ("1d", 86_400_000),
+            ("1m30s", 90_000),
+            ("1m 30s", 90_000),
+            ("0s", 0),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+        for (text, error) in [
+            ("", ValueError::Empty),
+            ("1", ValueError::MissingUnit),
+            ("1.5", ValueError::MissingUnit),
+            ("-1", ValueError::MissingUnit),
+            ("99999999999999999999", ValueError::MissingUnit),
+            ("3moons", ValueError::UnknownUnit),
+            ("soon", ValueError::NotDuration),
+            ("-1s", ValueError::NotDuration),
+            ("99999999999999999999s", ValueError::TooLarge),
+            ("9999999999999999999d", ValueError::TooLarge),
+        ] {
+            assert_eq!(duration(text), Err(error), "{text}");
+        }
+        assert!(ValueError::MissingUnit.help().contains("1m30s"));
+    }
+
+    #[test]
+    fn yes_and_no_have_the_usual_words() {
+        for (yes, no) in [("yes", "no"), ("true", "false"), ("on", "off"), ("1", "0")] {
+            assert_eq!((yes_no(yes), yes_no(no)), (Ok(true), Ok(false)));
+        }
+        assert_eq!(yes_no("perhaps"), Err(ValueError::NotYesNo));
+    }
+
+    #[test]
+    fn a_number_is_digits_that_fit() {
+        assert_eq!((number("0"), number("4294967295")), (Ok(0_u32), Ok(u32::MAX)));
+        assert_eq!(number::<u32>("4294967296"), Err(ValueError::TooLarge));
+        for text in ["", "+1", "-1", "1s", "0x1"] {
+            assert_eq!(number::<u64>(text), Err(ValueError::NotNumber), "{text}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Options from a URL, as MySQL's clients, frameworks and hosting providers write them.
+
+use std::time::Duration;
+
+use tenure_core::Fault;
+use tenure_sql::{Parts, SqlOptions, TlsMode, TlsOptions, ignore, refuse};
+use tenure_url::{Dialect, Settings, yes_no};
+
+use crate::{
+    MysqlOptions,
+    foreign::{FOREIGN, REFUSED},
+    options::check_tables,
+};
+
+/// How URLs of MySQL are written.
+pub(crate) const DIALECT: Dialect = Dialect {
+    store: "MySQL",
+    schemes: &["mysql", "mariadb", "mysql2", "trilogy", "mysqlgis", "mysql-connector"],
+    example: "mysql://user:password@host/database, or with ?tables=locks&ssl-mode=VERIFY_IDENTITY",
+};
+
+/// The port, where none is written.
+const PORT: u16 = 3306;
+
+impl MysqlOptions {
+    /// Options from a URL: `mysql://[user[:password]@]host[:port][,host[:port]…]/database`, or the same with
+    /// `mariadb`, with these settings.
+    ///
+    /// | setting | what it says |
+    /// |---|---|
+    /// | `tables=` | what the names of the tables begin with; `tenure` unless said otherwise |
+    /// | `create=no` | tables that are not there are an error: [`schema()`](crate::schema()) says how they are made |
+    /// | `ssl-mode=` | as MySQL's clients have it: [`TlsMode`]; `DISABLED` unless said otherwise, and `VERIFY_IDENTITY` where authorities are named. `tls=yes` is `VERIFY_IDENTITY` |
+    /// | `ssl-ca=`, `ca=` | the authorities to trust, in PEM, instead of the system's |
+    /// | `ssl-cert=`, `ssl-key=` | a certificate of ours and its key, in PEM; nobody else may read the key |
+    /// | `get_server_public_key=yes` | without TLS, a server that wants the password itself gets it encrypted by a key that it names and nobody checks |
+    /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals, looks for those who wait and what tenure does by itself share one more, and have up to four while they are in each other's way |
+    /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit; 5 s unless said otherwise |
+    /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
+    /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
+    /// | `user=`, `password=` | instead of those before the host |
+    ///
+    /// Of several hosts the first that takes writes is used. What is special in a user, password or database is
+    /// percent-encoded. `docs/stores/mysql.md` has the settings of frameworks and hosting providers that are taken, those
+    /// that are ignored, and those that are refused.
+    ///
+    /// # Errors
+    /// A fault that says what is wrong, and never shows a password.
+    pub fn from_url(url: &str) -> Result<Self, Fault> {
+        read(url)
+    }
+}
+
+fn read(url: &str) -> Result<MysqlOptions, Fault> {
+    let mut parts = Parts::read(DIALECT, PORT, false, url)?;
+    let settings = &mut parts.settings;
+    let tables = settings.take("tables");
+    let tables = tables.unwrap_or_else(|| MysqlOptions::DEFAULT_TABLES.to_owned());
+    let creates = settings.yes_no("create")?.unwrap_or(true);
+    // The first is Java's.
+    settings.alias("allowPublicKeyRetrieval", "get_server_public_key")?;
+    settings.alias("get-server-public-key", "get_server_public_key")?;
+    let trusts_key = settings.yes_no("get_server_public_key")?.unwrap_or(false);
+    let tls = tls(settings)?;
+    let connects_within = connects_within(&mut parts)?;
+    let mut sql = SqlOptions::of(&mut parts, tls)?;
+    if let Some(length) = connects_within {
+        sql.connect_timeout = length;
+    }
+    if sql.servers.iter().any(|(host, _)| host.starts_with('/')) {
+        return Err(by_socket());
+    }
+    if sql.user.is_none() {
+        return Err(DIALECT.wrong("it names no user"));
+    }
+    check_tables(&tables)?;
+    refuse(DIALECT, &mut parts.settings, REFUSED)?;
+    let ignored = ignore(&mut parts.settings, FOREIGN);
+    parts.settings.finish()?;
+    if !ignored.is_empty() {
+        tracing::debug!(
+            store = "mysql",
+            settings = ignored.join(", "),
+            "the URL has settings of another library, which do not concern a lock"
+        );
+    }
+    Ok(MysqlOptions { sql, tables, creates, trusts_key })
+}
+
+fn by_socket() -> Fault {
+    DIALECT.wrong_but(
+        "it is reached by host and port, not by a socket in the file system",
+        "name the host, such as 127.0.0.1",
+    )
+}
+
+/// As Java has it, in milliseconds.
+fn connects_within(parts: &mut Parts) -> Result<Option<Duration>, Fault> {
+    if !parts.settings.has("connectTimeout") {
+        return Ok(None);
+    }
+    parts.length("connectTimeout", Some(Duration::from_millis(1)), (10, 60_000))
+}
+
+/// As the clients of MySQL, sqlx, mysql2, PyMySQL and Java's drivers have them, and our own.
+const ALIASES: [(&str, &str); 14] = [
+    ("sslmode", "ssl-mode"),
+    ("sslMode", "ssl-mode"),
+    ("ssl_mode", "ssl-mode"),
+    ("ca", "ssl-ca"),
+    ("ssl_ca", "ssl-ca"),
+    ("sslca", "ssl-ca"),
+    ("serverSslCert", "ssl-ca"),
+    ("sslrootcert", "ssl-ca"),
+    ("ssl_cert", "ssl-cert"),
+    ("sslcert", "ssl-cert"),
+    ("ssl_key", "ssl-key"),
+    ("sslkey", "ssl-key"),
+    ("ssl_verify_server_cert", "sslverify"),
+    ("ssl_verify_cert", "verifyServerCertificate"),
+];
+
+/// What the URL says of TLS.
+fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
+    let ours = settings.yes_no("tls")?;
+    let ours = ours.map(|is| if is { TlsMode::VerifyFull } else { TlsMode::Disable });
+    let is_of_prisma = settings.has("sslaccept");
+    if is_of_prisma && settings.has("sslcert") && !settings.has("sslkey") {
+        // There it is the authority's.
+        settings.alias("sslcert", "ssl-ca")?;
+    }
+    for (alias, setting) in ALIASES {
+        settings.alias(alias, setting)?;
+    }
+    let mode = match settings.take("ssl-mode") {
+        Some(name) => Some(TlsMode::from_name(&name).ok_or_else(|| {
+            DIALECT.wrong_but(
+                "ssl-mode has a value that it does not take",
+                "ssl-mode is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY",
+            )
+        })?),
+        None => None,
+    };
+    if ours.is_some() && mode.is_some() && ours != mode {
+        return Err(DIALECT.wrong("ssl-mode contradicts tls"));
+    }
+    // Java's older settings say nothing where there is a mode.
+    let older = older(settings)?;
+    let mut mode = mode.or(ours).or(older);
+    if is_of_prisma {
+        let words = [("strict", TlsMode::VerifyFull), ("accept_invalid_certs", TlsMode::Prefer)];
+        match settings.word("sslaccept", &words)? {
+            Some(TlsMode::VerifyFull) => mode = Some(TlsMode::VerifyFull),
+            other => mode = mode.or(other),
+        }
+    }
+    let (roots, certificate, key) =
+        (settings.take("ssl-ca"), settings.take("ssl-cert"), settings.take("ssl-key"));
+    if certificate.is_some() && key.is_none() {
+        return Err(DIALECT.wrong_but(
+            "ssl-cert names a client's certificate, and ssl-key no key for it",
+            "name the key, or write ssl-ca= for the authority of the server",
+        ));
+    }
+    TlsOptions::read(
+        mode,
+        ("ssl-ca", roots.as_deref()),
+        ("ssl-cert", certificate.as_deref()),
+        ("ssl-key", key.as_deref()),
+    )
+}
+
+/// What switches say that are no mode: those of Java's drivers, of mysql2, PyMySQL and of JavaScript.
+fn older(settings: &mut Settings) -> Result<Option<TlsMode>, Fault> {
+    let mut switch = |setting| -> Result<Option<bool>, Fault> {
+        if settings.has(setting) { settings.yes_no(setting) } else { Ok(None) }
+    };
+    let uses = switch("useSSL")?;
+    let requires = switch("requireSSL")?.unwrap_or(false);
+    let verifies = switch("verifyServerCertificate")?.unwrap_or(false);
+    let names =
+        switch("ssl_verify_identity")?.unwrap_or(false) || switch("sslverify")?.unwrap_or(false);
+    let is_off = switch("ssl_disabled")?.unwrap_or(false) || uses == Some(false);
+    let ssl = if settings.has("ssl") {
+        Some(ssl(&settings.take("ssl").unwrap_or_default())?)
+    } else {
+        None
+    };
+    if names {
+        return Ok(Some(TlsMode::VerifyFull));
+    }
+    if verifies {
+        return Ok(Some(TlsMode::VerifyCa));
+    }
+    if requires {
+        return Ok(Some(TlsMode::Require));
+    }
+    if is_off {
+        return Ok(Some(TlsMode::Disable));
+    }
+    Ok(ssl.or(uses.map(|_| TlsMode::Prefer)))
+}
+
+/// What `ssl=` says to drivers of JavaScript and Ruby.
+fn ssl(text: &str) -> Result<TlsMode, Fault> {
+    match (yes_no(text), text) {
+        (Ok(false), _) => Ok(TlsMode::Disable),
+        (Ok(true), _) | (_, "" | "{}" | "{\"rejectUnauthorized\":true}") => Ok(TlsMode::VerifyFull),
+        (_, "{\"rejectUnauthorized\":false}") => Ok(TlsMode::Require),
+        (_, name) => TlsMode::from_name(name).ok_or_else(|| {
+            DIALECT.wrong_but("ssl has a value that it does not take", "write ssl-mode=")
+        }),
+    }
+}

@@ -1,0 +1,55 @@
+//! What a URL has the server's process told of its settings: `options=-c name=value`. Pure.
+//!
+//! The server takes the last of several values of a setting, and ours come last. So they hold, as long as the server reads
+//! them as words of their own.
+
+/// Looks whether what comes behind it is still read as it stands. What is wrong, and what to write instead, if not.
+pub(crate) fn check(text: &str) -> Result<(), (String, &'static str)> {
+    let ending = text.chars().rev().take_while(|sign| *sign == '\\').count();
+    if ending % 2 == 1 {
+        return Err((
+            "options ends with a backslash, which would make one word of it and the next"
+                .to_owned(),
+            "write two of them for one, or leave it out",
+        ));
+    }
+    let last = text.split_ascii_whitespace().last().unwrap_or_default();
+    if last == "-c" {
+        return Err((
+            "options ends with -c, and names no setting".to_owned(),
+            "write options=-c name=value",
+        ));
+    }
+    // Behind it nothing is an option.
+    if text.split_ascii_whitespace().any(|word| word == "--") {
+        return Err((
+            "options has a -- by itself, which ends them".to_owned(),
+            "write options=-c name=value",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_swallow_our_own_settings_is_refused() {
+        for text in ["-c a=b\\", "-c a=b\\\\\\", "-c a=b -c", "--", "-c a=b -- x", "-c"] {
+            check(text).unwrap_err();
+        }
+        for text in [
+            "-c a=b",
+            "-ca=b",
+            "--a=b",
+            "-c a=b\\ c",
+            "-c a=b\\\\",
+            "endpoint=ep-cool-1",
+            "reference=abc",
+        ] {
+            check(text).unwrap();
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Whether a connection is encrypted, and what is verified of the server.
+
+use tenure_core::{Fault, FaultKind, store::Diagnostic};
+use tenure_url::Certificates;
+
+use crate::refuse_open_key;
+
+/// Whether a connection is encrypted, and what is verified of the server. Each mode protects from more than the one
+/// before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum TlsMode {
+    /// Nothing is encrypted: libpq's `disable`, MySQL's `DISABLED`.
+    #[default]
+    Disable,
+    /// Encrypted if the server has TLS, and in the clear otherwise: libpq's `prefer`, MySQL's `PREFERRED`. Whoever stands
+    /// in between can have it either way, read everything, and answer in the server's place.
+    Prefer,
+    /// Encrypted, with whoever answers: libpq's `require`, MySQL's `REQUIRED`. Nobody can only listen; whoever stands in
+    /// between can still read everything and answer in the server's place. With authorities the same as
+    /// [`VerifyCa`](Self::VerifyCa).
+    Require,
+    /// Encrypted, with a server whose certificate one of the named authorities has signed, whatever name is in it:
+    /// libpq's `verify-ca`, MySQL's `VERIFY_CA`.
+    VerifyCa,
+    /// Encrypted, with a server whose certificate is signed by an authority and has the name of the host: libpq's
+    /// `verify-full`, MySQL's `VERIFY_IDENTITY`.
+    VerifyFull,
+}
+
+impl TlsMode {
+    /// Reads a mode as libpq, MySQL's clients and drivers have it, in any letters: `verify-full`, `VERIFY_IDENTITY`.
+    ///
+    /// ```
+    /// use tenure_sql::TlsMode;
+    ///
+    /// assert_eq!(TlsMode::from_name("VERIFY_IDENTITY"), Some(TlsMode::VerifyFull));
+    /// assert_eq!(TlsMode::from_name("verify-full"), Some(TlsMode::VerifyFull));
+    /// assert_eq!(TlsMode::from_name("yes"), None);
+    /// ```
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match &*name.to_ascii_lowercase().replace('_', "-") {
+            "disable" | "disabled" => Self::Disable,
+            "allow" | "prefer" | "preferred" => Self::Prefer,
+            // The last two are of MariaDB's Connector/J and of node-postgres.
+            "require" | "required" | "trust" | "no-verify" => Self::Require,
+            "verify-ca" => Self::VerifyCa,
+            "verify-full" | "verify-identity" => Self::VerifyFull,
+            _ => return None,
+        })
+    }
+}
+
+/// How connections are encrypted.
+#[derive(Clone, Debug, Default)]
+pub struct TlsOptions {
+    /// Whether they are, and what is verified.
+    pub mode: TlsMode,
+    /// Whom connections trust, and who we are to the servers.
+    pub certificates: Certificates,
+    /// Whether there is a certificate of ours among these.
+    pub identifies: bool,
+}
+
+impl TlsOptions {
+    /// What a URL says: a mode, and files by their settings. Whoever names a file wants it looked at: without a mode all
+    /// is verified.
+    ///
+    /// # Errors
+    /// A fault if a file cannot be read or has nothing of its kind, if others may read the key, or by [`Self::check`].
+    pub fn read(
+        mode: Option<TlsMode>,
+        roots: (&str, Option<&str>),
+        certificate: (&str, Option<&str>),
+        key: (&str, Option<&str>),
+    ) -> Result<Self, Fault> {
+        let identifies = certificate.1.is_some() || key.1.is_some();
+        let usual =
+            if identifies || roots.1.is_some() { TlsMode::VerifyFull } else { TlsMode::Disable };
+        if let Some(path) = key.1 {
+            refuse_open_key(path)?;
+        }
+        let certificates = Certificates::read(roots, certificate, key)?;
+        let read = Self { mode: mode.unwrap_or(usual), certificates, identifies };
+        read.check()?;
+        Ok(read)
+    }
+
+    /// Whether a connection may be encrypted.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.mode != TlsMode::Disable
+    }
+
+    /// Whether one that is not encrypted is refused.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        self.mode > TlsMode::Prefer
+    }
+
+    /// What is verified of a server that speaks TLS: nothing, its certificate, or its name, too.
+    #[must_use]
+    pub fn verified(&self) -> TlsMode {
+        match self.mode {
+            TlsMode::Prefer | TlsMode::Require if self.certificates.names_roots() => {
+                TlsMode::VerifyCa
+            }
+            mode => mode,
+        }
+    }
+
+    /// Whether it is known who the server is on an encrypted connection.
+    #[must_use]
+    pub fn knows_server(&self) -> bool {
+        self.verified() >= TlsMode::VerifyCa
+    }
+
+    /// Refuses what contradicts itself, or verifies less than it seems to.
+    ///
+    /// # Errors
+    /// A fault that says what to write instead.
+    pub fn check(&self) -> Result<(), Fault> {
+        let wrong = |what: &str, help: &str| Err(Fault::new(FaultKind::Misconfigured, what, help));
+        if !self.is_wanted() && self.certificates.names_roots() {
+            return wrong("authorities are of use over TLS alone", "write tls=yes, too");
+        }
+        if !self.is_wanted() && self.identifies {
+            return wrong("a client's certificate is of use over TLS alone", "write tls=yes, too");
+        }
+        if self.mode == TlsMode::VerifyCa && !self.certificates.names_roots() {
+            return wrong(
+                "without a name to verify, anybody's certificate from an authority of the system would do",
+                "verify the name, too (verify-full, VERIFY_IDENTITY), or name a file with the authorities: ca=",
+            );
+        }
+        Ok(())
+    }
+
+    /// What to warn of on the way to these hosts; nothing where they are surely this machine. `is_proven`: the server
+    /// proves that it knows the password, on this very connection.
+    #[must_use]
+    pub fn unprotected<'a>(
+        &self,
+        hosts: impl IntoIterator<Item = &'a str>,
+        is_proven: bool,
+        strict: &str,
+    ) -> Option<Diagnostic> {
+        let help = format!("write {strict} in the URL");
+        let from = match self.mode {
+            TlsMode::Disable => return Diagnostic::in_clear(hosts, help),
+            TlsMode::Prefer => {
+                "whoever stands in between can turn encryption off, take the locks, and read what is said"
+            }
+            TlsMode::Require if !self.knows_server() && !is_proven => {
+                "whoever stands in between can pass for the server, take the locks, and read what is said"
+            }
+            _ => return None,
+        };
+        let hosts: Vec<_> = hosts.into_iter().collect();
+        let mut diagnostic = Diagnostic::in_clear(hosts.iter().copied(), help)?;
+        diagnostic.found = format!("nothing shows that {} is the server: {from}", hosts.join(", "));
+        Some(diagnostic)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use tenure_core::store::Severity;
+
+    use super::*;
+
+    fn options(mode: TlsMode) -> TlsOptions {
+        TlsOptions { mode, ..TlsOptions::default() }
+    }
+
+    #[test]
+    fn modes_are_read_as_libpq_mysql_and_drivers_have_them() {
+        for (names, mode) in [
+            (&["disable", "DISABLED"][..], TlsMode::Disable),
+            (&["allow", "prefer", "PREFERRED"], TlsMode::Prefer),
+            (&["require", "REQUIRED", "trust", "no-verify"], TlsMode::Require),
+            (&["verify-ca", "VERIFY_CA", "verify_ca"], TlsMode::VerifyCa),
+            (&["verify-full", "VERIFY_IDENTITY", "verify_identity"], TlsMode::VerifyFull),
+        ] {
+            for name in names {
+                assert_eq!(TlsMode::from_name(name), Some(mode), "{name}");
+            }
+        }
+        for name in ["", "on", "verify", "true"] {
+            assert_eq!(TlsMode::from_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn authorities_are_never_named_in_vain() {
+        let certificates = || Certificates::default().trust(tenure_url::Pem::text(b"any"));
+        let named = |mode| TlsOptions { certificates: certificates(), ..options(mode) };
+        for mode in [TlsMode::Prefer, TlsMode::Require, TlsMode::VerifyCa] {
+            assert_eq!(named(mode).verified(), TlsMode::VerifyCa);
+        }
+        assert_eq!(named(TlsMode::VerifyFull).verified(), TlsMode::VerifyFull);
+        named(TlsMode::Disable).check().unwrap_err();
+        options(TlsMode::VerifyCa).check().unwrap_err();
+        options(TlsMode::VerifyFull).check().unwrap();
+    }
+
+    #[test]
+    fn what_a_mode_does_not_protect_from_is_said() {
+        let found = |mode, proven| options(mode).unprotected(["db.example"], proven, "tls=yes");
+        for (mode, says) in [
+            (TlsMode::Disable, "nothing is encrypted"),
+            (TlsMode::Prefer, "turn encryption off"),
+            (TlsMode::Require, "pass for the server"),
+        ] {
+            let diagnostic = found(mode, false).unwrap();
+            assert_eq!(diagnostic.severity, Severity::Warning);
+            assert!(diagnostic.found.contains(says), "{diagnostic:?}");
+            assert!(diagnostic.found.contains("db.example"), "{diagnostic:?}");
+            assert!(diagnostic.help.unwrap().contains("tls=yes"));
+        }
+        assert!(found(TlsMode::VerifyFull, false).is_none());
+        assert!(found(TlsMode::Require, true).is_none(), "it proves that it is the server");
+        assert!(found(TlsMode::Prefer, true).is_some(), "it may be in the clear");
+        let here = options(TlsMode::Require).unprotected(["localhost", "::1"], false, "tls=yes");
+        assert!(here.is_none());
+    }
+}
