@@ -8,7 +8,7 @@ use tenure::{
     error::{LockAddress, TimedOut},
     inspect::Contender,
 };
-use tenure_core::error::text::causes;
+use tenure_core::parts::causes;
 
 /// Why something failed.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,7 @@
 
 mod acquire;
 mod acquisition;
+mod address;
 mod at_exit;
 pub mod clock;
 mod context;
@@ -22,6 +23,8 @@ pub mod observe;
 mod options;
 mod outage;
 mod pace;
+#[doc(hidden)]
+pub mod parts;
 pub mod runtime;
 pub mod store;
 mod tenure;
@@ -29,11 +32,11 @@ pub mod trial;
 
 pub use acquisition::guard::Guard;
 pub use clock::{Clock, ManualClock, SystemClock, TokioClock};
-pub use detached::{BadHandle, Handle};
+pub use detached::Handle;
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{
-    AcquireError, AllReleaseError, DetachError, Error, HandleError, InspectError, LatchError, Lost,
-    ReleaseError, ShutdownError,
+    AcquireError, AllReleaseError, BadHandle, DetachError, Error, HandleError, InspectError,
+    LatchError, Lost, ReleaseError, ShutdownError,
 };
 pub use kinds::{
     All, AllGuard, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Scope,

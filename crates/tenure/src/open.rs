@@ -4,8 +4,7 @@ use std::{borrow::Cow, error::Error as _, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use tenure_core::{
-    Defaults, Error, Fault, MemoryStore, Store, error::NotOpened, error::text::Parts,
-    within_runtime,
+    Defaults, Error, Fault, MemoryStore, Store, error::NotOpened, parts::Parts, within_runtime,
 };
 
 use crate::{

@@ -7,8 +7,8 @@ mod take_over;
 mod text;
 mod with_handle;
 
+pub use crate::error::BadHandle;
 pub use attach::Attach;
 pub use detach::{Detach, Detached};
 pub use handle::Handle;
-pub use text::BadHandle;
 pub(crate) use with_handle::{release, renew};

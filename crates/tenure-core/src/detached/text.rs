@@ -12,39 +12,16 @@ use tenure_proto::{
 };
 
 use super::Handle;
-use crate::LockName;
+use crate::{
+    LockName,
+    error::handle::{BadHandle, MARK, VERSION},
+};
 
-const MARK: &str = "tenure-handle";
-const VERSION: &str = "1";
 /// What of a name is written as it is.
 const ESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'/').remove(b':').remove(b'@');
 /// More than the longest handle has: a name of 512 bytes, each escaped, and what is before it.
 const LONGEST: usize = 4_096;
-
-/// Why a text is no handle. It does not show the text, which may be a good handle but for one letter.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BadHandle {
-    /// There is nothing.
-    #[error("the handle is empty; give its whole text")]
-    Empty,
-    /// It is something else.
-    #[error("this is no handle: one begins with \"{MARK}:\"")]
-    NoHandle,
-    /// A version of tenure wrote it that this one does not know.
-    #[error(
-        "this handle is of version {version:?}, and this tenure knows {VERSION} alone; \
-         use it where it was made, or with a newer tenure"
-    )]
-    Version {
-        /// Its version.
-        version: String,
-    },
-    /// It was changed on its way.
-    #[error("this handle was cut or changed on its way; give its whole text")]
-    Damaged,
-}
 
 impl Handle {
     /// The handle as text, which is all that it takes to attach, renew or release the hold: keep it

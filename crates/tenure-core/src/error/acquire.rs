@@ -2,7 +2,8 @@
 
 use tenure_proto::{OutOfRange, all};
 
-use super::{LockAddress, StoreFailure, TimedOut, text::Parts};
+use super::{LockAddress, StoreFailure, TimedOut};
+use crate::parts::Parts;
 use crate::{Fault, FaultKind, NameError};
 
 /// Why a lock was not acquired.

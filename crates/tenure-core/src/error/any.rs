@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::{
-    AcquireError, AllReleaseError, DetachError, HandleError, InspectError, LatchError, Lost,
-    ReleaseError, ShutdownError, StoreFailure, text::Parts,
+    AcquireError, AllReleaseError, BadHandle, DetachError, HandleError, InspectError, LatchError,
+    Lost, ReleaseError, ShutdownError, StoreFailure,
 };
-use crate::{BadHandle, LockName, NameError};
+use crate::{LockName, NameError, parts::Parts};
 
 /// Any error of tenure.
 ///

@@ -2,8 +2,37 @@
 
 use tenure_proto::{OutOfRange, Token};
 
-use super::{AcquireError, LockAddress, Lost, StoreFailure, text::Parts};
+use super::{AcquireError, LockAddress, Lost, StoreFailure};
+use crate::parts::Parts;
 use crate::{Fault, FaultKind};
+
+/// What a handle begins with, as text, and its version.
+pub(crate) const MARK: &str = "tenure-handle";
+pub(crate) const VERSION: &str = "1";
+
+/// Why a text is no handle. It does not show the text, which may be a good handle but for one letter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadHandle {
+    /// There is nothing.
+    #[error("the handle is empty; give its whole text")]
+    Empty,
+    /// It is something else.
+    #[error("this is no handle: one begins with \"{MARK}:\"")]
+    NoHandle,
+    /// A version of tenure wrote it that this one does not know.
+    #[error(
+        "this handle is of version {version:?}, and this tenure knows {VERSION} alone; \
+         use it where it was made, or with a newer tenure"
+    )]
+    Version {
+        /// Its version.
+        version: String,
+    },
+    /// It was changed on its way.
+    #[error("this handle was cut or changed on its way; give its whole text")]
+    Damaged,
+}
 
 /// Why a guard did not become a handle. The guard is gone: what it held is being released.
 #[derive(Debug)]

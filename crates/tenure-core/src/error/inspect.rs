@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{BadArrival, LockAddress, OutOfRange, StoreFailure, text::Parts};
+use super::{BadArrival, LockAddress, OutOfRange, StoreFailure};
+use crate::parts::Parts;
 use crate::{Fault, NameError};
 
 /// Why inspecting a lock, or another call that acquires nothing, failed.

@@ -4,8 +4,9 @@ use std::{error::Error, sync::Arc};
 
 use tenure_proto::{LostReason, Token};
 
-use super::{LockAddress, text::Parts};
+use super::LockAddress;
 use crate::Fault;
+use crate::parts::Parts;
 
 /// A hold that ended before it was released. Whatever it protected may be in other hands.
 #[derive(Clone, Debug)]

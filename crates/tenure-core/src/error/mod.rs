@@ -4,27 +4,26 @@
 //! report errors expect. `{:#}` shows in one line what failed, what caused it, and what helps: for logs.
 
 mod acquire;
-mod address;
 mod any;
-mod handle;
+mod failure;
+pub(crate) mod handle;
 mod inspect;
 mod lost;
 pub mod questions;
 mod release;
-#[doc(hidden)]
-pub mod text;
 mod timed_out;
 
 pub use acquire::AcquireError;
-pub use address::{LockAddress, StoreFailure};
 pub use any::{Error, NotOpened};
-pub use handle::{DetachError, HandleError};
+pub use failure::StoreFailure;
+pub use handle::{BadHandle, DetachError, HandleError};
 pub use inspect::{InspectError, LatchError};
 pub use lost::Lost;
 pub use release::{AllReleaseError, ReleaseError, ShutdownError};
 pub use tenure_proto::{OutOfRange, latch::BadArrival};
 pub use timed_out::TimedOut;
 
+pub use crate::address::LockAddress;
 use crate::error_of_parts;
 
 error_of_parts!(

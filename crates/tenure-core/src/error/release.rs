@@ -1,6 +1,7 @@
 //! Why a hold, or many, did not end as they should.
 
-use super::{Lost, StoreFailure, text::Parts};
+use super::{Lost, StoreFailure};
+use crate::parts::Parts;
 
 /// Why a release did not go as it should. The guard is gone all the same, and nothing renews it.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ use std::{borrow::Cow, fmt, time::Duration};
 
 use tenure_proto::{queue::Contender, time::floor_millis};
 
-use super::{LockAddress, text::Parts};
+use super::LockAddress;
+use crate::parts::Parts;
 
 /// How a wait for a lock ended without it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, sync::Arc};
 
-use crate::error::text::{causes, cut};
+use crate::parts::{causes, cut};
 
 /// Whether a failed call may have taken effect, and whether it helps to try again (promise [S9](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s9-faults-are-values)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

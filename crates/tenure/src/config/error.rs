@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tenure_core::error::text::Parts;
+use tenure_core::parts::Parts;
 
 use crate::url::without_passwords;
 

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, error::Error, fmt};
 
-use super::LockAddress;
+use crate::address::LockAddress;
 
 /// The parts of an error.
 ///
@@ -24,7 +24,7 @@ impl<'a> Parts<'a> {
     }
 
     /// What failed, of this lock.
-    pub(super) fn at(address: &'a LockAddress, message: impl fmt::Display) -> Self {
+    pub(crate) fn at(address: &'a LockAddress, message: impl fmt::Display) -> Self {
         Self { address: Some(address), ..Self::new(format!("{address}: {message}")) }
     }
 

@@ -1,0 +1,28 @@
+//! What a store said in a call for a lock.
+
+use std::error::Error;
+
+use crate::{Fault, address::LockAddress, parts::Parts};
+
+/// A store's fault in a call for a lock.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct StoreFailure {
+    /// Which lock, in which store.
+    pub lock: LockAddress,
+    /// What happened, and what the user can do.
+    pub fault: Fault,
+}
+
+impl StoreFailure {
+    /// This fault, in a call for the lock at this address.
+    #[must_use]
+    pub const fn new(lock: LockAddress, fault: Fault) -> Self {
+        Self { lock, fault }
+    }
+
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        let Self { lock, fault } = self;
+        Parts::at(lock, fault.message()).because(fault.source()).help(fault.help())
+    }
+}
