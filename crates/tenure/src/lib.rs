@@ -31,7 +31,7 @@
 //!
 //! # Where things are
 //!
-//! The root has what programs use. What a look shows is in [`look`], the futures of the kinds in [`kinds`], the
+//! The root has what programs use. What `inspect` shows is in [`inspect`], the futures of the kinds in [`kinds`], the
 //! parts of errors in [`error`]. The clocks and the store of tests are [`clock`] and [`store`]; what is about Redis
 //! alone is in `redis`, the tables of databases in `schema`. Who writes a store builds on the crate `tenure-core`.
 //!

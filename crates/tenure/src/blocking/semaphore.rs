@@ -37,7 +37,7 @@ impl Semaphore {
     /// moment.
     ///
     /// # Errors
-    /// As for [`Semaphore::look`].
+    /// As for [`Semaphore::inspect`].
     pub fn available(&self) -> Result<u32, InspectError> {
         Ok(self.inspect()?.available(self.permits()))
     }

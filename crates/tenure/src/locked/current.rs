@@ -16,7 +16,7 @@ tokio::task_local! {
     static CURRENT: Current;
 }
 
-/// The hold of the innermost [`#[locked]`](crate::locked) function that the caller runs in; `None`
+/// The hold of the innermost [`#[locked]`](macro@crate::locked) function that the caller runs in; `None`
 /// outside of one, and in a task that it spawned. The function itself can have it as a parameter,
 /// `#[hold] hold: &tenure::locked::Current`.
 ///

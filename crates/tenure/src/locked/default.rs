@@ -19,7 +19,7 @@ impl From<DefaultIsSet> for Error {
     }
 }
 
-/// Sets the [`Tenure`] that [`#[locked]`](crate::locked) functions use which name no `store`, once
+/// Sets the [`Tenure`] that [`#[locked]`](macro@crate::locked) functions use which name no `store`, once
 /// for the whole process.
 ///
 /// Without it they fail: locks of a program that nobody gave a store would keep nobody out. Tests

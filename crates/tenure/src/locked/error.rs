@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tenure_core::{AcquireError, Error, Lost, error::LockAddress};
 
-/// Why a [`#[locked]`](crate::locked) function failed because of its lock.
+/// Why a [`#[locked]`](macro@crate::locked) function failed because of its lock.
 ///
 /// The function's error needs a `From` of it:
 ///

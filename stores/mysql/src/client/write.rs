@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_login_is_written_as_the_protocol_has_it() {
-        let common = Common::of(u32::MAX & !can::CONNECT_ATTRS, u32::MAX);
+        let common = Common::of(!can::CONNECT_ATTRS, u32::MAX);
         let response = common.response("me\0you", b"proof", "db", "plugin");
         let (head, tail) = response.split_at(32);
         assert_eq!(head, common.ssl_request());
