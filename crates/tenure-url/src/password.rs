@@ -131,21 +131,6 @@ impl Password {
             }
         }
     }
-
-    /// Whether it is read at each login.
-    #[must_use]
-    pub const fn rotates(&self) -> bool {
-        !matches!(self.0, Source::Known(_))
-    }
-
-    /// The password itself, where it is known before the login.
-    #[must_use]
-    pub const fn known(&self) -> Option<&Secret> {
-        match &self.0 {
-            Source::Known(secret) => Some(secret),
-            _ => None,
-        }
-    }
 }
 
 impl fmt::Debug for Password {

@@ -36,7 +36,7 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "WRONGPASS",
         FaultKind::Misconfigured,
         "refuses this user and password",
-        "correct them in the URL; percent-encode what is special in it",
+        "correct them in the URL, where what is special is percent-encoded, or where they are read from",
     ),
     (
         "NOPERM",
@@ -194,7 +194,7 @@ pub(crate) fn of_sentinel(place: &str, step: Step, error: Failure) -> Fault {
         Some("NOAUTH") => ("wants a password", "put it into the URL: sentinel_password=…"),
         Some("WRONGPASS") => (
             "refuses this user and password",
-            "correct sentinel_user= and sentinel_password= in the URL; percent-encode what is special",
+            "correct sentinel_user= and sentinel_password= in the URL, percent-encoded, or where they are read from",
         ),
         Some("NOPERM") => (
             "does not permit this user to ask for the primary",
