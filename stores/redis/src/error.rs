@@ -452,7 +452,7 @@ mod tests {
         let text = "unknown command 'AUTH', with args beginning with: 'secret' ";
         for of in [of_command, of_connecting] {
             let error = server("ERR", text);
-            let said = of("here", error).to_string();
+            let said = format!("{:#}", of("here", error));
             assert!(said.contains("unknown command") && !said.contains("secret"), "{said}");
         }
     }

@@ -1,19 +1,13 @@
 //! Passwords that rotate: read anew at each login, and by nobody else.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::{fs, os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
 use tenure_core::{AcquireError, FaultKind, Tenure};
 use tenure_redis::{Password, RedisOptions, RedisStore, Sentinels};
-use tenure_testkit::server::{RedisServer, SentinelService, redis::Reply};
+use tenure_testkit::{
+    Vault,
+    server::{RedisServer, SentinelService, redis::Reply},
+};
 
 use crate::support::{PATIENCE, cluster, hold, name, until, waiting};
 
@@ -36,48 +30,11 @@ fn cut(server: &RedisServer) {
     server.command(&["CLIENT", "KILL", "USER", "locks"]);
 }
 
-/// What a vault says now, and whether it says anything.
-#[derive(Clone, Debug)]
-struct Vault {
-    password: Arc<Mutex<String>>,
-    hangs: Arc<AtomicBool>,
-}
-
-impl Vault {
-    fn new() -> Self {
-        Self { password: Arc::new(Mutex::new(FIRST.to_owned())), hangs: Arc::default() }
-    }
-
-    fn set(&self, password: &str) {
-        password.clone_into(&mut self.password.lock().unwrap());
-    }
-
-    fn get(&self) -> String {
-        self.password.lock().unwrap().clone()
-    }
-
-    fn awaited(&self) -> Password {
-        let vault = self.clone();
-        Password::from_async(move || {
-            let vault = vault.clone();
-            async move {
-                while vault.hangs.load(Ordering::Relaxed) {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-                Ok::<_, AcquireError>(vault.get())
-            }
-        })
-    }
-
-    fn blocking(&self) -> Password {
-        let vault = self.clone();
-        Password::from_blocking(move || {
-            while vault.hangs.load(Ordering::Relaxed) {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Ok::<_, AcquireError>(vault.get())
-        })
-    }
+/// What a future and what a function that may block are told by the vault.
+fn told(vault: &Vault) -> [Password; 2] {
+    let (one, other) = (vault.clone(), vault.clone());
+    let awaited = Password::from_async(move || one.clone().ask());
+    [awaited, Password::from_blocking(move || other.ask_blocking())]
 }
 
 fn options(server: &RedisServer) -> RedisOptions {
@@ -108,8 +65,8 @@ async fn rotates(options: RedisOptions, change: impl FnOnce()) {
 
 #[tokio::test]
 async fn a_lock_outlasts_a_change_of_the_password_that_a_function_gives() {
-    let vault = Vault::new();
-    for password in [vault.awaited(), vault.blocking()] {
+    let vault = Vault::with(FIRST);
+    for password in told(&vault) {
         vault.set(FIRST);
         let server = RedisServer::start();
         set_password(&server, FIRST);
@@ -124,11 +81,12 @@ async fn a_lock_outlasts_a_change_of_the_password_that_a_function_gives() {
 
 #[tokio::test]
 async fn a_lock_in_a_cluster_outlasts_a_change_of_the_password() {
-    let (vault, server) = (Vault::new(), cluster().await);
+    let (vault, server) = (Vault::with(FIRST), cluster().await);
     set_password(&server, FIRST);
     let address = server.address();
     let seeds = [(address.ip().to_string(), address.port())];
-    let options = RedisOptions::in_cluster(seeds).unwrap().user("locks").password(vault.awaited());
+    let options =
+        RedisOptions::in_cluster(seeds).unwrap().user("locks").password(told(&vault)[0].clone());
     rotates(options, || {
         set_password(&server, SECOND);
         vault.set(SECOND);
@@ -159,9 +117,9 @@ async fn a_lock_outlasts_a_change_of_the_password_in_a_file() {
 
 #[tokio::test]
 async fn with_the_old_password_it_is_said_to_be_refused_and_a_lock_is_not_lost_before_its_time() {
-    let (vault, server) = (Vault::new(), RedisServer::start());
+    let (vault, server) = (Vault::with(FIRST), RedisServer::start());
     set_password(&server, FIRST);
-    let options = options(&server).password(vault.awaited());
+    let options = options(&server).password(told(&vault)[0].clone());
     let locks = tenure(&options);
     let held = hold(&locks, "lock", TTL).await;
     set_password(&server, SECOND);
@@ -182,14 +140,15 @@ async fn with_the_old_password_it_is_said_to_be_refused_and_a_lock_is_not_lost_b
 #[tokio::test]
 async fn a_function_that_hangs_fails_a_login_and_no_renewal_of_what_is_held() {
     for blocks in [false, true] {
-        let (vault, server) = (Vault::new(), RedisServer::start());
+        let (vault, server) = (Vault::with(FIRST), RedisServer::start());
         set_password(&server, FIRST);
-        let password = if blocks { vault.blocking() } else { vault.awaited() };
+        let [awaited, blocking] = told(&vault);
+        let password = if blocks { blocking } else { awaited };
         let limit = Duration::from_millis(300);
         let options = options(&server).password(password).connect_timeout(limit).unwrap();
         let locks = tenure(&options);
         let held = hold(&locks, "lock", Duration::from_secs(3)).await;
-        vault.hangs.store(true, Ordering::Relaxed);
+        vault.hang(true);
         for _ in 0..8 {
             let fault = RedisStore::open_with(options.clone()).await.unwrap_err();
             assert_eq!(fault.kind(), FaultKind::Unreachable);
@@ -202,7 +161,7 @@ async fn a_function_that_hangs_fails_a_login_and_no_renewal_of_what_is_held() {
             until("it is renewed", async || held.deadline() > before).await;
         }
         held.release().await.unwrap();
-        vault.hangs.store(false, Ordering::Relaxed);
+        vault.hang(false);
     }
 }
 
@@ -219,7 +178,7 @@ async fn a_function_that_fails_is_what_a_lock_fails_by() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_password_of_the_sentinels_is_read_anew_too() {
-    let (vault, service) = (Vault::new(), SentinelService::start());
+    let (vault, service) = (Vault::with(FIRST), SentinelService::start());
     for sentinel in &service.sentinels {
         set_password(sentinel, FIRST);
     }
@@ -228,7 +187,7 @@ async fn the_password_of_the_sentinels_is_read_anew_too() {
         (address.ip().to_string(), address.port())
     });
     let sentinels = Sentinels::new(seeds, "mymaster").unwrap();
-    let sentinels = sentinels.user("locks").password(vault.blocking());
+    let sentinels = sentinels.user("locks").password(told(&vault)[1].clone());
     let locks = tenure(&RedisOptions::found_by(sentinels));
     let held = hold(&locks, "lock", Duration::from_secs(30)).await;
     until("the replicas have it", async || {
