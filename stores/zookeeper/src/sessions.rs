@@ -118,7 +118,10 @@ impl Sessions {
         let servers = self.options.servers.clone();
         let digest = self.options.login().filter(|login| login.method == Method::Digest);
         let secret = match &digest {
-            Some(login) => Some(login.password.read(&self.place, self.options.session).await?),
+            Some(login) => {
+                let limit = self.options.response_timeout;
+                Some(login.password.read(&self.place, limit).await?)
+            }
             None => None,
         };
         let sent = SystemClock.now();

@@ -85,6 +85,7 @@ async fn a_function_that_hangs_is_said_to_do_so() {
     let options = options.user("me").password(password).session(Duration::from_secs(4)).unwrap();
     let fault = ZookeeperStore::open_with(options).await.unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Unreachable);
+    assert!(fault.message().contains("gave none within 1.5s"), "{fault:#}");
     vault.hang(false);
 }
 
