@@ -20,6 +20,29 @@ pub struct NamedFile {
     pub stranger: Option<u32>,
     /// Its permission bits, as `chmod` has them; `None` where the system has none.
     pub mode: Option<u32>,
+    /// Whether it belongs to root.
+    pub is_of_root: bool,
+}
+
+impl NamedFile {
+    /// Whether others than its owner may read or write it: not for a secret. A file of root's its group may read.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.mode.is_some_and(|mode| is_open(mode, self.is_of_root))
+    }
+
+    /// Whether others than its owner may write to it.
+    #[must_use]
+    pub fn may_others_write(&self) -> bool {
+        self.mode.is_some_and(|mode| mode & 0o022 != 0)
+    }
+}
+
+/// Whether permission bits let others than the owner read or write a file: not for a secret. A file of root's its
+/// group may read.
+#[must_use]
+pub const fn is_open(mode: u32, is_of_root: bool) -> bool {
+    mode & if is_of_root { 0o037 } else { 0o077 } != 0
 }
 
 /// Reads a file of at most `longest` bytes. `/dev/null` is an empty one.
@@ -38,7 +61,7 @@ pub struct NamedFile {
 pub fn read(path: &Path, longest: u64) -> io::Result<NamedFile> {
     let file = open(path)?;
     let about = file.metadata()?;
-    let mut read = NamedFile { bytes: Vec::new(), stranger: None, mode: None };
+    let mut read = NamedFile { bytes: Vec::new(), stranger: None, mode: None, is_of_root: false };
     #[cfg(unix)]
     {
         use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -46,6 +69,7 @@ pub fn read(path: &Path, longest: u64) -> io::Result<NamedFile> {
         let us = nix::unistd::geteuid().as_raw();
         read.stranger = Some(about.uid()).filter(|owner| *owner != 0 && *owner != us);
         read.mode = Some(about.mode() & 0o7777);
+        read.is_of_root = about.uid() == 0;
         let null = || std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == about.rdev());
         if about.file_type().is_char_device() && null() {
             // Everybody may write to it, and nobody changes it.

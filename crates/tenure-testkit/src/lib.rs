@@ -54,10 +54,12 @@ pub mod lying;
 mod random;
 pub mod server;
 pub mod sim;
+mod vault;
 
 pub use fuzz::fuzz;
 pub use random::Random;
 pub use tenure_core::proto;
+pub use vault::Vault;
 
 /// Its page breaks a rule, which only this crate can.
 #[cfg(doctest)]

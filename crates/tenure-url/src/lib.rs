@@ -28,6 +28,7 @@
 mod dialect;
 mod grammar;
 mod nearest;
+mod password;
 mod pem;
 mod percent;
 mod redact;
@@ -40,6 +41,7 @@ mod values;
 pub use dialect::Dialect;
 pub use grammar::{Host, Url};
 pub use nearest::nearest;
+pub use password::Password;
 pub use pem::{Certificates, Pem};
 pub use redact::without_password;
 pub use secret::Secret;

@@ -205,8 +205,8 @@ mod tests {
             [("PRIVATE KEY", "holds no private key"), ("ENCRYPTED PRIVATE KEY", "openssl pkey")]
         {
             fs::write(&file, format!("-----BEGIN {text}{}\ns3ntinel\n", "-----")).unwrap();
-            let said =
-                read(&files.file("ca.pem"), Some((&certificate, &file))).unwrap_err().to_string();
+            let fault = read(&files.file("ca.pem"), Some((&certificate, &file))).unwrap_err();
+            let said = format!("{fault:#}");
             assert!(said.contains(path) && said.contains(says), "{said}");
             assert!(!said.contains("s3ntinel"), "{said}");
         }

@@ -32,8 +32,10 @@
 //! # Where things are
 //!
 //! The root has what programs use. What `inspect` shows is in [`inspect`], the futures of the kinds in [`kinds`], the
-//! parts of errors in [`error`]. The clocks and the store of tests are [`clock`] and [`store`]; what is about Redis
-//! alone is in `redis`, the tables of databases in `schema`. Who writes a store builds on the crate `tenure-core`.
+//! parts of errors in [`error`]. Stores that a program opens by code, with passwords from a vault, are in [`options`].
+//! The clocks and the store of tests are [`clock`] and [`store`]; what is about one store alone is in `redis`,
+//! `postgres`, `mysql` and `zookeeper`, the tables of databases in `schema`. To write a store, build on the crate
+//! `tenure-core`.
 //!
 //! # Features
 //!
@@ -65,8 +67,13 @@ mod from_config;
 pub mod inspect;
 #[cfg(feature = "macros")]
 pub mod locked;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 mod names;
 mod open;
+pub mod options;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "quorum")]
 mod quorum;
 #[cfg(feature = "redis")]
@@ -78,6 +85,8 @@ mod spelling;
 mod stores;
 mod tenure;
 mod url;
+#[cfg(feature = "zookeeper")]
+pub mod zookeeper;
 
 pub use self::tenure::{Tenure, TenureBuilder};
 pub use examination::Examination;

@@ -9,6 +9,7 @@ use tenure_core::{
 
 use crate::{
     Examination, Tenure,
+    options::StoreOptions,
     spelling::mistake,
     stores::{
         embedded, is_mysql, is_postgres, is_redis, known, mysql, parted, postgres, redis, zookeeper,
@@ -132,7 +133,37 @@ impl Tenure {
         Self::open_for(url.as_ref(), &Defaults::default()).await
     }
 
-    /// The same for what is known of the holds that there are to be: the shortest ttl, and the longest grace.
+    /// Opens the store that `options` describe: `RedisOptions`, `PostgresOptions`, `MysqlOptions` or `ZookeeperOptions`, in
+    /// the module of each store.
+    ///
+    /// They say what a URL says, and take passwords, authorities and certificates from wherever a program has them:
+    /// [`options`](crate::options).
+    ///
+    /// # Errors
+    /// [`OpenError`], which says what the user can do.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: nothing is held by opening a store.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "redis")]
+    /// # async fn open() -> Result<(), tenure::Error> {
+    /// use tenure::{Tenure, redis::RedisOptions};
+    ///
+    /// let options = RedisOptions::new(("cache.internal", 6379)).password_file("/run/secrets/cache")?;
+    /// let tenure = Tenure::open_with(options).await?;
+    /// # let _ = tenure;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn open_with(options: impl StoreOptions) -> Result<Self, OpenError> {
+        tenure_core::runtime::ready().map_err(OpenError::Thread)?;
+        let url = options.location();
+        let store = within_runtime(options.open()).await;
+        Ok(Self::with_store(store.map_err(|fault| OpenError::Store { url, fault })?))
+    }
+
+    /// Opens the store at `url` for what is known of the holds that there are to be: the shortest ttl, and the longest grace.
     pub(crate) fn open_for<'a>(
         url: &'a str,
         holds: &'a Defaults,

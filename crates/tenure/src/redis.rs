@@ -1,4 +1,19 @@
-//! What is about Redis and Valkey alone.
+//! What is about Redis and Valkey alone: how they are reached, by code, and names in one slot of a cluster.
+//!
+//! ```no_run
+//! # async fn open() -> Result<(), tenure::Error> {
+//! use tenure::{Tenure, redis::RedisOptions};
+//!
+//! # async fn ask_vault() -> Result<String, std::io::Error> { Ok(String::new()) }
+//! let options = RedisOptions::new(("cache.internal", 6379))
+//!     .tls(true)
+//!     .user("locks")
+//!     .password_from(ask_vault); // at each login
+//! let tenure = Tenure::open_with(options).await?;
+//! # let _ = tenure;
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! ```
 //! # async fn pay(tenure: tenure::Tenure) -> Result<(), Box<dyn std::error::Error>> {
@@ -12,4 +27,4 @@
 //! # }
 //! ```
 
-pub use tenure_redis::name_in_slot_of;
+pub use tenure_redis::{Address, RedisOptions, Sentinels, name_in_slot_of};

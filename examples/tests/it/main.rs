@@ -35,6 +35,12 @@ fn fenced_examples_keep_their_promises_on_mariadb() {
     keep_their_promises_on(&MariadbServer::start().url());
 }
 
+#[test]
+fn a_lock_outlasts_the_change_of_its_password() {
+    let said = printed(env!("CARGO_BIN_EXE_rotating_password"), |program| program);
+    assert!(said.contains("renewed by a login with the new password"), "{said}");
+}
+
 #[tokio::test]
 async fn a_table_of_the_same_name_is_left_alone() {
     let server = PostgresServer::start();

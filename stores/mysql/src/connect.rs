@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use tenure_core::{Fault, FaultKind, store::Home};
-use tenure_sql::none_of;
+use tenure_sql::{Secret, none_of};
 
 use crate::{
     MysqlOptions,
@@ -60,7 +60,16 @@ impl Maker {
         let share = if others > 1 { others.saturating_add(1) } else { 1 };
         let connect_timeout = sql.connect_timeout / share;
         let connecting = async {
-            let conn = Conn::open(&self.way(host, port)).await;
+            let password = match &sql.password {
+                Some(password) => {
+                    let location = self.options.location();
+                    Some(password.read(&location, connect_timeout).await?)
+                }
+                None => None,
+            };
+            let conn = Conn::open(&self.way(host, port, password.as_ref())).await;
+            // Nobody needs it any more.
+            drop(password);
             let conn = conn.map_err(|error| error::of_connecting(&error, &server))?;
             let mut session = Session::new(conn);
             let is_read_only = self.introduce(&mut session).await.map_err(Failure::fault)?;
@@ -85,13 +94,13 @@ impl Maker {
         })
     }
 
-    fn way<'a>(&'a self, host: &'a str, port: u16) -> Way<'a> {
+    fn way<'a>(&'a self, host: &'a str, port: u16, password: Option<&'a Secret>) -> Way<'a> {
         let sql = &self.options.sql;
         Way {
             host,
             port,
             user: sql.user.as_deref(),
-            password: sql.password.as_ref().map(|password| password.expose()),
+            password: password.map(Secret::expose),
             database: &sql.database,
             encryption: self.tls.encryption(),
             may_be_plain: !sql.tls.is_required(),

@@ -61,6 +61,7 @@ impl fmt::Debug for Mysql {
 
 impl Mysql {
     fn new(options: MysqlOptions, looks: bool) -> Result<Self, Fault> {
+        options.check()?;
         let tls = Tls::of(&options)?;
         let home = Arc::new(Home::start("tenure-mysql", Duration::ZERO)?);
         let options = Arc::new(options);

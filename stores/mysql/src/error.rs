@@ -138,11 +138,12 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
         // Some say this of users who may come over TLS alone.
         Error::Server(said) if said.code == 1045 => (
             FaultKind::Misconfigured,
-            "see to the user and the password in the URL, and to tls=yes where the server wants TLS",
+            "see to the user and the password in the URL, or to where it is read from, and to tls=yes where the server wants TLS",
         ),
-        Error::Server(said) if matches!(said.code, 1044 | 1130 | 1698 | 3118) => {
-            (FaultKind::Misconfigured, "see to the user and the password in the URL")
-        }
+        Error::Server(said) if matches!(said.code, 1044 | 1130 | 1698 | 3118) => (
+            FaultKind::Misconfigured,
+            "see to the user and the password in the URL, or to where it is read from",
+        ),
         Error::Server(said) if said.code == 1049 => {
             (FaultKind::Misconfigured, "make that database, or name another one in the URL")
         }

@@ -47,5 +47,5 @@ pub use from_outside::names_in_use;
 pub use options::MysqlOptions;
 pub use schema::schema;
 pub use store::MysqlStore;
-pub use tenure_sql::{Swept, Then, TlsMode};
+pub use tenure_sql::{Password, Secret, Swept, Then, TlsMode};
 pub use tenure_url::without_password;

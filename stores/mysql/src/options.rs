@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{Fault, FaultKind, proto::queue::Limits, store::Diagnostic};
-use tenure_sql::{SqlOptions, TlsMode};
+use tenure_sql::SqlOptions;
 
 /// What to write for a server that is verified.
 const STRICT: &str =
@@ -19,8 +19,14 @@ const LOOK: Duration = Duration::from_millis(100);
 /// ```
 /// use tenure_mysql::MysqlOptions;
 ///
-/// let options = MysqlOptions::from_url("mysql://me:secret@db/shop?tables=locks")?;
+/// let options = MysqlOptions::new([("db", 3306)], "shop")?
+///     .user("me")
+///     .password_from(|| async { Ok::<_, std::io::Error>("what the vault says now") })
+///     .tables("locks")?;
 /// assert_eq!(options.location(), "mysql://db:3306/shop?tables=locks");
+///
+/// let same = MysqlOptions::from_url("mysql://me:secret@db/shop?tables=locks")?;
+/// assert_eq!(same.location(), options.location());
 /// # Ok::<(), tenure_core::Fault>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -35,22 +41,56 @@ impl MysqlOptions {
     /// What the names of the tables begin with, unless said otherwise: `tenure_locks` and `tenure_meta`.
     pub const DEFAULT_TABLES: &'static str = "tenure";
 
-    /// The same, with another mode of TLS.
+    /// The database on these servers, of which the first that takes writes is used: hosts and ports.
     ///
     /// # Errors
-    /// A fault if the mode does without what the URL names, as without authorities, or verifies nothing by it.
+    /// A fault if no server is named, one has no host or port, or the database has no name.
+    pub fn new<H: Into<String>>(
+        servers: impl IntoIterator<Item = (H, u16)>,
+        database: impl Into<String>,
+    ) -> Result<Self, Fault> {
+        Ok(Self {
+            sql: SqlOptions::new(servers, database)?,
+            tables: Self::DEFAULT_TABLES.to_owned(),
+            creates: true,
+            trusts_key: false,
+        })
+    }
+
+    /// What the names of the tables begin with; [`DEFAULT_TABLES`](Self::DEFAULT_TABLES) unless said otherwise.
     ///
-    /// ```
-    /// use tenure_mysql::{MysqlOptions, TlsMode};
-    ///
-    /// let options = MysqlOptions::from_url("mysql://me:secret@db/shop")?;
-    /// let options = options.tls_mode(TlsMode::VerifyFull)?;
-    /// # Ok::<(), tenure_core::Fault>(())
-    /// ```
-    pub fn tls_mode(mut self, mode: TlsMode) -> Result<Self, Fault> {
-        self.sql.tls.mode = mode;
-        self.sql.tls.check()?;
+    /// # Errors
+    /// A fault if it is not one of at most 50 of a to z, digits and `_`.
+    pub fn tables(mut self, tables: &str) -> Result<Self, Fault> {
+        check_tables(tables)?;
+        tables.clone_into(&mut self.tables);
         Ok(self)
+    }
+
+    /// Whether tables that are not there are made; `true` unless said otherwise. Else they are an error, and
+    /// [`schema()`](crate::schema()) says how they are made.
+    #[must_use]
+    pub const fn create(mut self, yes: bool) -> Self {
+        self.creates = yes;
+        self
+    }
+
+    /// Whether, without TLS, a server that wants the password itself gets it encrypted by a key that it names and nobody
+    /// checks; `false` unless said otherwise. Whoever stands in between can have the password then.
+    #[must_use]
+    pub const fn get_server_public_key(mut self, yes: bool) -> Self {
+        self.trusts_key = yes;
+        self
+    }
+
+    /// What can only be seen when all is said.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.sql.servers.iter().any(|(host, _)| host.starts_with('/')) {
+            let what = "MySQL is reached by host and port, not by a socket in the file system";
+            let help = "name the host, such as 127.0.0.1";
+            return Err(Fault::new(FaultKind::Misconfigured, what, help));
+        }
+        self.sql.check()
     }
 
     /// What to warn of on the way to the servers.
@@ -73,6 +113,8 @@ impl MysqlOptions {
         Limits { look: LOOK, ..self.sql.limits }
     }
 }
+
+tenure_sql::setters!(MysqlOptions);
 
 /// A beginning of names that mean the same with quotes and without, in any letters the server keeps them in.
 pub(crate) fn check_tables(tables: &str) -> Result<(), Fault> {

@@ -15,7 +15,7 @@ use tenure_core::{
     Fault, FaultKind,
     store::{Home, Owned},
 };
-use tenure_sql::none_of;
+use tenure_sql::{Secret, none_of};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio_postgres::{
     Client, Config, SimpleQueryMessage,
@@ -116,12 +116,16 @@ fn statement_limit(options: &PostgresOptions) -> u128 {
 }
 
 /// How a session with this one of the servers is asked for.
-pub(crate) fn config(options: &PostgresOptions, (host, port): &(String, u16)) -> Config {
+fn config(
+    options: &PostgresOptions,
+    password: Option<&Secret>,
+    (host, port): &(String, u16),
+) -> Config {
     let sql = &options.sql;
     let mut config = Config::new();
     config.host(host).port(*port);
     config.user(sql.user.as_deref().unwrap_or_default()).dbname(&sql.database);
-    if let Some(password) = &sql.password {
+    if let Some(password) = password {
         config.password(password.expose());
     }
     config.application_name(options.application.as_deref().unwrap_or("tenure"));
@@ -153,8 +157,9 @@ pub(crate) async fn connect(
     for server in &sql.servers {
         let location =
             if hosts > 1 { format!("{}:{}", server.0, server.1) } else { options.location() };
-        let opening = opened(options, tls, home, server, &location);
-        match tokio::time::timeout(sql.connect_timeout / share, opening).await {
+        let limit = sql.connect_timeout / share;
+        let opening = opened(options, tls, home, server, &location, limit);
+        match tokio::time::timeout(limit, opening).await {
             Ok(Ok(made)) => return Ok(made),
             Ok(Err(fault)) => faults.push(fault),
             Err(_) => {
@@ -173,9 +178,14 @@ async fn opened(
     home: &Arc<Home>,
     server: &(String, u16),
     location: &str,
+    connect_timeout: Duration,
 ) -> Result<(Connection, Polled), Fault> {
     let refused = |error: NotMade| error::of_connecting(&error, location);
-    let mut bare = config(options, server);
+    let password = match &options.sql.password {
+        Some(password) => Some(password.read(location, connect_timeout).await?),
+        None => None,
+    };
+    let mut bare = config(options, password.as_ref(), server);
     let mut told = bare.clone();
     let limit = statement_limit(options);
     let answers = Arc::new(Answers::new()?);

@@ -57,6 +57,7 @@ impl fmt::Debug for Postgres {
 
 impl Postgres {
     fn new(options: PostgresOptions) -> Result<Self, Fault> {
+        options.check()?;
         let tls = Tls::of(&options)?;
         let home = Arc::new(Home::start("tenure-postgres", Duration::ZERO)?);
         let options = Arc::new(options);

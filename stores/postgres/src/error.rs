@@ -219,7 +219,10 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
             if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]
                 .contains(code) =>
         {
-            (FaultKind::Misconfigured, "see to the user and the password in the URL")
+            (
+                FaultKind::Misconfigured,
+                "see to the user and the password in the URL, or to where it is read from",
+            )
         }
         Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
             (FaultKind::Misconfigured, "make that database, or name another one in the URL")

@@ -53,5 +53,5 @@ pub use from_outside::names_in_use;
 pub use options::PostgresOptions;
 pub use schema::schema;
 pub use store::PostgresStore;
-pub use tenure_sql::{Swept, Then, TlsMode};
+pub use tenure_sql::{Password, Secret, Swept, Then, TlsMode};
 pub use tenure_url::without_password;

@@ -59,13 +59,14 @@ pub(crate) async fn walk(
 ) -> Result<Connection, Fault> {
     let place = &server.place;
     let for_calls = hear.is_none();
-    let whom = Whom {
-        address: &server.address,
-        certificates: &options.certificates,
-        login: &options.login,
-        patience: options.response_timeout,
-    };
     let opened = async {
+        let whom = Whom {
+            address: &server.address,
+            certificates: &options.certificates,
+            login: &options.login,
+            secret: options.login.secret(place, options.connect_timeout).await?,
+            patience: options.response_timeout,
+        };
         let (mut connection, greeting) = match greet(&whom, hear, journal).await {
             Ok(greeted) => greeted,
             Err(failure) => return Err(error::of_step(place, journal.at, failure)),

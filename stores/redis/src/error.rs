@@ -36,7 +36,7 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "WRONGPASS",
         FaultKind::Misconfigured,
         "refuses this user and password",
-        "correct them in the URL; percent-encode what is special in it",
+        "correct them in the URL, where what is special is percent-encoded, or where they are read from",
     ),
     (
         "NOPERM",
@@ -194,7 +194,7 @@ pub(crate) fn of_sentinel(place: &str, step: Step, error: Failure) -> Fault {
         Some("NOAUTH") => ("wants a password", "put it into the URL: sentinel_password=…"),
         Some("WRONGPASS") => (
             "refuses this user and password",
-            "correct sentinel_user= and sentinel_password= in the URL; percent-encode what is special",
+            "correct sentinel_user= and sentinel_password= in the URL, percent-encoded, or where they are read from",
         ),
         Some("NOPERM") => (
             "does not permit this user to ask for the primary",
@@ -452,7 +452,7 @@ mod tests {
         let text = "unknown command 'AUTH', with args beginning with: 'secret' ";
         for of in [of_command, of_connecting] {
             let error = server("ERR", text);
-            let said = of("here", error).to_string();
+            let said = format!("{:#}", of("here", error));
             assert!(said.contains("unknown command") && !said.contains("secret"), "{said}");
         }
     }

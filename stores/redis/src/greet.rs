@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_url::Certificates;
+use tenure_url::{Certificates, Secret};
 
 use crate::{
     Address,
@@ -21,6 +21,8 @@ pub(crate) struct Whom<'a> {
     pub(crate) address: &'a Address,
     pub(crate) certificates: &'a Certificates,
     pub(crate) login: &'a Login,
+    /// The password of this login.
+    pub(crate) secret: Option<Secret>,
     /// How long an answer may take.
     pub(crate) patience: Duration,
 }
@@ -34,7 +36,7 @@ pub(crate) async fn greet(
     let (reader, writer) = stream::open(whom.address, whom.certificates, journal).await?;
     journal.begin(Step::Login);
     let connection = Connection::start(reader, writer, whom.patience, hear);
-    let (user, password) = (whom.login.user(), whom.login.password.as_ref());
+    let (user, password) = (whom.login.user(), whom.secret.as_ref());
     let mut hello = vec!["HELLO", "3"];
     if let Some(password) = password {
         hello.extend(["AUTH", user, password.expose()]);

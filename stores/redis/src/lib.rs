@@ -65,4 +65,4 @@ pub use from_outside::names_in_use;
 pub use naming::name_in_slot_of;
 pub use options::{Address, RedisOptions, Sentinels};
 pub use store::RedisStore;
-pub use tenure_url::without_password;
+pub use tenure_url::{Password, Secret, without_password};

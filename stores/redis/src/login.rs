@@ -1,21 +1,46 @@
 //! Who we are to a server.
 
-use tenure_url::Secret;
+use std::time::Duration;
+
+use tenure_core::{Fault, FaultKind};
+use tenure_url::{Password, Secret};
 
 /// A user, and by what it proves that it is this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) user: Option<String>,
-    pub(crate) password: Option<Secret>,
+    pub(crate) password: Option<Password>,
 }
 
 impl Login {
+    #[cfg(test)]
     pub(crate) fn new(user: Option<&str>, password: &str) -> Self {
-        Self { user: user.map(str::to_owned), password: Some(Secret::from(password)) }
+        Self { user: user.map(str::to_owned), password: Some(password.into()) }
     }
 
     /// The name that the server knows.
     pub(crate) fn user(&self) -> &str {
         self.user.as_deref().unwrap_or("default")
+    }
+
+    /// The password for one login at `place`.
+    pub(crate) async fn secret(
+        &self,
+        place: &str,
+        connect_timeout: Duration,
+    ) -> Result<Option<Secret>, Fault> {
+        match &self.password {
+            Some(password) => password.read(place, connect_timeout).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Refuses a user alone, which no server takes.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.user.is_none() || self.password.is_some() {
+            return Ok(());
+        }
+        let help = "give the password, which is \"\" for a user that needs none";
+        Err(Fault::new(FaultKind::Misconfigured, "a user is named, and no password", help))
     }
 }

@@ -84,16 +84,27 @@ impl RedisStore {
     /// # Cancel safety
     /// Cancel-safe: a connection that is not wanted any more is closed.
     pub async fn open(url: &str) -> Result<Self, Fault> {
-        Self::boxed(url).await
+        Self::open_with(RedisOptions::from_url(url)?).await
+    }
+
+    /// Connects to the server by these options.
+    ///
+    /// # Errors
+    /// As [`RedisStore::open`].
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: a connection that is not wanted any more is closed.
+    pub async fn open_with(options: RedisOptions) -> Result<Self, Fault> {
+        Self::boxed(options).await
     }
 
     /// Compiled here, and not by each crate that awaits it, as the body of an `async fn` is.
-    fn boxed(url: &str) -> BoxFuture<'_, Result<Self, Fault>> {
-        Box::pin(Self::opening(url))
+    fn boxed(options: RedisOptions) -> BoxFuture<'static, Result<Self, Fault>> {
+        Box::pin(Self::opening(options))
     }
 
-    async fn opening(url: &str) -> Result<Self, Fault> {
-        let store = Self::new(RedisOptions::from_url(url)?)?;
+    async fn opening(options: RedisOptions) -> Result<Self, Fault> {
+        let store = Self::new(options)?;
         match store.transport.open().await {
             // Calls wait for the fail-over as long as they may.
             Err(fault) if fault.is_transient() && store.transport.route.is_there() => Ok(store),

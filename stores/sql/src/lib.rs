@@ -25,6 +25,7 @@ mod renewal;
 mod reserve;
 mod row;
 mod scheme;
+mod setters;
 mod store;
 mod sweep;
 mod tells;
@@ -55,6 +56,8 @@ pub use scheme::without_driver;
 pub use store::{CONNECTION, SqlStore};
 pub use sweep::{COVERED, PAGE, Swept, Then, keep_swept};
 pub use tells::Tells;
+pub use tenure_core::Fault;
+pub use tenure_url::{Password, Pem, Secret};
 #[cfg(feature = "tls")]
 pub use tls::encryption;
 pub use tls_mode::{TlsMode, TlsOptions};

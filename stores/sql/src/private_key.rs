@@ -1,6 +1,6 @@
 //! Files with private keys.
 
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, files};
 
 /// Refuses a file that others than its owner may read or write, as libpq does. A key of root's its group may read.
 ///
@@ -20,11 +20,8 @@ pub fn refuse_open_key(path: &str) -> Result<(), Fault> {
 fn is_open(path: &str) -> bool {
     use std::os::unix::fs::MetadataExt;
 
-    const OTHERS: u32 = 0o077;
-    const OTHERS_OF_ROOT: u32 = 0o037;
     let Ok(about) = std::fs::metadata(path) else { return false };
-    let bits = if about.uid() == 0 { OTHERS_OF_ROOT } else { OTHERS };
-    about.is_file() && about.mode() & bits != 0
+    about.is_file() && files::is_open(about.mode(), about.uid() == 0)
 }
 
 #[cfg(not(unix))]

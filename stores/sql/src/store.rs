@@ -60,7 +60,19 @@ impl<D: Database> SqlStore<D> {
     /// # Cancel safety
     /// Cancel-safe: connections that nobody wants any more end.
     pub async fn open(url: &str) -> Result<Self, Fault> {
-        let store = Self::new(D::options(url)?)?;
+        Self::open_with(D::options(url)?).await
+    }
+
+    /// Connects to the database by these options, and makes the tables if they are not there and the options do not
+    /// forbid it.
+    ///
+    /// # Errors
+    /// As [`SqlStore::open`].
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: connections that nobody wants any more end.
+    pub async fn open_with(options: D::Options) -> Result<Self, Fault> {
+        let store = Self::new(options)?;
         store.0.first_look().await?;
         Ok(store)
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{Fault, FaultKind, proto::time::in_range};
-use tenure_url::{Dialect, Secret, Settings, duration};
+use tenure_url::{Dialect, Password, Settings, duration};
 
 use crate::scheme::without_driver;
 
@@ -13,7 +13,7 @@ pub struct Parts {
     /// Who we are to the server.
     pub user: Option<String>,
     /// By what we prove it.
-    pub password: Option<Secret>,
+    pub password: Option<Password>,
     /// Where it listens; several where one of them is the primary.
     pub servers: Vec<(String, u16)>,
     /// The name of the database there.
@@ -47,6 +47,14 @@ impl Parts {
         url.settings.alias("username", "user")?;
         let user = url.settings.take("user").or(url.user.take());
         let password = url.settings.secret("password").or(url.password.take());
+        let password = match (password.map(Password::from), url.settings.take("password_file")) {
+            (Some(_), Some(_)) => {
+                let message = "it has a password, and password_file names a file with one";
+                return Err(dialect.wrong_but(message, "leave one of them out"));
+            }
+            (None, Some(path)) => Some(Password::file(path)?),
+            (password, None) => password,
+        };
         let database = if as_libpq { url.settings.take("dbname") } else { None };
         let database = database.unwrap_or_else(|| url.name().to_owned());
         if database.is_empty() || database.contains('/') {
@@ -124,7 +132,7 @@ mod tests {
     fn each_part_of_a_url_is_read() {
         let parts = parts("some://me:pa%40ss@a,[::1]:7/shop?own=a%20b").unwrap();
         assert_eq!(parts.user.as_deref(), Some("me"));
-        assert_eq!(parts.password.as_ref().map(Secret::expose), Some("pa@ss"));
+        assert_eq!(parts.password, Some(Password::from("pa@ss")));
         assert_eq!(parts.servers, [("a".to_owned(), 5), ("::1".to_owned(), 7)]);
         assert_eq!(parts.database, "shop");
         assert!(!format!("{parts:?}").contains("pa@ss"));
@@ -137,7 +145,7 @@ mod tests {
         let servers = [("/cloudsql/a:b:c".to_owned(), 7), ("db.example".to_owned(), 7)];
         assert_eq!(read.servers, servers);
         assert_eq!((read.user.as_deref(), &*read.database), (Some("me"), "shop"));
-        assert_eq!(read.password.as_ref().map(Secret::expose), Some("pw"));
+        assert_eq!(read.password, Some(Password::from("pw")));
         for url in ["some:///b?host=a,b&port=1,2,3", "some:///b?host=a&port=0", "some:///b?host="] {
             parts(url).unwrap_err();
         }

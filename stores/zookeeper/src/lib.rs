@@ -10,6 +10,7 @@
 // Says of each item which feature it takes, on docs.rs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod access;
 mod alone;
 mod asking;
 mod capabilities;
@@ -50,4 +51,4 @@ mod watch;
 pub use from_outside::names_in_use;
 pub use options::ZookeeperOptions;
 pub use store::ZookeeperStore;
-pub use tenure_url::without_password;
+pub use tenure_url::{Password, Secret, without_password};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{Fault, FaultKind};
-use tenure_url::{Certificates, Secret};
+use tenure_url::{Certificates, Password};
 
 use crate::client::{Acl, Acls};
 
@@ -45,7 +45,7 @@ pub(crate) enum Method {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) user: String,
-    pub(crate) password: Secret,
+    pub(crate) password: Password,
     pub(crate) method: Method,
 }
 
@@ -57,8 +57,15 @@ pub(crate) struct Login {
 /// use std::time::Duration;
 /// use tenure_zookeeper::ZookeeperOptions;
 ///
-/// let options = ZookeeperOptions::from_url("zookeeper://a,b:2182,c/locks?session=20s")?;
+/// let options = ZookeeperOptions::new([("a", 2181), ("b", 2182), ("c", 2181)])?
+///     .base("/locks")?
+///     .session(Duration::from_secs(20))?
+///     .user("tenure")
+///     .password("secret");
 /// assert_eq!(options.location(), "zookeeper://a:2181,b:2182,c:2181/locks");
+///
+/// let same = ZookeeperOptions::from_url("zookeeper://tenure:secret@a,b:2182,c/locks?session=20s")?;
+/// assert_eq!(same.location(), options.location());
 /// # Ok::<(), tenure_core::Fault>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -66,7 +73,9 @@ pub struct ZookeeperOptions {
     pub(crate) servers: Vec<(String, u16)>,
     /// The path under which each lock is a node; never ends with a slash.
     pub(crate) base: String,
-    pub(crate) login: Option<Login>,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<Password>,
+    pub(crate) method: Method,
     pub(crate) tls: Option<Certificates>,
     pub(crate) session: Duration,
     /// Whether somebody said how long the session is to be.
@@ -106,7 +115,9 @@ impl ZookeeperOptions {
         Ok(Self {
             servers,
             base: Self::DEFAULT_BASE.to_owned(),
-            login: None,
+            user: None,
+            password: None,
+            method: Method::default(),
             tls: None,
             session: Self::DEFAULT_SESSION,
             session_is_chosen: false,
@@ -208,14 +219,6 @@ impl ZookeeperOptions {
         Ok(self)
     }
 
-    /// As whom to log in, by the scheme `digest` of ZooKeeper.
-    #[must_use]
-    pub fn credentials(mut self, user: &str, password: &str) -> Self {
-        let (user, password) = (user.to_owned(), Secret::from(password));
-        self.login = Some(Login { user, password, method: Method::Digest });
-        self
-    }
-
     /// Whether a holder that is asked to let go as Curator's `Revoker` asks loses its lock at once, and is told
     /// so. Otherwise it keeps it until it lets go. In both cases
     /// [`Guard::release_requested`](tenure_core::Guard::release_requested) tells of the request.
@@ -252,9 +255,23 @@ impl ZookeeperOptions {
         self.servers.iter().map(place_of).collect::<Vec<_>>().join(",")
     }
 
+    /// Who logs in, if anybody does.
+    pub(crate) fn login(&self) -> Option<Login> {
+        let (user, password) = (self.user.clone()?, self.password.clone()?);
+        Some(Login { user, password, method: self.method })
+    }
+
     /// Refuses what contradicts itself.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        if matches!(self.access, Access::Creator) && self.login.is_none() && self.tls.is_none() {
+        if self.user.is_some() != self.password.is_some() {
+            return Err(wrong("of user and password only one is given", "give both, or none"));
+        }
+        if self.tls.as_ref().is_some_and(|tls| !tls.names_roots()) {
+            let help = "name the authorities to trust";
+            return Err(wrong("TLS needs authorities to trust, and none are named", help));
+        }
+        let login = self.login();
+        if matches!(self.access, Access::Creator) && login.is_none() && self.tls.is_none() {
             let help = "log in: zookeeper://user:password@host, or leave acl= out";
             return Err(wrong("acl=creator needs somebody who is the creator", help));
         }
@@ -262,7 +279,7 @@ impl ZookeeperOptions {
             let help = "build it with the feature zookeeper-tls";
             return Err(Fault::new(FaultKind::Unsupported, "TLS is not built in", help));
         }
-        let sasl = self.login.as_ref().is_some_and(|login| login.method == Method::Sasl);
+        let sasl = login.is_some_and(|login| login.method == Method::Sasl);
         if cfg!(not(feature = "sasl")) && sasl {
             let help = "build it with the feature zookeeper-sasl";
             return Err(Fault::new(FaultKind::Unsupported, "SASL is not built in", help));

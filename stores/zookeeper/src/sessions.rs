@@ -116,12 +116,19 @@ impl Sessions {
     async fn begin(&self) -> Result<Arc<Session>, Fault> {
         let connector = connector(&self.options)?.with_trouble(self.trouble.clone());
         let servers = self.options.servers.clone();
-        let login = self.options.login.clone();
+        let digest = self.options.login().filter(|login| login.method == Method::Digest);
+        let secret = match &digest {
+            Some(login) => {
+                let limit = self.options.response_timeout;
+                Some(login.password.read(&self.place, limit).await?)
+            }
+            None => None,
+        };
         let sent = SystemClock.now();
         let connecting = self.home.spawn_owned(async move {
             let client = connector.connect(&servers).await?;
-            if let Some(login) = login.filter(|login| login.method == Method::Digest) {
-                let who = format!("{}:{}", login.user, login.password.expose());
+            if let (Some(login), Some(secret)) = (digest, secret) {
+                let who = format!("{}:{}", login.user, secret.expose());
                 client.auth("digest", who.as_bytes()).await?;
             }
             Ok(client)
@@ -228,9 +235,9 @@ fn with_tls(connector: Connector, _files: Option<&Certificates>) -> Result<Conne
 
 #[cfg(feature = "sasl")]
 fn with_sasl(connector: Connector, options: &ZookeeperOptions) -> Connector {
-    match &options.login {
+    match options.login() {
         Some(login) if login.method == Method::Sasl => {
-            connector.with_sasl(&login.user, login.password.clone())
+            connector.with_sasl(&login.user, login.password)
         }
         _ => connector,
     }

@@ -1,11 +1,11 @@
 //! Options from a URL.
 
 use tenure_core::Fault;
-use tenure_url::{Certificates, Dialect, Settings, Url};
+use tenure_url::{Certificates, Dialect, Password, Settings, Url};
 
 use crate::{
     client::{Acl, AuthId, Permission},
-    options::{Access, Login, Method, ZookeeperOptions},
+    options::{Access, Method, ZookeeperOptions},
 };
 
 const DEFAULT_PORT: u16 = 2181;
@@ -25,6 +25,7 @@ impl ZookeeperOptions {
     /// | `session=10s`, `tick=2s`, `response_timeout=2s` | [`ZookeeperOptions::session`], [`ZookeeperOptions::tick`], [`ZookeeperOptions::response_timeout`], as `10s`, `500ms` or `1m30s` |
     /// | `epoch=0` | [`ZookeeperOptions::epoch`] |
     /// | `auth=digest`, `auth=sasl` | how user and password are said: by ZooKeeper's `digest`, or SASL with DIGEST-MD5 |
+    /// | `password_file=` | a file with the password, which is read at each login; only its owner may read it |
     /// | `acl=world`, `acl=creator`, `acl=digest:user:hash:cdrwa,…` | who may see and change what tenure creates; in the last form as `zkCli` writes it |
     /// | `tls=yes`, `ca=`, `cert=`, `key=` | over TLS; files in PEM, read at once: the authorities to trust, which there must be, and a client's certificate |
     /// | `mutex=semaphore` | [`ZookeeperOptions::semaphore_mutex`] |
@@ -74,28 +75,37 @@ impl ZookeeperOptions {
         };
         let tls = settings.yes_no("tls")?.unwrap_or(false);
         let files = ["ca", "cert", "key"].map(|name| (name, settings.take(name)));
-        options.login = login(&mut url, method)?;
+        options.method = method;
+        let password_file = url.settings.take("password_file");
+        login(&mut options, &mut url, password_file.is_some())?;
         url.settings.finish()?;
-        options.check()?;
         // Files are read once the rest is known to be right.
+        if let Some(path) = password_file {
+            options = options.password_file(path)?;
+        }
         options.tls = certificates(tls, &files)?;
+        options.check()?;
         Ok(options)
     }
 }
 
-/// Who logs in, and how.
-fn login(url: &mut Url, method: Method) -> Result<Option<Login>, Fault> {
-    match (url.user.take(), url.password.take()) {
-        (None, None) => Ok(None),
-        (Some(user), Some(password)) if !password.expose().is_empty() => {
-            Ok(Some(Login { user, password, method }))
-        }
-        // One alone may be the password.
-        _ => {
-            let message = "of user and password only one stands before the hosts";
-            Err(DIALECT.wrong_but(message, "write user:password@ once, before all hosts"))
-        }
+/// Who logs in.
+fn login(options: &mut ZookeeperOptions, url: &mut Url, is_in_file: bool) -> Result<(), Fault> {
+    let password = url.password.take().filter(|password| !password.expose().is_empty());
+    if password.is_some() && is_in_file {
+        let message = "it has a password, and password_file names a file with one";
+        return Err(DIALECT.wrong_but(message, "leave one of them out"));
     }
+    let has_password = password.is_some() || is_in_file;
+    options.user = url.user.take();
+    options.password = password.map(Password::from);
+    if options.user.is_some() == has_password {
+        return Ok(());
+    }
+    // One alone may be the password.
+    let message = "of user and password only one stands before the hosts";
+    let help = "write user:password@ once, before all hosts, or user@ and password_file=";
+    Err(DIALECT.wrong_but(message, help))
 }
 
 fn bound(settings: &mut Settings, name: &'static str) -> Result<Option<usize>, Fault> {
@@ -177,7 +187,7 @@ mod tests {
         assert_eq!(options.tick, Duration::from_millis(500));
         assert!(options.complies && options.semaphore_mutex);
         assert!(matches!(options.access, Access::Creator));
-        assert_eq!(options.login.as_ref().unwrap().password.expose(), "pa@ss");
+        assert_eq!(options.password, Some(Password::from("pa@ss")));
         assert_eq!(options.location(), "zookeeper://a:2181,b:7,[::1]:8/x/y");
         let listed = ZookeeperOptions::from_url("zookeeper://a%2Cb").unwrap();
         assert_eq!(listed.location(), "zookeeper://a:2181,b:2181/tenure");

@@ -6,7 +6,7 @@ use super::{
     AcquireError, AllReleaseError, BadHandle, DetachError, HandleError, InspectError, LatchError,
     Lost, ReleaseError, ShutdownError, StoreFailure,
 };
-use crate::{LockName, NameError, parts::Parts};
+use crate::{Fault, LockName, NameError, parts::Parts};
 
 /// Any error of tenure.
 ///
@@ -182,5 +182,13 @@ from!(
 impl From<NotOpened> for Error {
     fn from(error: NotOpened) -> Self {
         Self::Open(Box::new(error))
+    }
+}
+
+impl From<Fault> for Error {
+    /// What is wrong with the options of a store that is to be opened.
+    fn from(fault: Fault) -> Self {
+        let (help, is_transient) = (fault.help().to_owned(), fault.is_transient());
+        NotOpened::new(fault, is_transient).with_help(Some(help)).into()
     }
 }

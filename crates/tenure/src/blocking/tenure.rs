@@ -10,7 +10,7 @@ use super::{
     thread::{Thread, forked},
     waiting::Home,
 };
-use crate::OpenError;
+use crate::{OpenError, options::StoreOptions};
 
 /// One opened store. Cheap to clone; all clones are one.
 ///
@@ -39,6 +39,14 @@ impl Tenure {
     pub fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
         let url = url.as_ref().to_owned();
         Self::opened_by(crate::Tenure::open(url))
+    }
+
+    /// Opens the store that `options` describe, as [`crate::Tenure::open_with`] does, and blocks until it is open.
+    ///
+    /// # Errors
+    /// [`OpenError`], which says what the user can do.
+    pub fn open_with(options: impl StoreOptions + 'static) -> Result<Self, OpenError> {
+        Self::opened_by(crate::Tenure::open_with(options))
     }
 
     /// Opens the store that the variables and the configuration file agree on, as

@@ -18,6 +18,7 @@ mod inherited;
 mod kinds;
 mod late;
 mod names;
+mod passwords;
 mod places;
 mod plans;
 #[cfg(feature = "tls")]

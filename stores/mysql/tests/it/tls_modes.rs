@@ -107,10 +107,36 @@ async fn a_program_chooses_the_mode_of_tls_too() {
     let certificates = Certificates::new();
     let (_server, url) = server(&certificates).await;
     let options = MysqlOptions::from_url(&url).unwrap();
-    let store = MysqlStore::new(options.clone().tls_mode(TlsMode::Require).unwrap()).unwrap();
+    let store = MysqlStore::new(options.clone().tls_mode(TlsMode::Require)).unwrap();
     store.inspect(&name("lock")).await.unwrap();
-    let fault = options.tls_mode(TlsMode::VerifyCa).unwrap_err();
+    let fault = MysqlStore::new(options.tls_mode(TlsMode::VerifyCa)).unwrap_err();
     assert_eq!(fault.kind(), FaultKind::Misconfigured);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn authorities_and_a_certificate_of_ours_are_given_by_code() {
+    let certificates = Certificates::new();
+    let (server, url) = server(&certificates).await;
+    run(&mut outside(&server).await, "alter user locks require x509").await;
+    let port = url.split([':', '/']).nth(5).unwrap().parse().unwrap();
+    let plain = || {
+        let options = MysqlOptions::new([("localhost", port)], "tenure").unwrap();
+        options.user("locks").password("s3ntinel")
+    };
+    let read = |file: &str| std::fs::read(certificates.file(file)).unwrap();
+    let path = |file: &str| certificates.file(file).display().to_string();
+    let texts = plain().root_certificates(&read("ca.pem"));
+    MysqlStore::open_with(texts.clone()).await.unwrap_err();
+    let texts = texts.client_certificate(&read("client.pem"), &read("client.key"));
+    let files = plain().root_certificates_file(&path("ca.pem")).unwrap();
+    let files = files.client_certificate_files(&path("client.pem"), &path("client.key")).unwrap();
+    for options in [texts, files] {
+        MysqlStore::open_with(options).await.unwrap();
+    }
+    let stranger = Certificates::new();
+    let others = plain().root_certificates(&std::fs::read(stranger.file("ca.pem")).unwrap());
+    let fault = MysqlStore::open_with(others).await.unwrap_err();
+    assert!(format!("{fault:#}").contains("certificate"), "{fault:#}");
 }
 
 #[test]

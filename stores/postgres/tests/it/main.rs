@@ -18,6 +18,7 @@ mod kinds;
 mod ledger;
 mod logins;
 mod next;
+mod passwords;
 mod places;
 mod plans;
 mod pooler;

@@ -1,6 +1,6 @@
 //! What each mode of TLS does and does not, and logins over it.
 
-use std::{fs, sync::Arc};
+use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use rustls::{
     ServerConfig,
@@ -8,7 +8,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
 };
 use tenure_core::{FaultKind, Store};
-use tenure_postgres::PostgresStore;
+use tenure_postgres::{PostgresOptions, PostgresStore};
 use tenure_sql::{TlsMode, TlsOptions, encryption};
 use tenure_testkit::server::{Certificates, PostgresServer};
 use tokio::{
@@ -241,4 +241,35 @@ async fn a_certificate_of_ours_is_shown() {
     assert!(alone.contains("sslrootcert="), "{alone}");
     let wrong = refused(&format!("{url}&sslcert={certificate}&sslkey={ca}")).await;
     assert!(wrong.contains("chmod 600") && wrong.contains(&ca), "{wrong}");
+}
+
+#[tokio::test]
+async fn authorities_and_a_certificate_of_ours_are_given_by_code() {
+    let certificates = Certificates::new();
+    let server = asking(&certificates).await;
+    let plain = || {
+        let servers = [("localhost", server.port())];
+        PostgresOptions::new(servers, "tenure").unwrap().user("shown")
+    };
+    let read = |file: &str| fs::read(certificates.file(file)).unwrap();
+    let path = |file: &str| certificates.file(file).display().to_string();
+    let texts = plain().root_certificates(&read("ca.pem"));
+    let fault = PostgresStore::open_with(texts.clone()).await.unwrap_err();
+    assert!(format!("{fault:#}").contains("certificate"), "{fault:#}");
+    let texts = texts.client_certificate(&read("client.pem"), &read("client.key"));
+    let files = plain().root_certificates_file(&path("ca.pem")).unwrap();
+    let files = files.client_certificate_files(&path("client.pem"), &path("client.key")).unwrap();
+    for options in [texts, files] {
+        let store = PostgresStore::open_with(options).await.unwrap();
+        assert_eq!(sql(&server.url(), OURS).await, ["true"]);
+        drop(store);
+    }
+    let stranger = Certificates::new();
+    let others = plain().root_certificates(&fs::read(stranger.file("ca.pem")).unwrap());
+    let fault = PostgresStore::open_with(others).await.unwrap_err();
+    assert!(format!("{fault:#}").contains("certificate"), "{fault:#}");
+    let open = fs::Permissions::from_mode(0o644);
+    fs::set_permissions(certificates.file("client.key"), open).unwrap();
+    let fault = plain().client_certificate_files(&path("client.pem"), &path("client.key"));
+    assert!(fault.unwrap_err().help().contains("chmod 600"));
 }

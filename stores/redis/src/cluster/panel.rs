@@ -78,16 +78,20 @@ impl Panel {
             return Ok((connection, false));
         }
         let mut journal = Journal::new();
-        let whom = Whom {
-            address: &Address::of(options.tls, &place.0, place.1),
-            certificates: &options.certificates,
-            login: &options.login,
-            patience: options.response_timeout,
+        let greeting = async {
+            let whom = Whom {
+                address: &Address::of(options.tls, &place.0, place.1),
+                certificates: &options.certificates,
+                login: &options.login,
+                secret: options.login.secret(at, options.connect_timeout).await?,
+                patience: options.response_timeout,
+            };
+            let greeted = greet(&whom, None, &mut journal).await;
+            greeted.map_err(|failure| error::of_step(at, journal.at, failure))
         };
-        let greeted =
-            tokio::time::timeout(options.connect_timeout, greet(&whom, None, &mut journal));
-        let greeted = greeted.await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()));
-        let (connection, _) = greeted.map_err(|failure| error::of_step(at, journal.at, failure))?;
+        let greeted = tokio::time::timeout(options.connect_timeout, greeting).await;
+        let silent = |_| Err(error::of_step(at, journal.at, ErrorKind::TimedOut.into()));
+        let (connection, _) = greeted.unwrap_or_else(silent)?;
         let connection = Arc::new(connection);
         let mut kept = lock(&self.kept);
         if kept.len() >= MOST {

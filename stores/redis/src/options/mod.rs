@@ -1,40 +1,21 @@
 //! How a server is reached, and the bounds of its queues.
 
+mod access;
+mod address;
 mod sentinels;
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use tenure_core::{
     Fault, FaultKind,
     proto::{queue::Limits, time::in_range},
 };
 
-pub use self::sentinels::Sentinels;
-use tenure_url::{Certificates, Pem};
+pub(crate) use self::address::bracketed;
+pub use self::{address::Address, sentinels::Sentinels};
+use tenure_url::Certificates;
 
 use crate::login::Login;
-
-/// Where a server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Address {
-    /// A host and a port.
-    Tcp {
-        /// A name or an address.
-        host: String,
-        /// The port.
-        port: u16,
-    },
-    /// A host and a port, encrypted, the server's certificate checked.
-    Tls {
-        /// The name in the certificate.
-        host: String,
-        /// The port.
-        port: u16,
-    },
-    /// A unix socket.
-    Unix(PathBuf),
-}
 
 /// Which server has the locks.
 #[derive(Clone, Debug)]
@@ -69,9 +50,16 @@ pub(crate) enum Replicas {
 /// use std::time::Duration;
 /// use tenure_redis::RedisOptions;
 ///
-/// let options = RedisOptions::from_url("redis://:secret@localhost/1?prefix=shop:")?
+/// let options = RedisOptions::new(("localhost", 6379))
+///     .user("tenure")
+///     .password_from(|| async { Ok::<_, std::io::Error>("what the vault says now") })
+///     .database(1)
+///     .prefix("shop:")?
 ///     .claim_window(Duration::from_millis(300))?;
 /// assert_eq!(options.location(), "redis://localhost:6379/1?prefix=shop:");
+///
+/// let same = RedisOptions::from_url("redis://tenure:secret@localhost/1?prefix=shop:")?;
+/// assert_eq!(same.location(), options.location());
 /// # Ok::<(), tenure_core::Fault>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -102,10 +90,10 @@ impl RedisOptions {
     /// How many nodes of a cluster may be named; the others are found.
     pub const MOST_SEEDS: usize = 32;
 
-    /// The server at `address`, without a password.
+    /// The server at `address`, without a password: `("db", 6379)`, or an [`Address`].
     #[must_use]
-    pub fn new(address: Address) -> Self {
-        Self::of(Deployment::One(address))
+    pub fn new(address: impl Into<Address>) -> Self {
+        Self::of(Deployment::One(address.into()))
     }
 
     /// The primary that sentinels name, without a password and without TLS.
@@ -158,21 +146,6 @@ impl RedisOptions {
         }
     }
 
-    /// Who this is to the server.
-    #[must_use]
-    pub fn credentials(mut self, user: Option<&str>, password: &str) -> Self {
-        self.login = Login::new(user, password);
-        self
-    }
-
-    /// Whether a server that sentinels name, or a node of a cluster, is reached over TLS. For others their
-    /// [`Address`] says so.
-    #[must_use]
-    pub fn tls(mut self, yes: bool) -> Self {
-        self.tls = yes;
-        self
-    }
-
     /// The number of the database.
     #[must_use]
     pub fn database(mut self, number: u32) -> Self {
@@ -196,22 +169,6 @@ impl RedisOptions {
         }
         self.prefix = prefix.to_owned();
         Ok(self)
-    }
-
-    /// Trusts servers whose certificates these have signed, in PEM, and not those that the system
-    /// trusts.
-    #[must_use]
-    pub fn root_certificates(mut self, roots: &[u8]) -> Self {
-        self.certificates = self.certificates.trust(Pem::text(roots));
-        self
-    }
-
-    /// Shows this certificate to a server that asks for one, both in PEM. The key is in no text.
-    #[must_use]
-    pub fn client_certificate(mut self, certificate: &[u8], key: &[u8]) -> Self {
-        let (certificate, key) = (Pem::text(certificate), Pem::text(key));
-        self.certificates = self.certificates.identify(certificate, key);
-        self
     }
 
     /// How long connecting may take, 10 ms to 1 min; 2 s unless said otherwise.
@@ -317,6 +274,10 @@ impl RedisOptions {
 
     /// What can only be seen when all is said.
     pub(crate) fn check(&self) -> Result<(), Fault> {
+        self.login.check()?;
+        if let Deployment::Sentinels(sentinels) = &self.deployment {
+            sentinels.login.check()?;
+        }
         if self.deployment.is_cluster() && self.database != 0 {
             let what = format!("a cluster has no database {}", self.database);
             let help = "leave the database out, or write 0; a prefix keeps locks apart";
@@ -373,22 +334,10 @@ impl RedisOptions {
     }
 }
 
-impl Address {
-    /// A host and a port, with TLS or without it.
-    pub(crate) fn of(tls: bool, host: &str, port: u16) -> Self {
-        let host = host.to_owned();
-        if tls { Self::Tls { host, port } } else { Self::Tcp { host, port } }
-    }
-}
-
 /// Places in a URL.
 fn listed(places: &[(String, u16)]) -> String {
     let place = |(host, port): &(String, u16)| format!("{}:{port}", bracketed(host));
     places.iter().map(place).collect::<Vec<_>>().join(",")
-}
-
-pub(crate) fn bracketed(host: &str) -> String {
-    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
 fn bound(what: &str, given: usize) -> Result<usize, Fault> {

@@ -143,10 +143,12 @@ impl Seat {
 
     async fn connect(&self, group: &Group, hear: Option<Hear>) -> Result<Connection, Fault> {
         let sentinels = &group.sentinels;
+        let secret = sentinels.login.secret(&self.at(), group.options.connect_timeout).await?;
         let whom = Whom {
             address: &Address::of(sentinels.tls, &self.place.0, self.place.1),
             certificates: &sentinels.certificates,
             login: &sentinels.login,
+            secret,
             patience: group.options.response_timeout,
         };
         let mut journal = Journal::new();

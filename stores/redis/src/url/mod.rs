@@ -6,7 +6,7 @@ mod spellings;
 mod tests;
 
 use tenure_core::Fault;
-use tenure_url::{Certificates, Settings, Url};
+use tenure_url::{Certificates, Password, Settings, Url};
 
 use self::scheme::{DIALECT, Scheme};
 use crate::{Address, RedisOptions, Sentinels, login::Login, options::Deployment};
@@ -34,7 +34,8 @@ impl RedisOptions {
     /// special in a user, password or setting is percent-encoded. Over TLS each takes files in PEM too,
     /// which are read at once: `ca=` with the authorities to trust instead of the system's, and
     /// `cert=` and `key=` for a server that wants a client's certificate. User and password are those of
-    /// the servers. `sentinel_user=`, `sentinel_password=`, `sentinel_tls=yes`, `sentinel_ca=`,
+    /// the servers; `password_file=` names a file with the password, which is read at each login, and
+    /// `sentinel_password_file=` one for the sentinels. `sentinel_user=`, `sentinel_password=`, `sentinel_tls=yes`, `sentinel_ca=`,
     /// `sentinel_cert=` and `sentinel_key=` are the sentinels'; without files of their own these get the
     /// servers'.
     ///
@@ -64,7 +65,9 @@ impl RedisOptions {
             Scheme::Socket => return Err(DIALECT.wrong("a unix socket needs an absolute path")),
         };
         url.no_fragment()?;
-        options.login = login(&mut url)?;
+        let password_files =
+            ["password_file", "sentinel_password_file"].map(|name| url.settings.take(name));
+        options.login = login(&mut url, password_files[0].is_some())?;
         options.database = database(&mut url, scheme)?;
         let settings = &mut url.settings;
         if let Some(prefix) = settings.take("prefix") {
@@ -91,8 +94,19 @@ impl RedisOptions {
             options = options.scripts(scripts);
         }
         url.settings.finish()?;
-        options.check()?;
         // Files are read once the rest is known to be right.
+        let [file, file_of_sentinels] = password_files;
+        if let Some(path) = file {
+            options = options.password_file(path)?;
+        }
+        if let Deployment::Sentinels(sentinels) = &mut options.deployment {
+            sentinels.login.password = match (file_of_sentinels, sentinels.login.password.take()) {
+                (Some(_), Some(_)) => return Err(twice("sentinel_password")),
+                (Some(path), None) => Some(Password::file(path)?),
+                (None, password) => password,
+            };
+        }
+        options.check()?;
         options.certificates = files.read()?;
         if let Deployment::Sentinels(sentinels) = &mut options.deployment {
             let own = files_of_sentinels.filter(Files::are_given);
@@ -145,22 +159,31 @@ fn server(url: &Url) -> Result<(String, u16), Fault> {
 }
 
 /// Who this is to the servers.
-fn login(url: &mut Url) -> Result<Login, Fault> {
+fn login(url: &mut Url, is_in_file: bool) -> Result<Login, Fault> {
     let (user, password) = (url.settings.take("user"), url.settings.secret("password"));
+    if is_in_file && (password.is_some() || url.password.is_some()) {
+        return Err(twice("password"));
+    }
     if (user.is_some() && url.user.is_some()) || (password.is_some() && url.password.is_some()) {
         let message = "user or password stand twice, before the host and as settings";
         return Err(DIALECT.wrong_but(message, "write them once"));
     }
-    let login =
-        Login { user: user.or(url.user.take()), password: password.or(url.password.take()) };
+    let password = password.or(url.password.take()).map(Password::from);
+    let login = Login { user: user.or(url.user.take()), password };
     // A password that stands alone is a user by mistake, so it is not shown.
-    if login.user.is_some() && login.password.is_none() {
+    if login.user.is_some() && login.password.is_none() && !is_in_file {
         return Err(DIALECT.wrong_but(
             "a user stands there without a password",
             "write :PASSWORD@ for a password alone, USER:PASSWORD@ for both, and USER:@ for a user without one",
         ));
     }
     Ok(login)
+}
+
+/// A password that stands in the URL and in a file.
+fn twice(setting: &str) -> Fault {
+    let message = format!("it has a password, and {setting}_file names a file with one");
+    DIALECT.wrong_but(message, "leave one of them out")
 }
 
 /// What stands behind the hosts: the service, where sentinels are written so, and the database.
@@ -207,6 +230,6 @@ fn sentinels(url: &mut Url, scheme: Scheme) -> Result<Sentinels, Fault> {
     let mut sentinels = Sentinels::new(url.servers(Sentinels::DEFAULT_PORT)?, &service)?;
     sentinels.tls = url.settings.yes_no("sentinel_tls")?.unwrap_or(scheme.is_over_tls());
     sentinels.login.user = url.settings.take("sentinel_user");
-    sentinels.login.password = url.settings.secret("sentinel_password");
+    sentinels.login.password = url.settings.secret("sentinel_password").map(Password::from);
     Ok(sentinels)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::FaultKind;
-use tenure_url::Secret;
+use tenure_url::Password;
 
 use super::*;
 use crate::{RedisStore, without_password};
@@ -59,7 +59,7 @@ fn no_text_shows_a_password() {
         format!("unix:/run/redis.sock?user=me&password={SENTINEL}&db=1"),
     ] {
         let options = RedisOptions::from_url(&url).unwrap();
-        assert_eq!(options.login.password.as_ref().map(Secret::expose), Some(SENTINEL));
+        assert_eq!(options.login.password, Some(Password::from(SENTINEL)));
         assert!(!format!("{options:?} {}", options.location()).contains(SENTINEL));
         assert!(!without_password(&url).contains(SENTINEL), "{}", without_password(&url));
     }
@@ -75,7 +75,7 @@ fn no_text_shows_a_password_of_sentinels() {
     ] {
         let options = RedisOptions::from_url(url).unwrap();
         let Deployment::Sentinels(sentinels) = &options.deployment else { panic!("{url}") };
-        assert_eq!(sentinels.login.password.as_ref().map(Secret::expose), Some(password));
+        assert_eq!(sentinels.login.password, Some(Password::from(password)));
         assert!(!format!("{options:?} {}", options.location()).contains(SENTINEL));
         assert!(!without_password(url).contains(SENTINEL), "{}", without_password(url));
     }

@@ -57,7 +57,7 @@ fn user(server: &RedisServer, more: &[&str]) -> RedisStore {
     let address = server.address();
     let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
     let options = RedisOptions::new(address);
-    RedisStore::new(options.credentials(Some("tenure"), "choose-a-password")).unwrap()
+    RedisStore::new(options.user("tenure").password("choose-a-password")).unwrap()
 }
 
 #[tokio::test]

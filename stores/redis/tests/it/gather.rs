@@ -61,7 +61,7 @@ async fn opened(server: &RedisServer) -> RedisStore {
 fn as_user(server: &RedisServer) -> RedisStore {
     let address = server.address();
     let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
-    let options = RedisOptions::new(address).credentials(Some("tenure"), "choose-a-password");
+    let options = RedisOptions::new(address).user("tenure").password("choose-a-password");
     RedisStore::new(options).unwrap()
 }
 

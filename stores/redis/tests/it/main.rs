@@ -20,6 +20,7 @@ mod model;
 mod network;
 mod optimistic;
 mod over;
+mod passwords;
 mod places;
 mod processes;
 mod refusals;

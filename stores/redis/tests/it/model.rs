@@ -413,7 +413,7 @@ async fn the_scripts_answer_as_the_rules_do() {
     // The stores themselves hear nothing, so their waiters name no channel.
     server.command(&["ACL", "SETUSER", "deaf", "on", "nopass", "~*", "&*", "+@all", "-subscribe"]);
     let options = |limits: &Limits| {
-        let options = RedisOptions::new(address.clone()).credentials(Some("deaf"), "");
+        let options = RedisOptions::new(address.clone()).user("deaf").password("");
         let options = options.place_ttl(limits.place_ttl).unwrap();
         let options = options.claim_window(limits.claim_window).unwrap();
         let options = options.max_waiters(limits.max_waiters).unwrap();

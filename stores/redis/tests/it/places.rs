@@ -67,7 +67,7 @@ impl Place {
         let words: Vec<_> = acl.split_whitespace().collect();
         let reply = place.server.command(&words);
         assert_eq!(reply, Reply::Text("OK".to_owned()));
-        let options = place.options.clone().credentials(Some("tenure"), "choose-a-password");
+        let options = place.options.clone().user("tenure").password("choose-a-password");
         Self { options, ..place }
     }
 
@@ -138,7 +138,7 @@ impl Served<RedisCluster> {
             let told = server.command(&[&words[..2], &[&user], &words[3..]].concat());
             assert_eq!(told, Reply::Text("OK".to_owned()));
         }
-        place.options = place.options.credentials(Some(&user), "choose-a-password");
+        place.options = place.options.user(&user).password("choose-a-password");
         place
     }
 }

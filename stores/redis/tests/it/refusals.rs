@@ -64,7 +64,7 @@ impl Table {
         let address = self.server.address();
         let address = Address::Tcp { host: address.ip().to_string(), port: address.port() };
         let options = RedisOptions::new(address);
-        RedisStore::new(options.credentials(Some(&user), "choose-a-password")).unwrap()
+        RedisStore::new(options.user(&user).password("choose-a-password")).unwrap()
     }
 
     /// All keys but clocks, with what is in them and when they end.

@@ -1,8 +1,8 @@
 //! Over TLS, with an authority of our own.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use tenure_core::{AcquireError, FaultKind};
+use tenure_core::{AcquireError, FaultKind, Tenure};
 use tenure_redis::{RedisOptions, RedisStore};
 use tenure_testkit::server::{Certificates, RedisCluster, RedisServer};
 
@@ -168,4 +168,32 @@ async fn a_server_that_speaks_no_safe_version_is_said_to_do_so() {
     server.command(&["CONFIG", "SET", "tls-protocols", "TLSv1.1"]);
     let said = refused(&url).await;
     assert!(said.contains("TLS 1.2 or 1.3") && !said.contains("firewall"), "{said}");
+}
+
+#[tokio::test]
+async fn authorities_and_a_clients_certificate_are_given_by_code() {
+    let certificates = Certificates::new();
+    let (server, url) = server(&certificates, true);
+    let port = url.split([':', '/']).nth(4).unwrap().parse().unwrap();
+    let plain = || RedisOptions::new(("localhost", port)).tls(true);
+    assert_eq!(plain().location(), format!("rediss://localhost:{port}/0"));
+    let read = |file: &str| std::fs::read(certificates.file(file)).unwrap();
+    let path = |file: &str| certificates.file(file).display().to_string();
+    let texts = plain().root_certificates(&read("ca.pem"));
+    let fault = RedisStore::open_with(texts.clone()).await.unwrap_err();
+    assert!(format!("{fault:#}").contains("client's certificate"), "{fault:#}");
+    let texts = texts.client_certificate(&read("client.pem"), &read("client.key"));
+    let files = plain().root_certificates_file(&path("ca.pem")).unwrap();
+    let files = files.client_certificate_files(&path("client.pem"), &path("client.key")).unwrap();
+    for options in [texts, files] {
+        let tenure = Tenure::new(Arc::new(RedisStore::open_with(options).await.unwrap()));
+        hold(&tenure, "lock", TTL).await.release().await.unwrap();
+    }
+    let stranger = Certificates::new();
+    let others = std::fs::read(stranger.file("ca.pem")).unwrap();
+    let fault = RedisStore::open_with(plain().root_certificates(&others)).await.unwrap_err();
+    assert!(format!("{fault:#}").contains("not trusted"), "{fault:#}");
+    let nowhere = plain().root_certificates_file("/nowhere.pem").unwrap_err();
+    assert!(nowhere.message().contains("/nowhere.pem"), "{nowhere:#}");
+    drop(server);
 }

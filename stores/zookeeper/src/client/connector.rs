@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tenure_url::Secret;
+use tenure_url::Password;
 
 use super::stream::Encryption;
 
@@ -29,7 +29,7 @@ pub(crate) struct Connector {
     pub(super) encryption: Option<Encryption>,
     /// A user and a password.
     #[cfg_attr(not(feature = "sasl"), allow(dead_code, reason = "it is not built in"))]
-    pub(super) sasl: Option<(String, Secret)>,
+    pub(super) sasl: Option<(String, Password)>,
     pub(super) trouble: Trouble,
 }
 
@@ -58,7 +58,7 @@ impl Connector {
     }
 
     #[cfg(feature = "sasl")]
-    pub(crate) fn with_sasl(mut self, user: &str, password: Secret) -> Self {
+    pub(crate) fn with_sasl(mut self, user: &str, password: Password) -> Self {
         self.sasl = Some((user.to_owned(), password));
         self
     }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes};
 #[cfg(feature = "sasl")]
-use tenure_url::Secret;
+use tenure_url::Password;
 use tokio::{
     io::AsyncReadExt,
     sync::{mpsc, watch},
@@ -51,7 +51,7 @@ struct Session {
     servers: Servers,
     encryption: Option<Encryption>,
     #[cfg(feature = "sasl")]
-    sasl: Option<(String, Secret)>,
+    sasl: Option<(String, Password)>,
     trouble: Trouble,
     id: i64,
     password: Vec<u8>,
@@ -163,13 +163,29 @@ impl Session {
             let why = format!("{host}:{port}: {error:#}").into();
             if stream::is_untrusted(&error) { Error::Untrusted(why) } else { Error::Away(why) }
         })?);
+        let connected = now.elapsed();
+        // Of a server that is not there nobody is asked for the password.
+        #[cfg(feature = "sasl")]
+        let login = match &self.sasl {
+            Some((user, password)) => {
+                let secret = password.read(&format!("{host}:{port}"), most).await;
+                let secret = secret.map_err(|fault| Error::Away(format!("{fault:#}").into()))?;
+                Some((user.clone(), secret))
+            }
+            None => None,
+        };
         let (reached, silent) = (Instant::now(), || away("it did not answer in time".to_owned()));
         let Ok(begun) = timeout(patience, self.greet(&mut live)).await else {
             self.servers.is_silent();
             return Err(silent());
         };
         begun?;
-        self.servers.took((reached - now).max(reached.elapsed()));
+        self.servers.took(connected.max(reached.elapsed()));
+        #[cfg(feature = "sasl")]
+        if let Some((user, secret)) = login {
+            let login = super::sasl::log_in(&mut live, &user, secret.expose());
+            timeout(most, login).await.map_err(|_| silent())??;
+        }
         timeout(most, self.resume(&mut live)).await.map_err(|_| silent())??;
         Ok(live)
     }
@@ -201,10 +217,6 @@ impl Session {
 
     /// Does again what the last server was told.
     async fn resume(&mut self, live: &mut Live) -> Result<()> {
-        #[cfg(feature = "sasl")]
-        if let Some((user, password)) = &self.sasl {
-            super::sasl::log_in(live, user, password.expose()).await?;
-        }
         for login in &self.logins {
             live.request(AUTH, op::AUTH, login);
             live.logins.push_back((login.clone(), None));

@@ -20,6 +20,7 @@ mod fenced;
 mod handoffs;
 mod kinds;
 mod numbers;
+mod passwords;
 mod places;
 mod refusals;
 mod repeated;

@@ -1,0 +1,222 @@
+//! Passwords that are known, and those that are read at each login.
+
+mod reading;
+
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+
+use tenure_core::{Fault, FaultKind, files};
+
+use self::reading::Reading;
+use crate::Secret;
+
+/// More than the tokens of hosting providers have, in bytes.
+const LONGEST: u64 = 64 * 1024;
+
+/// A password, or where a store reads it at each login. No text shows it.
+///
+/// A password that is text stays the same. One of a [file](Self::file) or a function is read again each time that a store
+/// logs in, on each of its connections, and forgotten after the login: what a vault has changed takes effect with the next
+/// connection. What is held is renewed over the connections that are there meanwhile.
+///
+/// ```
+/// use tenure_url::Password;
+///
+/// let fixed = Password::from("s3cret");
+/// let rotates = Password::from_async(|| async {
+///     // Ask the vault.
+///     Ok::<_, std::io::Error>("s3cret")
+/// });
+/// assert_eq!(format!("{fixed:?} {rotates:?}"), "(hidden) (read by a function)");
+/// ```
+#[derive(Clone)]
+pub struct Password(Source);
+
+#[derive(Clone)]
+enum Source {
+    Known(Secret),
+    File { path: Arc<str>, read: Reading },
+    Function(Reading),
+}
+
+impl Password {
+    /// Reads the file at `path` at each login. A line end at its end is cut off.
+    ///
+    /// The file is read now, too, for the errors. Later ones fail the login that needs the password, and not what is held.
+    ///
+    /// # Errors
+    /// A fault if the file cannot be read, is empty, is not UTF-8, is longer than 64 KiB, or if others than its owner may
+    /// read or write it. A file of root's its group may read, and one below `/run/secrets`, where containers have theirs,
+    /// everybody may.
+    pub fn file(path: impl Into<String>) -> Result<Self, Fault> {
+        let path: Arc<str> = path.into().into();
+        read_file(&path).map_err(|unread| {
+            let message = format!("the password file {path} {}", unread.why);
+            let fault = Fault::new(FaultKind::Misconfigured, message, unread.help);
+            match unread.cause {
+                Some(cause) => fault.because(cause),
+                None => fault,
+            }
+        })?;
+        let named = path.clone();
+        let read = Reading::blocking(move || {
+            read_file(&named).map_err(|unread| match unread.cause {
+                Some(cause) => format!("it {}: {cause}", unread.why).into(),
+                None => format!("it {}", unread.why).into(),
+            })
+        });
+        Ok(Self(Source::File { path, read }))
+    }
+
+    /// Calls `read` at each login, and awaits what it returns.
+    ///
+    /// It runs on a thread of tenure's own, in a tokio runtime of tenure's own with timers and I/O. A future that takes
+    /// longer than the login may is dropped.
+    pub fn from_async<F, R, P, E>(read: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = Result<P, E>> + Send + 'static,
+        P: Into<Secret>,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Self(Source::Function(Reading::awaiting(read)))
+    }
+
+    /// Calls `read`, which may block, at each login, on a thread of tenure's own.
+    ///
+    /// The login fails where it takes longer; of one function at most four calls are under way.
+    pub fn from_blocking<F, P, E>(read: F) -> Self
+    where
+        F: Fn() -> Result<P, E> + Send + Sync + 'static,
+        P: Into<Secret>,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Self(Source::Function(Reading::blocking(move || {
+            read().map(Into::into).map_err(Into::into)
+        })))
+    }
+
+    /// Returns the password for a login at `store`, read anew where it may have changed.
+    ///
+    /// It needs the timers of a tokio runtime, and leaves a quarter of `connect_timeout` to the login.
+    ///
+    /// # Errors
+    /// An [`Unreachable`](FaultKind::Unreachable) fault if it cannot be read, is empty, or takes too long.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: a future that reads it is dropped, and a call that blocks ends by itself.
+    pub async fn read(&self, store: &str, connect_timeout: Duration) -> Result<Secret, Fault> {
+        let (origin, read, help) = match &self.0 {
+            Source::Known(secret) => return Ok(secret.clone()),
+            Source::File { path, read } => {
+                (format!("the file {path}"), read, "see that the file holds the password")
+            }
+            Source::Function(read) => {
+                ("the program's function".to_owned(), read, "see why it fails; it is called again")
+            }
+        };
+        let failed = |why: String, help| {
+            let message = format!("no password for {store}: {origin} {why}");
+            Fault::new(FaultKind::Unreachable, message, help)
+        };
+        let within = connect_timeout * 3 / 4;
+        match tokio::time::timeout(within, read.once()).await {
+            Ok(Ok(secret)) if secret.expose().is_empty() => {
+                Err(failed("gave an empty one".to_owned(), help))
+            }
+            Ok(Ok(secret)) => Ok(secret),
+            Ok(Err(error)) => Err(failed("gave none".to_owned(), help).because(error)),
+            Err(_) => {
+                let help = "see what it waits for, or raise connect_timeout";
+                Err(failed(format!("gave none within {within:?}"), help))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Source::Known(secret) => write!(f, "{secret:?}"),
+            Source::File { path, .. } => write!(f, "(read from {path})"),
+            Source::Function(_) => f.write_str("(read by a function)"),
+        }
+    }
+}
+
+impl PartialEq for Password {
+    /// Whether both are the same text, the same file, or clones of one function.
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Source::Known(one), Source::Known(other)) => one == other,
+            (Source::File { path: one, .. }, Source::File { path: other, .. }) => one == other,
+            (Source::Function(one), Source::Function(other)) => one.is(other),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Password {}
+
+impl From<Secret> for Password {
+    fn from(secret: Secret) -> Self {
+        Self(Source::Known(secret))
+    }
+}
+
+impl From<&str> for Password {
+    fn from(text: &str) -> Self {
+        Secret::from(text).into()
+    }
+}
+
+impl From<String> for Password {
+    fn from(text: String) -> Self {
+        Secret::from(text).into()
+    }
+}
+
+/// Why a file gives no password, in words that stand behind its name.
+struct Unread {
+    why: &'static str,
+    cause: Option<std::io::Error>,
+    help: &'static str,
+}
+
+impl Unread {
+    const fn new(why: &'static str, help: &'static str) -> Self {
+        Self { why, cause: None, help }
+    }
+}
+
+fn read_file(path: &str) -> Result<Secret, Unread> {
+    let read = files::read(path.as_ref(), LONGEST).map_err(|error| Unread {
+        why: "cannot be read",
+        cause: Some(error),
+        help: "correct the path, or make the file readable for this user",
+    })?;
+    let is_open = if is_of_container(path) { read.may_others_write() } else { read.is_open() };
+    if is_open {
+        return Err(Unread::new(
+            "can be read or changed by others",
+            "let its owner alone read it: chmod 600; in Kubernetes defaultMode: 0400 or 0440",
+        ));
+    }
+    let Ok(text) = std::str::from_utf8(&read.bytes) else {
+        return Err(Unread::new("is not UTF-8", "write the password alone into it"));
+    };
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    if text.is_empty() {
+        return Err(Unread::new("is empty", "write the password into it"));
+    }
+    Ok(text.into())
+}
+
+/// Whether the file is where containers have their secrets, which all that is in there may read.
+fn is_of_container(path: &str) -> bool {
+    let below = ["/run/secrets/", "/var/run/secrets/"];
+    below.iter().any(|folder| path.starts_with(folder)) && !path.contains("/../")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Stores that are opened by code instead of by a URL.
+//!
+//! A URL is no place for a password that a vault hands out. The options of each store say what its URLs say, and take a
+//! [`Password`] that is read again at each login: from a file, or by a function of yours. [`Tenure::open_with`] opens them.
+//!
+//! | store | options |
+//! |---|---|
+//! | Redis, Valkey | `tenure::redis::RedisOptions` |
+//! | PostgreSQL | `tenure::postgres::PostgresOptions` |
+//! | MySQL, MariaDB | `tenure::mysql::MysqlOptions` |
+//! | ZooKeeper | `tenure::zookeeper::ZookeeperOptions` |
+//!
+//! ```no_run
+//! # #[cfg(feature = "postgres")]
+//! # async fn open() -> Result<(), tenure::Error> {
+//! use tenure::{Tenure, postgres::{PostgresOptions, TlsMode}};
+//!
+//! # async fn ask_vault() -> Result<String, std::io::Error> { Ok(String::new()) }
+//! let options = PostgresOptions::new([("db.internal", 5432)], "shop")?
+//!     .user("locks")
+//!     .password_from(ask_vault)           // at each login
+//!     .tls_mode(TlsMode::VerifyFull)
+//!     .root_certificates_file("/etc/ssl/db.pem")?;
+//! let tenure = Tenure::open_with(options).await?;
+//! # let _ = tenure;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Tenure::open_with`]: crate::Tenure::open_with
+
+pub use tenure_url::{Password, Secret};
+
+/// Options by which a store is opened: those of each store whose feature is turned on.
+///
+/// It is sealed. [`Tenure::with_store`](crate::Tenure::with_store) takes a store of your own.
+pub trait StoreOptions: opening::Open {}
+
+pub(crate) mod opening {
+    use std::sync::Arc;
+
+    use futures_util::future::BoxFuture;
+    use tenure_core::{Fault, Store};
+
+    /// What [`StoreOptions`](super::StoreOptions) can do.
+    pub trait Open: Send {
+        /// Where the store is, without user and password.
+        fn location(&self) -> String;
+
+        /// Opens it, if it answers now.
+        fn open(self) -> BoxFuture<'static, Result<Arc<dyn Store>, Fault>>;
+    }
+}
+
+/// Opens a store by its options.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]
+macro_rules! opened {
+    ($options:ty, $store:ty) => {
+        impl StoreOptions for $options {}
+
+        impl opening::Open for $options {
+            fn location(&self) -> String {
+                self.location()
+            }
+
+            fn open(
+                self,
+            ) -> futures_util::future::BoxFuture<
+                'static,
+                Result<std::sync::Arc<dyn tenure_core::Store>, tenure_core::Fault>,
+            > {
+                Box::pin(async {
+                    let store = <$store>::open_with(self).await?;
+                    Ok(std::sync::Arc::new(store) as std::sync::Arc<dyn tenure_core::Store>)
+                })
+            }
+        }
+    };
+}
+
+#[cfg(feature = "mysql")]
+opened!(tenure_mysql::MysqlOptions, tenure_mysql::MysqlStore);
+#[cfg(feature = "postgres")]
+opened!(tenure_postgres::PostgresOptions, tenure_postgres::PostgresStore);
+#[cfg(feature = "redis")]
+opened!(tenure_redis::RedisOptions, tenure_redis::RedisStore);
+#[cfg(feature = "zookeeper")]
+opened!(tenure_zookeeper::ZookeeperOptions, tenure_zookeeper::ZookeeperStore);

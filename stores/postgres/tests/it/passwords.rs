@@ -1,0 +1,191 @@
+//! Passwords that rotate: read anew at each login, and by nobody else.
+
+use std::{fs, os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
+
+use tenure_core::{AcquireError, FaultKind, Tenure};
+use tenure_postgres::{Password, PostgresOptions, PostgresStore, TlsMode};
+use tenure_testkit::{Vault, server::PostgresServer};
+
+use crate::support::{PATIENCE, hold, sql, until, waiting};
+
+const TTL: Duration = Duration::from_secs(12);
+const FIRST: &str = "s3ntinel-first";
+const SECOND: &str = "s3ntinel-second";
+
+/// A server that asks the user `locks` for a proof of its password.
+async fn server() -> PostgresServer {
+    let server = PostgresServer::start();
+    let made = format!("create role locks superuser login password '{FIRST}'");
+    sql(&server.url(), &made).await;
+    let hba = server.folder().join("data/pg_hba.conf");
+    let old = fs::read_to_string(&hba).unwrap();
+    fs::write(&hba, format!("host all locks 127.0.0.1/32 scram-sha-256\n{old}")).unwrap();
+    sql(&server.url(), "select pg_reload_conf()").await;
+    let wrong = options(&server).password("wrong");
+    until("it has read them", async || PostgresStore::open_with(wrong.clone()).await.is_err())
+        .await;
+    server
+}
+
+fn options(server: &PostgresServer) -> PostgresOptions {
+    PostgresOptions::new([("127.0.0.1", server.port())], "tenure").unwrap().user("locks")
+}
+
+fn tenure(options: &PostgresOptions) -> Tenure {
+    Tenure::new(Arc::new(PostgresStore::new(options.clone()).unwrap()))
+}
+
+/// What a future and what a function that may block are told by the vault.
+fn told(vault: &Vault) -> [Password; 2] {
+    let (one, other) = (vault.clone(), vault.clone());
+    let awaited = Password::from_async(move || one.clone().ask());
+    [awaited, Password::from_blocking(move || other.ask_blocking())]
+}
+
+/// From now on the user has this password alone, and none of the connections that it had.
+async fn change(server: &PostgresServer, password: &str) {
+    let all = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'locks'";
+    sql(&server.url(), &format!("alter role locks password '{password}'")).await;
+    sql(&server.url(), all).await;
+}
+
+/// Holds a lock, and has somebody wait for it, while the password changes and all connections are cut.
+async fn rotates(server: &PostgresServer, options: PostgresOptions, tell: impl FnOnce()) {
+    let (one, other) = (tenure(&options), tenure(&options));
+    let held = hold(&one, "lock", TTL).await;
+    let waits = tokio::spawn(async move { hold(&other, "lock", TTL).await.token() });
+    until("it waits", async || waiting(&one, "lock").await == 1).await;
+    tell();
+    change(server, SECOND).await;
+    for _ in 0..2 {
+        let before = held.deadline();
+        until("it is renewed", async || held.deadline() > before).await;
+    }
+    held.check().unwrap();
+    let token = held.token();
+    held.release().await.unwrap();
+    assert!(waits.await.unwrap() > token);
+}
+
+#[tokio::test]
+async fn a_lock_outlasts_a_change_of_the_password_that_a_function_gives() {
+    let server = server().await;
+    let vault = Vault::with(FIRST);
+    for password in told(&vault) {
+        vault.set(FIRST);
+        change(&server, FIRST).await;
+        rotates(&server, options(&server).password(password), || vault.set(SECOND)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_lock_outlasts_a_change_of_the_password_in_a_file() {
+    let (folder, server) = (tempfile::tempdir().unwrap(), server().await);
+    let file = folder.path().join("password");
+    let write = |password: &str| {
+        fs::write(&file, format!("{password}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    write(FIRST);
+    let url = server.url().replace("postgres@", "locks@");
+    let url = format!("{url}?password_file={}", file.display());
+    let options = PostgresOptions::from_url(&url).unwrap();
+    rotates(&server, options, || write(SECOND)).await;
+}
+
+#[tokio::test]
+async fn with_the_old_password_it_is_said_to_be_refused_and_a_lock_is_not_lost_before_its_time() {
+    let (vault, server) = (Vault::with(FIRST), server().await);
+    let options = options(&server).password(told(&vault)[0].clone());
+    let locks = tenure(&options);
+    let held = hold(&locks, "lock", TTL).await;
+    change(&server, SECOND).await;
+    let error = tenure(&options).mutex("other").lock().wait(PATIENCE).await.unwrap_err();
+    assert!(matches!(error, AcquireError::Misconfigured { .. }), "{error:?}");
+    let said = format!("{error:#} {error:?}");
+    assert!(said.contains("password authentication failed"), "{said}");
+    assert!(said.contains("where it is read from") && !said.contains("s3ntinel"), "{said}");
+    vault.set(SECOND);
+    let before = held.deadline();
+    until("it is renewed", async || held.deadline() > before).await;
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_function_that_hangs_fails_a_login_and_no_renewal_of_what_is_held() {
+    let server = server().await;
+    for blocks in [false, true] {
+        let vault = Vault::with(FIRST);
+        let [awaited, blocking] = told(&vault);
+        let password = if blocks { blocking } else { awaited };
+        let limit = Duration::from_millis(800);
+        let options = options(&server).password(password).connect_timeout(limit).unwrap();
+        let locks = tenure(&options);
+        let held = hold(&locks, "lock", Duration::from_secs(3)).await;
+        vault.hang(true);
+        for _ in 0..8 {
+            let fault = PostgresStore::open_with(options.clone()).await.unwrap_err();
+            assert_eq!(fault.kind(), FaultKind::Unreachable);
+            let said = format!("{fault:#}");
+            assert!(said.contains("no password for postgres://"), "{said}");
+            assert!(said.contains("gave none within 600ms"), "{said}");
+        }
+        for _ in 0..3 {
+            let before = held.deadline();
+            until("it is renewed", async || held.deadline() > before).await;
+        }
+        held.release().await.unwrap();
+        vault.hang(false);
+    }
+}
+
+#[tokio::test]
+async fn a_function_that_fails_is_what_a_lock_fails_by() {
+    let server = server().await;
+    let sealed = || Err::<&str, _>("the vault is sealed");
+    let options = options(&server).password(Password::from_blocking(sealed));
+    let error = tenure(&options).mutex("lock").try_lock().await.unwrap_err();
+    assert!(matches!(error, AcquireError::Unreachable { .. }), "{error:?}");
+    let said = format!("{error:#}");
+    assert!(said.contains("the vault is sealed") && said.contains("lock"), "{said}");
+}
+
+#[test]
+fn options_show_no_secret() {
+    let plain = || PostgresOptions::new([("a", 1)], "shop").unwrap().user("me");
+    let function = || Ok::<_, AcquireError>("s3ntinel");
+    for options in [
+        plain().password("s3ntinel"),
+        plain().password(Password::from_blocking(function)),
+        plain().client_certificate(b"own", b"s3ntinel"),
+        PostgresOptions::from_url("postgres://me:s3ntinel@a/shop").unwrap(),
+    ] {
+        let shown = format!("{options:?} {options:#?} {}", options.location());
+        assert!(!shown.contains("s3ntinel"), "{shown}");
+    }
+}
+
+#[test]
+fn options_that_contradict_themselves_are_refused() {
+    let plain = || PostgresOptions::new([("a", 1)], "shop").unwrap();
+    let refused = |options: PostgresOptions| {
+        let fault = PostgresStore::new(options).unwrap_err();
+        assert_eq!(fault.kind(), FaultKind::Misconfigured);
+        format!("{fault:#}")
+    };
+    assert!(refused(plain()).contains("no user"));
+    let me = || plain().user("me");
+    let in_vain = me().root_certificates(b"any").tls_mode(TlsMode::Disable);
+    assert!(refused(in_vain).contains("TLS alone"));
+    assert!(refused(me().tls_mode(TlsMode::VerifyCa)).contains("verify the name"));
+    assert!(refused(me().bind_channel(true)).contains("nothing is encrypted"));
+    for (servers, database) in [(vec![], "shop"), (vec![("", 1)], "shop"), (vec![("a", 1)], "")] {
+        PostgresOptions::new(servers, database).unwrap_err();
+    }
+    let both = "postgres://me:s3ntinel@a/shop?password_file=/nowhere/password";
+    let both = format!("{:#}", PostgresOptions::from_url(both).unwrap_err());
+    assert!(both.contains("leave one of them out") && !both.contains("s3ntinel"), "{both}");
+    let none = PostgresOptions::from_url("postgres://me@a/shop?password_file=/nowhere/password");
+    let none = format!("{:#}", none.unwrap_err());
+    assert!(none.contains("/nowhere/password cannot be read"), "{none}");
+}
