@@ -8,6 +8,8 @@ use tenure_core::{
     within_runtime,
 };
 
+use tenure_url::nearest;
+
 use crate::{
     Examination, Tenure,
     spelling::mistake,
@@ -75,7 +77,7 @@ impl OpenError {
     fn parts(&self) -> Parts<'_> {
         match self {
             Self::UnknownScheme { scheme, known } => {
-                Parts::new(format!("no store is called {scheme:?}")).help(format!("use one of {known}"))
+                Parts::new(format!("{scheme:?} is no kind of store")).help(use_one_of(scheme, known))
             }
             Self::Url { url, fault } => {
                 let message = format!("the store {url:?} cannot be used: {fault}");
@@ -181,12 +183,21 @@ impl Tenure {
 /// A store that is not opened, with its place said once: most faults name it themselves.
 fn not_opened(url: &str, fault: &Fault) -> String {
     let (_, behind) = parted(url);
-    let place = behind.trim_start_matches('/').rsplit('@').next().unwrap_or_default();
-    let place = place.split(['?', ',']).next().unwrap_or_default().trim_end_matches('/');
-    if !place.is_empty() && fault.message().contains(place) {
+    let place = behind.strip_prefix("//").map(|server| server.rsplit('@').next());
+    // The port may not stand in the URL, and more settings in what the fault says.
+    let place = place.flatten().map(|server| server.split(['/', '?', ',', ':']).next());
+    let place = place.flatten().unwrap_or_else(|| behind.split('?').next().unwrap_or_default());
+    if behind.is_empty() || !place.is_empty() && fault.message().contains(place) {
         return format!("the store cannot be opened: {fault}");
     }
     format!("the store {url:?} cannot be opened: {fault}")
+}
+
+/// What to write instead of a scheme that there is not.
+pub(crate) fn use_one_of(scheme: &str, known: &str) -> String {
+    let meant = nearest(&format!("{scheme}:"), known.split(", "));
+    let meant = meant.map(|meant| format!("did you mean {meant:?}? ")).unwrap_or_default();
+    format!("{meant}known: {known}")
 }
 
 /// The scheme of a URL that is written as it should be, and what stands behind it.

@@ -81,7 +81,7 @@ impl Came {
 impl fmt::Display for Came {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAddress(error) => write!(f, "its name leads to no address: {error:#}"),
+            Self::NoAddress(error) => write!(f, "its name does not resolve: {error:#}"),
             Self::Refused(error) => write!(f, "it takes no connection: {error:#}"),
             Self::Away => write!(f, "it cannot be connected to within {PATIENCE:?}"),
             #[cfg(feature = "tls")]
@@ -90,7 +90,7 @@ impl fmt::Display for Came {
                 "it takes the connection and hangs up instead of beginning a session, as a server without a majority \
                  does",
             ),
-            Self::Silent => f.write_str("it takes the connection and says nothing"),
+            Self::Silent => f.write_str("it accepts connections, but does not answer"),
             Self::Foreign => f.write_str("it does not answer as ZooKeeper does"),
             Self::Begins => f.write_str("it begins sessions"),
         }

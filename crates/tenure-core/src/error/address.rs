@@ -1,6 +1,6 @@
 //! Which lock an error is about, and what its store said.
 
-use std::{error::Error, fmt};
+use std::{borrow::Cow, error::Error, fmt};
 
 use super::text::Parts;
 use crate::{Fault, LockName};
@@ -20,6 +20,24 @@ impl LockAddress {
     #[must_use]
     pub fn new(name: LockName, store: impl Into<String>) -> Self {
         Self { name, store: store.into() }
+    }
+}
+
+/// What a fault says, without the store: who reads it has read that before it.
+#[doc(hidden)]
+#[must_use]
+pub fn without_store<'m>(message: &'m str, store: &str) -> Cow<'m, str> {
+    let mentions = [" at ", " of "].map(|before| format!("{before}{store}"));
+    let Some(mention) = mentions.iter().find(|&mention| message.contains(mention)) else {
+        return message.into();
+    };
+    // What goes on behind it is another store.
+    let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || "/?,:-".contains(c));
+    match message.split_once(mention.as_str()) {
+        Some((before, rest)) if ends(rest) || rest.starts_with(": ") || rest.starts_with(", ") => {
+            format!("{before}{rest}").into()
+        }
+        _ => message.into(),
     }
 }
 
@@ -48,6 +66,7 @@ impl StoreFailure {
 
     pub(crate) fn parts(&self) -> Parts<'_> {
         let Self { lock, fault } = self;
-        Parts::at(lock, fault.message()).because(fault.source()).help(fault.help())
+        let message = without_store(fault.message(), &lock.store);
+        Parts::at(lock, message).because(fault.source()).help(fault.help())
     }
 }

@@ -16,6 +16,8 @@ pub mod text;
 mod timed_out;
 
 pub use acquire::AcquireError;
+#[doc(hidden)]
+pub use address::without_store;
 pub use address::{LockAddress, StoreFailure};
 pub use any::{Error, NotOpened};
 pub use handle::{DetachError, HandleError};
