@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(two.kind, Kind::Permits { take: 2, of: 3 });
         let refused = plan("--permits 3 --take 4", "").unwrap_err();
         assert!(matches!(refused, Failure::Usage(_)), "{refused:?}");
-        assert_eq!(said(&refused), "4 of 3 permits can never be had; take at most 3");
+        assert_eq!(said(&refused), "4 permits of 3 can never be granted; write --take 3 or less");
     }
 
     #[test]

@@ -71,7 +71,7 @@ fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(
-        "a lock in memory: would be seen by this one command alone; use file:/dir, or name no store for the embedded \
+        "the store memory: is seen by this one command alone, so it locks nothing; use file:/dir, or name no store for the embedded \
          one in its default directory"
             .into(),
     ))

@@ -81,7 +81,7 @@ impl Maker {
         let made = tokio::time::timeout(connect_timeout, connecting).await;
         made.unwrap_or_else(|_| {
             let what = format!("the connection to {server} was not made in time");
-            Err(Fault::new(FaultKind::Unreachable, what, tenure_sql::UNREACHABLE))
+            Err(Fault::new(FaultKind::Unreachable, what, tenure_sql::SILENT))
         })
     }
 

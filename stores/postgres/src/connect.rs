@@ -159,7 +159,7 @@ pub(crate) async fn connect(
             Ok(Err(fault)) => faults.push(fault),
             Err(_) => {
                 let what = format!("the connection to {location} was not made in time");
-                let help = tenure_sql::UNREACHABLE;
+                let help = tenure_sql::SILENT;
                 faults.push(Fault::new(FaultKind::Unreachable, what, help));
             }
         }

@@ -2,6 +2,9 @@
 
 use tenure_core::{Fault, FaultKind};
 
+/// What to do about a server that does not answer in time.
+pub const SILENT: &str = "see that such a server listens there and that no firewall is in between, or raise connect_timeout in the URL";
+
 /// What to do about a server that cannot be reached.
 pub const UNREACHABLE: &str = "start the server, or correct host and port in the URL";
 

@@ -68,7 +68,9 @@ impl SqlOptions {
             options.limits.claim_window = length;
             options.limits.place_ttl = options.limits.place_ttl.max(length);
         }
-        if let Some(length) = parts.length("place_ttl", None, (100, 600_000))? {
+        // As it was called in earlier versions.
+        parts.settings.alias("place_ttl", "position_ttl")?;
+        if let Some(length) = parts.length("position_ttl", None, (100, 600_000))? {
             options.limits.place_ttl = length;
             options.limits.claim_window = options.limits.claim_window.min(length);
         }

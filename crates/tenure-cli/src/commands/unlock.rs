@@ -36,7 +36,7 @@ fn not_held(error: &HandleError, file: Option<&Path>) -> Failure {
                     the lock was attached or broken, or it was locked in another store"
         .to_owned();
     if let Some(file) = file {
-        help += &format!("; then remove {}", file.display());
+        help += &format!("; {} was left as it is", file.display());
     }
     Failure::Lost(Explanation::from(error).help(Some(help.into())))
 }

@@ -63,7 +63,7 @@ pub(crate) async fn acquire(
             let why = if voice.hears_of_busy() {
                 who_has_one(tenure, names).await
             } else {
-                "busy".into()
+                Explanation::new("busy")
             };
             Err(Failure::Busy { why, tried: true, away: false })
         }
@@ -229,6 +229,9 @@ pub(crate) fn together<'a>(names: impl Iterator<Item = &'a LockName>) -> String 
 /// How long giving back may take before somebody is named.
 const GIVEN_BACK: Duration = Duration::from_secs(1);
 
+/// What to do about a lock that is busy.
+const WAIT: &str = "wait for it: --wait TIME";
+
 /// Why one of the locks was not free, as far as can be told a moment later.
 async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> Explanation {
     if names.len() > 1 {
@@ -241,12 +244,14 @@ async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> Explanation {
         let seen = seen.ok().and_then(Result::ok).unwrap_or_default();
         if let Some(holder) = seen.holders.first() {
             let who = human::holder(holder, human::now());
-            return Explanation::from(format!("lock {name:?} in {location} is busy: {who}"))
+            return Explanation::new(format!("lock {name:?} in {location} is busy: {who}"))
+                .advise(WAIT)
                 .held_by(name.as_str(), location, Some(holder.clone()));
         }
     }
     let name = together(names.iter().copied());
-    Explanation::from(format!("lock {name:?} in {location} is busy: others come first"))
+    Explanation::new(format!("lock {name:?} in {location} is busy: others come first"))
+        .advise(WAIT)
         .held_by(&name, location, None)
 }
 

@@ -180,9 +180,12 @@ fn nothing_is_done_by_the_handle_of_a_lease_that_is_over() {
         ended(&said, 123);
         let said = events(&said.stderr);
         assert_eq!(
-            (&said[0]["event"], &said[0]["exit_code"]),
-            (&"handle_lost".into(), &123.into())
+            (&said[0]["event"], &said[0]["kind"], &said[0]["exit_code"]),
+            (&"handle_lost".into(), &"not_held".into(), &123.into())
         );
+        let gone = scene.output(["unlock", "--handle", "nowhere", "--json"]);
+        ended(&gone, 2);
+        assert_eq!(events(&gone.stderr)[0]["kind"], "no_handle");
     });
 }
 

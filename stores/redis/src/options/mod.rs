@@ -6,6 +6,7 @@ use std::{path::PathBuf, time::Duration};
 
 use tenure_core::{
     Fault, FaultKind,
+    error::OutOfRange,
     proto::{queue::Limits, time::in_range},
 };
 
@@ -401,6 +402,10 @@ fn bound(what: &str, given: usize) -> Result<usize, Fault> {
 
 fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
     in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
-        |error| Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "choose another length"),
+        |OutOfRange { given, least, most, .. }| {
+            let message = format!("{what} of {given:?} is out of range");
+            let help = format!("choose from {least:?} to {most:?}");
+            Fault::new(FaultKind::Misconfigured, message, help)
+        },
     )
 }
