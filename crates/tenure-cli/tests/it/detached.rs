@@ -428,7 +428,7 @@ fn what_a_store_holds_for_no_longer_is_refused_before_any_work() {
     let scene = Scene::with_store(&store);
     let output = scene.output(["lock", "name", "--for", "10m", "--handle", "h"]);
     assert_eq!(code(&output), 125, "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("at most"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("or less"), "{}", text(&output.stderr));
     assert!(!scene.path("h").exists());
     let output = scene.output(["lock", "name", "--for", "20s", "--handle", "h"]);
     assert_eq!(code(&output), 0, "{}", text(&output.stderr));

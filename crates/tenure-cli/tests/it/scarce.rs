@@ -79,7 +79,10 @@ fn a_store_that_no_file_is_left_for_is_not_waited_for() {
             let begun = Instant::now();
             let output = limited(&scene, 54_480, &[&limit], "name", "exit 3").output().unwrap();
             let said = text(&output.stderr);
-            if code(&output) == 125 && said.contains("Too many open files") {
+            if code(&output) == 125
+                && said.contains("cannot be opened")
+                && said.contains("Too many open files")
+            {
                 seen += 1;
                 assert!(said.contains("help: ") && !said.contains("tried for"), "{limit}: {said}");
                 // It would be tried again for a whole ttl, 30 s.
