@@ -8,11 +8,9 @@ use tenure_core::{
     within_runtime,
 };
 
-use tenure_url::nearest;
-
 use crate::{
     Examination, Tenure,
-    spelling::mistake,
+    spelling::{mistake, use_one_of},
     stores::{
         embedded, is_mysql, is_postgres, is_redis, known, mysql, parted, postgres, redis, zookeeper,
     },
@@ -191,13 +189,6 @@ fn not_opened(url: &str, fault: &Fault) -> String {
         return format!("the store cannot be opened: {fault}");
     }
     format!("the store {url:?} cannot be opened: {fault}")
-}
-
-/// What to write instead of a scheme that there is not.
-pub(crate) fn use_one_of(scheme: &str, known: &str) -> String {
-    let meant = nearest(&format!("{scheme}:"), known.split(", "));
-    let meant = meant.map(|meant| format!("did you mean {meant:?}? ")).unwrap_or_default();
-    format!("{meant}known: {known}")
 }
 
 /// The scheme of a URL that is written as it should be, and what stands behind it.
