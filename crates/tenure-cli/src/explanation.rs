@@ -8,7 +8,7 @@ use tenure::{
     error::{LockAddress, TimedOut},
     inspect::Contender,
 };
-use tenure_core::parts::causes;
+use tenure_core::{address::without_store, parts::causes};
 
 /// Why something failed.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,33 @@ impl Facts {
     }
 }
 
+/// What to do where the system refuses something that any process may have.
+const LIMITS: &str =
+    "see how many files, threads and processes this user and this container may have (ulimit -a)";
+
 impl Explanation {
+    /// What failed.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    /// The same with what the system or somebody else said.
+    pub(crate) fn because(mut self, cause: &dyn Error) -> Self {
+        self.causes.push(cause.to_string());
+        self.causes.extend(causes(&self.message, cause.source()).map(Cow::into_owned));
+        self
+    }
+
+    /// The same with what the user can do.
+    pub(crate) fn advise(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+
+    /// Something that the system did not give.
+    pub(crate) fn refused(what: &str, error: &io::Error) -> Self {
+        Self::new(what).because(error).advise(LIMITS)
+    }
+
     /// What an error says, with its causes.
     pub(crate) fn of(error: &dyn Error) -> Self {
         let message = error.to_string();
@@ -65,7 +91,7 @@ impl Explanation {
         Self { message, causes, ..Self::default() }
     }
 
-    fn help(self, help: Option<Cow<'_, str>>) -> Self {
+    pub(crate) fn help(self, help: Option<Cow<'_, str>>) -> Self {
         Self { help: help.map(Cow::into_owned), ..self }
     }
 
@@ -74,7 +100,7 @@ impl Explanation {
         self
     }
 
-    fn kind(mut self, kind: Option<&'static str>) -> Self {
+    pub(crate) fn kind(mut self, kind: Option<&'static str>) -> Self {
         self.facts.kind = kind;
         self
     }
@@ -88,16 +114,27 @@ impl Explanation {
 
     /// The same with more said of what failed.
     pub(crate) fn and(self, more: &str) -> Self {
-        Self { message: format!("{}; {more}", self.message), ..self }
+        Self { message: format!("{}, {more}", self.message), ..self }
     }
 
     /// A store's fault on the way to a lock.
     pub(crate) fn of_fault(lock: &str, store: String, fault: &Fault) -> Self {
-        let message = format!("lock {lock:?} in {store}: {fault}");
-        let causes = causes(fault.message(), fault.source()).map(Cow::into_owned).collect();
-        let (lock, store) = (Some(lock.to_owned()), Some(store));
-        let facts = Facts { kind: Some(kind(fault.kind())), lock, store, ..Facts::default() };
-        Self { message, causes, help: Some(fault.help().to_owned()), facts: Box::new(facts) }
+        let mut why = Self::from(fault);
+        why.message = format!("lock {lock:?} in {store}: {}", without_store(&why.message, &store));
+        (why.facts.lock, why.facts.store) = (Some(lock.to_owned()), Some(store));
+        why
+    }
+
+    /// A store's fault in a call for no lock in particular.
+    pub(crate) fn of_store(what: &str, store: String, fault: &Fault) -> Self {
+        let mut why = Self::from(fault);
+        why.message = if fault.message().contains(&store) {
+            format!("{what}: {fault}")
+        } else {
+            format!("{what} in {store}: {fault}")
+        };
+        why.facts.store = Some(store);
+        why
     }
 
     /// What failed and what caused it, in one line.
@@ -127,7 +164,7 @@ impl From<&str> for Explanation {
 
 impl From<io::Error> for Explanation {
     fn from(error: io::Error) -> Self {
-        Self { message: error.to_string(), ..Self::default() }
+        Self::refused("the system refused what tenure needs", &error)
     }
 }
 
@@ -175,7 +212,17 @@ macro_rules! of_errors {
     )+};
 }
 
-of_errors!(DetachError, HandleError, InspectError);
+of_errors!(DetachError, InspectError);
+
+impl From<&HandleError> for Explanation {
+    fn from(error: &HandleError) -> Self {
+        let kind = match error {
+            HandleError::Lost(_) => Some("not_held"),
+            error => error.fault().map(|fault| kind(fault.kind())),
+        };
+        Self::of(error).kind(kind).help(error.help()).at(error.address())
+    }
+}
 
 impl From<&OpenError> for Explanation {
     fn from(error: &OpenError) -> Self {

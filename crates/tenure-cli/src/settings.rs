@@ -87,7 +87,8 @@ impl Kind {
         let take = sharing.take.unwrap_or(1);
         match sharing.permits {
             Some(of) if take > of => Err(Failure::Usage(
-                format!("{take} of {of} permits can never be had; take at most {of}").into(),
+                format!("{take} permits of {of} can never be granted; write --take {of} or less")
+                    .into(),
             )),
             Some(of) => Ok(Self::Permits { take, of }),
             None if sharing.shared => Ok(Self::Reader),
@@ -203,8 +204,7 @@ impl Plan {
                     "or a longer ttl"
                 };
                 return Err(Failure::Usage(format!(
-                    "a grace of {} does not fit a hold of {}: between two renewals half of it may \
-                     be used up; choose a grace of at most {} {longer}",
+                    "a grace of {} is longer than half of a hold of {}; choose a grace of at most {} {longer}",
                     humantime::format_duration(grace),
                     humantime::format_duration(certain),
                     humantime::format_duration(certain / 2),
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(two.kind, Kind::Permits { take: 2, of: 3 });
         let refused = plan("--permits 3 --take 4", "").unwrap_err();
         assert!(matches!(refused, Failure::Usage(_)), "{refused:?}");
-        assert_eq!(said(&refused), "4 of 3 permits can never be had; take at most 3");
+        assert_eq!(said(&refused), "4 permits of 3 can never be granted; write --take 3 or less");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The store that the command works on.
 
 use tenure::{Examination, OpenError, Tenure, config::Config};
+use tenure_core::parts::lacks_files;
 
 use crate::{
     exit::Failure,
@@ -27,7 +28,8 @@ fn not_opened(error: OpenError) -> Failure {
         OpenError::UnknownScheme { .. } | OpenError::Url { .. } | OpenError::Config(_) => {
             Failure::Usage(error.into())
         }
-        _ if error.is_transient() => Failure::Away(error.into()),
+        // Nothing that this process does gives a file back.
+        _ if error.is_transient() && !lacks_files(&error) => Failure::Away(error.into()),
         _ => Failure::failed(error),
     }
 }
@@ -68,9 +70,11 @@ fn refuse_own_memory(config: &Config) -> Result<(), Failure> {
     if !refused {
         return Ok(());
     }
-    Err(Failure::Usage("memory: is the memory of this one command: no other sees a lock in it, so it locks nothing; \
-         use file:/dir, or name no store for the embedded one in its default place"
-            .into()))
+    Err(Failure::Usage(
+        "the store memory: is seen by this one command alone, so it locks nothing; use file:/dir, or name no store for the embedded \
+         one in its default directory"
+            .into(),
+    ))
 }
 
 #[cfg(test)]

@@ -34,8 +34,7 @@ fn built(builder: &mut Builder) -> io::Result<Runtime> {
 pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Failure::failed(
-            "tenure itself panicked: that is a mistake in it, or the system lacks threads or memory; see what it \
-             said before this, and report it",
+            "tenure itself panicked, by a bug or for want of threads or memory; report it with the lines above",
         ))
     })
 }

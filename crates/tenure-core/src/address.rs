@@ -1,6 +1,6 @@
 //! Which lock an error is about.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use crate::LockName;
 
@@ -25,5 +25,23 @@ impl LockAddress {
 impl fmt::Display for LockAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "lock {:?} in {}", self.name, self.store)
+    }
+}
+
+/// What a fault says, without the store: who reads it has read that before it.
+#[doc(hidden)]
+#[must_use]
+pub fn without_store<'m>(message: &'m str, store: &str) -> Cow<'m, str> {
+    let mentions = [" at ", " of "].map(|before| format!("{before}{store}"));
+    let Some(mention) = mentions.iter().find(|&mention| message.contains(mention)) else {
+        return message.into();
+    };
+    // What goes on behind it is another store.
+    let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || "/?,:-".contains(c));
+    match message.split_once(mention.as_str()) {
+        Some((before, rest)) if ends(rest) || rest.starts_with(": ") || rest.starts_with(", ") => {
+            format!("{before}{rest}").into()
+        }
+        _ => message.into(),
     }
 }

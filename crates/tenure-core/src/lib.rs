@@ -6,7 +6,8 @@
 
 mod acquire;
 mod acquisition;
-mod address;
+#[doc(hidden)]
+pub mod address;
 mod at_exit;
 pub mod clock;
 mod context;

@@ -69,7 +69,7 @@ fn nanos(length: Duration) -> u64 {
 
 /// A length of time outside the range that its use allows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} of {given:?} is out of range: choose from {least:?} to {most:?}")]
+#[error("{what} of {given:?} is out of range; choose from {least:?} to {most:?}")]
 #[non_exhaustive]
 pub struct OutOfRange {
     /// Which setting it is, as users write it.

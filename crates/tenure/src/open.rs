@@ -10,7 +10,7 @@ use tenure_core::{
 use crate::{
     Examination, Tenure,
     options::StoreOptions,
-    spelling::mistake,
+    spelling::{mistake, use_one_of},
     stores::{
         embedded, is_mysql, is_postgres, is_redis, known, mysql, parted, postgres, redis, zookeeper,
     },
@@ -75,7 +75,7 @@ impl OpenError {
     fn parts(&self) -> Parts<'_> {
         match self {
             Self::UnknownScheme { scheme, known } => {
-                Parts::new(format!("no store is called {scheme:?}")).help(format!("use one of {known}"))
+                Parts::new(format!("{scheme:?} is no kind of store")).help(use_one_of(scheme, known))
             }
             Self::Url { url, fault } => {
                 let message = format!("the store {url:?} cannot be used: {fault}");
@@ -211,9 +211,11 @@ impl Tenure {
 /// A store that is not opened, with its place said once: most faults name it themselves.
 fn not_opened(url: &str, fault: &Fault) -> String {
     let (_, behind) = parted(url);
-    let place = behind.trim_start_matches('/').rsplit('@').next().unwrap_or_default();
-    let place = place.split(['?', ',']).next().unwrap_or_default().trim_end_matches('/');
-    if !place.is_empty() && fault.message().contains(place) {
+    let place = behind.strip_prefix("//").map(|server| server.rsplit('@').next());
+    // The port may not stand in the URL, and more settings in what the fault says.
+    let place = place.flatten().map(|server| server.split(['/', '?', ',', ':']).next());
+    let place = place.flatten().unwrap_or_else(|| behind.split('?').next().unwrap_or_default());
+    if behind.is_empty() || !place.is_empty() && fault.message().contains(place) {
         return format!("the store cannot be opened: {fault}");
     }
     format!("the store {url:?} cannot be opened: {fault}")

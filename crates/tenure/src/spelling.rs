@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use tenure_core::{Fault, FaultKind};
+use tenure_url::nearest;
 
 /// What is wrong with the way `url` is written, if anything is.
 pub(crate) fn mistake(url: &str) -> Option<Fault> {
@@ -78,6 +79,13 @@ pub(crate) fn absolute(path: &str) -> String {
             |path| path.display().to_string(),
         ),
     }
+}
+
+/// What to write instead of a scheme that there is not.
+pub(crate) fn use_one_of(scheme: &str, known: &str) -> String {
+    let meant = nearest(&format!("{scheme}:"), known.split(", "));
+    let meant = meant.map(|meant| format!("did you mean {meant:?}? ")).unwrap_or_default();
+    format!("{meant}known: {known}")
 }
 
 fn wrong(what: String, help: String) -> Fault {

@@ -53,8 +53,9 @@ impl Maker {
         port: u16,
         wants_primary: bool,
     ) -> Result<Session, Fault> {
-        let server = format!("{host}:{port}");
         let sql = &self.options.sql;
+        // One of several is named by itself.
+        let server = if wants_primary { format!("{host}:{port}") } else { self.options.location() };
         // A host that is silent leaves time for the others.
         let others = u32::try_from(sql.servers.len()).unwrap_or(u32::MAX);
         let share = if others > 1 { others.saturating_add(1) } else { 1 };
@@ -88,9 +89,8 @@ impl Maker {
         };
         let made = tokio::time::timeout(connect_timeout, connecting).await;
         made.unwrap_or_else(|_| {
-            let what = format!("no connection to {host}:{port} was made in time");
-            let help = "see that the server runs and can be reached";
-            Err(Fault::new(FaultKind::Unreachable, what, help))
+            let what = format!("the connection to {server} was not made in time");
+            Err(Fault::new(FaultKind::Unreachable, what, tenure_sql::SILENT))
         })
     }
 

@@ -1,6 +1,7 @@
 //! What the server's refusals mean.
 
 use tenure_core::{Fault, FaultKind, store::certificate_cure};
+use tenure_sql::help_unreachable;
 
 use crate::client::Error;
 
@@ -126,7 +127,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
 
 /// Why no connection was made.
 pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
-    let what = format!("no connection to {server} was made");
+    let what = format!("the connection to {server} failed");
     let (kind, help) = match error {
         Error::Server(said) if said.code == 3159 => (
             FaultKind::Misconfigured,
@@ -138,14 +139,14 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
         // Some say this of users who may come over TLS alone.
         Error::Server(said) if said.code == 1045 => (
             FaultKind::Misconfigured,
-            "see to the user and the password in the URL, or to where it is read from, and to tls=yes where the server wants TLS",
+            "correct the user and the password in the URL, or where it is read from; or write tls=yes if the server wants TLS",
         ),
         Error::Server(said) if matches!(said.code, 1044 | 1130 | 1698 | 3118) => (
             FaultKind::Misconfigured,
-            "see to the user and the password in the URL, or to where it is read from",
+            "correct the user and the password in the URL, or where it is read from; or grant this user the database",
         ),
         Error::Server(said) if said.code == 1049 => {
-            (FaultKind::Misconfigured, "make that database, or name another one in the URL")
+            (FaultKind::Misconfigured, "create the database, or name another one in the URL")
         }
         Error::Server(said) if matches!(said.code, 1040 | 1203 | 1226) => (
             FaultKind::Unreachable,
@@ -170,7 +171,7 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
         ),
         // A plugin that the server no longer has.
         Error::Server(said) if said.code == 1524 => (FaultKind::Misconfigured, OTHER_PLUGIN),
-        _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
+        _ => (FaultKind::Unreachable, help_unreachable(&format!("{error:#}"))),
     };
     Fault::new(kind, what, help).because(format!("{error:#}"))
 }

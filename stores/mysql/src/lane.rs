@@ -192,7 +192,8 @@ impl Inner {
         let home = self.maker.home.clone();
         home.spawn(async move {
             let taken = timeout_at(until, self.take(PING.min(by_old))).await;
-            let taken = taken.unwrap_or_else(|_| Err(late("the database was not reached", false)));
+            let taken =
+                taken.unwrap_or_else(|_| Err(late("the database could not be reached", false)));
             // Of a caller that has gone it goes to the next one.
             let _ = told.send(taken.map(|session| Lent::new(self, session, pass)));
         });

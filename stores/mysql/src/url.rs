@@ -36,7 +36,7 @@ impl MysqlOptions {
     /// | `get_server_public_key=yes` | without TLS, a server that wants the password itself gets it encrypted by a key that it names and nobody checks |
     /// | `connections=` | so many calls are under way at once at most, each on a connection of its own, 1 to 64; 4 unless said otherwise. Renewals, looks for those who wait and what tenure does by itself share one more, and have up to four while they are in each other's way |
     /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit; 5 s unless said otherwise |
-    /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
+    /// | `claim_window=`, `position_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
     /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
     /// | `password_file=` | a file with the password, which is read at each login; only its owner may read it |
     /// | `user=`, `password=` | instead of those before the host |

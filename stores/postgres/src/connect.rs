@@ -163,8 +163,8 @@ pub(crate) async fn connect(
             Ok(Ok(made)) => return Ok(made),
             Ok(Err(fault)) => faults.push(fault),
             Err(_) => {
-                let what = format!("no connection to {location} was made in time");
-                let help = "see that the server runs and can be reached";
+                let what = format!("the connection to {location} was not made in time");
+                let help = tenure_sql::SILENT;
                 faults.push(Fault::new(FaultKind::Unreachable, what, help));
             }
         }

@@ -3,6 +3,7 @@
 use std::{error::Error as _, io};
 
 use tenure_core::{Fault, FaultKind, store::certificate_cure};
+use tenure_sql::{UNREACHABLE, help_unreachable};
 use tokio_postgres::error::{Error, Severity, SqlState};
 
 use crate::{
@@ -141,12 +142,16 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
 
 /// Why no connection was made.
 pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
-    let what = format!("no connection to {location} was made");
+    let what = format!("the connection to {location} failed");
     let error = match error {
         NotMade::Told(error) => error,
         NotMade::Socket(error) => {
-            let help = "see that the server runs, and that its socket is in this folder";
-            return Fault::new(FaultKind::Unreachable, what, help).because(format!("{error:#}"));
+            let said = format!("{error:#}");
+            let help = match help_unreachable(&said) {
+                UNREACHABLE => "start the server, or name the directory of its socket in the URL",
+                other => other,
+            };
+            return Fault::new(FaultKind::Unreachable, what, help).because(said);
         }
         NotMade::ReadOnly => {
             let help = "name the server that takes writes, or wait until this one does";
@@ -221,11 +226,11 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
         {
             (
                 FaultKind::Misconfigured,
-                "see to the user and the password in the URL, or to where it is read from",
+                "correct the user and the password in the URL, or where it is read from",
             )
         }
         Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
-            (FaultKind::Misconfigured, "make that database, or name another one in the URL")
+            (FaultKind::Misconfigured, "create the database, or name another one in the URL")
         }
         Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => (
             FaultKind::Unreachable,
@@ -247,7 +252,7 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
             FaultKind::Misconfigured,
             "leave options= out of the URL, or give tenure one that leads straight to the server",
         ),
-        _ => (FaultKind::Unreachable, "see that the server runs and can be reached"),
+        _ => (FaultKind::Unreachable, help_unreachable(&said)),
     };
     Fault::new(kind, what, help).because(said)
 }

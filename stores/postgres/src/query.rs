@@ -54,7 +54,7 @@ impl Lanes {
             }
         };
         let taken = tokio::time::timeout_at(until, taking).await;
-        taken.unwrap_or_else(|_| Err(late("the database was not reached", false)))
+        taken.unwrap_or_else(|_| Err(late("the database could not be reached", false)))
     }
 
     /// Runs a statement. One that another transaction was in the way of is tried again.

@@ -70,7 +70,7 @@ impl Postgres {
             }
         };
         let taken = timeout_at(until, taking).await;
-        let taken = taken.unwrap_or_else(|_| Err(late("the database was not reached", false)));
+        let taken = taken.unwrap_or_else(|_| Err(late("the database could not be reached", false)));
         let connection = taken.map_err(Failure::Fault)?;
         tried.lock().unwrap_or_else(PoisonError::into_inner).push(connection.clone());
         connection.run_until(&common.statements.extend, parameters, true, until).await

@@ -40,7 +40,7 @@ impl PostgresOptions {
     /// | `options=` | what the server's process is told: `-c name=value`. What tenure tells it comes behind that |
     /// | `connections=` | calls are spread over so many connections at most while they are in each other's way, 1 to 64; 4 unless said otherwise. Messages, renewals and what tenure does by itself have one more, and renewals another one while all are busy |
     /// | `connect_timeout=`, `response_timeout=` | 10 ms to 1 min, in `ms` or `s`, the first also in seconds without a unit; 5 s unless said otherwise |
-    /// | `claim_window=`, `place_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
+    /// | `claim_window=`, `position_ttl=` | how long a waiter has to claim what it is offered, 10 ms to 10 s; how long its place is kept, 100 ms to 10 min. 500 ms and 10 s unless said otherwise |
     /// | `max_waiters=`, `max_holders=` | of one name, 1 to 10,000; 1,000 unless said otherwise |
     /// | `password_file=` | a file with the password, which is read at each login; only its owner may read it |
     /// | `host=`, `port=`, `user=`, `password=`, `dbname=` | instead of what stands in front, as libpq has it: `postgres://me@/shop?host=/run/postgresql` |

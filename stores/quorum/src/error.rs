@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Fault, FaultKind, LockName,
+    address::without_store,
     proto::quorum::{majority, mark::Charter},
 };
 
@@ -89,33 +90,30 @@ pub(crate) fn no_majority(
 ) -> Fault {
     let needed = majority(places.len());
     let did = statuses.iter().filter(|status| matches!(status, Status::Did)).count();
-    let name = name.map(|name| format!(" {name:?}")).unwrap_or_default();
     let members: Vec<_> = places
         .iter()
         .zip(statuses)
-        .map(|(place, status)| format!("{place}: {}", status.words()))
+        .map(|(place, status)| format!("{place}: {}", without_store(&status.words(), place)))
         .collect();
-    let what = format!(
-        "{did} of {} members {verb}{name} and {needed} are needed ({})",
-        places.len(),
-        members.join("; ")
-    );
+    let said = members.join("; ");
+    let it = if name.is_some() { " it" } else { "" };
+    let what = format!("{did} of {} members {verb}{it}, and {needed} are needed", places.len());
     if !in_doubt
         && need_somebody(statuses)
         && let Some((kind, help)) = lasting(statuses).next()
     {
-        return Fault::new(kind, what, help);
+        return Fault::new(kind, what, help).because(said);
     }
     let kind = if in_doubt { FaultKind::InDoubt } else { FaultKind::Unreachable };
     let kept_out = statuses
         .iter()
         .any(|status| matches!(status, Status::KeptOut { .. } | Status::Unmarked { .. }));
     let help = if kept_out {
-        "wait until they are counted again, or bring back those that do not answer"
+        "wait until all members are counted again, or bring back those that do not answer"
     } else {
-        "see that a majority of the members can be reached, then try again"
+        "bring back members until a majority can be reached, then try again"
     };
-    Fault::new(kind, what, help)
+    Fault::new(kind, what, help).because(said)
 }
 
 /// Whether so many members failed in a way that lasts until somebody changes something that trying

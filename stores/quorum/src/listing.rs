@@ -100,7 +100,7 @@ impl QuorumStore {
                 }
             }
         });
-        let evicted = self.of_majority("evicted who holds", Some(name), calls).await?;
+        let evicted = self.of_majority("evicted", Some(name), calls).await?;
         let holders = agreed_holders(&evicted, self.members.len());
         let ids = holders.iter().filter_map(|holder| holder.id).collect();
         self.evict_what_came_back(name, &ids).await?;
@@ -130,7 +130,7 @@ impl QuorumStore {
                     Ok(came_back)
                 }
             });
-            let came_back = self.of_majority("evicted who holds", Some(name), calls).await?;
+            let came_back = self.of_majority("evicted", Some(name), calls).await?;
             if !came_back.contains(&true) {
                 return Ok(());
             }

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tenure_core::{
     Clock, Entropy, Fault, FaultKind, OsEntropy, SystemClock,
+    error::OutOfRange,
     proto::{Timestamp, time::in_range},
 };
 
@@ -117,6 +118,10 @@ impl QuorumOptions {
 
 fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
     in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
-        |error| Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "choose another length"),
+        |OutOfRange { given, least, most, .. }| {
+            let message = format!("{what} of {given:?} is out of range");
+            let help = format!("choose from {least:?} to {most:?}");
+            Fault::new(FaultKind::Misconfigured, message, help)
+        },
     )
 }

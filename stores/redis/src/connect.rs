@@ -182,7 +182,7 @@ fn no_databases(place: &str) -> Fault {
 }
 
 fn a_sentinel(place: &str) -> Fault {
-    let what = format!("what listens at {place} is a sentinel and keeps no locks");
+    let what = format!("the server at {place} is a sentinel, which keeps no locks");
     let help = "write redis-sentinel:// with the name of the service: \
                 redis-sentinel://host:26379/0?service=mymaster";
     Fault::new(FaultKind::Misconfigured, what, help)

@@ -13,7 +13,7 @@ const MOVING: &str = "is moving the slot of this lock to another node";
 /// How an error code bears on a call: its kind, what happened, and the help.
 const CODES: &[(&str, FaultKind, &str, &str)] = &[
     ("LOADING", FaultKind::Unreachable, "is still loading its data", "wait until it has started"),
-    ("BUSY", FaultKind::Unreachable, "is busy with somebody's slow script", "see SCRIPT KILL"),
+    ("BUSY", FaultKind::Unreachable, "is busy with a slow script", "end the script: SCRIPT KILL"),
     (
         "READONLY",
         FaultKind::Unreachable,
@@ -57,9 +57,19 @@ const CODES: &[(&str, FaultKind, &str, &str)] = &[
         "see the server's log and its disk",
     ),
     ("EXECABORT", FaultKind::Unreachable, "refused a transaction", "see the server's log"),
-    ("NOREPLICAS", FaultKind::Unreachable, "has too few replicas", "see why they are away"),
+    (
+        "NOREPLICAS",
+        FaultKind::Unreachable,
+        "has too few replicas",
+        "bring its replicas back: see INFO replication",
+    ),
     ("MASTERDOWN", FaultKind::Unreachable, "has lost its primary", "wait for the fail-over"),
-    ("CLUSTERDOWN", FaultKind::Unreachable, "belongs to a cluster that is down", "see its nodes"),
+    (
+        "CLUSTERDOWN",
+        FaultKind::Unreachable,
+        "belongs to a cluster that is down",
+        "repair the cluster: see CLUSTER INFO and CLUSTER NODES",
+    ),
     ("TRYAGAIN", FaultKind::Unreachable, MOVING, "wait until it has moved"),
     (
         "MOVED",
@@ -130,7 +140,8 @@ fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
 /// What it means that a step of connecting failed. Nothing was sent that could have had an effect.
 pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
     if error.is_lack_of_files() {
-        let what = format!("no connection to Redis at {place} can be opened");
+        let what =
+            format!("no connection to Redis at {place} can be opened: too many files are open");
         let help = "raise the limit of open files (ulimit -n)";
         return Fault::new(FaultKind::Unreachable, what, help).because(error);
     }
@@ -140,14 +151,14 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
     let gone = !told && matches!(error, Failure::Io(_) | Failure::Nonsense);
     let (what, help) = match step {
         Step::Name if gone => (
-            format!("the host of {place} has a name that leads to no address"),
-            "correct the host in the URL, or see that this machine's name service knows it",
+            format!("the host name in {place} does not resolve"),
+            "correct the host in the URL, or see that this machine's DNS knows it",
         ),
         Step::Connection if silent => {
             (format!("Redis at {place} cannot be reached: nothing answers there"), away(place))
         }
         Step::Tls if silent => (
-            format!("what listens at {place} does not answer in TLS"),
+            format!("the server at {place} does not speak TLS"),
             match form(place) {
                 Form::Server => {
                     "write redis:// if the port speaks no TLS, or raise connect_timeout in the URL"
@@ -162,11 +173,11 @@ pub(crate) fn of_step(place: &str, step: Step, error: Failure) -> Fault {
             },
         ),
         Step::Login if silent => (
-            format!("what listens at {place} takes the connection and says nothing"),
+            format!("the server at {place} accepts connections, but does not answer"),
             "see that it is a Redis server and not stuck, or raise connect_timeout in the URL",
         ),
         Step::Login if gone => (
-            format!("what listens at {place} does not answer as Redis does"),
+            format!("the server at {place} does not speak the protocol of Redis"),
             match form(place) {
                 _ if place.starts_with("rediss") => {
                     "see that it is a Redis server, and what its log says"
@@ -233,7 +244,7 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
     let (kind, what, help) = match &error {
         #[cfg(feature = "tls")]
         Failure::Unusable(fault) => {
-            let what = format!("Redis at {place} cannot be connected to in this way");
+            let what = format!("Redis at {place} cannot be used with these settings");
             let help = fault.help().to_owned();
             return Fault::new(FaultKind::Misconfigured, what, help)
                 .because(fault.message_and_cause());
@@ -241,7 +252,7 @@ pub(crate) fn of_connecting(place: &str, error: Failure) -> Fault {
         #[cfg(not(feature = "tls"))]
         Failure::NoTls => (
             FaultKind::Misconfigured,
-            format!("Redis at {place} cannot be connected to in this way"),
+            format!("Redis at {place} cannot be used with these settings"),
             "turn on the feature `redis-tls` of tenure",
         ),
         Failure::TooOld => (
@@ -359,7 +370,7 @@ pub(crate) fn of_scan(place: &str, error: &Failure) -> Option<Fault> {
     let is_unknown = error.detail().is_some_and(|detail| detail.contains("unknown command"));
     (error.code() == Some("NOPERM") || is_unknown).then(|| {
         let what = format!("Redis at {place} does not let this user list names");
-        let help = "permit it the command SCAN; locks need it for nothing else";
+        let help = "grant this user the command SCAN (ACL SETUSER … +scan); only listing needs it";
         Fault::new(FaultKind::Misconfigured, what, help).because(format!("{error:#}"))
     })
 }

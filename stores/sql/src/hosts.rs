@@ -1,6 +1,29 @@
-//! Several hosts of which none can be used.
+//! Hosts that cannot be used.
 
 use tenure_core::{Fault, FaultKind};
+
+/// What to do about a server that does not answer in time.
+pub const SILENT: &str = "see that such a server listens there and that no firewall is in between, or raise connect_timeout in the URL";
+
+/// What to do about a server that cannot be reached.
+pub const UNREACHABLE: &str = "start the server, or correct host and port in the URL";
+
+/// The same by what the system said of it.
+///
+/// ```
+/// let help = tenure_sql::help_unreachable("failed to lookup address information: …");
+/// assert!(help.contains("DNS"));
+/// ```
+#[must_use]
+pub fn help_unreachable(said: &str) -> &'static str {
+    if said.contains("lookup address information") {
+        "correct the host in the URL, or see that this machine's DNS knows it"
+    } else if cfg!(unix) && said.contains("(os error 24)") {
+        "raise the limit of open files (ulimit -n)"
+    } else {
+        UNREACHABLE
+    }
+}
 
 /// What all of them said, in one fault; nothing if there was none.
 ///

@@ -14,7 +14,7 @@ use crate::{TlsMode, TlsOptions, url::Parts};
 /// The shortest and the longest, in milliseconds.
 const TIMEOUTS: (u64, u64) = (10, 60_000);
 const CLAIM_WINDOWS: (u64, u64) = (10, 10_000);
-const PLACE_TTLS: (u64, u64) = (100, 600_000);
+const POSITION_TTLS: (u64, u64) = (100, 600_000);
 
 /// How a database is reached, and the bounds of its queues. Everybody who uses the same locks should use the same
 /// bounds.
@@ -104,8 +104,10 @@ impl SqlOptions {
         if let Some(length) = parts.length("claim_window", None, CLAIM_WINDOWS)? {
             options.set_claim_window(length)?;
         }
-        if let Some(length) = parts.length("place_ttl", None, PLACE_TTLS)? {
-            options.set_place_ttl(length)?;
+        // As it was called in earlier versions.
+        parts.settings.alias("place_ttl", "position_ttl")?;
+        if let Some(length) = parts.length("position_ttl", None, POSITION_TTLS)? {
+            options.set_position_ttl(length)?;
         }
         let settings = &mut parts.settings;
         if let Some(most) = settings.number("max_waiters")? {
@@ -152,8 +154,8 @@ impl SqlOptions {
     ///
     /// # Errors
     /// A fault if it is out of range.
-    pub fn set_place_ttl(&mut self, length: Duration) -> Result<(), Fault> {
-        self.limits.place_ttl = within("place_ttl", length, PLACE_TTLS)?;
+    pub fn set_position_ttl(&mut self, length: Duration) -> Result<(), Fault> {
+        self.limits.place_ttl = within("position_ttl", length, POSITION_TTLS)?;
         self.limits.claim_window = self.limits.claim_window.min(length);
         Ok(())
     }

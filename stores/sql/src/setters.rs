@@ -131,8 +131,11 @@ macro_rules! setters {
             ///
             /// # Errors
             /// A fault if it is out of range.
-            pub fn place_ttl(mut self, length: std::time::Duration) -> Result<Self, $crate::Fault> {
-                self.sql.set_place_ttl(length).map(|()| self)
+            pub fn position_ttl(
+                mut self,
+                length: std::time::Duration,
+            ) -> Result<Self, $crate::Fault> {
+                self.sql.set_position_ttl(length).map(|()| self)
             }
 
             /// How many may wait for one name, 1 to 10,000; 1,000 unless said otherwise.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Fault, FaultKind, proto::time::in_range};
+use tenure_core::{Fault, error::OutOfRange, proto::time::in_range};
 use tenure_url::{Dialect, Password, Settings, duration};
 
 use crate::scheme::without_driver;
@@ -86,7 +86,9 @@ impl Parts {
         })?;
         let within = (Duration::from_millis(least), Duration::from_millis(most));
         let length = in_range(setting, length, within.0, within.1).map_err(|error| {
-            Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "choose another length")
+            let OutOfRange { given, least, most, .. } = error;
+            let what = format!("{setting} of {given:?} is out of range");
+            self.dialect.wrong_but(what, format!("choose from {least:?} to {most:?}"))
         })?;
         Ok(Some(length))
     }
@@ -119,6 +121,8 @@ fn servers(
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panics")]
 mod tests {
+    use tenure_core::FaultKind;
+
     use super::*;
 
     const DIALECT: Dialect =

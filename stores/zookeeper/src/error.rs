@@ -154,7 +154,7 @@ pub(crate) fn full(max_waiters: usize) -> Fault {
 }
 
 pub(crate) fn permits(take: u32, of: u32) -> Fault {
-    let what = format!("{take} of {of} permits can never be had");
+    let what = format!("{take} of {of} permits can never be granted");
     let help = "take at least one and at most as many as there are";
     Fault::new(FaultKind::Misconfigured, what, help)
 }

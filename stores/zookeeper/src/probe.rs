@@ -57,10 +57,10 @@ impl Came {
     const fn help(&self) -> &'static str {
         match self {
             Self::NoAddress(_) => {
-                "correct the host in the URL, or see that this machine's name service knows it"
+                "correct the host in the URL, or see that this machine's DNS knows it"
             }
-            Self::Refused(_) => "see that the server runs, and that host and port are right",
-            Self::Away => "see that the server runs, and that no firewall is in the way",
+            Self::Refused(_) => "start the server, or correct host and port in the URL",
+            Self::Away => "start the server, or open the firewall in between",
             #[cfg(feature = "tls")]
             Self::NoTls(_) => {
                 "see that this is the secureClientPort, that ca= names the authority of its certificate, which is for \
@@ -81,7 +81,7 @@ impl Came {
 impl fmt::Display for Came {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAddress(error) => write!(f, "its name leads to no address: {error:#}"),
+            Self::NoAddress(error) => write!(f, "its name does not resolve: {error:#}"),
             Self::Refused(error) => write!(f, "it takes no connection: {error:#}"),
             Self::Away => write!(f, "it cannot be connected to within {PATIENCE:?}"),
             #[cfg(feature = "tls")]
@@ -90,7 +90,7 @@ impl fmt::Display for Came {
                 "it takes the connection and hangs up instead of beginning a session, as a server without a majority \
                  does",
             ),
-            Self::Silent => f.write_str("it takes the connection and says nothing"),
+            Self::Silent => f.write_str("it accepts connections, but does not answer"),
             Self::Foreign => f.write_str("it does not answer as ZooKeeper does"),
             Self::Begins => f.write_str("it begins sessions"),
         }
@@ -147,8 +147,8 @@ pub(crate) fn because(fault: Fault, place: &str, all: &[(String, Came)]) -> Faul
     let mut helps: Vec<_> = all.iter().map(|(_, came)| came.help()).collect();
     helps.sort_unstable();
     helps.dedup();
-    let what = format!("no session begins with ZooKeeper at {place}: {}", causes.join(", "));
-    Fault::new(FaultKind::Unreachable, what, helps.join("; "))
+    let what = format!("no session begins with ZooKeeper at {place}");
+    Fault::new(FaultKind::Unreachable, what, helps.join("; ")).because(causes.join(", "))
 }
 
 async fn connected(host: &str, port: u16) -> Result<TcpStream, Came> {

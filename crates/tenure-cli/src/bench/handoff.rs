@@ -59,7 +59,7 @@ fn handoffs(mut holds: Vec<(u64, u64, usize)>) -> Vec<u64> {
 }
 
 fn nonsense() -> Failure {
-    Failure::failed("a process that takes turns said what was not asked for")
+    Failure::failed("a process of the handoff answered another question")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A process that takes turns, as seen by the one that started it.
 
-use std::{process::Stdio, time::Duration};
+use std::{error::Error, io, process::Stdio, time::Duration};
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
@@ -12,7 +12,7 @@ use super::{
     Extent, PATIENCE, TURNS,
     turns::{LEAVE, STORE, Word},
 };
-use crate::{exit::Failure, output::human, run};
+use crate::{exit::Failure, explanation::Explanation, output::human, run};
 
 /// Longer than it takes to leave the store.
 const GONE: Duration = LEAVE.saturating_add(Duration::from_secs(1));
@@ -28,8 +28,9 @@ pub(super) struct Player {
 impl Player {
     /// Starts one on the store with this URL.
     pub(super) fn start(url: &str, name: &str, extent: Extent) -> Result<Self, Failure> {
-        let cannot = |error| {
-            Failure::Failed(format!("cannot start a process that takes turns: {error:#}").into())
+        let cannot = |error: io::Error| {
+            let what = "the second process of the handoff cannot be started";
+            Failure::Failed(Explanation::refused(what, &error))
         };
         let program = run::own_program().map_err(cannot)?;
         let mut process = Command::new(program)
@@ -43,7 +44,8 @@ impl Player {
             .map_err(cannot)?;
         let orders = process.stdin.take();
         let output = process.stdout.take();
-        let output = output.ok_or_else(|| Failure::failed("a process without its output"))?;
+        let output = output
+            .ok_or_else(|| Failure::failed("the second process of the handoff has no output"))?;
         Ok(Self { process, orders, words: BufReader::new(output).lines() })
     }
 
@@ -66,8 +68,8 @@ impl Player {
             let _ = self.process.start_kill();
             return Err(Failure::Failed(
                 format!(
-                    "a process that takes turns said nothing for {} and was killed; see with \
-                 `tenure doctor` whether the store answers",
+                    "a process of the handoff did not answer for {} and was killed; see by `tenure doctor` whether \
+                     the store answers",
                     human::length(within)
                 )
                 .into(),
@@ -75,10 +77,13 @@ impl Player {
         };
         match line.ok().flatten().map(|line| serde_json::from_str(&line)) {
             Some(Ok(Word::Failed(why))) => {
-                Err(Failure::Failed(format!("a process that takes turns failed: {why}").into()))
+                let failed = Explanation::new("a process of the handoff failed");
+                Err(Failure::Failed(failed.because(&*Box::<dyn Error>::from(why))))
             }
             Some(Ok(word)) => Ok(word),
-            Some(Err(_)) => Err(Failure::failed("a process that takes turns said nonsense")),
+            Some(Err(_)) => {
+                Err(Failure::failed("a process of the handoff gave an answer that cannot be read"))
+            }
             None => Err(self.gone().await),
         }
     }
@@ -89,7 +94,8 @@ impl Player {
             Ok(Ok(status)) => status.to_string(),
             _ => "without saying why".to_owned(),
         };
-        Failure::Failed(format!("a process that takes turns ended early: {how}").into())
+        let failed = Explanation::new("a process of the handoff ended early");
+        Failure::Failed(failed.because(&*Box::<dyn Error>::from(how)))
     }
 
     /// Lets it release what it holds and end; kills it where that takes too long.

@@ -31,8 +31,7 @@ impl Attaching {
         let Given { handle, file } = given_to_run(args.handle.as_deref())?;
         if let Some(name) = args.name.as_ref().filter(|name| *name != handle.name()) {
             return Err(Failure::Usage(format!(
-                "this handle is of the lock {:?}, and not of {name:?}; leave the name out, or give \
-                 another handle",
+                "the handle is of lock {:?}, not of {name:?}; leave the name out, or give another handle",
                 handle.name(),
             ).into()));
         }

@@ -8,6 +8,7 @@ use crate::{
     args::{self, Work},
     bench::{Extent, handoff, names, pair, progress::Progress},
     exit::Failure,
+    explanation::Explanation,
     output::{
         Voice, answer,
         bench::{Figures, json, table},
@@ -78,6 +79,6 @@ fn cores() -> usize {
 /// As a program does it that has many tasks.
 pub(super) fn on_all_cores(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
     crate::system::runtime_of_many()
-        .map_err(|error| Failure::Failed(format!("cannot start: {error:#}").into()))?
+        .map_err(|error| Failure::Failed(Explanation::refused("tenure cannot start", &error)))?
         .block_on(work)
 }

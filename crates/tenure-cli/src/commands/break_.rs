@@ -29,7 +29,9 @@ pub(super) async fn break_(
         if !args.yes && !meant.is_nobody() {
             let tells = tenure.store().capabilities().tells_evictions;
             if !confirmed(name, seen.as_ref(), &meant, tells)? {
-                return Err(Failure::Declined(format!("{name} was left as it is").into()));
+                return Err(Failure::Declined(Explanation::new(format!(
+                    "lock {name:?} was left as it is"
+                ))));
             }
             // Where a hold has no id, all that can be seen of it is to be as it was when the question was asked.
             if meant.is_anybody() {
@@ -119,9 +121,8 @@ fn meant(args: &args::Break, seen: Option<&Snapshot>, pass_bits: bool) -> Result
         return if args.token.is_none() && args.hold.is_none() {
             Ok(Meant::Anybody)
         } else {
-            let what = "what the store keeps of it makes no sense, so no hold can be told from another; leave out \
-                        --token and --hold";
-            Err(Failure::Usage(format!("{}: {what}", args.name).into()))
+            let what = "its state cannot be read, so no hold can be told from another; leave out --token and --hold";
+            Err(Failure::Usage(format!("lock {:?}: {what}", args.name).into()))
         };
     };
     let is_named = args.token.is_some() || args.hold.is_some();
@@ -140,9 +141,9 @@ fn meant(args: &args::Break, seen: Option<&Snapshot>, pass_bits: bool) -> Result
     let ids: Vec<_> = holders.iter().filter_map(|holder| holder.id).collect();
     if is_named && ids.len() < holders.len() {
         return Err(Failure::Declined(format!(
-            "{} was left as it is: this store cannot tell that hold from others, as it has no id; leave out --token \
-             to take the lock from all who hold it",
-            plain(args.name.as_str())
+            "lock {:?} was left as it is: the hold has no id in this store, so it cannot be taken alone; leave out \
+             --token to take the lock from all holders",
+            args.name
         ).into()));
     }
     if !is_named && (args.yes && !seen.holders.is_empty() || ids.len() < holders.len()) {
@@ -159,14 +160,11 @@ fn another_holds(name: &LockName, now: &Snapshot) -> Failure {
             format!("{} with token {}", human::who(&holder.label), human::token(holder.token))
         })
         .collect();
-    Failure::Declined(
-        format!(
-            "{} was left as it is: the hold that you named is gone, and it is held by {}",
-            plain(name.as_str()),
-            holders.join(", ")
-        )
-        .into(),
-    )
+    let why = Explanation::new(format!(
+        "lock {name:?} was left as it is: the hold that you named is gone, and the lock is held by {}",
+        holders.join(", ")
+    ));
+    Failure::Declined(why.advise(format!("see who holds it now: tenure show {name}")))
 }
 
 fn tell_of_another(name: &LockName) {
@@ -196,14 +194,13 @@ async fn doubtful(
     if fault.kind() != FaultKind::InDoubt {
         return at(tenure, name, fault);
     }
-    let shown = plain(name.as_str());
     let told = match (before, tenure.store().inspect(name).await) {
         (Some(before), Ok(now)) => after_doubt(before, &now),
         _ => None,
     };
-    let told = told.unwrap_or_else(|| "it may have been taken away: look with tenure show".into());
+    let told = told.unwrap_or_else(|| "it may have been taken away".into());
     let why = Explanation::of_fault(name.as_str(), tenure.store().location(), fault);
-    Failure::Failed(why.and(&format!("{shown}: {told}")))
+    Failure::Failed(why.and(&told).advise(format!("see who holds it now: tenure show {name}")))
 }
 
 /// What is seen behind a break of which nobody said whether it was done; nothing if nobody held it before.
@@ -243,9 +240,7 @@ fn confirmed(
 ) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::Usage(
-            "break asks before it takes a lock away, and here is no terminal to ask on; \
-             add --yes to do it without"
-                .into(),
+            "break asks first, and there is no terminal to ask on; write --yes to break the lock unasked".into(),
         ));
     }
     // What was typed before is no answer to what is asked now.
@@ -257,7 +252,8 @@ fn confirmed(
         .and_then(|()| err.flush())
         .and_then(|()| io::stdin().lock().read_line(&mut answer))
         .map_err(|error| {
-            Failure::Failed(format!("cannot ask on this terminal: {error:#}").into())
+            let why = Explanation::new("the question cannot be asked on this terminal");
+            Failure::Failed(why.because(&error).advise("write --yes to break the lock unasked"))
         })?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

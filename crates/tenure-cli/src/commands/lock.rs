@@ -33,7 +33,7 @@ use crate::{
 pub(super) async fn lock(args: &args::Lock, config: &Config, voice: &Voice) -> Result<u8, Failure> {
     if args.handle.as_deref() == Some(Path::new("-")) {
         return Err(Failure::Usage(
-            "the handle is printed without --handle; write ./- for a file of that name".into(),
+            "--handle - names no file; leave it out to print the handle, or write ./- for a file of that name".into(),
         ));
     }
     if args.handle.is_none() {
@@ -94,9 +94,7 @@ fn refusal(can: &Capabilities) -> Option<Fault> {
 
 fn not_detached(not: NotDetached) -> Failure {
     match not {
-        NotDetached::Unwritten(why) => {
-            Failure::Failed(format!("{why}; the lock is being released").into())
-        }
+        NotDetached::Unwritten(why) => Failure::Failed(why.and("so the lock is released")),
         NotDetached::Refused(error, written) => {
             // In doubt the file may be what a hold is released by.
             if let Some((path, handle)) = written

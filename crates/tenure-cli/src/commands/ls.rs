@@ -6,12 +6,13 @@ use tenure_core::proto::quorum::is_reserved;
 use crate::{
     args,
     exit::Failure,
+    explanation::Explanation,
     label::{Me, Wanted},
     output::{Voice, answer, json, tables},
 };
 
-const QUORUM: &str = "this store is a member of a quorum, whose own notes are left out; list the quorum to see \
-                      its locks as a majority has them";
+const QUORUM: &str = "this store is a member of a quorum, whose own notes are left out (list the quorum to see \
+                      its locks as a majority has them)";
 
 /// More names than anybody reads.
 const MOST: usize = 10_000;
@@ -20,7 +21,8 @@ pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Voice) -> Result<
     let store = tenure.store();
     let wanted = Wanted { mine: args.mine.then(Me::known), host: args.host, part: args.label };
     let mut listing = store.list(&args.prefix, MOST).await.map_err(|fault| {
-        Failure::Failed(format!("cannot list the locks in {}: {fault:#}", store.location()).into())
+        let what = "the locks cannot be listed";
+        Failure::Failed(Explanation::of_store(what, store.location(), &fault))
     })?;
     // What a quorum notes at this member is no lock of anybody's.
     let all = listing.names.len();
@@ -36,6 +38,10 @@ pub(super) async fn ls(args: args::Ls, tenure: Tenure, voice: &Voice) -> Result<
     let told = tables::listing(&listing, !wanted.is_all());
     if !told.is_empty() {
         answer(&told)?;
+    } else if wanted.is_all() && args.prefix.is_empty() {
+        voice.remark(&format!("no lock is in use in {}", store.location()));
+    } else {
+        voice.remark(&format!("no lock in use in {} is one of those asked for", store.location()));
     }
     Ok(0)
 }

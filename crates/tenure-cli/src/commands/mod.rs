@@ -141,6 +141,6 @@ async fn leave<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
 
 fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
     system::runtime()
-        .map_err(|error| Failure::Failed(format!("cannot start: {error:#}").into()))?
+        .map_err(|error| Failure::Failed(Explanation::refused("tenure cannot start", &error)))?
         .block_on(work)
 }

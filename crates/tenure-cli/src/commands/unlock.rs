@@ -1,9 +1,12 @@
 //! `tenure unlock`: a detached lock is released.
 
+use std::path::Path;
+
 use tenure::{HandleError, Tenure};
 
 use crate::{
     exit::Failure,
+    explanation::Explanation,
     handle::{file, read::Given},
     output::{Event, Voice, answer, json},
 };
@@ -12,20 +15,28 @@ pub(super) async fn unlock(given: Given, tenure: Tenure, voice: &Voice) -> Resul
     let Given { handle, file } = given;
     match (tenure.release_detached(&handle).await, &file) {
         (Ok(()), _) => {}
-        // Whoever looks for the reason may want to see it.
-        (Err(error @ HandleError::Lost(_)), Some(file)) => {
-            let file = file.display();
-            return Err(Failure::Lost(format!("{error:#}; {file} was left as it is").into()));
-        }
+        (Err(error @ HandleError::Lost(_)), file) => return Err(not_held(&error, file.as_deref())),
         (Err(error), _) => return Err(Failure::by_handle(&error)),
     }
     let name = handle.name().as_str();
     voice.event(&Event::Released { name, held: None });
     if let Some(Err(why)) = file.map(|file| file::remove(&file, &handle)) {
-        voice.event(&Event::FileStays { name, why: &why });
+        voice.event(&Event::FileStays { name, why: &why.line() });
     }
     if voice.is_json() {
         answer(&json::unlocked(handle.name()))?;
     }
     Ok(0)
+}
+
+/// Nothing is held by the handle, most often as it was unlocked before. Its file stays for whoever looks for the
+/// reason.
+fn not_held(error: &HandleError, file: Option<&Path>) -> Failure {
+    let mut help = "if you unlocked it before, do nothing; else check the work that it protected: the lease ended, or \
+                    the lock was attached or broken, or it was locked in another store"
+        .to_owned();
+    if let Some(file) = file {
+        help += &format!("; {} was left as it is", file.display());
+    }
+    Failure::Lost(Explanation::from(error).help(Some(help.into())))
 }

@@ -10,6 +10,8 @@ use std::{
 use nix::{errno::Errno, fcntl::OFlag, unistd::geteuid};
 use tenure::{BadHandle, Handle};
 
+use crate::explanation::Explanation;
+
 /// More than any handle has.
 const LONGEST: u64 = 8 * 1024;
 /// What others than the owner may do with a file.
@@ -27,7 +29,7 @@ pub(crate) enum Found {
 ///
 /// # Errors
 /// It is not what a handle may be in, or is none: in words that name the file and show nothing of it.
-pub(crate) fn look(path: &Path) -> Result<Found, String> {
+pub(crate) fn look(path: &Path) -> Result<Found, Explanation> {
     let shown = path.display();
     // Neither does a link lead elsewhere, nor a pipe let this wait.
     let safely = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
@@ -36,29 +38,36 @@ pub(crate) fn look(path: &Path) -> Result<Found, String> {
         Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
-            return Err(format!("{shown} is a symbolic link; name the file itself"));
+            return Err(format!("{shown} is a symbolic link; name the file itself").into());
         }
-        Err(error) => return Err(format!("the handle in {shown} cannot be read: {error:#}")),
+        Err(error) => return Err(unreadable(path, &error)),
     };
     if let Some(why) = unfit(about.is_file(), about.uid() == geteuid().as_raw(), about.mode()) {
-        return Err(why.replace("FILE", &shown.to_string()));
+        return Err(why.replace("FILE", &shown.to_string()).into());
     }
     match read(file) {
         Ok(Ok(handle)) => Ok(Found::Handle(handle)),
         Ok(Err(BadHandle::Empty)) => Ok(Found::Empty),
-        Ok(Err(bad)) => Err(format!("{shown}: {bad}")),
-        Err(error) => Err(format!("the handle in {shown} cannot be read: {error:#}")),
+        Ok(Err(bad)) => Err(format!("{shown}: {bad}").into()),
+        Err(error) => Err(unreadable(path, &error)),
     }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Explanation {
+    let why = Explanation::new(format!("the handle in {} cannot be read", path.display()));
+    why.because(error).advise("name a file that this user can read")
 }
 
 /// Why nothing secret can be in such a file, if that is so.
 fn unfit(is_file: bool, is_ours: bool, mode: u32) -> Option<&'static str> {
     if !is_file {
-        Some("FILE is no regular file; name another for the handle")
+        Some("FILE is not a regular file; name another for the handle")
     } else if !is_ours {
         Some("FILE belongs to another user, who can read the handle; name a file of your own")
     } else if mode & OTHERS != 0 {
-        Some("FILE is open to other users; a handle is a secret: chmod 600 FILE")
+        Some(
+            "FILE is open to other users, and a handle is a secret; run chmod 600 FILE, and get a new handle",
+        )
     } else {
         None
     }
@@ -75,10 +84,11 @@ pub(crate) fn read(from: impl Read) -> io::Result<Result<Handle, BadHandle>> {
 }
 
 /// Removes the file if it holds this very handle. What else is there is somebody else's.
-pub(crate) fn remove(path: &Path, handle: &Handle) -> Result<(), String> {
+pub(crate) fn remove(path: &Path, handle: &Handle) -> Result<(), Explanation> {
     match look(path) {
-        Ok(Found::Handle(found)) if found == *handle => fs::remove_file(path)
-            .map_err(|error| format!("{} cannot be removed: {error:#}", path.display())),
+        Ok(Found::Handle(found)) if found == *handle => fs::remove_file(path).map_err(|error| {
+            Explanation::new(format!("{} cannot be removed", path.display())).because(&error)
+        }),
         _ => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use super::{
     VARIABLE,
     file::{self, Found, look},
 };
-use crate::exit::Failure;
+use crate::{exit::Failure, explanation::Explanation};
 
 /// A handle, and the file that it was read from if it was one.
 #[derive(Debug)]
@@ -50,25 +50,34 @@ pub(crate) fn given_to_run(file: Option<&Path>) -> Result<Given, Failure> {
     from(file, Input::Taken).map_err(Failure::usage)
 }
 
-fn from(file: Option<&Path>, input: Input) -> Result<Given, String> {
+fn from(file: Option<&Path>, input: Input) -> Result<Given, Explanation> {
     let handle = match source(file, std::env::var_os(VARIABLE), input)? {
         Source::File(path) => {
             let handle = match look(path)? {
                 Found::Handle(handle) => handle,
-                Found::Empty => return Err(format!("{}: {}", path.display(), BadHandle::Empty)),
-                Found::Nothing => return Err(format!("{} is not there", path.display())),
+                Found::Empty => {
+                    return Err(format!("{}: {}", path.display(), BadHandle::Empty).into());
+                }
+                Found::Nothing => return Err(missing(path)),
             };
             return Ok(Given { handle, file: Some(path.to_owned()) });
         }
         Source::Variable(text) => {
             let text = text.to_str().ok_or(BadHandle::NoHandle);
-            text.and_then(str::parse).map_err(|bad| format!("{VARIABLE}: {bad}"))?
+            text.and_then(str::parse).map_err(|bad| format!("the variable {VARIABLE}: {bad}"))?
         }
         Source::Input => file::read(io::stdin().lock())
-            .map_err(|error| format!("standard input cannot be read: {error:#}"))?
+            .map_err(|error| Explanation::new("standard input cannot be read").because(&error))?
             .map_err(|bad| format!("standard input: {bad}"))?,
     };
     Ok(Given { handle, file: None })
+}
+
+/// A handle's file goes when the lock is unlocked.
+fn missing(path: &Path) -> Explanation {
+    Explanation::new(format!("there is no handle: {} does not exist", path.display()))
+        .kind(Some("no_handle"))
+        .advise("if the lock was unlocked before, do nothing; else correct the file's name")
 }
 
 /// Decides where to read.
@@ -78,20 +87,22 @@ fn source(
     input: Input,
 ) -> Result<Source<'_>, String> {
     match (file.filter(|path| *path != Path::new("-")), variable, input) {
-        (None, _, Input::Taken) if file.is_some() => {
-            Err("standard input is the command's; give --handle FILE, or the handle in \
-                 TENURE_HANDLE without --handle"
-                .to_owned())
-        }
+        (None, _, Input::Taken) if file.is_some() => Err(
+            "standard input belongs to the command; give --handle FILE, or TENURE_HANDLE without \
+                 --handle"
+                .to_owned(),
+        ),
         (Some(path), ..) => Ok(Source::File(path)),
         (None, Some(text), _) => Ok(Source::Variable(text)),
         (None, None, Input::Open) => Ok(Source::Input),
         (None, None, Input::Taken) => {
-            Err("there is no handle; give --handle FILE, or set TENURE_HANDLE to it".to_owned())
+            Err("no handle is given; write --handle FILE, or set TENURE_HANDLE".to_owned())
         }
-        (None, None, Input::Typed) => Err("there is no handle; give --handle FILE, set \
-             TENURE_HANDLE to it, or let it come on standard input from another command"
-            .to_owned()),
+        (None, None, Input::Typed) => {
+            Err("no handle is given; write --handle FILE, set TENURE_HANDLE, \
+             or pipe it into standard input"
+                .to_owned())
+        }
     }
 }
 

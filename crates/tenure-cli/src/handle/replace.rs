@@ -1,6 +1,7 @@
 //! Writing a handle into its file, in one step.
 
 use std::{
+    error::Error,
     fs::{File, Permissions},
     io::{self, Write},
     os::unix::fs::PermissionsExt,
@@ -11,6 +12,7 @@ use tempfile::NamedTempFile;
 use tenure::{Handle, LockName};
 
 use super::file::{Found, look};
+use crate::explanation::Explanation;
 
 /// What a new handle may replace, besides nothing and an empty file.
 #[derive(Clone, Debug)]
@@ -32,7 +34,7 @@ impl Replaces {
             Self::OlderOf { name, store } => (found.name() != name || found.store_kind() != store)
                 .then_some("FILE holds a handle of another lock; name another file"),
             Self::This(handle) => (found != &**handle)
-                .then_some("FILE holds another handle by now, which was not replaced"),
+                .then_some("FILE has got another handle meanwhile, which was not replaced"),
         }
     }
 }
@@ -46,7 +48,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Sees that `path` can have a handle.
-    pub(crate) fn new(path: &Path, replaces: Replaces) -> Result<Self, String> {
+    pub(crate) fn new(path: &Path, replaces: Replaces) -> Result<Self, Explanation> {
         check(path, &replaces)?;
         // It goes at once: a kill during the work leaves nothing in the folder.
         drop(next_to(path).map_err(|error| cannot(path, &error))?);
@@ -54,7 +56,7 @@ impl Prepared {
     }
 
     /// Puts the handle there. It outlives this process and the machine.
-    pub(crate) fn write(self, handle: &Handle) -> Result<PathBuf, String> {
+    pub(crate) fn write(self, handle: &Handle) -> Result<PathBuf, Explanation> {
         let Self { path, replaces } = self;
         // It may have been a long time.
         check(&path, &replaces)?;
@@ -77,19 +79,21 @@ fn next_to(path: &Path) -> io::Result<NamedTempFile> {
     Ok(next)
 }
 
-fn check(path: &Path, replaces: &Replaces) -> Result<(), String> {
+fn check(path: &Path, replaces: &Replaces) -> Result<(), Explanation> {
     let shown = path.display().to_string();
     let why = replaces.refusal(&look(path)?);
-    why.map_or(Ok(()), |why| Err(why.replace("FILE", &shown)))
+    why.map_or(Ok(()), |why| Err(why.replace("FILE", &shown).into()))
 }
 
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn cannot(path: &Path, error: &io::Error) -> String {
+fn cannot(path: &Path, error: &io::Error) -> Explanation {
     // Not the name of the file in between, which says nothing to anybody.
     let text = format!("{error:#}");
-    let error = text.split_once(" at path ").map_or(text.as_str(), |(before, _)| before);
-    format!("the handle cannot be written into {}: {error:#}", path.display())
+    let said = text.split_once(" at path ").map_or(text.as_str(), |(before, _)| before);
+    Explanation::new(format!("the handle cannot be written to {}", path.display()))
+        .because(&*Box::<dyn Error>::from(said))
+        .advise("name a file in a directory that this user can write to: --handle FILE")
 }

@@ -7,14 +7,15 @@ use nix::{
     sys::stat::{FileStat, SFlag, fstat, stat},
 };
 
-use crate::exit::Failure;
+use crate::{exit::Failure, explanation::Explanation};
 
 /// Writes on stdout what is lost if nobody reads it.
 pub(crate) fn hand_over(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{text}")
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::Failed(format!("cannot write the handle: {error:#}").into()))
+    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| {
+        let why = Explanation::new("the handle cannot be printed, so the lock was released");
+        Failure::Failed(why.because(&error).advise("name a file for it: --handle FILE"))
+    })
 }
 
 /// Sees that what is handed over on stdout could be read by somebody. A program that is started
@@ -34,7 +35,7 @@ pub(crate) fn can_hand_over() -> Result<(), Failure> {
     if writable && there.is_some() && !is_null {
         return Ok(());
     }
-    Err(Failure::Failed("standard output is closed or /dev/null, and the handle is printed there: nobody could unlock \
-         this lock; read it there, or name a file for it with --handle FILE"
-            .into()))
+    let why =
+        Explanation::new("nobody would read the handle: standard output is closed or /dev/null");
+    Err(Failure::Failed(why.advise("read it there, or name a file for it: --handle FILE")))
 }

@@ -20,13 +20,15 @@ pub(crate) fn now() -> u64 {
     u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A length of time, to the second where that is fine enough.
+/// A length of time, rounded to the second where that is fine enough.
 pub(crate) fn length(length: Duration) -> String {
-    let rounded = if length < Duration::from_secs(1) {
-        Duration::from_millis(u64::try_from(length.as_millis()).unwrap_or(0))
+    let unit = if length < Duration::from_secs(1) {
+        Duration::from_millis(1)
     } else {
-        Duration::from_secs(length.as_secs())
+        Duration::from_secs(1)
     };
+    let units = length.saturating_add(unit / 2).as_nanos() / unit.as_nanos();
+    let rounded = unit.saturating_mul(u32::try_from(units).unwrap_or(u32::MAX));
     humantime::format_duration(rounded).to_string()
 }
 
@@ -93,6 +95,9 @@ fn sentence(event: &Event<'_>) -> String {
         }
         Event::StoreAway { name, why } => {
             format!("waiting for {name}, also while the store is away: {why}")
+        }
+        Event::QueueFull { name, why } => {
+            format!("waiting for {name}, also while its queue is full: {why}")
         }
         Event::Acquired { name, token, waited } => {
             format!("holding {name} with token {token} after waiting {}", length(waited))
@@ -171,6 +176,10 @@ mod tests {
     #[test]
     fn lengths_are_fit_for_reading() {
         assert_eq!(length(Duration::from_micros(12_345)), "12ms");
-        assert_eq!(length(Duration::from_millis(83_999)), "1m 23s");
+        assert_eq!(length(Duration::from_micros(12_500)), "13ms");
+        assert_eq!(length(Duration::from_micros(999_900)), "1s");
+        assert_eq!(length(Duration::from_millis(1_499)), "1s");
+        assert_eq!(length(Duration::from_millis(1_990)), "2s", "no second is lost");
+        assert_eq!(length(Duration::from_millis(83_999)), "1m 24s");
     }
 }

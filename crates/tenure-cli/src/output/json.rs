@@ -35,6 +35,9 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
         Event::StoreAway { name, why } => {
             json!({ "event": "store_away", "name": name, "message": why })
         }
+        Event::QueueFull { name, why } => {
+            json!({ "event": "queue_full", "name": name, "message": why })
+        }
         Event::Acquired { name, token, waited } => json!({
             "event": "acquired", "name": name, "token": token.to_string(), "waited_ms": millis(waited),
         }),

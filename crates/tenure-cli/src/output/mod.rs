@@ -29,6 +29,7 @@ use tracing_subscriber::{
 use crate::{
     args::Common,
     exit::{Codes, Failure},
+    explanation::Explanation,
     plain::plain,
 };
 
@@ -65,6 +66,10 @@ pub(crate) enum Event<'a> {
         ahead: u32,
     },
     StoreAway {
+        name: &'a str,
+        why: &'a str,
+    },
+    QueueFull {
         name: &'a str,
         why: &'a str,
     },
@@ -237,10 +242,18 @@ impl Voice {
             | Event::UnknownVariable { .. }
             | Event::Waiting { .. }
             | Event::StoreAway { .. }
+            | Event::QueueFull { .. }
             | Event::Acquired { .. }
             | Event::Ended { .. }
             | Event::Released { .. }
             | Event::Detached { .. } => self.verbose,
+        }
+    }
+
+    /// Says what an answer without a word would leave open, if a person watches or asked for more.
+    pub(crate) fn remark(&self, text: &str) {
+        if !self.json && (self.verbose || self.has_terminal()) {
+            say(&format!("tenure: {}", plain(text)));
         }
     }
 
@@ -291,7 +304,8 @@ pub(crate) fn answer(text: &str) -> Result<(), Failure> {
     match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
         // A reader that has seen enough, as `head`, is no failure.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Failed(format!("cannot write the answer: {error:#}").into()))
+            let why = Explanation::new("the answer cannot be written to standard output");
+            Err(Failure::Failed(why.because(&error)))
         }
         _ => Ok(()),
     }

@@ -10,7 +10,7 @@ use std::{
 use nix::{errno::Errno, fcntl::OFlag};
 
 use super::roff::{File, MARK};
-use crate::exit::Failure;
+use crate::{exit::Failure, explanation::Explanation};
 
 /// Everybody may read a page.
 const MODE: u32 = 0o644;
@@ -20,7 +20,7 @@ pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
     if !metadata(dir).is_ok_and(|found| found.is_dir()) {
         let dir = dir.display();
         return Err(Failure::Usage(
-            format!("{dir} is no folder; make it first: mkdir -p {dir}").into(),
+            format!("{dir} is not a directory; make it first: mkdir -p {dir}").into(),
         ));
     }
     let mut places = Vec::new();
@@ -29,10 +29,12 @@ pub(crate) fn write(dir: &Path, pages: &[File]) -> Result<(), Failure> {
         let found = look(&path)?;
         if let Found::Others(what) = found {
             let path = path.display();
-            return Err(Failure::Usage(format!(
-                "{path} is {what}, and was left as it is; no page was written; remove it, or name \
-                 another folder"
-            ).into()));
+            return Err(Failure::Usage(
+                format!(
+                    "{path} is {what}, so no page was written; remove it, or name another directory"
+                )
+                .into(),
+            ));
         }
         places.push((page, path, found));
     }
@@ -87,5 +89,6 @@ fn put(dir: &Path, path: &Path, found: &Found, page: &File) -> io::Result<()> {
 }
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::Failed(format!("{} cannot be {what}: {error:#}", path.display()).into())
+    let why = Explanation::new(format!("{} cannot be {what}", path.display())).because(error);
+    Failure::Failed(why.advise("name a folder of your own: --dir DIR"))
 }

@@ -2,7 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tenure::{AcquireError, Fault, FaultKind, Guard, LockName, RwLock, Tenure, config::Config};
+use tenure::{
+    AcquireError, Fault, FaultKind, Guard, LockName, RwLock, Tenure,
+    config::Config,
+    entropy::{Entropy, OsEntropy},
+};
+use tenure_core::proto::Backoff;
 
 use super::{held::Held, patience::Wait, waiting::Waiting};
 use crate::{
@@ -52,19 +57,13 @@ pub(crate) async fn acquire(
 ) -> Result<Held, Failure> {
     let waiting = Arc::new(Waiting::new(voice, &together(names.iter().copied())));
     let asking = Asking { tenure, plan, wait, waiting: &waiting };
-    let held = match (plan.kind, names) {
-        (Kind::All, _) => asking.all(names).await,
-        (Kind::Candidate, [name]) => asking.candidate(name).await,
-        (_, [name]) => asking.one(name).await,
-        _ => return Err(Failure::Usage("one name is needed".into())),
-    };
-    match held {
+    match asking.patiently(names).await {
         Ok(Some(held)) => Ok(held),
         Ok(None) => {
             let why = if voice.hears_of_busy() {
                 who_has_one(tenure, names).await
             } else {
-                "busy".into()
+                Explanation::new("busy")
             };
             Err(Failure::Busy { why, tried: true, away: false })
         }
@@ -94,6 +93,33 @@ macro_rules! patiently {
 }
 
 impl Asking<'_> {
+    /// What was asked for, asked for again while the queue is full and the wait lasts.
+    async fn patiently(self, names: &[&LockName]) -> Result<Option<Held>, AcquireError> {
+        let (mut pauses, entropy) =
+            (Backoff::new(FULL_PAUSES.0, FULL_PAUSES.1), OsEntropy::default());
+        loop {
+            let fault = match self.once(names).await {
+                Err(AcquireError::Full(failure))
+                    if !self.wait.is_none() && !self.wait.is_over() =>
+                {
+                    failure.fault
+                }
+                outcome => return outcome,
+            };
+            self.waiting.full(fault.message());
+            let pause = pauses.next(entropy.jitter());
+            tokio::time::sleep(self.wait.left().map_or(pause, |left| left.min(pause))).await;
+        }
+    }
+
+    async fn once(self, names: &[&LockName]) -> Result<Option<Held>, AcquireError> {
+        match (self.plan.kind, names) {
+            (Kind::Candidate, [name]) => self.candidate(name).await,
+            (Kind::All, _) | (_, [] | [_, _, ..]) => self.all(names).await,
+            (_, [name]) => self.one(name).await,
+        }
+    }
+
     /// One lock; nothing if it is busy and not waited for.
     async fn one(self, name: &LockName) -> Result<Option<Held>, AcquireError> {
         let Self { tenure, plan, .. } = self;
@@ -166,13 +192,17 @@ impl Asking<'_> {
                 // Others had the lock, and the wait for them is over: whatever became of the store.
                 if self.wait.is_over() && self.waiting.was_busy() {
                     let waited = human::length(self.wait.elapsed());
-                    let more = format!("not free within {waited}, and the store away at last");
+                    let more = format!("and the lock was not free within {waited}");
                     busy(Explanation::from(error).and(&more), true)
                 } else {
                     Failure::Away(error.into())
                 }
             }
-            AcquireError::Full(_) => busy(error.into(), false),
+            AcquireError::Full(_) => {
+                let mut why = Explanation::from(error);
+                why.facts.waited = Some(self.wait.elapsed());
+                Failure::Busy { why, tried: self.wait.is_none(), away: false }
+            }
             AcquireError::Misconfigured(ref failure) if self.asks_too_much(&failure.fault) => {
                 Failure::Usage(error.into())
             }
@@ -187,6 +217,10 @@ impl Asking<'_> {
     }
 }
 
+/// Between two asks for a place in a queue that is full, at first and at most: each that is refused costs the store an
+/// ask, and a thousand others ask as well.
+const FULL_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
 /// What several locks are called where one name is expected.
 pub(crate) fn together<'a>(names: impl Iterator<Item = &'a LockName>) -> String {
     names.map(LockName::as_str).collect::<Vec<_>>().join(",")
@@ -194,6 +228,9 @@ pub(crate) fn together<'a>(names: impl Iterator<Item = &'a LockName>) -> String 
 
 /// How long giving back may take before somebody is named.
 const GIVEN_BACK: Duration = Duration::from_secs(1);
+
+/// What to do about a lock that is busy.
+const WAIT: &str = "wait for it: --wait TIME";
 
 /// Why one of the locks was not free, as far as can be told a moment later.
 async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> Explanation {
@@ -207,12 +244,14 @@ async fn who_has_one(tenure: &Tenure, names: &[&LockName]) -> Explanation {
         let seen = seen.ok().and_then(Result::ok).unwrap_or_default();
         if let Some(holder) = seen.holders.first() {
             let who = human::holder(holder, human::now());
-            return Explanation::from(format!("lock {name:?} in {location} is busy: {who}"))
+            return Explanation::new(format!("lock {name:?} in {location} is busy: {who}"))
+                .advise(WAIT)
                 .held_by(name.as_str(), location, Some(holder.clone()));
         }
     }
     let name = together(names.iter().copied());
-    Explanation::from(format!("lock {name:?} in {location} is busy: others come first"))
+    Explanation::new(format!("lock {name:?} in {location} is busy: others come first"))
+        .advise(WAIT)
         .held_by(&name, location, None)
 }
 

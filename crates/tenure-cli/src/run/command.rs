@@ -17,6 +17,7 @@ use nix::unistd::{Pid, getpgrp, setpgid};
 use super::{signals, terminal::Terminal};
 use crate::{
     exit::{self, Failure},
+    explanation::Explanation,
     output::refuse,
 };
 
@@ -90,14 +91,14 @@ fn settle(guardian: u32) -> io::Result<()> {
 }
 
 fn explain(program: &OsStr, error: &io::Error) -> u8 {
-    let program = program.display();
+    let why = Explanation::new(format!("command {:?} cannot be run", program.to_string_lossy()));
+    let why = why.because(error);
     if error.kind() == io::ErrorKind::NotFound {
-        let what = format!("cannot run {program}: no such command; check its spelling");
-        refuse(&Failure::failed(what));
+        refuse(&Failure::Failed(why.advise("correct its spelling, or name it by its whole path")));
         return exit::NOT_FOUND;
     }
     refuse(&Failure::Failed(
-        format!("cannot run {program}: {error:#}; is it an executable program?").into(),
+        why.advise("name an executable program; for a script write sh -c '…'"),
     ));
     exit::NOT_EXECUTABLE
 }

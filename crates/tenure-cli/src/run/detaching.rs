@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use tenure::{
-    DetachError, Handle, LockName, Tenure, Token,
+    DetachError, Fault, FaultKind, Handle, LockName, Tenure, Token,
     clock::{Clock, SystemClock},
     detached::Detached,
 };
@@ -11,6 +11,7 @@ use tenure::{
 use super::held::{Held, NotReleased};
 use crate::{
     exit::Failure,
+    explanation::Explanation,
     handle::replace::Prepared,
     output::{Event, human},
 };
@@ -56,17 +57,19 @@ pub(crate) fn too_long(tenure: &Tenure, name: &LockName, lease: Duration) -> Res
     }
     let store = tenure.store().location();
     let (lease, longest) = (human::length(lease), human::length(longest));
-    Err(Failure::Failed(format!(
-        "lock {name:?} in {store}: this store holds no lock without a process for {lease}, but for \
-         {longest} at most; choose a shorter --for, and renew it"
-    ).into()))
+    let fault = Fault::new(
+        FaultKind::Misconfigured,
+        format!("a lease of {lease} is longer than the store's longest, {longest}"),
+        format!("choose --for {longest} or less, and renew the lock"),
+    );
+    Err(Failure::Failed(Explanation::of_fault(name.as_str(), store, &fault)))
 }
 
 /// Why a hold was not detached. It is being released.
 #[derive(Debug)]
 pub(crate) enum NotDetached {
     /// Its handle could not be written down.
-    Unwritten(String),
+    Unwritten(Explanation),
     /// The store was asked, and this file has a handle already.
     Refused(DetachError, Option<(PathBuf, Handle)>),
 }
@@ -91,7 +94,7 @@ pub(crate) async fn detach(
     lease: Duration,
     file: Option<Prepared>,
 ) -> Result<Stays, NotDetached> {
-    let detach = held.detach().map_err(NotDetached::Unwritten)?.lease(lease);
+    let detach = held.detach().map_err(|why| NotDetached::Unwritten(why.into()))?.lease(lease);
     let handle = detach.handle().map_err(|error| NotDetached::Refused(error, None))?.clone();
     let file = file.map(|file| file.write(&handle)).transpose().map_err(NotDetached::Unwritten)?;
     match detach.await {
@@ -110,7 +113,7 @@ impl From<NotDetached> for NotReleased {
             }
             NotDetached::Refused(error, _) => Self { lost: None, why: format!("{error:#}") },
             NotDetached::Unwritten(why) => {
-                Self { lost: None, why: format!("{why}; the lock is being released") }
+                Self { lost: None, why: format!("{}, so the lock is released", why.line()) }
             }
         }
     }

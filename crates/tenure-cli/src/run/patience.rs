@@ -100,16 +100,17 @@ impl Wait {
     }
 
     fn in_vain(&self, why: Explanation) -> Explanation {
-        why.and(&format!("it was waited for {}", human::length(self.elapsed())))
+        let tried = human::length(self.elapsed());
+        Explanation { message: format!("{} (tried for {tried})", why.message), ..why }
     }
 
     fn unanswered(&self, ttl: Duration) -> Explanation {
         let length = match self.patience {
-            Patience::For(wait) => format!("the wait of {wait:?}"),
-            Patience::None | Patience::Endless => format!("{ttl:?}"),
+            Patience::For(wait) => human::length(wait),
+            Patience::None | Patience::Endless => human::length(ttl),
         };
         format!(
-            "the store did not answer within {length}; see that it can be reached, or wait longer"
+            "the store did not answer within {length}; find the cause by tenure doctor, or wait longer"
         )
         .into()
     }

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     exit::Failure,
+    explanation::Explanation,
     output::{Event, Fate, Voice},
     settings::Plan,
 };
@@ -60,6 +61,12 @@ pub(crate) struct Outcome {
     pub(crate) sent: Option<Signal>,
 }
 
+/// The system gave no process for the command.
+fn not_started(error: String) -> Failure {
+    let error = std::io::Error::other(error);
+    Failure::Failed(Explanation::refused("the command's process cannot be started", &error))
+}
+
 impl Supervision<'_> {
     /// Returns when nothing of the command's group is left.
     pub(crate) async fn run(mut self) -> Result<Outcome, Failure> {
@@ -91,9 +98,7 @@ impl Supervision<'_> {
                 report = self.child.report() => match report {
                     Some(Report::Started(_)) => {}
                     Some(Report::Stopped(number)) => self.stopped(number).await?,
-                    Some(Report::NotStarted(error)) => return Err(Failure::Failed(format!(
-                        "cannot start a process for the command: {error:#}"
-                    ).into())),
+                    Some(Report::NotStarted(error)) => return Err(not_started(error)),
                     Some(Report::Ended(ended)) => {
                         // The guardian was the first to see that it was time.
                         if ended.cause == Cause::Lost {
@@ -222,8 +227,8 @@ impl Supervision<'_> {
     async fn replace_guardian(&mut self) -> Failure {
         self.child.take_over(PATIENCE.min(self.plan.margin / 2)).await;
         Failure::failed(
-            "the guardian was killed, or stood still for too long, so the command was killed too; \
-             leave the process lock-guardian alone, and choose a longer ttl on a busy machine",
+            "the command was killed, as its guardian was killed or stood still; leave the process lock-guardian \
+             alone, and choose a longer ttl on a busy machine",
         )
     }
 

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     exit::Failure,
+    explanation::Explanation,
     output::{Event, Fate, Voice},
     settings::{Kind, Plan},
 };
@@ -136,8 +137,8 @@ impl UnderLock<'_> {
                 if plan.frees_on_failure {
                     held.cancel_hold_at_least();
                 }
-                let what = format!("cannot start the guardian of the command: {error:#}");
-                return Err(Failure::failed(what));
+                let what = "the command's guardian cannot be started";
+                return Err(Failure::Failed(Explanation::refused(what, &error)));
             }
         };
         let terminal = terminal.as_ref();

@@ -30,6 +30,8 @@ struct Shown {
     said: Option<(Option<Token>, u32)>,
     /// Whether the store ever answered that others come first.
     was_busy: bool,
+    /// Whether it was said that so many wait that no more may.
+    was_full: bool,
 }
 
 impl Waiting {
@@ -45,12 +47,27 @@ impl Waiting {
             return;
         }
         shown.said = Some(seen);
-        shown.was_busy = true;
+        (shown.was_busy, shown.was_full) = (true, false);
         if self.voice.has_terminal() {
             shown.bar().set_style(line(&self.name, busy));
         } else {
             let holder = busy.holder.as_ref();
             self.voice.event(&Event::Waiting { name: &self.name, holder, ahead: busy.ahead });
+        }
+    }
+
+    /// So many wait that no more may, and the store is asked again.
+    pub(crate) fn full(&self, why: &str) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.was_busy = true;
+        if std::mem::replace(&mut shown.was_full, true) {
+            return;
+        }
+        if self.voice.has_terminal() {
+            let text = format!("waiting for {}: its queue is full: {why}", self.name);
+            shown.bar().set_style(text_line(plain(&text)));
+        } else {
+            self.voice.event(&Event::QueueFull { name: &self.name, why });
         }
     }
 

@@ -261,7 +261,10 @@ fn one_that_takes_turns_and_dies_is_told_of() {
         let output = bench.wait();
         assert_eq!((code(&output), text(&output.stdout)), (125, ""));
         let said = text(&output.stderr);
-        assert!(said.contains("takes turns") && said.contains("signal: 9"), "{said}");
+        assert!(
+            said.contains("of the handoff ended early") && said.contains("signal: 9"),
+            "{said}"
+        );
         assert!(!lives(players[other]));
         is_free(&scene);
     }
@@ -281,8 +284,8 @@ fn a_failure_of_one_that_takes_turns_is_told_in_its_words() {
     let output = bench.wait();
     assert_eq!(code(&output), 125);
     let said = json(text(&output.stderr).lines().last().unwrap().as_bytes());
-    let said = said["message"].as_str().unwrap();
-    assert!(said.contains("takes turns failed") && said.contains("lost"), "{said}");
+    assert_eq!(said["message"], "a process of the handoff failed");
+    assert!(said["causes"][0].as_str().unwrap().contains("lost"), "{said}");
 }
 
 #[test]

@@ -180,9 +180,12 @@ fn nothing_is_done_by_the_handle_of_a_lease_that_is_over() {
         ended(&said, 123);
         let said = events(&said.stderr);
         assert_eq!(
-            (&said[0]["event"], &said[0]["exit_code"]),
-            (&"handle_lost".into(), &123.into())
+            (&said[0]["event"], &said[0]["kind"], &said[0]["exit_code"]),
+            (&"handle_lost".into(), &"not_held".into(), &123.into())
         );
+        let gone = scene.output(["unlock", "--handle", "nowhere", "--json"]);
+        ended(&gone, 2);
+        assert_eq!(events(&gone.stderr)[0]["kind"], "no_handle");
     });
 }
 
@@ -425,7 +428,7 @@ fn what_a_store_holds_for_no_longer_is_refused_before_any_work() {
     let scene = Scene::with_store(&store);
     let output = scene.output(["lock", "name", "--for", "10m", "--handle", "h"]);
     assert_eq!(code(&output), 125, "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("at most"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("or less"), "{}", text(&output.stderr));
     assert!(!scene.path("h").exists());
     let output = scene.output(["lock", "name", "--for", "20s", "--handle", "h"]);
     assert_eq!(code(&output), 0, "{}", text(&output.stderr));

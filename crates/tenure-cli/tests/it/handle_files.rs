@@ -47,8 +47,8 @@ fn bad_files(scene: &Scene, handle: &str) -> [(&'static str, &'static str); 9] {
         ("readable", "chmod 600 readable"),
         ("writable", "chmod 600 writable"),
         ("link", "link is a symbolic link"),
-        ("folder", "folder is no regular file"),
-        ("pipe", "pipe is no regular file"),
+        ("folder", "folder is not a regular file"),
+        ("pipe", "pipe is not a regular file"),
     ]
 }
 
@@ -57,7 +57,7 @@ fn a_handle_is_read_from_a_file_of_ones_own_alone() {
     let scene = Scene::new();
     let handle = lock(&scene, "--for 10m");
     write(&scene, "empty", "\n");
-    let missing = [("empty", "empty: the handle is empty"), ("nowhere", "nowhere is not there")];
+    let missing = [("empty", "empty: the handle is empty"), ("nowhere", "nowhere does not exist")];
     for (file, reason) in bad_files(&scene, &handle).into_iter().chain(missing) {
         refused(&scene.output(["renew", "--handle", file]), reason);
         refused(&scene.output(["unlock", "--handle", file]), reason);
@@ -103,7 +103,7 @@ fn a_foreign_file_in_the_way_of_a_handle_stays_as_it_is() {
 fn a_handle_of_another_lock_than_the_named_is_wrong_usage_and_goes_on_working() {
     let scene = Scene::new();
     lock(&scene, "--for 10m --handle h");
-    let reason = "of the lock \"name\", and not of \"other\"";
+    let reason = "of lock \"name\", not of \"other\"";
     refused(&scene.run("other --attach --handle h", "echo never"), reason);
     assert_eq!(code(&scene.run("name --attach --handle h", "true")), 0);
 }
@@ -130,8 +130,11 @@ fn options_that_make_no_sense_with_a_handle_are_wrong_usage() {
     refused(&scene.run("name --handle h", "echo never"), "--attach");
     refused(&scene.run("name --for 1m", "echo never"), "--handle <FILE>");
     refused(&scene.run("--attach --for 1m", "echo never"), "--handle <FILE>");
-    refused(&scene.run("--attach", "echo never"), "there is no handle");
-    refused(&scene.run("--attach --handle -", "echo never"), "standard input is the command's");
+    refused(&scene.run("--attach", "echo never"), "no handle is given");
+    refused(
+        &scene.run("--attach --handle -", "echo never"),
+        "standard input belongs to the command",
+    );
     refused(&scene.output(["lock", "name"]), "--for <TIME>");
     assert_eq!(code(&scene.run("--attach --handle h", "true")), 0);
 }
@@ -140,9 +143,9 @@ fn options_that_make_no_sense_with_a_handle_are_wrong_usage() {
 fn a_handle_that_cannot_be_written_in_the_end_releases_the_lock() {
     let foreign = lock(&Scene::new(), "--for 10m");
     for (script, reason) in [
-        ("rm -r dir; exit 7".to_owned(), "cannot be written into dir/h"),
-        (format!("echo {foreign} > dir/h"), "dir/h holds another handle by now"),
-        ("rm dir/h; mkdir dir/h".to_owned(), "dir/h is no regular file"),
+        ("rm -r dir; exit 7".to_owned(), "cannot be written to dir/h"),
+        (format!("echo {foreign} > dir/h"), "dir/h has got another handle meanwhile"),
+        ("rm dir/h; mkdir dir/h".to_owned(), "dir/h is not a regular file"),
     ] {
         let scene = Scene::new();
         fs::create_dir(scene.path("dir")).unwrap();
@@ -150,7 +153,7 @@ fn a_handle_that_cannot_be_written_in_the_end_releases_the_lock() {
         let step = scene.run("--attach --handle dir/h", &script);
         assert_eq!(code(&step), 125, "{script}");
         let said = text(&step.stderr);
-        assert!(said.contains(reason) && said.contains("the lock is being released"), "{said}");
+        assert!(said.contains(reason) && said.contains("so the lock is released"), "{said}");
         eventually("the lock is free", || code(&scene.run("name --no-wait", "true")) == 0);
     }
 }
@@ -165,7 +168,7 @@ fn a_folder_that_takes_no_file_is_found_before_the_command_runs() {
     fs::create_dir(scene.path("dir")).unwrap();
     lock(&scene, "--for 10m --handle dir/h");
     chmod(&scene, "dir", 0o500);
-    refused(&scene.run("--attach --handle dir/h", "echo never"), "cannot be written into dir/h");
+    refused(&scene.run("--attach --handle dir/h", "echo never"), "cannot be written to dir/h");
     chmod(&scene, "dir", 0o700);
     assert_eq!(code(&scene.run("--attach --handle dir/h", "true")), 0);
 }

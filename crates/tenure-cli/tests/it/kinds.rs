@@ -90,7 +90,7 @@ fn options_that_exclude_each_other_are_wrong_usage() {
         ("name --take 2", "--permits <N>"),
         ("name --permits 0", "0 is not in 1.."),
         ("name --permits 3 --take 0", "0 is not in 1.."),
-        ("name --permits 3 --take 4", "4 of 3 permits can never be had; take at most 3"),
+        ("name --permits 3 --take 4", "4 permits of 3 can never be granted"),
     ] {
         let refused = scene.run(options, "true");
         assert_eq!(code(&refused), 2, "{options}");

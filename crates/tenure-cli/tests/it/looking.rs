@@ -9,6 +9,13 @@ use crate::{
 fn ls_lists_the_locks_in_use() {
     let scene = Scene::new();
     assert_eq!(json(&scene.output(["ls", "--json"]).stdout)["names"], serde_json::json!([]));
+    let none = scene.output(["ls"]);
+    assert_eq!((text(&none.stdout), text(&none.stderr)), ("", ""));
+    let none = scene.output(["ls", "-v"]);
+    let store = scene.store();
+    assert_eq!(text(&none.stdout), "", "a script finds no lock");
+    assert!(text(&none.stderr).contains(&format!("no lock is in use in {store}")));
+    assert!(text(&scene.output(["ls", "a:", "-v"]).stderr).contains("no lock in use in"));
     let _one = scene.start("jobs:one --label alpha", "echo > one; exec sleep 1000");
     let _two = scene.start("other", "echo > two; exec sleep 1000");
     scene.line("one");

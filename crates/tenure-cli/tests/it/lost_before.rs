@@ -27,13 +27,13 @@ const PAGE: usize = 4096;
 /// `tenure SUBCOMMAND OPTIONS` that stops on its way from the grant to the start: it wants to tell
 /// of the grant, and nobody reads.
 fn stuck(scene: &Scene, subcommand: &str, options: &str) -> (Running, PipeReader) {
-    let told = scene.run("other --json", "true").stderr;
+    let told = scene.run("other --label x --json", "true").stderr;
     let store = told.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let (reader, mut writer) = pipe().unwrap();
     fcntl(&writer, FcntlArg::F_SETPIPE_SZ(i32::try_from(PAGE).unwrap())).unwrap();
     // There is room for the line before that one.
     writer.write_all(&vec![b'\n'; PAGE - store]).unwrap();
-    let options = format!("{options} --ttl 600ms --json");
+    let options = format!("{options} --ttl 600ms --label x --json");
     let mut command = scene.command(subcommand, &options, "echo > ran");
     command.stderr(Stdio::from(writer));
     (Running::start(&mut command), reader)

@@ -215,7 +215,7 @@ fn a_command_ends_before_its_lease_when_redis_dies() {
     // The shell speaks there, too.
     let lost =
         text(&output.stderr).lines().find(|line| line.contains(r#""event":"lost""#)).unwrap();
-    assert!(lost.contains(r#""trouble":"Redis at"#), "it does not say why: {lost:#}");
+    assert!(lost.contains(r#""failure":"Redis at"#), "it does not say why: {lost:#}");
 }
 
 #[test]

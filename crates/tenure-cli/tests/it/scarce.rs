@@ -69,6 +69,31 @@ fn what_the_system_lacks_is_told_and_never_a_panic() {
 }
 
 #[test]
+fn a_store_that_no_file_is_left_for_is_not_waited_for() {
+    let server = RedisServer::start();
+    let mut seen = 0;
+    for (store, most) in [("file", 8..=24), ("redis", 8..=24)] {
+        let scene = if store == "file" { Scene::new() } else { Scene::with_store(&server.url()) };
+        for most in most {
+            let limit = format!("--nofile={most}");
+            let begun = Instant::now();
+            let output = limited(&scene, 54_480, &[&limit], "name", "exit 3").output().unwrap();
+            let said = text(&output.stderr);
+            if code(&output) == 125
+                && said.contains("cannot be opened")
+                && said.contains("Too many open files")
+            {
+                seen += 1;
+                assert!(said.contains("help: ") && !said.contains("tried for"), "{limit}: {said}");
+                // It would be tried again for a whole ttl, 30 s.
+                assert!(begun.elapsed() < Duration::from_secs(20), "{limit}: {said}");
+            }
+        }
+    }
+    assert!(seen > 2, "{seen} were told");
+}
+
+#[test]
 fn a_limit_to_the_size_of_files_ends_no_command_for_what_tenure_says() {
     let scene = Scene::new();
     fs::write(scene.path("log"), vec![b'.'; 9_000]).unwrap();

@@ -122,7 +122,7 @@ fn a_scheme_that_no_store_has_is_wrong_usage() {
         is_refused(
             &refused,
             &[
-                "no store is called",
+                "is no kind of store",
                 "file:, redis:, rediss:, unix:, redis-sentinel:, rediss-sentinel:, \
                  redis-cluster:, rediss-cluster:, quorum:",
             ],

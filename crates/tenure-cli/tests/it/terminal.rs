@@ -95,7 +95,7 @@ fn break_asks_on_a_terminal_and_takes_no_for_an_answer() {
     assert_eq!(scene.line("code"), "0");
     let seen = screen.ends();
     assert!(seen.contains("Take name away? [y/N]"), "{seen}");
-    assert!(seen.contains("tenure: name was left as it is"), "no error: {seen}");
+    assert!(seen.contains("tenure: lock \"name\" was left as it is"), "no error: {seen}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn whoever_locks_on_a_terminal_is_told_for_how_long() {
     screen.types("$T lock name --for 10m --handle h; echo $? > code\n");
     assert_eq!(scene.line("code"), "0");
     let seen = screen.ends();
-    assert!(seen.contains("name stays held for 9m") && !seen.contains("tenure-handle"), "{seen}");
+    assert!(seen.contains("name stays held for 10m") && !seen.contains("tenure-handle"), "{seen}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl AcquireError {
             | Self::Full(failure)
             | Self::Corrupt(failure) => failure.parts(),
             Self::Permits { lock, take, of } => {
-                Parts::at(lock, format_args!("{take} of {of} permits can never be had"))
+                Parts::at(lock, format_args!("{take} of {of} permits can never be granted"))
                     .help("take at least one and at most as many as there are")
             }
             Self::TooManyHolds { lock, limit } => {

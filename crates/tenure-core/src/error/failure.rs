@@ -2,7 +2,11 @@
 
 use std::error::Error;
 
-use crate::{Fault, address::LockAddress, parts::Parts};
+use crate::{
+    Fault,
+    address::{LockAddress, without_store},
+    parts::Parts,
+};
 
 /// A store's fault in a call for a lock.
 #[derive(Debug)]
@@ -23,6 +27,7 @@ impl StoreFailure {
 
     pub(crate) fn parts(&self) -> Parts<'_> {
         let Self { lock, fault } = self;
-        Parts::at(lock, fault.message()).because(fault.source()).help(fault.help())
+        let message = without_store(fault.message(), &lock.store);
+        Parts::at(lock, message).because(fault.source()).help(fault.help())
     }
 }

@@ -98,12 +98,10 @@ impl HandleError {
 
     pub(crate) fn parts(&self) -> Parts<'_> {
         match self {
-            Self::Lost(lock) => Parts::at(
-                lock,
-                "nothing is held by this handle any more: its lease ended, or somebody attached, released or broke \
-                 it, or this is not the store where it was made",
-            )
-            .help("stop the work it protected, which may be in other hands"),
+            Self::Lost(lock) => Parts::at(lock, "nothing is held by this handle any more").help(
+                "stop the work that it protects: the lease ended, or the lock was attached, released or broken by \
+                 somebody else, or it was locked in another store",
+            ),
             Self::Setting(error) => Parts::of(error),
             Self::Store(failure) | Self::InDoubt(failure) => failure.parts(),
             Self::NoRoom(error) => error.parts(),

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, time::Duration};
 
-use tenure_proto::{queue::Contender, time::floor_millis};
+use tenure_proto::queue::Contender;
 
 use super::LockAddress;
 use crate::parts::Parts;
@@ -41,7 +41,7 @@ impl TimedOut {
         Parts::at(&self.lock, Way(self)).help(if is_own {
             "see whether the waiter holds it itself, or wait longer"
         } else {
-            "wait longer or try again later"
+            "wait longer, or try again later"
         })
     }
 }
@@ -52,14 +52,25 @@ impl fmt::Display for TimedOut {
     }
 }
 
+/// A length of time as people read it: to the second from ten of them on, to a tenth below that, to the millisecond
+/// below one.
+fn rounded(length: Duration) -> Duration {
+    let unit = match length.as_secs() {
+        0 => 1,
+        1..10 => 100,
+        _ => 1_000,
+    };
+    let millis = (length.as_micros() + unit * 500) / (unit * 1_000) * unit;
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+}
+
 /// How long the wait was, and who was in the way.
 struct Way<'a>(&'a TimedOut);
 
 impl fmt::Display for Way<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TimedOut { waited, holder, ahead, here, .. } = self.0;
-        // Less than a millisecond of a wait means nothing to anybody.
-        write!(f, "not free within {:?}", Duration::from_millis(floor_millis(*waited)))?;
+        write!(f, "not free within {:?}", rounded(*waited))?;
         match holder {
             Some(holder) if *here => {
                 write!(f, ", held by this process (label {:?})", holder.label)?;
@@ -67,7 +78,7 @@ impl fmt::Display for Way<'_> {
             Some(holder) if holder.lingering => {
                 write!(f, ", released by {:?}, but kept taken", holder.label)?;
                 if let Some(left) = holder.left {
-                    write!(f, " for another {:?}", Duration::from_secs(left.as_secs()))?;
+                    write!(f, " for another {:?}", rounded(left))?;
                 }
             }
             Some(holder) if holder.label.is_empty() => {

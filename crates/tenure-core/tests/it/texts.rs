@@ -110,7 +110,7 @@ fn a_loss_says_why_it_came() {
 #[test]
 fn a_wait_that_ended_says_who_is_in_the_way() {
     let (nobody, somebody) = (None, Some(Contender::new("pay/42", Mode::Exclusive)));
-    let later = "wait longer or try again later";
+    let later = "wait longer, or try again later";
     let itself = "see whether the waiter holds it itself, or wait longer";
     let says = [
         (&nobody, 0, false, "", later),

@@ -83,7 +83,7 @@ impl fmt::Display for Origin {
             Self::File(file) => f.write_str(&shown(file)),
             Self::Line(file, line) => write!(f, "{}, line {line}", shown(file)),
             Self::Variable(name) => write!(f, "the variable {name}"),
-            Self::Program => f.write_str("the store that was asked for"),
+            Self::Program => f.write_str("the chosen store"),
         }
     }
 }

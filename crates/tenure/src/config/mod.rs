@@ -212,8 +212,8 @@ impl Config {
     /// it was not chosen here.
     pub(crate) fn unknown_store(&self, scheme: &str, known: &str) -> Option<ConfigError> {
         let (_, origin) = self.store.as_ref().ok()?;
-        let what = format!("no store is called {scheme:?}");
-        Some(origin.as_ref()?.error(Wrong::new(what, format!("use one of {known}"))))
+        let what = format!("{scheme:?} is no kind of store");
+        Some(origin.as_ref()?.error(Wrong::new(what, crate::spelling::use_one_of(scheme, known))))
     }
 
     /// Why its store cannot be opened, where its URL is not written as it should be; nothing if it was

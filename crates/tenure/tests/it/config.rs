@@ -119,7 +119,12 @@ async fn a_scheme_that_no_store_has_is_named_with_its_line() {
         panic!("it was opened")
     };
     let said = format!("{mistake:#}");
-    assert!(said.contains(", line 2: no store is called \"reddis\"; use one of file:"), "{said}");
+    assert!(
+        said.contains(
+            ", line 2: \"reddis\" is no kind of store; did you mean \"redis:\"? known: file:"
+        ),
+        "{said}"
+    );
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn pieces(message: &str) -> impl Iterator<Item = &str> {
 }
 
 /// What the code puts together of two texts, with a bar where they meet.
-const OF_TWO: [&str; 7] = [
+const OF_TWO: [&str; 9] = [
     "members | granted",
     "but kept taken | for another",
     "cannot | create the directory",
@@ -63,9 +63,13 @@ const OF_TWO: [&str; 7] = [
     "cannot | open",
     "that | is not known to keep locks between processes",
     "the server wants | the password in the clear",
+    "what Redis | keeps of this lock is in format",
+    "what Redis | keeps of this lock makes no sense",
 ];
 
 fn says(code: &str, piece: &str) -> bool {
+    // A fault names its store, which an error with a lock has named before.
+    let piece = piece.strip_prefix("Redis ").or(piece.strip_prefix("ZooKeeper ")).unwrap_or(piece);
     let of_two = OF_TWO.iter().find(|of_two| of_two.replace("| ", "") == piece);
     of_two.map_or_else(
         || code.contains(piece),

@@ -21,7 +21,7 @@ static SERVER: OnceLock<MariadbServer> = OnceLock::new();
 
 impl Place {
     pub(crate) fn fresh() -> Self {
-        let bounds = "claim_window=2s&place_ttl=8s&max_waiters=20&max_holders=20&connections=2";
+        let bounds = "claim_window=2s&position_ttl=8s&max_waiters=20&max_holders=20&connections=2";
         Self { url: format!("{}&{bounds}", fresh_url()) }
     }
 }

@@ -27,7 +27,8 @@ impl Place {
     pub(crate) fn at(url: &str, settings: &str) -> Self {
         static PLACES: AtomicU64 = AtomicU64::new(0);
         let place = PLACES.fetch_add(1, Ordering::Relaxed);
-        let bounds = "claim_window=400ms&place_ttl=2s&max_waiters=20&max_holders=20&connections=2";
+        let bounds =
+            "claim_window=400ms&position_ttl=2s&max_waiters=20&max_holders=20&connections=2";
         Self { url: format!("{url}?lock_schema=place_{place}&{bounds}{settings}") }
     }
 }

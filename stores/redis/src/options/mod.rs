@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tenure_core::{
     Fault, FaultKind,
+    error::OutOfRange,
     proto::{queue::Limits, time::in_range},
 };
 
@@ -248,7 +249,7 @@ impl RedisOptions {
     ///
     /// # Errors
     /// A fault when it is out of range.
-    pub fn place_ttl(mut self, length: Duration) -> Result<Self, Fault> {
+    pub fn position_ttl(mut self, length: Duration) -> Result<Self, Fault> {
         self.limits.place_ttl = within("place_ttl", length, 100, 600_000)?;
         self.limits.claim_window = self.limits.claim_window.min(length);
         Ok(self)
@@ -350,6 +351,10 @@ fn bound(what: &str, given: usize) -> Result<usize, Fault> {
 
 fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<Duration, Fault> {
     in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
-        |error| Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "choose another length"),
+        |OutOfRange { given, least, most, .. }| {
+            let message = format!("{what} of {given:?} is out of range");
+            let help = format!("choose from {least:?} to {most:?}");
+            Fault::new(FaultKind::Misconfigured, message, help)
+        },
     )
 }

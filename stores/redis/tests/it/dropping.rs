@@ -41,7 +41,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// A process whose leases and places are kept this long when nobody takes them back.
 fn process(url: &str, kept: Duration) -> Tenure {
-    let options = RedisOptions::from_url(url).unwrap().place_ttl(kept).unwrap();
+    let options = RedisOptions::from_url(url).unwrap().position_ttl(kept).unwrap();
     Tenure::builder(Arc::new(RedisStore::new(options).unwrap())).max_holds(100_000).build()
 }
 

@@ -414,7 +414,7 @@ async fn the_scripts_answer_as_the_rules_do() {
     server.command(&["ACL", "SETUSER", "deaf", "on", "nopass", "~*", "&*", "+@all", "-subscribe"]);
     let options = |limits: &Limits| {
         let options = RedisOptions::new(address.clone()).user("deaf").password("");
-        let options = options.place_ttl(limits.place_ttl).unwrap();
+        let options = options.position_ttl(limits.place_ttl).unwrap();
         let options = options.claim_window(limits.claim_window).unwrap();
         let options = options.max_waiters(limits.max_waiters).unwrap();
         options.max_holders(limits.max_holders).unwrap()

@@ -210,7 +210,7 @@ fn over(address: std::net::SocketAddr) -> RedisOptions {
 
 fn bounded(options: RedisOptions) -> RedisOptions {
     let options = options.claim_window(Duration::from_millis(400)).unwrap();
-    let options = options.place_ttl(Duration::from_millis(2_500)).unwrap();
+    let options = options.position_ttl(Duration::from_millis(2_500)).unwrap();
     options.max_waiters(100).unwrap().max_holders(100).unwrap()
 }
 

@@ -30,7 +30,7 @@ async fn whoever_repeats_what_it_hears_is_no_server() {
         }
     });
     let fault = refused(&format!("redis://me:secret@{address}")).await;
-    assert!(format!("{fault:#}").contains("does not answer as Redis does"), "{fault:#}");
+    assert!(format!("{fault:#}").contains("does not speak the protocol of Redis"), "{fault:#}");
 }
 
 #[tokio::test]
@@ -55,5 +55,5 @@ async fn a_reply_without_an_end_is_refused_before_it_fills_the_memory() {
     });
     let patience = "connect_timeout=60s&response_timeout=60s";
     let fault = refused(&format!("redis://{address}?{patience}")).await;
-    assert!(format!("{fault:#}").contains("does not answer as Redis does"), "{fault:#}");
+    assert!(format!("{fault:#}").contains("does not speak the protocol of Redis"), "{fault:#}");
 }

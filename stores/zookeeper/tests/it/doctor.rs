@@ -185,9 +185,9 @@ async fn why_each_server_is_of_no_use_is_told() {
         "zookeeper://me:{SENTINEL}@no-such-host.invalid,127.0.0.1:1,{silent}/locks?session=2s&tick=500ms"
     );
     let says = [
-        ("no-such-host.invalid:2181", "its name leads to no address"),
+        ("no-such-host.invalid:2181", "its name does not resolve"),
         ("127.0.0.1:1", "it takes no connection: Connection refused"),
-        (&silent, "it takes the connection and says nothing"),
+        (&silent, "it accepts connections, but does not answer"),
     ];
     causes(&url, &says).await;
 }
