@@ -15,12 +15,14 @@ mod engine;
 pub mod entropy;
 pub mod error;
 pub mod files;
+mod insist;
 pub mod kinds;
 mod local;
 mod names;
 pub mod observe;
 mod options;
 mod outage;
+mod oversight;
 mod pace;
 pub mod runtime;
 pub mod store;
@@ -33,7 +35,7 @@ pub use detached::{BadHandle, Handle};
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{
     AcquireError, AllReleaseError, DetachError, Error, HandleError, InspectError, LatchError, Lost,
-    ReleaseError, ShutdownError,
+    ReleaseError, ShutdownError, StoreError,
 };
 pub use kinds::{
     All, AllGuard, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Scope,
@@ -41,6 +43,7 @@ pub use kinds::{
 };
 pub use names::{LockName, NameError};
 pub use options::{Busy, Defaults};
+pub use oversight::{List, Watcher};
 pub use runtime::{in_background, may_block, within_runtime};
 pub use store::{
     Eviction, Evictions, Fault, FaultKind, HintBoard, MemoryStore, Saved, Store, Wakeups,

@@ -37,6 +37,7 @@ pub mod renewal;
 pub mod rule;
 pub mod time;
 pub mod token;
+pub mod watch;
 
 pub use backoff::Backoff;
 pub use hold::{Hold, LostReason, Terms};
@@ -47,3 +48,4 @@ pub use owner::Owner;
 pub use renewal::Renewed;
 pub use time::{Grace, OutOfRange, Timestamp, Ttl};
 pub use token::Token;
+pub use watch::Watched;

@@ -67,6 +67,7 @@ pub mod inspect;
 pub mod locked;
 mod names;
 mod open;
+mod oversight;
 #[cfg(feature = "quorum")]
 mod quorum;
 #[cfg(feature = "redis")]
@@ -75,6 +76,7 @@ pub mod reentrant;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub mod schema;
 mod spelling;
+pub mod store;
 mod stores;
 mod tenure;
 mod url;
@@ -88,8 +90,8 @@ pub use tenure_core::{
     AcquireError, All, AllGuard, AllReleaseError, BadHandle, Busy, Defaults, DetachError,
     DowngradeError, Election, Error, Fault, FaultKind, Guard, Handle, HandleError, InspectError,
     Latch, LatchError, Leaders, Leadership, LockName, Lost, LostReason, Mutex, NameError,
-    ReleaseError, RwLock, Semaphore, ShutdownError, Token, WriteGuard, clock, detached, entropy,
-    error, kinds, observe, store,
+    ReleaseError, RwLock, Semaphore, ShutdownError, StoreError, Token, Watcher, WriteGuard, clock,
+    detached, entropy, error, kinds, observe,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;

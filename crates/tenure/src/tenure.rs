@@ -36,7 +36,7 @@ use tenure_core::{
 /// # }).unwrap();
 /// ```
 #[derive(Clone, Debug)]
-pub struct Tenure(tenure_core::Tenure);
+pub struct Tenure(pub(crate) tenure_core::Tenure);
 
 impl Tenure {
     /// Uses a store that is open already.
@@ -207,7 +207,19 @@ impl Tenure {
         self.0.defaults_of(name)
     }
 
-    /// The store: to list, inspect or evict holders, and to ask after its health.
+    /// The store itself, which knows its kind, its location and what it can do.
+    ///
+    /// [`Tenure::list`], [`inspect`](Tenure::inspect), [`evict`](Tenure::evict) and [`health`](Tenure::health) ask it in
+    /// any runtime or none, bounded in time.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// assert_eq!(tenure.store().kind(), "memory");
+    /// assert!(tenure.store().capabilities().fifo);
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         self.0.store()

@@ -11,6 +11,7 @@ mod inspect;
 mod lost;
 pub mod questions;
 mod release;
+mod store;
 #[doc(hidden)]
 pub mod text;
 mod timed_out;
@@ -22,7 +23,8 @@ pub use handle::{DetachError, HandleError};
 pub use inspect::{InspectError, LatchError};
 pub use lost::Lost;
 pub use release::{AllReleaseError, ReleaseError, ShutdownError};
-pub use tenure_proto::{OutOfRange, latch::BadArrival};
+pub use store::StoreError;
+pub use tenure_proto::{OutOfRange, latch::BadArrival, token::BadToken};
 pub use timed_out::TimedOut;
 
 use crate::error_of_parts;
@@ -37,5 +39,6 @@ error_of_parts!(
     LatchError,
     Lost,
     ReleaseError,
+    StoreError,
     StoreFailure
 );

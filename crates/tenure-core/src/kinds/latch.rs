@@ -15,12 +15,12 @@ use tenure_proto::{
     time::{ceil_millis, in_range},
 };
 
-use super::{
-    insist::{PATIENCE, insist},
-    target::Target,
-};
+use super::target::Target;
 use crate::{
-    Fault, FaultKind, InspectError, LatchError, LockName, acquire::Acquirer, context::Context,
+    Fault, FaultKind, InspectError, LatchError, LockName,
+    acquire::Acquirer,
+    context::Context,
+    insist::{PATIENCE, insist},
 };
 
 /// A gate that opens when as many have arrived as it counts. A handle: cheap to make, to clone and

@@ -164,7 +164,7 @@ impl Tenure {
         Ok(Self { tenure, thread })
     }
 
-    fn home(&self, name: &str) -> Home {
+    pub(super) fn home(&self, name: &str) -> Home {
         let tenure = self.tenure.clone();
         Home { tenure, thread: self.thread, name: name.into(), listener: Listener::default() }
     }
