@@ -3,7 +3,8 @@
 use std::{borrow::Cow, error::Error, io, time::Duration};
 
 use tenure::{
-    AcquireError, DetachError, Fault, FaultKind, HandleError, InspectError, OpenError, Token,
+    AcquireError, DetachError, Fault, FaultKind, HandleError, InspectError, OpenError, StoreError,
+    Token,
     config::ConfigError,
     error::{LockAddress, TimedOut},
     inspect::Contender,
@@ -185,6 +186,15 @@ impl From<&OpenError> for Explanation {
         };
         let mut explanation = Self::of(error).kind(kind).help(error.help());
         explanation.facts.store = error.store().map(str::to_owned);
+        explanation
+    }
+}
+
+impl From<&StoreError> for Explanation {
+    fn from(error: &StoreError) -> Self {
+        let kind = Some(kind(error.fault.kind()));
+        let mut explanation = Self::of(error).kind(kind).help(error.help());
+        explanation.facts.store = Some(error.store.clone());
         explanation
     }
 }

@@ -25,6 +25,8 @@ mod outage;
 mod oversight;
 mod pace;
 pub mod runtime;
+#[cfg(feature = "serde")]
+mod serde;
 pub mod store;
 mod tenure;
 pub mod trial;

@@ -35,6 +35,8 @@ pub mod queue;
 pub mod quorum;
 pub mod renewal;
 pub mod rule;
+#[cfg(feature = "serde")]
+pub mod serde;
 pub mod time;
 pub mod token;
 pub mod watch;

@@ -2,23 +2,96 @@
 //!
 //! This is the crate that programs add: all that is documented here is public.
 //!
+//! # A lock around work
+//!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! # let url = "memory:";
 //! use tenure::Tenure;
 //!
-//! let tenure = Tenure::open(url).await?;                    // "" is the default place on this machine
+//! let tenure = Tenure::open(url).await?;                    // "" is the default directory on this machine
 //! let guard = tenure.mutex("order:pay:42").lock().await?;    // waits; the lease is renewed while it lives
-//! let token = guard.check()?;                                // hand it to what the lock protects
-//! println!("paying with token {token}");
+//! guard.run(async { println!("paying") }).await?;            // stops where the lock is lost
 //! guard.release().await?;                                    // dropping it releases in the background
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), tenure::Error>(())
 //! # }).unwrap();
 //! ```
 //!
-//! A lock with a lease cannot stop work that is already under way somewhere else. So every guard
-//! has a fencing [`Token`]: let the resource refuse a smaller one than it has seen. What is
-//! promised, and under which assumption, stands in [docs/guarantees.md](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md).
+//! # A function that cannot run without its lock
+//!
+//! ```
+//! # #[cfg(feature = "macros")] tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use tenure::{Error, Tenure, locked};
+//!
+//! #[locked(key = "order:pay:{order}", wait = "5s")]
+//! async fn pay(order: u64) -> Result<(), Error> {
+//!     println!("paying {order}");
+//!     Ok(())
+//! }
+//!
+//! locked::set_default(Tenure::open("memory:").await?)?;      // once, at the start of `main`
+//! pay(42).await?;
+//! # Ok::<(), Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Work that one of many does, and the others skip
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! # let tenure = tenure::Tenure::open("memory:").await?;
+//! let Some(guard) = tenure.mutex("nightly").try_lock().await? else {
+//!     return Ok(());                                         // somebody else does it
+//! };
+//! println!("cleaning up");
+//! guard.release().await?;
+//! # Ok::<(), tenure::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # A leader
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! # let tenure = tenure::Tenure::open("memory:").await?;
+//! let leading = tenure.election("scheduler").campaign().await?; // waits until it leads
+//! leading.run(async { println!("leading term {}", leading.term()) }).await?;
+//! leading.resign().await?;
+//! # Ok::<(), tenure::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # A late write that the resource refuses
+//!
+//! A lock with a lease cannot stop work that is already under way somewhere else. So every guard has a fencing
+//! [`Token`], greater than all before it: let the resource refuse a smaller one than it has seen. What is promised, and
+//! under which assumption, stands in
+//! [docs/guarantees.md](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md).
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! # let tenure = tenure::Tenure::open("memory:").await?;
+//! use tenure::Token;
+//!
+//! /// UPDATE account SET balance = …, token = $1 WHERE id = 7 AND token <= $1
+//! fn write(seen: &mut Option<Token>, token: Token) -> bool {
+//!     let is_late = seen.is_some_and(|seen| token < seen);
+//!     if !is_late {
+//!         *seen = Some(token);
+//!     }
+//!     !is_late
+//! }
+//!
+//! let mut seen = None;
+//! let first = tenure.mutex("account:7").lock().await?;
+//! let late = first.token();
+//! first.release().await?;
+//! let second = tenure.mutex("account:7").lock().await?;
+//! assert!(write(&mut seen, second.token()));
+//! assert!(!write(&mut seen, late));
+//! # Ok::<(), tenure::Error>(())
+//! # }).unwrap();
+//! ```
 //!
 //! Programs without `async` use [`blocking`].
 //!
@@ -31,9 +104,10 @@
 //!
 //! # Where things are
 //!
-//! The root has what programs use. What a look shows is in [`look`], the futures of the kinds in [`kinds`], the
-//! parts of errors in [`error`]. The clocks and the store of tests are [`clock`] and [`store`]; what is about Redis
-//! alone is in `redis`, the tables of databases in `schema`. Who writes a store builds on the crate `tenure-core`.
+//! The root has what programs use. What inspecting a lock shows is in [`inspect`](mod@inspect), what a store can do and
+//! how it is in [`store`], the futures of the kinds in [`kinds`], the parts of errors in [`error`]. [`Tenure::list`],
+//! [`Tenure::watch`] and [`Tenure::evict`] are for operators. The clocks of tests are in [`clock`]; what is about Redis
+//! alone is in `redis`, the tables of databases in `schema`. To write a store you build on the crate `tenure-core`.
 //!
 //! # Features
 //!
@@ -50,6 +124,7 @@
 //! | `postgres-tls` | no | the same over TLS |
 //! | `zookeeper` | no | `zookeeper:` URLs: a ZooKeeper ensemble, shared with Curator |
 //! | `zookeeper-tls`, `zookeeper-sasl` | no | the same over TLS, and with a login by SASL |
+//! | `serde` | no | names and tokens read and written by serde, and what is shown of locks and stores written |
 //! | `redis-tls` | no | `rediss:`, `rediss-sentinel:` and `rediss-cluster:` URLs: the same over TLS |
 
 // Says of each item which feature it takes, on docs.rs.

@@ -19,6 +19,6 @@
 //! ```
 
 pub use tenure_core::store::{
-    Capabilities, Diagnostic, LeaseScope, Listing, MemoryStore, Reason, Reasons, Saved, Severity,
-    Store,
+    BadSeverity, Capabilities, Diagnostic, LeaseScope, Listing, MemoryStore, Reason, Reasons,
+    Saved, Severity, Store,
 };

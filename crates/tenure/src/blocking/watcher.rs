@@ -44,6 +44,16 @@ impl Watcher {
     ///
     /// # Errors
     /// As for [`crate::Watcher::next`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use std::time::Duration;
+    ///
+    /// let mut watcher = tenure.watch("job");
+    /// assert!(watcher.next_within(Duration::from_secs(5)).is_some()); // who has it now
+    /// assert!(watcher.next_within(Duration::from_millis(20)).is_none()); // nothing new
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[must_use = "it says who holds the lock"]
     pub fn next_within(&mut self, at_most: Duration) -> Option<Result<Snapshot, InspectError>> {
         let mut watcher = self.watcher.take()?;
