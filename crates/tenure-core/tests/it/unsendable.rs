@@ -8,6 +8,7 @@ use tokio::task::{LocalSet, yield_now};
 use crate::{running, settle};
 
 /// Counts on both sides of a point where another task may run.
+#[allow(clippy::future_not_send, reason = "so it is meant")]
 async fn counts(counter: Rc<Cell<u32>>) -> u32 {
     counter.set(counter.get() + 1);
     yield_now().await;
