@@ -67,6 +67,8 @@ async fn news_come_as_a_stream_that_ends_with_the_tenure() {
     settle().await;
     assert!(!rest.is_finished());
     let _ = tenure.shutdown(Duration::ZERO).await;
+    settle().await;
+    assert!(rest.is_finished(), "it goes on");
     assert!(rest.await.unwrap(), "it ends");
     assert!(tenure.watch("a").next().await.is_none(), "it does not begin");
     assert!(tenure.inspect("a").await.unwrap().is_held(), "but it can still be inspected");
