@@ -39,7 +39,7 @@ impl Mutex {
 
     inspect!();
 
-    /// The same lock, which a [`Scope`](crate::Scope) that holds it enters again.
+    /// The same lock, which a [`Scope`](crate::reentrant::Scope) that holds it enters again.
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;

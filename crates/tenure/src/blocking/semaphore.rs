@@ -37,7 +37,7 @@ impl Semaphore {
     /// moment.
     ///
     /// # Errors
-    /// As for [`Semaphore::look`].
+    /// As for [`Semaphore::inspect`].
     ///
     /// ```
     /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
