@@ -23,11 +23,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let tenure = Tenure::open("memory:").await?;
     let guard = tenure.mutex("copy").ttl(Duration::from_millis(300)).lock().await?;
 
-    let (store, name) = (tenure.store().clone(), guard.name().clone());
+    let (tenure, name) = (tenure.clone(), guard.name().clone());
     let operator = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(50)).await;
         println!("the operator takes the lock away");
-        store.evict(&name).await
+        let seen = tenure.inspect(&name).await?;
+        tenure.evict_seen(&name, &seen).await
     });
 
     match guard.run(copy_files()).await {

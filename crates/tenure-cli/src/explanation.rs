@@ -3,7 +3,8 @@
 use std::{borrow::Cow, error::Error, io, time::Duration};
 
 use tenure::{
-    AcquireError, DetachError, Fault, FaultKind, HandleError, InspectError, OpenError, Token,
+    AcquireError, DetachError, Fault, FaultKind, HandleError, InspectError, OpenError, StoreError,
+    Token,
     config::ConfigError,
     error::{LockAddress, TimedOut},
     inspect::Contender,
@@ -125,18 +126,6 @@ impl Explanation {
         why
     }
 
-    /// A store's fault in a call for no lock in particular.
-    pub(crate) fn of_store(what: &str, store: String, fault: &Fault) -> Self {
-        let mut why = Self::from(fault);
-        why.message = if fault.message().contains(&store) {
-            format!("{what}: {fault}")
-        } else {
-            format!("{what} in {store}: {fault}")
-        };
-        why.facts.store = Some(store);
-        why
-    }
-
     /// What failed and what caused it, in one line.
     pub(crate) fn line(&self) -> String {
         let causes = self.causes.iter().map(|cause| format!(": {cause}"));
@@ -232,6 +221,15 @@ impl From<&OpenError> for Explanation {
         };
         let mut explanation = Self::of(error).kind(kind).help(error.help());
         explanation.facts.store = error.store().map(str::to_owned);
+        explanation
+    }
+}
+
+impl From<&StoreError> for Explanation {
+    fn from(error: &StoreError) -> Self {
+        let kind = Some(kind(error.fault.kind()));
+        let mut explanation = Self::of(error).kind(kind).help(error.help());
+        explanation.facts.store = Some(error.store.clone());
         explanation
     }
 }

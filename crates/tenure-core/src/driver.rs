@@ -60,11 +60,7 @@ pub(crate) async fn pause(clock: &dyn Clock, until: Timestamp, wakeups: &mut Wak
 }
 
 /// Which of the two is ready first; the first if both are.
-pub(crate) async fn first<A, B>(one: A, other: B) -> Either<A::Output, B::Output>
-where
-    A: Future + Send,
-    B: Future + Send,
-{
+pub(crate) async fn first<A: Future, B: Future>(one: A, other: B) -> Either<A::Output, B::Output> {
     tokio::select! {
         biased;
         output = one => Either::One(output),

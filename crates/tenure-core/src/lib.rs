@@ -17,16 +17,20 @@ mod engine;
 pub mod entropy;
 pub mod error;
 pub mod files;
+mod insist;
 pub mod kinds;
 mod local;
 mod names;
 pub mod observe;
 mod options;
 mod outage;
+mod oversight;
 mod pace;
 #[doc(hidden)]
 pub mod parts;
 pub mod runtime;
+#[cfg(feature = "serde")]
+mod serde;
 pub mod store;
 mod tenure;
 pub mod trial;
@@ -37,7 +41,7 @@ pub use detached::Handle;
 pub use entropy::{Entropy, OsEntropy, SeededEntropy};
 pub use error::{
     AcquireError, AllReleaseError, BadHandle, DetachError, Error, HandleError, InspectError,
-    LatchError, Lost, ReleaseError, ShutdownError,
+    LatchError, Lost, ReleaseError, ShutdownError, StoreError,
 };
 pub use kinds::{
     All, AllGuard, DowngradeError, Election, Latch, Leaders, Leadership, Mutex, RwLock, Scope,
@@ -45,6 +49,7 @@ pub use kinds::{
 };
 pub use names::{LockName, NameError};
 pub use options::{Busy, Defaults};
+pub use oversight::{List, Watcher};
 pub use runtime::{in_background, may_block, within_runtime};
 pub use store::{
     Eviction, Evictions, Fault, FaultKind, HintBoard, MemoryStore, Saved, Store, Wakeups,

@@ -1,6 +1,6 @@
 //! Names of locks.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Borrow, fmt, str::FromStr, sync::Arc};
 
 use tenure_proto::queue::Kind;
 
@@ -13,7 +13,18 @@ use tenure_proto::queue::Kind;
 ///
 /// assert!(LockName::new("order:pay:42").is_ok());
 /// assert!(LockName::new("").is_err());
-/// assert!(LockName::new("line\nbreak").is_err());
+/// assert!("line\nbreak".parse::<LockName>().is_err());
+/// ```
+///
+/// A map that has names as its keys finds them by their text, too, as a name is equal, ordered and hashed as that:
+///
+/// ```
+/// use std::collections::HashMap;
+/// use tenure_core::LockName;
+///
+/// let seen = HashMap::from([(LockName::new("order:7")?, 1)]);
+/// assert_eq!(seen.get("order:7"), Some(&1));
+/// # Ok::<(), tenure_core::NameError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockName(Arc<str>);
@@ -85,6 +96,42 @@ impl LockName {
 impl AsRef<str> for LockName {
     fn as_ref(&self) -> &str {
         self.as_str()
+    }
+}
+
+impl Borrow<str> for LockName {
+    fn borrow(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl FromStr for LockName {
+    type Err = NameError;
+
+    fn from_str(name: &str) -> Result<Self, NameError> {
+        Self::new(name)
+    }
+}
+
+impl TryFrom<&str> for LockName {
+    type Error = NameError;
+
+    fn try_from(name: &str) -> Result<Self, NameError> {
+        Self::new(name)
+    }
+}
+
+impl TryFrom<String> for LockName {
+    type Error = NameError;
+
+    fn try_from(name: String) -> Result<Self, NameError> {
+        Self::new(name)
+    }
+}
+
+impl From<LockName> for String {
+    fn from(name: LockName) -> Self {
+        name.as_str().to_owned()
     }
 }
 

@@ -3,20 +3,25 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use crate::{
-    Clock, Entropy, Handle, LockName, OsEntropy, Store, SystemClock,
+    Clock, Entropy, Handle, InspectError, LockName, OsEntropy, Store, SystemClock,
     acquire::Acquirer,
     at_exit,
     context::Context,
     detached::{self, Attach},
     driver::before,
     engine::{Agenda, Engine, Slots, Starter},
-    error::{HandleError, ShutdownError},
+    error::{HandleError, ShutdownError, StoreError},
     kinds::{All, Election, Latch, Mutex, RwLock, Semaphore},
     local::Queues,
     observe::Observer,
     options::{Defaults, DefaultsOf},
+    oversight::{self, List, Watcher},
+    store::Diagnostic,
 };
-use tenure_proto::Timestamp;
+use tenure_proto::{
+    HoldId, Timestamp,
+    queue::{Contender, Snapshot},
+};
 
 /// One opened store. Cheap to clone; all clones are one.
 ///
@@ -162,7 +167,82 @@ impl Tenure {
         detached::release(&self.acquirer.context, handle).await
     }
 
-    /// The store: to list, inspect or evict holders, and to ask after its health.
+    /// Lists the locks in use whose names begin with `prefix`, all of them where it is empty: await the returned value.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot be asked, or did not answer within 30 s. It is asked once.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: nothing is changed.
+    pub fn list(&self, prefix: impl AsRef<str>) -> List {
+        List::new(&self.acquirer.context, prefix.as_ref())
+    }
+
+    /// Shows who holds the lock called `name` and who waits for it, whatever kind of lock that is.
+    ///
+    /// # Errors
+    /// [`InspectError`] when the name cannot be used, or the store cannot be asked. Transient faults are ridden out for
+    /// up to 30 s.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: nothing is changed.
+    pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Snapshot, InspectError> {
+        oversight::inspect(&self.acquirer.context, &LockName::new(name)?).await
+    }
+
+    /// Watches the lock called `name`, whatever kind of lock that is, without a part in it.
+    ///
+    /// A name that cannot be used is an error when the watcher is asked for news.
+    pub fn watch(&self, name: impl AsRef<str>) -> Watcher {
+        Watcher::new(&self.acquirer.context, name.as_ref())
+    }
+
+    /// Evicts the one hold of the lock `name` that was seen under this id. Returns `None` if that hold is not there any
+    /// more, and then nothing changed.
+    ///
+    /// # Errors
+    /// [`InspectError`] when the name cannot be used, or the store did not do it or did not answer within five seconds:
+    /// a fault that is in doubt may have evicted it. It is asked once.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: it may be evicted or not, and no other hold is.
+    pub async fn evict(
+        &self,
+        name: impl AsRef<str>,
+        hold: HoldId,
+    ) -> Result<Option<Contender>, InspectError> {
+        oversight::evict(&self.acquirer.context, &LockName::new(name)?, hold).await
+    }
+
+    /// Evicts all holds of the lock `name` that were `seen`, as far as they are still there, and returns those that it
+    /// evicted.
+    ///
+    /// # Errors
+    /// As for [`Tenure::evict`]; some may be evicted by then, and evicting again what was seen is harmless. Where a hold
+    /// has no id none is evicted.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: some may be evicted, and none that was not seen is.
+    pub async fn evict_seen(
+        &self,
+        name: impl AsRef<str>,
+        seen: &Snapshot,
+    ) -> Result<Vec<Contender>, InspectError> {
+        oversight::evict_seen(&self.acquirer.context, &LockName::new(name)?, seen).await
+    }
+
+    /// Asks the store which promise holds there: what `tenure doctor` shows of an opened store.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot be asked, or did not answer within 30 s. It is asked once.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe.
+    pub async fn health(&self) -> Result<Vec<Diagnostic>, StoreError> {
+        oversight::health(&self.acquirer.context).await
+    }
+
+    /// The store itself, for whoever extends tenure: what a call of it may have left behind is the caller's.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.acquirer.context.store

@@ -35,8 +35,11 @@ pub mod queue;
 pub mod quorum;
 pub mod renewal;
 pub mod rule;
+#[cfg(feature = "serde")]
+pub mod serde;
 pub mod time;
 pub mod token;
+pub mod watch;
 
 pub use backoff::Backoff;
 pub use hold::{Hold, LostReason, Terms};
@@ -47,3 +50,4 @@ pub use owner::Owner;
 pub use renewal::Renewed;
 pub use time::{Grace, OutOfRange, Timestamp, Ttl};
 pub use token::Token;
+pub use watch::Watched;

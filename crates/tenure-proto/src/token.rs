@@ -1,6 +1,6 @@
 //! Fencing tokens: numbers that rise with each grant, so that a resource can refuse the late.
 
-use std::{fmt, num::NonZeroU64};
+use std::{fmt, num::NonZeroU64, str::FromStr};
 
 /// How many bits of a token count the passes inside one process.
 const PASS_BITS: u32 = 10;
@@ -23,6 +23,17 @@ const TIME_LIMIT: u64 = 1 << 53;
 /// let next = token.next_pass().unwrap();
 /// assert!(next > token);
 /// assert!(next < Token::from_time(1_700_000_000_000_001).unwrap());
+/// ```
+///
+/// As text it is a decimal number, and is read back from text, from a `u64` and from an SQL `BIGINT`:
+///
+/// ```
+/// use tenure_proto::Token;
+///
+/// let token = Token::from_time(1_700_000_000_000_000).unwrap();
+/// assert_eq!(token.to_string().parse(), Ok(token));
+/// assert_eq!(Token::try_from(token.as_i64()), Ok(token));
+/// assert!(Token::try_from(0_u64).is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(NonZeroU64);
@@ -96,6 +107,55 @@ impl Token {
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// A number or a text that is no fencing token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a fencing token is a whole number from 1 to {}, in decimal digits; give it as it was shown",
+    i64::MAX
+)]
+#[non_exhaustive]
+pub struct BadToken;
+
+impl FromStr for Token {
+    type Err = BadToken;
+
+    /// Reads the digits that `Display` writes, and nothing else: no sign, no space, no other base.
+    fn from_str(text: &str) -> Result<Self, BadToken> {
+        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(BadToken);
+        }
+        text.parse().ok().and_then(Self::from_raw).ok_or(BadToken)
+    }
+}
+
+impl TryFrom<u64> for Token {
+    type Error = BadToken;
+
+    fn try_from(raw: u64) -> Result<Self, BadToken> {
+        Self::from_raw(raw).ok_or(BadToken)
+    }
+}
+
+impl TryFrom<i64> for Token {
+    type Error = BadToken;
+
+    fn try_from(raw: i64) -> Result<Self, BadToken> {
+        u64::try_from(raw).ok().and_then(Self::from_raw).ok_or(BadToken)
+    }
+}
+
+impl From<Token> for u64 {
+    fn from(token: Token) -> Self {
+        token.get()
+    }
+}
+
+impl From<Token> for i64 {
+    fn from(token: Token) -> Self {
+        token.as_i64()
     }
 }
 

@@ -12,6 +12,13 @@ impl Tenure {
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is held by opening a store.
+    ///
+    /// ```no_run
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let tenure = tenure::Tenure::from_env().await?;
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn from_env() -> Result<Self, OpenError> {
         Self::from_config(&Config::load()?).await
     }
@@ -23,6 +30,17 @@ impl Tenure {
     ///
     /// # Cancel safety
     /// Cancel-safe.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use tenure::{Tenure, config::Config};
+    ///
+    /// let mut config = Config::parse(None, |_| None)?;
+    /// config.use_store("memory:");
+    /// let tenure = Tenure::from_config(&config).await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn from_config(config: &Config) -> Result<Self, OpenError> {
         let opened = Self::open_for(config.store()?, &config.holds())
             .await
@@ -39,6 +57,17 @@ impl Tenure {
     ///
     /// # Cancel safety
     /// As for [`Tenure::examine`].
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use tenure::{Tenure, config::Config};
+    ///
+    /// let mut config = Config::parse(None, |_| None)?;
+    /// config.use_store("memory:");
+    /// assert_eq!(Tenure::examine_config(&config).await?.kind, "memory");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn examine_config(config: &Config) -> Result<Examination, OpenError> {
         let examined = Self::examine_for(config.store()?, &config.holds()).await;
         let mut examined = examined.map_err(|error| told(config, error))?;

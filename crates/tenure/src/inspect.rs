@@ -17,8 +17,11 @@
 //! # }).unwrap();
 //! ```
 
-pub use tenure_core::proto::{
-    HoldId,
-    election::Leader,
-    queue::{Contender, Kind, Mode, Snapshot, Waiting},
+pub use tenure_core::{
+    List,
+    proto::{
+        HoldId,
+        election::Leader,
+        queue::{Contender, Kind, Mode, Snapshot, Waiting},
+    },
 };

@@ -2,23 +2,96 @@
 //!
 //! This is the crate that programs add: all that is documented here is public.
 //!
+//! # A lock around work
+//!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! # let url = "memory:";
 //! use tenure::Tenure;
 //!
-//! let tenure = Tenure::open(url).await?;                    // "" is the default place on this machine
+//! let tenure = Tenure::open(url).await?;                    // "" is the default directory on this machine
 //! let guard = tenure.mutex("order:pay:42").lock().await?;    // waits; the lease is renewed while it lives
-//! let token = guard.check()?;                                // hand it to what the lock protects
-//! println!("paying with token {token}");
+//! guard.run(async { println!("paying") }).await?;            // stops where the lock is lost
 //! guard.release().await?;                                    // dropping it releases in the background
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), tenure::Error>(())
 //! # }).unwrap();
 //! ```
 //!
-//! A lock with a lease cannot stop work that is already under way somewhere else. So every guard
-//! has a fencing [`Token`]: let the resource refuse a smaller one than it has seen. What is
-//! promised, and under which assumption, stands in [docs/guarantees.md](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md).
+//! # A function that cannot run without its lock
+//!
+//! ```
+//! # #[cfg(feature = "macros")] tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use tenure::{Error, Tenure, locked};
+//!
+//! #[locked(key = "order:pay:{order}", wait = "5s")]
+//! async fn pay(order: u64) -> Result<(), Error> {
+//!     println!("paying {order}");
+//!     Ok(())
+//! }
+//!
+//! locked::set_default(Tenure::open("memory:").await?)?;      // once, at the start of `main`
+//! pay(42).await?;
+//! # Ok::<(), Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Work that one of many does, and the others skip
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! # let tenure = tenure::Tenure::open("memory:").await?;
+//! let Some(guard) = tenure.mutex("nightly").try_lock().await? else {
+//!     return Ok(());                                         // somebody else does it
+//! };
+//! println!("cleaning up");
+//! guard.release().await?;
+//! # Ok::<(), tenure::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # A leader
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! # let tenure = tenure::Tenure::open("memory:").await?;
+//! let leading = tenure.election("scheduler").campaign().await?; // waits until it leads
+//! leading.run(async { println!("leading term {}", leading.term()) }).await?;
+//! leading.resign().await?;
+//! # Ok::<(), tenure::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # A late write that the resource refuses
+//!
+//! A lock with a lease cannot stop work that is already under way somewhere else. So every guard has a fencing
+//! [`Token`], greater than all before it: let the resource refuse a smaller one than it has seen. What is promised, and
+//! under which assumption, stands in
+//! [docs/guarantees.md](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md).
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! # let tenure = tenure::Tenure::open("memory:").await?;
+//! use tenure::Token;
+//!
+//! /// UPDATE account SET balance = …, token = $1 WHERE id = 7 AND token <= $1
+//! fn write(seen: &mut Option<Token>, token: Token) -> bool {
+//!     let is_late = seen.is_some_and(|seen| token < seen);
+//!     if !is_late {
+//!         *seen = Some(token);
+//!     }
+//!     !is_late
+//! }
+//!
+//! let mut seen = None;
+//! let first = tenure.mutex("account:7").lock().await?;
+//! let late = first.token();
+//! first.release().await?;
+//! let second = tenure.mutex("account:7").lock().await?;
+//! assert!(write(&mut seen, second.token()));
+//! assert!(!write(&mut seen, late));
+//! # Ok::<(), tenure::Error>(())
+//! # }).unwrap();
+//! ```
 //!
 //! Programs without `async` use [`blocking`].
 //!
@@ -31,10 +104,11 @@
 //!
 //! # Where things are
 //!
-//! The root has what programs use. What `inspect` shows is in [`inspect`], the futures of the kinds in [`kinds`], the
-//! parts of errors in [`error`]. Stores that a program opens by code, with passwords from a vault, are in [`options`].
-//! The clocks and the store of tests are [`clock`] and [`store`]; what is about one store alone is in `redis`,
-//! `postgres`, `mysql` and `zookeeper`, the tables of databases in `schema`. To write a store, build on the crate
+//! The root has what programs use. What inspecting a lock shows is in [`inspect`](mod@inspect), what a store can do and
+//! how it is in [`store`], the futures of the kinds in [`kinds`], the parts of errors in [`error`]. [`Tenure::list`],
+//! [`Tenure::watch`] and [`Tenure::evict`] are for operators. Stores that a program opens by code, with passwords from a
+//! vault, are in [`options`]; what is about one store alone is in `redis`, `postgres`, `mysql` and `zookeeper`, the
+//! tables of databases in `schema`. The clocks of tests are in [`clock`]. To write a store you build on the crate
 //! `tenure-core`.
 //!
 //! # Features
@@ -52,6 +126,7 @@
 //! | `postgres-tls` | no | the same over TLS |
 //! | `zookeeper` | no | `zookeeper:` URLs: a ZooKeeper ensemble, shared with Curator |
 //! | `zookeeper-tls`, `zookeeper-sasl` | no | the same over TLS, and with a login by SASL |
+//! | `serde` | no | names and tokens read and written by serde, and what is shown of locks and stores written |
 //! | `redis-tls` | no | `rediss:`, `rediss-sentinel:` and `rediss-cluster:` URLs: the same over TLS |
 
 // Says of each item which feature it takes, on docs.rs.
@@ -72,6 +147,7 @@ pub mod mysql;
 mod names;
 mod open;
 pub mod options;
+mod oversight;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "quorum")]
@@ -82,6 +158,7 @@ pub mod reentrant;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub mod schema;
 mod spelling;
+pub mod store;
 mod stores;
 mod tenure;
 mod url;
@@ -97,8 +174,8 @@ pub use tenure_core::{
     AcquireError, All, AllGuard, AllReleaseError, BadHandle, Busy, Defaults, DetachError,
     DowngradeError, Election, Error, Fault, FaultKind, Guard, Handle, HandleError, InspectError,
     Latch, LatchError, Leaders, Leadership, LockName, Lost, LostReason, Mutex, NameError,
-    ReleaseError, RwLock, Semaphore, ShutdownError, Token, WriteGuard, clock, detached, entropy,
-    error, kinds, observe, store,
+    ReleaseError, RwLock, Semaphore, ShutdownError, StoreError, Token, Watcher, WriteGuard, clock,
+    detached, entropy, error, kinds, observe,
 };
 #[cfg(feature = "macros")]
 pub use tenure_macros::locked;

@@ -54,6 +54,16 @@ tenure_core::error_of_parts!(OpenError);
 impl OpenError {
     /// Whether the same may work later, without anybody changing anything: the store is away, or the system has
     /// nothing to spare.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use tenure::Tenure;
+    ///
+    /// let error = Tenure::open("floppy:/a").await.unwrap_err();
+    /// assert!(!error.is_transient()); // it stays so until the URL is mended
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
@@ -64,6 +74,16 @@ impl OpenError {
     }
 
     /// The store's URL without its password, where it is known.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use tenure::Tenure;
+    ///
+    /// let error = Tenure::open("file:relative").await.unwrap_err();
+    /// assert_eq!(error.store(), Some("file:relative"));
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub fn store(&self) -> Option<&str> {
         match self {
@@ -129,6 +149,16 @@ impl Tenure {
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is held by opening a store.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use tenure::Tenure;
+    ///
+    /// let tenure = Tenure::open("memory:").await?;
+    /// tenure.mutex("job").lock().await?.release().await?;
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
         Self::open_for(url.as_ref(), &Defaults::default()).await
     }
@@ -199,6 +229,15 @@ impl Tenure {
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is held by opening a store.
+    ///
+    /// ```no_run
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use tenure::Tenure;
+    ///
+    /// let tenure = Tenure::quorum(["redis://a", "redis://b", "redis://c"]).await?;
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[cfg(feature = "quorum")]
     pub async fn quorum<U: AsRef<str>>(
         urls: impl IntoIterator<Item = U>,

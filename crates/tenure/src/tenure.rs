@@ -36,16 +36,38 @@ use tenure_core::{
 /// # }).unwrap();
 /// ```
 #[derive(Clone, Debug)]
-pub struct Tenure(tenure_core::Tenure);
+pub struct Tenure(pub(crate) tenure_core::Tenure);
 
 impl Tenure {
     /// Uses a store that is open already.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, store::MemoryStore};
+    ///
+    /// let tenure = Tenure::with_store(Arc::new(MemoryStore::new()));
+    /// tenure.mutex("job").lock().await?.release().await?;
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub fn with_store(store: Arc<dyn Store>) -> Self {
         Self::builder(store).build()
     }
 
     /// Uses a store that is open already, with more to choose.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, store::MemoryStore};
+    ///
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).max_holds(100).build();
+    /// tenure.mutex("job").lock().await?.release().await?;
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub fn builder(store: Arc<dyn Store>) -> TenureBuilder {
         TenureBuilder(tenure_core::Tenure::builder(store))
     }
@@ -181,6 +203,19 @@ impl Tenure {
     ///
     /// # Cancel safety
     /// Cancel-safe: it may be renewed or not.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// use std::time::Duration;
+    ///
+    /// let handle = tenure.mutex("nightly").lock().await?.detach().await?.handle;
+    /// let until = tenure.renew_detached(&handle, Duration::from_secs(60)).await?;
+    /// assert!(until > tenure.clock().now());
+    /// tenure.release_detached(&handle).await?;
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn renew_detached(
         &self,
         handle: &Handle,
@@ -197,23 +232,64 @@ impl Tenure {
     ///
     /// # Cancel safety
     /// Cancel-safe: it may be released or not.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// let handle = tenure.mutex("nightly").lock().await?.detach().await?.handle;
+    /// tenure.release_detached(&handle).await?;
+    /// assert!(!tenure.inspect("nightly").await?.is_held());
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn release_detached(&self, handle: &Handle) -> Result<(), HandleError> {
         self.0.release_detached(handle).await
     }
 
     /// The settings that locks called `name` use where nothing else is said: see [`TenureBuilder::defaults`].
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// use tenure::LockName;
+    ///
+    /// assert_eq!(tenure.defaults_of(&LockName::new("job")?).ttl, None); // nothing is said of it
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub fn defaults_of(&self, name: &LockName) -> Defaults {
         self.0.defaults_of(name)
     }
 
-    /// The store: to list, inspect or evict holders, and to ask after its health.
+    /// The store itself, which knows its kind, its location and what it can do.
+    ///
+    /// [`Tenure::list`], [`inspect`](Tenure::inspect), [`evict`](Tenure::evict) and [`health`](Tenure::health) ask it in
+    /// any runtime or none, bounded in time.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// assert_eq!(tenure.store().kind(), "memory");
+    /// assert!(tenure.store().capabilities().fifo);
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         self.0.store()
     }
 
     /// The clock that deadlines are told on.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// let guard = tenure.mutex("job").lock().await?;
+    /// assert!(guard.deadline() > tenure.clock().now());
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         self.0.clock()
@@ -228,6 +304,17 @@ impl Tenure {
     ///
     /// # Cancel safety
     /// Cancel-safe; acquisitions stay refused.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// use std::time::Duration;
+    ///
+    /// tenure.shutdown(Duration::from_secs(5)).await?;
+    /// assert!(tenure.mutex("job").lock().await.is_err());
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn shutdown(&self, within: Duration) -> Result<(), ShutdownError> {
         self.0.shutdown(within).await
     }
@@ -259,23 +346,63 @@ impl TenureBuilder {
 
     /// Uses this clock for deadlines and waits; it must run at the rate of the store's to within 1 %. Default: the
     /// machine's.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, clock::ManualClock, store::MemoryStore};
+    ///
+    /// let clock = Arc::new(ManualClock::new());
+    /// let store = Arc::new(MemoryStore::with_clock(clock.clone()));
+    /// let tenure = Tenure::builder(store).clock(clock).build();
+    /// ```
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self(self.0.clock(clock))
     }
 
     /// Draws owners and jitter from here. Default: the system's randomness.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, entropy::SeededEntropy, store::MemoryStore};
+    ///
+    /// let store = Arc::new(MemoryStore::new());
+    /// let tenure = Tenure::builder(store).entropy(Arc::new(SeededEntropy::new(7))).build();
+    /// ```
     pub fn entropy(self, entropy: Arc<dyn Entropy>) -> Self {
         Self(self.0.entropy(entropy))
     }
 
     /// Allows so many holds, waiters and clean-ups at a time; beyond it an acquisition fails with
     /// [`TooManyHolds`](crate::AcquireError::TooManyHolds).
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, store::MemoryStore};
+    ///
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).max_holds(1).build();
+    /// let guard = tenure.mutex("a").lock().await?;
+    /// assert!(tenure.mutex("b").lock().await.is_err());
+    /// # drop(guard);
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub fn max_holds(self, max_holds: usize) -> Self {
         Self(self.0.max_holds(max_holds))
     }
 
     /// Sets what locks use where neither a handle nor an acquisition says something: `find` is asked at each acquisition,
     /// and must not block.
+    ///
+    /// ```
+    /// use std::{sync::Arc, time::Duration};
+    /// use tenure::{Defaults, Tenure, store::MemoryStore};
+    ///
+    /// let mut short = Defaults::default();
+    /// short.ttl = Some(Duration::from_secs(5));
+    /// let store = Arc::new(MemoryStore::new());
+    /// let tenure = Tenure::builder(store).defaults(move |_name| short.clone()).build();
+    /// ```
     pub fn defaults(self, find: impl Fn(&LockName) -> Defaults + Send + Sync + 'static) -> Self {
         Self(self.0.defaults(find))
     }
@@ -284,6 +411,13 @@ impl TenureBuilder {
     ///
     /// As long as the system has no thread to spare for that, acquisitions fail with
     /// [`Unreachable`](crate::AcquireError::Unreachable): nothing is held that nobody would renew.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, store::MemoryStore};
+    ///
+    /// let tenure = Tenure::builder(Arc::new(MemoryStore::new())).build();
+    /// ```
     #[must_use]
     pub fn build(self) -> Tenure {
         Tenure(self.0.build())
@@ -296,6 +430,19 @@ impl TenureBuilder {
     ///
     /// # Panics
     /// Outside of a tokio runtime, as `tokio::spawn` does.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, clock::TokioClock, store::MemoryStore};
+    ///
+    /// let clock = Arc::new(TokioClock::new());
+    /// let store = Arc::new(MemoryStore::with_clock(clock.clone()));
+    /// let tenure = Tenure::builder(store).clock(clock).build_in_runtime();
+    /// tenure.mutex("job").lock().await?.release().await?;
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub fn build_in_runtime(self) -> Tenure {
         Tenure(self.0.build_in_runtime())
@@ -304,6 +451,21 @@ impl TenureBuilder {
     /// Builds it and gives its background work to the caller, who must run it: for tests on a paused or simulated clock.
     ///
     /// While that work does not run nothing is renewed or cleaned up. When it is dropped acquisitions are refused.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// use std::sync::Arc;
+    /// use tenure::{Tenure, clock::ManualClock, store::MemoryStore};
+    ///
+    /// let clock = Arc::new(ManualClock::new());
+    /// let store = Arc::new(MemoryStore::with_clock(clock.clone()));
+    /// let (tenure, background) = Tenure::builder(store).clock(clock.clone()).build_inline();
+    /// let background = tokio::spawn(background);
+    /// tenure.mutex("job").lock().await?.release().await?;
+    /// # background.abort();
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub fn build_inline(self) -> (Tenure, impl Future<Output = ()> + Send + 'static) {
         let (tenure, engine) = self.0.build_inline();
         (Tenure(tenure), engine)

@@ -11,9 +11,12 @@ use redis::{Client, aio::MultiplexedConnection, cmd};
 use tenure::{
     LockName, Tenure, TenureBuilder,
     inspect::{Kind, Mode},
-    store::{Owner, Store},
+    store::Store,
 };
-use tenure_core::proto::queue::{Answer, Ask, Intent, Order};
+use tenure_core::{
+    Owner,
+    proto::queue::{Answer, Ask, Intent, Order},
+};
 use tenure_testkit::server::RedisServer;
 
 /// How often each interleaving is run.

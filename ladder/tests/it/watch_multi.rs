@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use redis::{AsyncCommands, cmd};
-use tenure::store::Renewal;
 use tenure_core::proto::{Renewed, queue::Released};
+use tenure_core::store::Renewal;
 use tenure_ladder::{
     two_steps::take,
     watch_multi::{release, renew},

@@ -42,7 +42,7 @@ impl MysqlOptions {
     /// | `user=`, `password=` | instead of those before the host |
     ///
     /// Of several hosts the first that takes writes is used. What is special in a user, password or database is
-    /// percent-encoded. `docs/stores/mysql.md` has the settings of frameworks and hosting providers that are taken, those
+    /// percent-encoded. [The page on it](https://github.com/tenure-rs/tenure/blob/main/docs/stores/mysql.md) has the settings of frameworks and hosting providers that are taken, those
     /// that are ignored, and those that are refused.
     ///
     /// # Errors

@@ -46,7 +46,7 @@ impl PostgresOptions {
     /// | `host=`, `port=`, `user=`, `password=`, `dbname=` | instead of what stands in front, as libpq has it: `postgres://me@/shop?host=/run/postgresql` |
     ///
     /// Of several hosts the one that takes writes is used. What is special in a user, password or database is
-    /// percent-encoded. `docs/stores/postgres.md` has the settings of frameworks and hosting providers that are taken,
+    /// percent-encoded. [The page on it](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md) has the settings of frameworks and hosting providers that are taken,
     /// those that are ignored, and those that are refused.
     ///
     /// # Errors

@@ -29,8 +29,7 @@ pub(super) fn one_of_several(text: &str) -> Result<LockName, String> {
 
 /// A fencing token.
 pub(super) fn token(text: &str) -> Result<Token, String> {
-    let token = text.parse().ok().and_then(Token::from_raw);
-    token.ok_or_else(|| "a token is a number above zero, as tenure show prints it".to_owned())
+    text.parse().map_err(|_| "a token is a number above zero, as tenure show prints it".to_owned())
 }
 
 /// Which hold is meant.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tenure::{
     Handle, LockName, LostReason, Token,
     inspect::{Contender, Kind, Mode, Snapshot, Waiting},
-    store::{Diagnostic, Listing, Severity},
+    store::{Diagnostic, Listing},
 };
 
 use super::{Event, Fate, human};
@@ -162,13 +162,8 @@ pub(crate) fn diagnostics(
     let diagnostics: Vec<_> = diagnostics
         .iter()
         .map(|diagnostic| {
-            let severity = match diagnostic.severity {
-                Severity::Good => "good",
-                Severity::Warning => "warning",
-                Severity::Bad => "bad",
-            };
             json!({
-                "severity": severity, "what": diagnostic.what, "found": diagnostic.found,
+                "severity": diagnostic.severity.as_str(), "what": diagnostic.what, "found": diagnostic.found,
                 "promise": diagnostic.promise, "help": diagnostic.help,
             })
         })

@@ -194,18 +194,25 @@ impl Guard {
 
     /// Runs `work` for as long as the hold lasts: when it is lost, `work` is dropped.
     ///
-    /// The guard is still held afterwards.
+    /// The guard is still held afterwards. `work` may be of one thread alone; where it is `Send`, so is what this gives.
     ///
     /// # Errors
     /// [`Lost`] when the hold was lost before `work` was done, or was done too late.
     ///
     /// # Cancel safety
     /// Dropping it drops `work`; the guard is not touched.
-    pub async fn run<W>(&self, work: W) -> Result<W::Output, Lost>
-    where
-        W: Future + Send,
-        W::Output: Send,
-    {
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure_core::Tenure::new(std::sync::Arc::new(tenure_core::MemoryStore::new()));
+    /// let guard = tenure.mutex("index").lock().await?;
+    /// let pages = guard.run(async { 7 }).await?;
+    /// println!("{pages} pages, all of them under the lock");
+    /// guard.release().await?;
+    /// # Ok::<(), tenure_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn run<W: Future>(&self, work: W) -> Result<W::Output, Lost> {
         match first(self.lost(), work).await {
             Either::One(lost) => Err(lost),
             Either::Other(output) => self.check().map(|_| output),

@@ -15,6 +15,9 @@ use crate::{Fault, FaultKind, LockName, Store, error::LockAddress};
 /// and [`Handle::expose`] says in its name what it does. It works in the store it is of, by whatever
 /// URL that is opened. It names that kind of store, and no URL, password or address.
 ///
+/// It is written out by [`expose`](Handle::expose) alone, as it is a secret: with the feature `serde` too it is no part
+/// of what is serialized by the way.
+///
 /// It attaches once. After that, and after the end of its lease, it is worth nothing, and so are all
 /// copies of it.
 ///

@@ -85,6 +85,12 @@ impl Slots {
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.engine.notify_one();
+        self.quiet.notify_waiters();
+    }
+
+    /// Returns when it gives out no more.
+    pub(crate) async fn closed(&self) {
+        self.until(|counts| counts.closed).await;
     }
 
     /// Whether none is taken and none is given out any more: a wait that is still under way may yet

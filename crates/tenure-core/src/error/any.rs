@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    AcquireError, AllReleaseError, BadHandle, DetachError, HandleError, InspectError, LatchError,
-    Lost, ReleaseError, ShutdownError, StoreFailure,
+    AcquireError, AllReleaseError, BadHandle, BadToken, DetachError, HandleError, InspectError,
+    LatchError, Lost, ReleaseError, ShutdownError, StoreError, StoreFailure,
 };
 use crate::{Fault, LockName, NameError, parts::Parts};
 
@@ -43,8 +43,12 @@ pub enum Error {
     Detach(DetachError),
     /// A handle did not do what it is for.
     Handle(HandleError),
+    /// A store could not be asked for its locks, or after its health.
+    Store(StoreError),
     /// A text is no handle.
     BadHandle(BadHandle),
+    /// A number or a text is no fencing token.
+    BadToken(BadToken),
     /// A name cannot be used.
     Name(NameError),
     /// A store was not opened.
@@ -111,6 +115,7 @@ impl Error {
     pub fn store(&self) -> Option<&str> {
         match self {
             Self::Open(error) => error.store.as_deref(),
+            Self::Store(error) => Some(&error.store),
             _ => self.address().map(|address| &*address.store),
         }
     }
@@ -127,7 +132,9 @@ impl Error {
             Self::Inspect(error) => error.parts(),
             Self::Detach(error) => error.parts(),
             Self::Handle(error) => error.parts(),
+            Self::Store(error) => error.parts(),
             Self::BadHandle(error) => Parts::of(error),
+            Self::BadToken(error) => Parts::of(error),
             Self::Name(error) => Parts::of(error),
             Self::Open(error) => error.parts(),
         }
@@ -146,7 +153,9 @@ impl Error {
             Self::Inspect(error) => ("Inspect", error),
             Self::Detach(error) => ("Detach", error),
             Self::Handle(error) => ("Handle", error),
+            Self::Store(error) => ("Store", error),
             Self::BadHandle(error) => ("BadHandle", error),
+            Self::BadToken(error) => ("BadToken", error),
             Self::Name(error) => ("Name", error),
             Self::Open(error) => ("Open", error),
         }
@@ -176,7 +185,8 @@ macro_rules! from {
 from!(
     AcquireError => Acquire, Lost => Lost, ReleaseError => Release, AllReleaseError => ReleaseAll,
     ShutdownError => Shutdown, LatchError => Latch, InspectError => Inspect, DetachError => Detach,
-    HandleError => Handle, BadHandle => BadHandle, NameError => Name
+    HandleError => Handle, StoreError => Store, BadHandle => BadHandle, BadToken => BadToken,
+    NameError => Name
 );
 
 impl From<NotOpened> for Error {

@@ -11,6 +11,7 @@ mod inspect;
 mod lost;
 pub mod questions;
 mod release;
+mod store;
 mod timed_out;
 
 pub use acquire::AcquireError;
@@ -20,7 +21,8 @@ pub use handle::{BadHandle, DetachError, HandleError};
 pub use inspect::{InspectError, LatchError};
 pub use lost::Lost;
 pub use release::{AllReleaseError, ReleaseError, ShutdownError};
-pub use tenure_proto::{OutOfRange, latch::BadArrival};
+pub use store::StoreError;
+pub use tenure_proto::{OutOfRange, latch::BadArrival, token::BadToken};
 pub use timed_out::TimedOut;
 
 pub use crate::address::LockAddress;
@@ -36,5 +38,6 @@ error_of_parts!(
     LatchError,
     Lost,
     ReleaseError,
+    StoreError,
     StoreFailure
 );

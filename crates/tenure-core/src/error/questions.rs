@@ -12,7 +12,7 @@
 
 use super::{
     AcquireError, DetachError, Error, HandleError, InspectError, LatchError, ReleaseError,
-    StoreFailure,
+    StoreError, StoreFailure,
 };
 use crate::Fault;
 
@@ -63,6 +63,14 @@ impl InspectError {
             Self::Store(failure) => Some(&failure.fault),
             Self::Name(_) => None,
         }
+    }
+}
+
+impl StoreError {
+    /// Whether the same may work later, without anybody changing anything.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        self.fault.is_transient()
     }
 }
 
@@ -142,6 +150,7 @@ impl Error {
             | Self::Detach(DetachError::Store(failure) | DetachError::InDoubt(failure))
             | Self::Release(ReleaseError::InDoubt(failure)) => passes(failure),
             Self::Handle(error) => error.is_transient() || error.is_lost(),
+            Self::Store(error) => error.is_transient(),
             Self::Open(error) => error.is_transient(),
             _ => self.is_lost(),
         }

@@ -81,7 +81,7 @@ impl Election {
 
     inspect!(target);
 
-    /// Who leads, by the store's account at this moment. Who would lead next, [`Election::look`]
+    /// Who leads, by the store's account at this moment. Who would lead next, [`Election::inspect`]
     /// shows: its waiters are the candidates in their line.
     ///
     /// # Errors

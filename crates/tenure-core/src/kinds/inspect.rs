@@ -2,18 +2,13 @@
 
 use tenure_proto::queue::Snapshot;
 
-use super::{
-    insist::{PATIENCE, insist},
-    target::Target,
-};
-use crate::InspectError;
+use super::target::Target;
+use crate::{InspectError, oversight};
 
 impl Target {
     /// Who holds it and who waits for it, by the store's account at one moment.
     pub(super) async fn inspect(&self) -> Result<Snapshot, InspectError> {
-        let (context, name) = (self.context(), self.usable_name()?);
-        let until = context.now().saturating_add(PATIENCE);
-        insist(context, name, until, || context.store.inspect(name)).await
+        oversight::inspect(self.context(), self.usable_name()?).await
     }
 }
 

@@ -15,12 +15,12 @@ use tenure_proto::{
     time::{ceil_millis, in_range},
 };
 
-use super::{
-    insist::{PATIENCE, insist},
-    target::Target,
-};
+use super::target::Target;
 use crate::{
-    Fault, FaultKind, InspectError, LatchError, LockName, acquire::Acquirer, context::Context,
+    Fault, FaultKind, InspectError, LatchError, LockName,
+    acquire::Acquirer,
+    context::Context,
+    insist::{PATIENCE, insist},
 };
 
 /// A gate that opens when as many have arrived as it counts. A handle: cheap to make, to clone and
@@ -147,7 +147,7 @@ impl Latch {
     /// How many have not arrived yet.
     ///
     /// # Errors
-    /// [`LatchError::Look`] when the store cannot be asked.
+    /// [`LatchError::Inspect`] when the store cannot be asked.
     ///
     /// # Cancel safety
     /// Cancel-safe.
@@ -158,7 +158,7 @@ impl Latch {
     /// Who has arrived, in alphabetical order.
     ///
     /// # Errors
-    /// [`LatchError::Look`] when the store cannot be asked.
+    /// [`LatchError::Inspect`] when the store cannot be asked.
     ///
     /// # Cancel safety
     /// Cancel-safe.
@@ -173,7 +173,7 @@ impl Latch {
     /// latch's. Who takes it in another way between the look and the reset loses it.
     ///
     /// # Errors
-    /// [`LatchError::Look`] when the name is held in another way, and then nothing is changed, or when
+    /// [`LatchError::Inspect`] when the name is held in another way, and then nothing is changed, or when
     /// the store cannot be asked; it may be reset all the same.
     ///
     /// # Cancel safety
@@ -246,7 +246,7 @@ impl fmt::Debug for Latch {
 /// A wait at a [`Latch`]. Nothing happens until it is awaited.
 ///
 /// # Errors
-/// [`LatchError::TimedOut`] when the bound of the wait was reached, [`LatchError::Look`] when the
+/// [`LatchError::TimedOut`] when the bound of the wait was reached, [`LatchError::Inspect`] when the
 /// store could not be asked for 30 s.
 ///
 /// # Cancel safety

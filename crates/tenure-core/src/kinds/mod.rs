@@ -2,7 +2,6 @@
 
 mod all;
 mod election;
-mod insist;
 mod inspect;
 mod latch;
 mod lock;

@@ -76,7 +76,7 @@ impl Semaphore {
     /// moment. Others may come first: whoever wants one asks for it.
     ///
     /// # Errors
-    /// As for [`Semaphore::look`].
+    /// As for [`Semaphore::inspect`].
     ///
     /// # Cancel safety
     /// Cancel-safe.

@@ -1,6 +1,6 @@
 //! What a look at the real store brings up.
 
-use std::net::IpAddr;
+use std::{fmt, net::IpAddr, str::FromStr};
 
 use crate::Fault;
 
@@ -13,6 +13,48 @@ pub enum Severity {
     Warning,
     /// A promise does not hold.
     Bad,
+}
+
+impl Severity {
+    /// All of them, from the best to the worst.
+    pub const ALL: [Self; 3] = [Self::Good, Self::Warning, Self::Bad];
+
+    /// The severity as a word, the same everywhere and in each version.
+    ///
+    /// ```
+    /// use tenure_core::store::Severity;
+    ///
+    /// assert_eq!(Severity::Warning.as_str(), "warning");
+    /// assert_eq!("warning".parse(), Ok(Severity::Warning));
+    /// ```
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Warning => "warning",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A word that is no [`Severity`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a severity is one of good, warning, bad")]
+#[non_exhaustive]
+pub struct BadSeverity;
+
+impl FromStr for Severity {
+    type Err = BadSeverity;
+
+    fn from_str(word: &str) -> Result<Self, BadSeverity> {
+        Self::ALL.into_iter().find(|severity| severity.as_str() == word).ok_or(BadSeverity)
+    }
 }
 
 /// Whether a host is this machine, whatever its resolver says.

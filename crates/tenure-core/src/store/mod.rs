@@ -83,7 +83,7 @@ use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 pub use carried_on::CarriedOn;
 pub use certificates::certificate_cure;
-pub use diagnostic::{Diagnostic, Severity};
+pub use diagnostic::{BadSeverity, Diagnostic, Severity};
 pub use direct::{DirectHints, DirectWait, HintSource, is_polled_directly, poll_directly};
 pub use evictions::{Eviction, Evictions};
 pub use fault::{Fault, FaultKind};

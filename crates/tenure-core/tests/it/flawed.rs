@@ -60,6 +60,8 @@ pub(crate) struct Flaws {
     pub(crate) release: Option<Flaw>,
     pub(crate) take_over: Option<Flaw>,
     pub(crate) inspect: Option<Flaw>,
+    /// Of lists, evictions of one hold, and health.
+    pub(crate) oversight: Option<Flaw>,
     /// Of which nobody hears.
     pub(crate) hints: Option<Flaw>,
 }
@@ -93,6 +95,9 @@ pub(crate) struct Flawed {
     /// Who asked last for which name.
     last: Arc<Mutex<BTreeMap<LockName, Owner>>>,
     renewals: Arc<AtomicU32>,
+    inspects: Arc<AtomicU32>,
+    /// Whether waiters hear of forged hints alone.
+    hinted: Arc<AtomicBool>,
 }
 
 /// A tenure on such a store, on a clock that stands still.
@@ -133,6 +138,8 @@ impl Flawed {
             flooded: Arc::default(),
             last: Arc::default(),
             renewals: Arc::default(),
+            inspects: Arc::default(),
+            hinted: Arc::default(),
         }
     }
 
@@ -263,6 +270,21 @@ impl Flawed {
         self.renewals.load(Ordering::Relaxed)
     }
 
+    /// How often a name was inspected.
+    pub(crate) fn inspects(&self) -> u32 {
+        self.inspects.load(Ordering::Relaxed)
+    }
+
+    /// Whoever waits from now on hears of what [`Flawed::hint`] says alone.
+    pub(crate) fn forge_hints(&self) {
+        self.hinted.store(true, Ordering::Relaxed);
+    }
+
+    /// Says that a name may be free.
+    pub(crate) fn hint(&self, name: &LockName) {
+        self.forged.wake_name(name);
+    }
+
     fn note(&self, call: Call) {
         self.diary.lock().unwrap().push(call);
     }
@@ -298,7 +320,8 @@ impl Store for Flawed {
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {
         self.note(Call::Listen);
-        self.store.wakeups(name, owner)
+        let hinted = self.hinted.load(Ordering::Relaxed);
+        if hinted { self.forged.listen(name, owner) } else { self.store.wakeups(name, owner) }
     }
 
     fn evictions(&self) -> Evictions {
@@ -401,11 +424,13 @@ impl Store for Flawed {
     }
 
     async fn inspect(&self, name: &LockName) -> Result<Snapshot, Fault> {
+        self.inspects.fetch_add(1, Ordering::Relaxed);
         self.hinder(|flaws| &flaws.inspect).await?;
         self.answer(self.store.inspect(name).await)
     }
 
     async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
+        self.hinder(|flaws| &flaws.oversight).await?;
         self.store.list(prefix, limit).await
     }
 
@@ -414,7 +439,10 @@ impl Store for Flawed {
     }
 
     async fn evict_hold(&self, name: &LockName, hold: HoldId) -> Result<Option<Contender>, Fault> {
-        self.answer(self.store.evict_hold(name, hold).await)
+        self.hinder(|flaws| &flaws.oversight).await?;
+        let answer = self.store.evict_hold(name, hold).await;
+        self.withhold(|flaws| &flaws.oversight).await;
+        self.answer(answer)
     }
 
     async fn incarnation(&self) -> Result<Incarnation, Fault> {
@@ -426,6 +454,7 @@ impl Store for Flawed {
     }
 
     async fn health(&self) -> Result<Vec<Diagnostic>, Fault> {
+        self.hinder(|flaws| &flaws.oversight).await?;
         self.store.health().await
     }
 

@@ -6,7 +6,7 @@ use fork::{Fork, waitpid_nohang};
 use futures_executor::block_on;
 use futures_util::FutureExt;
 use tenure_core::{
-    AcquireError, DowngradeError, Entropy, FaultKind, HandleError, InspectError, LostReason,
+    AcquireError, DowngradeError, Entropy, Fault, FaultKind, HandleError, InspectError, LostReason,
     OsEntropy, ReleaseError, Store, proto::queue::Mode, within_runtime,
 };
 use tokio::time::sleep;
@@ -132,4 +132,34 @@ fn a_forked_child_has_no_part_in_what_is_detached() {
         ])
     });
     assert_eq!(found, 0b1111, "{found:#b}");
+}
+
+#[test]
+fn a_forked_child_oversees_nothing_by_the_connections_of_its_parent() {
+    let (tenure, _engine, store, _) = on_manual_clock();
+    let guard = tenure.mutex("a").lock().into_future().now_or_never().unwrap().unwrap();
+    let seen = tenure.inspect("a").now_or_never().unwrap().unwrap();
+    let mut watcher = tenure.watch("a");
+    assert!(matches!(watcher.next().now_or_never(), Some(Some(Ok(_)))));
+    let found = of_a_child(|| {
+        let refused = |fault: Option<&Fault>| {
+            fault.is_some_and(|fault| fault.kind() == FaultKind::Unsupported)
+        };
+        let inspected = tenure.inspect("a").now_or_never().and_then(Result::err);
+        let listed = tenure.list("").into_future().now_or_never().and_then(Result::err);
+        let evicted = tenure.evict_seen("a", &seen).now_or_never().and_then(Result::err);
+        let health = tenure.health().now_or_never().and_then(Result::err);
+        let watched = watcher.next().now_or_never().flatten().and_then(Result::err);
+        let is_over = matches!(watcher.next().now_or_never(), Some(None));
+        bits(&[
+            refused(inspected.as_ref().and_then(InspectError::fault)),
+            refused(listed.as_ref().map(|error| &error.fault)),
+            refused(evicted.as_ref().and_then(InspectError::fault)),
+            refused(health.as_ref().map(|error| &error.fault)),
+            refused(watched.as_ref().and_then(InspectError::fault)),
+            is_over,
+        ])
+    });
+    assert_eq!(found, 0b11_1111, "{found:#b}");
+    assert!(store.inspect(guard.name()).now_or_never().unwrap().unwrap().is_held());
 }

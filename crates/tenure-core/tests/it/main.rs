@@ -31,9 +31,11 @@ mod leaving;
 mod lost_once;
 mod memory;
 mod mutex;
+mod names;
 mod observe;
 mod on_count;
 mod over;
+mod oversight;
 mod reentrant;
 mod requested;
 mod rwlock;
@@ -43,8 +45,10 @@ mod subscriber;
 mod survival;
 mod texts;
 mod together;
+mod unsendable;
 mod unsupported;
 mod used_as;
+mod watching;
 
 use std::{sync::Arc, time::Duration};
 

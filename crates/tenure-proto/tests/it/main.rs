@@ -35,4 +35,5 @@ mod safety;
 mod time;
 mod token;
 mod turn;
+mod watch;
 mod world;

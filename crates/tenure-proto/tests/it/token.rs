@@ -55,3 +55,21 @@ fn a_token_is_shown_as_a_plain_number() {
     let token = Token::from_raw(1_740_800_000).unwrap();
     assert_eq!(token.to_string(), "1740800000");
 }
+
+#[test]
+fn a_token_is_read_back_as_it_was_written_and_as_nothing_else() {
+    let greatest = Token::from_raw(i64::MAX as u64).unwrap();
+    for token in [Token::from_raw(1).unwrap(), Token::from_time(7).unwrap(), greatest] {
+        assert_eq!(token.to_string().parse(), Ok(token));
+        assert_eq!(Token::try_from(token.get()), Ok(token));
+        assert_eq!(Token::try_from(i64::from(token)), Ok(token));
+        assert_eq!(u64::from(token), token.get());
+    }
+    for text in ["", "0", "+7", "-7", " 7", "7 ", "7.0", "0x7", "seven", "9223372036854775808"] {
+        assert!(text.parse::<Token>().is_err(), "{text:?}");
+    }
+    assert!(Token::try_from(0_u64).is_err());
+    assert!(Token::try_from(1_u64 << 63).is_err());
+    assert!(Token::try_from(0_i64).is_err());
+    assert!(Token::try_from(-7_i64).is_err());
+}

@@ -41,6 +41,13 @@ impl All {
     ///
     /// # Errors
     /// As for [`Mutex::lock`](super::Mutex::lock); the error names the lock that stood in the way.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let both = tenure.all(["account:1", "account:2"]).lock()?;
+    /// both.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn lock(&self) -> Result<AllGuard, AcquireError> {
         let parts = self.home.lock(self.handle.lock())?;
         Ok(AllGuard::new(parts, self.home.thread))
@@ -50,6 +57,13 @@ impl All {
     ///
     /// # Errors
     /// As for [`Mutex::try_lock`](super::Mutex::try_lock).
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let Some(both) = tenure.all(["account:1", "account:2"]).try_lock()? else { return Ok(()) };
+    /// both.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn try_lock(&self) -> Result<Option<AllGuard>, AcquireError> {
         let parts = self.home.wait(self.handle.try_lock().into_future())?;
         Ok(parts.map(|parts| AllGuard::new(parts, self.home.thread)))
@@ -72,6 +86,15 @@ impl AllGuard {
 
     /// The guards of the single locks, each to be released by itself from now on. Who is told of a
     /// loss has to be said anew.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let both = tenure.all(["account:1", "account:2"]).lock()?;
+    /// for guard in both.into_parts() {
+    ///     guard.release()?;
+    /// }
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[must_use = "the locks are released as soon as their guards are dropped"]
     pub fn into_parts(self) -> Vec<Guard> {
         let Self { guard, watch } = self;
@@ -83,6 +106,13 @@ impl AllGuard {
     ///
     /// # Errors
     /// As for [`crate::AllGuard::release`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let both = tenure.all(["account:1", "account:2"]).lock()?;
+    /// both.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn release(self) -> Result<(), AllReleaseError> {
         let Self { guard, watch } = self;
         let thread = watch.end();
@@ -95,6 +125,13 @@ impl AllGuard {
     }
 
     /// Stops renewing all of them without releasing any: [`crate::AllGuard::leave_to_expire`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let both = tenure.all(["account:1", "account:2"]).lock()?;
+    /// println!("taken for {:?} more", both.leave_to_expire());
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[must_use = "it says for how long the locks may still be counted on"]
     pub fn leave_to_expire(self) -> Duration {
         self.guard.leave_to_expire()

@@ -42,6 +42,16 @@ impl Guard {
     ///
     /// # Errors
     /// As for [`Guard::detach`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use std::time::Duration;
+    ///
+    /// let guard = tenure.mutex("job").lock()?;
+    /// let detached = guard.detach_with(|detach| detach.lease(Duration::from_secs(60)))?;
+    /// tenure.release_detached(&detached.handle)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn detach_with(
         self,
         choose: impl FnOnce(Detach) -> Detach,
@@ -59,6 +69,14 @@ impl WriteGuard {
     ///
     /// # Errors
     /// As for [`Guard::detach`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let writing = tenure.rwlock("prices").write()?;
+    /// let detached = writing.detach()?;
+    /// tenure.release_detached(&detached.handle)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn detach(self) -> Result<Detached, DetachError> {
         Guard::from(self).detach()
     }
@@ -67,6 +85,16 @@ impl WriteGuard {
     ///
     /// # Errors
     /// As for [`Guard::detach`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use std::time::Duration;
+    ///
+    /// let writing = tenure.rwlock("prices").write()?;
+    /// let detached = writing.detach_with(|detach| detach.lease(Duration::from_secs(60)))?;
+    /// tenure.release_detached(&detached.handle)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn detach_with(
         self,
         choose: impl FnOnce(Detach) -> Detach,
@@ -82,6 +110,14 @@ impl Tenure {
     /// # Errors
     /// [`HandleError::Lost`] when nothing is held by the handle any more. Passing faults are ridden out
     /// for up to one ttl.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let handle = tenure.mutex("job").lock()?.detach()?.handle;
+    /// let guard = tenure.attach(&handle)?;
+    /// guard.release()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn attach(&self, handle: &Handle) -> Result<Guard, HandleError> {
         self.attach_with(handle, |attach| attach)
     }
@@ -90,6 +126,16 @@ impl Tenure {
     ///
     /// # Errors
     /// As for [`Tenure::attach`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use std::time::Duration;
+    ///
+    /// let handle = tenure.mutex("job").lock()?.detach()?.handle;
+    /// let guard = tenure.attach_with(&handle, |attach| attach.ttl(Duration::from_secs(10)))?;
+    /// guard.release()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn attach_with(
         &self,
         handle: &Handle,
@@ -107,6 +153,16 @@ impl Tenure {
     ///
     /// # Errors
     /// As for [`crate::Tenure::renew_detached`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use std::time::Duration;
+    ///
+    /// let handle = tenure.mutex("job").lock()?.detach()?.handle;
+    /// tenure.renew_detached(&handle, Duration::from_secs(60))?;
+    /// tenure.release_detached(&handle)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn renew_detached(
         &self,
         handle: &Handle,
@@ -121,6 +177,13 @@ impl Tenure {
     ///
     /// # Errors
     /// As for [`crate::Tenure::release_detached`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let handle = tenure.mutex("job").lock()?.detach()?.handle;
+    /// tenure.release_detached(&handle)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn release_detached(&self, handle: &Handle) -> Result<(), HandleError> {
         let (tenure, own) = (self.as_async().clone(), handle.clone());
         let releasing = async move { tenure.release_detached(&own).await };

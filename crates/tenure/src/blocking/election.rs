@@ -37,6 +37,13 @@ impl Election {
     ///
     /// # Errors
     /// As for [`Mutex::lock`](super::Mutex::lock).
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let leadership = tenure.election("scheduler").campaign()?;
+    /// leadership.resign()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn campaign(&self) -> Result<Leadership, AcquireError> {
         self.home.acquire(self.handle.campaign()).map(Leadership)
     }
@@ -45,6 +52,13 @@ impl Election {
     ///
     /// # Errors
     /// As for [`Mutex::try_lock`](super::Mutex::try_lock).
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let Some(leadership) = tenure.election("scheduler").try_campaign()? else { return Ok(()) };
+    /// leadership.resign()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn try_campaign(&self) -> Result<Option<Leadership>, AcquireError> {
         Ok(self.home.try_acquire(self.handle.try_campaign())?.map(Leadership))
     }
@@ -53,12 +67,25 @@ impl Election {
     ///
     /// # Errors
     /// [`InspectError`] if the name cannot be used or the store does not say.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// assert_eq!(tenure.election("scheduler").leader()?, None);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn leader(&self) -> Result<Option<Leader>, InspectError> {
         let handle = self.handle.clone();
         self.home.look(async move { handle.leader().await })
     }
 
     /// Who leads, and from then on every change that is seen.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let mut leaders = tenure.election("scheduler").leaders();
+    /// assert_eq!(leaders.next().expect("it has no end")?, None);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn leaders(&self) -> Leaders {
         Leaders::new(self.home.clone(), self.handle.leaders())
     }
@@ -70,6 +97,13 @@ pub struct Leadership(pub(super) Guard);
 
 impl Leadership {
     /// The number of this term: greater than that of every term before it, so it fences.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let leadership = tenure.election("scheduler").campaign()?;
+    /// println!("leading term {}", leadership.term());
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[must_use]
     pub fn term(&self) -> Token {
         self.0.token()
@@ -79,6 +113,13 @@ impl Leadership {
     ///
     /// # Errors
     /// As for [`Guard::release`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let leadership = tenure.election("scheduler").campaign()?;
+    /// leadership.resign()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn resign(self) -> Result<(), ReleaseError> {
         self.0.release()
     }

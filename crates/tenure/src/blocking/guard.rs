@@ -53,6 +53,13 @@ impl Guard {
     /// [`ReleaseError::Lost`] when the hold had ended before; [`ReleaseError::InDoubt`] when the
     /// store did not answer within two seconds: the release is tried on in the background, and the
     /// lock is free at the latest when its lease ends.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let guard = tenure.mutex("job").lock()?;
+    /// guard.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn release(self) -> Result<(), ReleaseError> {
         let Self { guard, watch } = self;
         let thread = watch.end();
@@ -62,6 +69,13 @@ impl Guard {
 
     /// Stops renewing without releasing: the lock stays taken until its lease ends. Says how much
     /// of it this holder may still count on.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let guard = tenure.mutex("job").lock()?;
+    /// println!("taken for {:?} more", guard.leave_to_expire());
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[must_use = "it says for how long the lock may still be counted on"]
     pub fn leave_to_expire(self) -> Duration {
         self.guard.leave_to_expire()

@@ -9,6 +9,12 @@ macro_rules! inspect {
         /// # Errors
         /// [`InspectError`](tenure_core::InspectError) if the name cannot be used or the store does not
         /// say.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// assert!(!tenure.mutex("job").inspect()?.is_held());
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         pub fn inspect(&self) -> Result<tenure_core::Snapshot, tenure_core::InspectError> {
             let handle = self.handle.clone();
             self.home.look(async move { handle.inspect().await })

@@ -30,6 +30,15 @@ impl Latch {
     }
 
     /// For how long an arrival counts: [`crate::Latch::keep`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use std::time::Duration;
+    ///
+    /// let imported = tenure.latch("imported", 1).keep(Duration::from_secs(3600));
+    /// assert_eq!(imported.arrive("customers")?, 0);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn keep(mut self, keep: Duration) -> Self {
         self.handle = self.handle.keep(keep);
         self
@@ -39,6 +48,12 @@ impl Latch {
     ///
     /// # Errors
     /// As for [`crate::Latch::arrive`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// assert_eq!(tenure.latch("imported", 2).arrive("customers")?, 1);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn arrive(&self, who: impl Into<String>) -> Result<u32, LatchError> {
         let (handle, who) = (self.handle.clone(), who.into());
         self.home.look(async move { handle.arrive(&who).await })
@@ -48,6 +63,14 @@ impl Latch {
     ///
     /// # Errors
     /// As for [`crate::Latch::wait`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let imported = tenure.latch("imported", 1);
+    /// imported.arrive("customers")?;
+    /// imported.wait()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn wait(&self) -> Result<(), LatchError> {
         self.home.look(self.handle.wait().into_future())
     }
@@ -56,6 +79,15 @@ impl Latch {
     ///
     /// # Errors
     /// As for [`Latch::wait`], and [`LatchError::TimedOut`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use std::time::Duration;
+    ///
+    /// let imported = tenure.latch("imported", 1);
+    /// assert!(imported.wait_within(Duration::from_millis(20)).is_err());
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn wait_within(&self, within: Duration) -> Result<(), LatchError> {
         self.home.look(self.handle.wait().within(within).into_future())
     }
@@ -64,6 +96,12 @@ impl Latch {
     ///
     /// # Errors
     /// As for [`crate::Latch::remaining`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// assert_eq!(tenure.latch("imported", 2).remaining()?, 2);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn remaining(&self) -> Result<u32, LatchError> {
         let handle = self.handle.clone();
         self.home.look(async move { handle.remaining().await })
@@ -73,6 +111,14 @@ impl Latch {
     ///
     /// # Errors
     /// As for [`crate::Latch::arrived`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let imported = tenure.latch("imported", 2);
+    /// imported.arrive("customers")?;
+    /// assert_eq!(imported.arrived()?, ["customers"]);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn arrived(&self) -> Result<Vec<String>, LatchError> {
         let handle = self.handle.clone();
         self.home.look(async move { handle.arrived().await })
@@ -82,6 +128,15 @@ impl Latch {
     ///
     /// # Errors
     /// As for [`crate::Latch::reset`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let imported = tenure.latch("imported", 1);
+    /// imported.arrive("customers")?;
+    /// imported.reset()?;
+    /// assert_eq!(imported.remaining()?, 1);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn reset(&self) -> Result<(), LatchError> {
         let handle = self.handle.clone();
         self.home.look(async move { handle.reset().await })

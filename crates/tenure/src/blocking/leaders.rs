@@ -46,6 +46,16 @@ impl Leaders {
     ///
     /// # Errors
     /// [`InspectError`] if the name cannot be used, or the store could not be asked for 30 s.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use std::time::Duration;
+    ///
+    /// let mut leaders = tenure.election("scheduler").leaders();
+    /// assert!(leaders.next_within(Duration::from_secs(5)).is_some()); // who leads now
+    /// assert!(leaders.next_within(Duration::from_millis(20)).is_none()); // nothing new
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[must_use = "it says who leads"]
     pub fn next_within(
         &mut self,

@@ -40,6 +40,7 @@ mod latch;
 mod leaders;
 mod mutex;
 mod news;
+mod oversight;
 pub mod reentrant;
 mod rwlock;
 mod semaphore;
@@ -49,6 +50,7 @@ mod tenure;
 mod thread;
 mod waiting;
 mod watch;
+mod watcher;
 mod write_guard;
 
 pub use all::{All, AllGuard};
@@ -63,4 +65,5 @@ pub use semaphore::Semaphore;
 pub use tenure::Tenure;
 #[cfg(feature = "macros")]
 pub(crate) use thread::wait_for;
+pub use watcher::Watcher;
 pub use write_guard::{DowngradeError, WriteGuard};

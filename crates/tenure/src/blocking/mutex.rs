@@ -40,6 +40,18 @@ impl Mutex {
     inspect!();
 
     /// The same lock, which a [`Scope`](crate::reentrant::Scope) that holds it enters again.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let account = tenure.mutex("account:7").reentrant();
+    /// tenure::blocking::reentrant::scope(|| {
+    ///     let outer = account.lock()?;
+    ///     let inner = account.lock()?;
+    ///     assert_eq!(outer.token(), inner.token());
+    ///     Ok::<(), tenure::Error>(())
+    /// })?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn reentrant(self) -> Reentrant {
         Reentrant::new(self.home, self.handle.reentrant())
     }
@@ -49,6 +61,13 @@ impl Mutex {
     /// # Errors
     /// See [`AcquireError`]: a wait that ended, a store that could not be asked, or an answer that
     /// never came. Passing faults are ridden out for up to one ttl.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let guard = tenure.mutex("job").lock()?;
+    /// guard.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn lock(&self) -> Result<Guard, AcquireError> {
         self.home.acquire(self.handle.lock())
     }
@@ -57,6 +76,13 @@ impl Mutex {
     ///
     /// # Errors
     /// See [`AcquireError`]. An answer that never came is an error, never `None`.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let Some(guard) = tenure.mutex("job").try_lock()? else { return Ok(()) };
+    /// guard.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn try_lock(&self) -> Result<Option<Guard>, AcquireError> {
         self.home.try_acquire(self.handle.try_lock())
     }

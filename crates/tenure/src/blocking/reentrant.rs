@@ -54,6 +54,17 @@ impl Reentrant {
     inspect!();
 
     /// The same lock, for `scope` instead of the one that the caller runs in.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use tenure::{blocking::reentrant, reentrant::Scope};
+    ///
+    /// let scope = Scope::new();
+    /// let account = tenure.mutex("account:7").reentrant().within(&scope);
+    /// let (outer, inner) = (account.lock()?, account.lock()?);
+    /// assert_eq!(outer.token(), inner.token());
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn within(&self, scope: &Scope) -> Self {
         Self { home: self.home.clone(), handle: self.handle.within(scope) }
     }
@@ -63,6 +74,14 @@ impl Reentrant {
     /// # Errors
     /// [`AcquireError::NoScope`] where there is no scope, else as for
     /// [`Mutex::lock`](super::Mutex::lock).
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let account = tenure.mutex("account:7").reentrant();
+    /// let guard = tenure::blocking::reentrant::scope(|| account.lock())?;
+    /// guard.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn lock(&self) -> Result<ReentrantGuard, AcquireError> {
         let guard = self.home.lock(self.handle.lock())?;
         Ok(self.guarded(guard))
@@ -73,6 +92,14 @@ impl Reentrant {
     ///
     /// # Errors
     /// As for [`Reentrant::lock`]. An answer that never came is an error, never `None`.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let account = tenure.mutex("account:7").reentrant();
+    /// let guard = tenure::blocking::reentrant::scope(|| account.try_lock())?;
+    /// assert!(guard.is_some());
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn try_lock(&self) -> Result<Option<ReentrantGuard>, AcquireError> {
         let guard = self.home.wait(self.handle.try_lock().into_future())?;
         Ok(guard.map(|guard| self.guarded(guard)))
@@ -95,6 +122,14 @@ impl ReentrantGuard {
     answers!();
 
     /// How many guards share this hold, this one included.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let account = tenure.mutex("account:7").reentrant();
+    /// let guard = tenure::blocking::reentrant::scope(|| account.lock())?;
+    /// assert_eq!(guard.depth(), 1);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[must_use]
     pub fn depth(&self) -> usize {
         self.guard.depth()
@@ -106,6 +141,14 @@ impl ReentrantGuard {
     /// # Errors
     /// As for [`Guard::release`](super::Guard::release). A guard that is not the last says
     /// [`ReleaseError::Lost`] too when the hold was lost.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let account = tenure.mutex("account:7").reentrant();
+    /// let guard = tenure::blocking::reentrant::scope(|| account.lock())?;
+    /// guard.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn release(self) -> Result<(), ReleaseError> {
         let Self { guard, watch } = self;
         let thread = watch.end();

@@ -37,6 +37,13 @@ impl RwLock {
     ///
     /// # Errors
     /// As for [`Mutex::lock`](super::Mutex::lock).
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let reading = tenure.rwlock("prices").read()?;
+    /// reading.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn read(&self) -> Result<Guard, AcquireError> {
         self.home.acquire(self.handle.read())
     }
@@ -45,6 +52,14 @@ impl RwLock {
     ///
     /// # Errors
     /// As for [`Mutex::try_lock`](super::Mutex::try_lock).
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let writing = tenure.rwlock("prices").write()?;
+    /// assert!(tenure.rwlock("prices").try_read()?.is_none());
+    /// # drop(writing);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn try_read(&self) -> Result<Option<Guard>, AcquireError> {
         self.home.try_acquire(self.handle.try_read())
     }
@@ -53,6 +68,13 @@ impl RwLock {
     ///
     /// # Errors
     /// As for [`Mutex::lock`](super::Mutex::lock).
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let writing = tenure.rwlock("prices").write()?;
+    /// writing.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn write(&self) -> Result<WriteGuard, AcquireError> {
         self.home.acquire(self.handle.write()).map(WriteGuard::new)
     }
@@ -61,6 +83,14 @@ impl RwLock {
     ///
     /// # Errors
     /// As for [`Mutex::try_lock`](super::Mutex::try_lock).
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let reading = tenure.rwlock("prices").read()?;
+    /// assert!(tenure.rwlock("prices").try_write()?.is_none());
+    /// # drop(reading);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn try_write(&self) -> Result<Option<WriteGuard>, AcquireError> {
         Ok(self.home.try_acquire(self.handle.try_write())?.map(WriteGuard::new))
     }

@@ -38,11 +38,26 @@ impl Semaphore {
     ///
     /// # Errors
     /// As for [`Semaphore::inspect`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let uploads = tenure.semaphore("uploads", 3);
+    /// let one = uploads.acquire()?;
+    /// assert_eq!(uploads.available()?, 2);
+    /// # drop(one);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn available(&self) -> Result<u32, InspectError> {
         Ok(self.inspect()?.available(self.permits()))
     }
 
     /// How many permits there are.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// assert_eq!(tenure.semaphore("uploads", 3).permits(), 3);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[must_use]
     pub const fn permits(&self) -> u32 {
         self.handle.permits()
@@ -52,6 +67,13 @@ impl Semaphore {
     ///
     /// # Errors
     /// As for [`Semaphore::acquire_many`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let one = tenure.semaphore("uploads", 3).acquire()?;
+    /// one.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn acquire(&self) -> Result<Guard, AcquireError> {
         self.acquire_many(1)
     }
@@ -60,6 +82,13 @@ impl Semaphore {
     ///
     /// # Errors
     /// As for [`Mutex::lock`](super::Mutex::lock); taking more permits than there are is one.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let two = tenure.semaphore("uploads", 3).acquire_many(2)?;
+    /// two.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn acquire_many(&self, take: u32) -> Result<Guard, AcquireError> {
         self.home.acquire(self.handle.acquire_many(take))
     }
@@ -68,6 +97,13 @@ impl Semaphore {
     ///
     /// # Errors
     /// As for [`Semaphore::try_acquire_many`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let Some(one) = tenure.semaphore("uploads", 3).try_acquire()? else { return Ok(()) };
+    /// one.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
         self.try_acquire_many(1)
     }
@@ -76,6 +112,14 @@ impl Semaphore {
     ///
     /// # Errors
     /// As for [`Mutex::try_lock`](super::Mutex::try_lock).
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let all = tenure.semaphore("uploads", 3).acquire_many(3)?;
+    /// assert!(tenure.semaphore("uploads", 3).try_acquire_many(1)?.is_none());
+    /// # drop(all);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn try_acquire_many(&self, take: u32) -> Result<Option<Guard>, AcquireError> {
         self.home.try_acquire(self.handle.try_acquire_many(take))
     }

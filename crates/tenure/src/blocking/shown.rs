@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{
     All, AllGuard, Election, Guard, Latch, Leaders, Leadership, Mutex, Reentrant, ReentrantGuard,
-    RwLock, Semaphore, Tenure, WriteGuard,
+    RwLock, Semaphore, Tenure, Watcher, WriteGuard,
 };
 
 macro_rules! shown_by {
@@ -23,4 +23,5 @@ shown_by! {
     0: Leadership, WriteGuard;
     tenure: Tenure;
     leaders: Leaders;
+    watcher: Watcher;
 }

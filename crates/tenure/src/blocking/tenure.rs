@@ -36,6 +36,12 @@ impl Tenure {
     ///
     /// # Errors
     /// [`OpenError`], which says what the user can do.
+    ///
+    /// ```
+    /// let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// assert_eq!(tenure.as_async().store().kind(), "memory");
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn open(url: impl AsRef<str>) -> Result<Self, OpenError> {
         let url = url.as_ref().to_owned();
         Self::opened_by(crate::Tenure::open(url))
@@ -54,6 +60,11 @@ impl Tenure {
     ///
     /// # Errors
     /// [`OpenError::Config`] with the file, the line and the help, or why the store was not opened.
+    ///
+    /// ```no_run
+    /// let tenure = tenure::blocking::Tenure::from_env()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[cfg(feature = "config")]
     pub fn from_env() -> Result<Self, OpenError> {
         Self::opened_by(crate::Tenure::from_env())
@@ -63,6 +74,15 @@ impl Tenure {
     ///
     /// # Errors
     /// As for [`Tenure::from_env`].
+    ///
+    /// ```
+    /// use tenure::{blocking::Tenure, config::Config};
+    ///
+    /// let mut config = Config::parse(None, |_| None)?;
+    /// config.use_store("memory:");
+    /// let tenure = Tenure::from_config(&config)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[cfg(feature = "config")]
     pub fn from_config(config: &crate::config::Config) -> Result<Self, OpenError> {
         let config = config.clone();
@@ -73,6 +93,13 @@ impl Tenure {
     ///
     /// # Errors
     /// As for [`Tenure::open`].
+    ///
+    /// ```no_run
+    /// use tenure::blocking::Tenure;
+    ///
+    /// let tenure = Tenure::quorum(["redis://a", "redis://b", "redis://c"])?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[cfg(feature = "quorum")]
     pub fn quorum<U: AsRef<str>>(urls: impl IntoIterator<Item = U>) -> Result<Self, OpenError> {
         let urls: Vec<_> = urls.into_iter().map(|url| url.as_ref().to_owned()).collect();
@@ -83,6 +110,14 @@ impl Tenure {
     ///
     /// # Errors
     /// [`OpenError::Thread`] if the thread that waits for blocking callers cannot be started.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tenure::{blocking::Tenure, store::MemoryStore};
+    ///
+    /// let tenure = Tenure::with_store(Arc::new(MemoryStore::new()))?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn with_store(store: Arc<dyn Store>) -> Result<Self, OpenError> {
         Self::from_async(crate::Tenure::with_store(store))
     }
@@ -92,11 +127,28 @@ impl Tenure {
     ///
     /// # Errors
     /// As for [`Tenure::with_store`].
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let tenure = tenure::Tenure::open("memory:").await?;
+    /// let blocking = tenure::blocking::Tenure::from_async(tenure.clone())?;
+    /// let guard = tenure.mutex("job").lock().await?;
+    /// assert!(blocking.mutex("job").try_lock()?.is_none()); // they share their locks
+    /// # drop(guard);
+    /// # Ok::<(), tenure::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub fn from_async(tenure: crate::Tenure) -> Result<Self, OpenError> {
         Ok(Self { tenure, thread: Thread::get().map_err(OpenError::Thread)? })
     }
 
     /// The same for `async` code.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// assert_eq!(tenure.as_async().store().kind(), "memory");
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[must_use]
     pub fn as_async(&self) -> &crate::Tenure {
         &self.tenure
@@ -108,12 +160,26 @@ impl Tenure {
 
     /// A handle on the mutex called `name`. A name that cannot be used is an error when the mutex
     /// is locked.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let guard = tenure.mutex("job").lock()?;
+    /// guard.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
         let name = name.as_ref();
         Mutex::new(self.home(name), self.tenure.mutex(name))
     }
 
     /// A handle on the read-write lock called `name`.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let reading = tenure.rwlock("prices").read()?;
+    /// reading.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn rwlock(&self, name: impl AsRef<str>) -> RwLock {
         let name = name.as_ref();
         RwLock::new(self.home(name), self.tenure.rwlock(name))
@@ -121,24 +187,53 @@ impl Tenure {
 
     /// A handle on the semaphore called `name`, which has so many permits: everybody says the same
     /// number.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let upload = tenure.semaphore("uploads", 3).acquire()?;
+    /// upload.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn semaphore(&self, name: impl AsRef<str>, permits: u32) -> Semaphore {
         let name = name.as_ref();
         Semaphore::new(self.home(name), self.tenure.semaphore(name, permits))
     }
 
     /// A handle on the latch called `name`, which opens when `count` have arrived.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let imported = tenure.latch("imported", 1);
+    /// imported.arrive("customers")?;
+    /// imported.wait()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn latch(&self, name: impl AsRef<str>, count: u32) -> Latch {
         let name = name.as_ref();
         Latch::new(self.home(name), self.tenure.latch(name, count))
     }
 
     /// A handle on the election called `name`.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let leadership = tenure.election("scheduler").campaign()?;
+    /// leadership.resign()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn election(&self, name: impl AsRef<str>) -> Election {
         let name = name.as_ref();
         Election::new(self.home(name), self.tenure.election(name))
     }
 
     /// A handle on all mutexes of these names together: all of them are held, or none.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let both = tenure.all(["account:1", "account:2"]).lock()?;
+    /// both.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
         let names: Vec<_> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
         All::new(self.home(&names.join(", ")), self.tenure.all(&names))
@@ -146,6 +241,16 @@ impl Tenure {
 
     /// A handle on these mutexes together, which may have settings of their own and lie in
     /// different stores: see [`crate::All::of`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use std::time::Duration;
+    ///
+    /// let short = tenure.mutex("account:1").ttl(Duration::from_secs(5));
+    /// let both = tenure.all_of([short, tenure.mutex("account:2")]).lock()?;
+    /// both.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn all_of(&self, mutexes: impl IntoIterator<Item = Mutex>) -> All {
         let mutexes = mutexes.into_iter().map(Mutex::into_async);
         All::new(self.home("several locks"), crate::All::of(mutexes))
@@ -157,6 +262,15 @@ impl Tenure {
     /// # Errors
     /// [`ShutdownError`] says what was left when `within` was over. It goes on in the background
     /// for as long as the process lives; leases end by themselves.
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// use std::time::Duration;
+    ///
+    /// tenure.shutdown(Duration::from_secs(5))?;
+    /// assert!(tenure.mutex("job").lock().is_err());
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn shutdown(&self, within: Duration) -> Result<(), ShutdownError> {
         let tenure = self.tenure.clone();
         let done = self.thread.wait_for(async move { tenure.shutdown(within).await });
@@ -172,7 +286,7 @@ impl Tenure {
         Ok(Self { tenure, thread })
     }
 
-    fn home(&self, name: &str) -> Home {
+    pub(super) fn home(&self, name: &str) -> Home {
         let tenure = self.tenure.clone();
         Home { tenure, thread: self.thread, name: name.into(), listener: Listener::default() }
     }

@@ -88,9 +88,7 @@ impl Home {
     ) -> Result<T, E> {
         self.thread.wait_for(looking).unwrap_or_else(|| {
             let fault = |address| {
-                let what = "this process was forked from the one that opened the store";
-                let fault = Fault::new(FaultKind::Unsupported, what, "open it again after `exec`");
-                InspectError::Store(Box::new(StoreFailure::new(address, fault)))
+                InspectError::Store(Box::new(StoreFailure::new(address, in_forked_child())))
             };
             Err(self.address().map_or_else(InspectError::from, fault).into())
         })
@@ -100,6 +98,12 @@ impl Home {
     fn address(&self) -> Result<LockAddress, NameError> {
         Ok(LockAddress::new(LockName::new(&self.name)?, self.tenure.store().location()))
     }
+}
+
+/// What a forked child is told, where nothing can be waited for.
+pub(super) fn in_forked_child() -> Fault {
+    let what = "this process was forked from the one that opened the store";
+    Fault::new(FaultKind::Unsupported, what, "open it again after `exec`")
 }
 
 /// An acquisition that waits, and says meanwhile that it does.

@@ -69,6 +69,13 @@ pub(super) fn of_parent(name: LockName, token: Token) -> Lost {
 macro_rules! news {
     () => {
         /// Blocks until the hold is lost, or for `at_most`; `None` if it still lasts then.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert!(guard.wait_lost(std::time::Duration::from_millis(20)).is_none());
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         #[must_use = "it says whether the hold was lost"]
         pub fn wait_lost(&self, at_most: std::time::Duration) -> Option<tenure_core::Lost> {
             self.watch.wait(at_most, self.guard.lost()).or_else(|| self.guard.check().err())
@@ -78,6 +85,13 @@ macro_rules! news {
         ///
         /// `tell` runs on a thread of its own and may block. It is called a moment after the loss,
         /// so it can stop work but not replace `check`.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// guard.on_lost(|lost| eprintln!("stop: {lost:#}"));
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         pub fn on_lost(&self, tell: impl FnOnce(tenure_core::Lost) + Send + 'static) {
             self.watch.on(self.guard.lost(), tell);
         }
@@ -85,6 +99,13 @@ macro_rules! news {
         /// Blocks until somebody asks this holder to let go, or for `at_most`; whether somebody did. It
         /// keeps what it holds until it lets go, and with most stores nobody can ask:
         /// [`tenure_core::Guard::release_requested`].
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert!(!guard.wait_release_requested(std::time::Duration::from_millis(20)));
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         #[must_use = "it says whether somebody asks for the release"]
         pub fn wait_release_requested(&self, at_most: std::time::Duration) -> bool {
             self.watch.wait(at_most, self.guard.release_requested()).is_some()
@@ -95,6 +116,13 @@ macro_rules! news {
         /// released or dropped.
         ///
         /// `tell` runs on a thread of its own and may block.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// guard.on_release_requested(|| println!("somebody has something more urgent"));
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         pub fn on_release_requested(&self, tell: impl FnOnce() + Send + 'static) {
             self.watch.on(self.guard.release_requested(), |()| tell());
         }
@@ -105,6 +133,13 @@ macro_rules! news {
 macro_rules! answers {
     () => {
         /// The lock's name.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert_eq!(guard.name().as_str(), "job");
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         #[must_use]
         pub fn name(&self) -> &tenure_core::LockName {
             self.guard.name()
@@ -112,24 +147,52 @@ macro_rules! answers {
 
         /// The fencing token of this hold: greater than that of every exclusive hold of this lock
         /// before it (promise [S2](https://github.com/tenure-rs/tenure/blob/main/docs/guarantees.md#s2-tokens-rise)). What it means for readers and permits, their kinds say.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// println!("UPDATE … WHERE token <= {}", guard.token());
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         #[must_use]
         pub fn token(&self) -> tenure_core::Token {
             self.guard.token()
         }
 
         /// Until when this hold may be counted on, on the clock of its `Tenure`. Renewals move it.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert!(guard.deadline() > tenure.as_async().clock().now());
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         #[must_use]
         pub fn deadline(&self) -> tenure_core::Timestamp {
             self.guard.deadline()
         }
 
         /// How long this hold may still be counted on if it is not renewed.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert!(guard.remaining() <= std::time::Duration::from_secs(30));
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         #[must_use]
         pub fn remaining(&self) -> std::time::Duration {
             self.guard.remaining()
         }
 
         /// Why the last renewal failed, if it did. The hold lasts to its deadline all the same.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert!(guard.last_renewal_error().is_none());
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         #[must_use]
         pub fn last_renewal_error(&self) -> Option<std::sync::Arc<tenure_core::Fault>> {
             self.guard.last_renewal_error()
@@ -140,11 +203,28 @@ macro_rules! answers {
         /// # Errors
         /// [`Lost`](tenure_core::Lost) from the deadline on, and as soon as the store said that the
         /// lease is gone. Never `Ok` again after that.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// for page in 0..3 {
+        ///     let token = guard.check()?; // before each effect
+        ///     println!("page {page} under token {token}");
+        /// }
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         pub fn check(&self) -> Result<tenure_core::Token, tenure_core::Lost> {
             self.guard.check()
         }
 
         /// Whether somebody asked this holder to let go.
+        ///
+        /// ```
+        /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+        /// let guard = tenure.mutex("job").lock()?;
+        /// assert!(!guard.is_release_requested());
+        /// # Ok::<(), tenure::Error>(())
+        /// ```
         #[must_use]
         pub fn is_release_requested(&self) -> bool {
             self.guard.is_release_requested()

@@ -54,11 +54,25 @@ impl WriteGuard {
     ///
     /// # Errors
     /// As for [`Guard::release`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let writing = tenure.rwlock("prices").write()?;
+    /// writing.release()?;
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     pub fn release(self) -> Result<(), ReleaseError> {
         self.0.release()
     }
 
     /// Stops renewing without releasing: [`Guard::leave_to_expire`].
+    ///
+    /// ```
+    /// # let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let writing = tenure.rwlock("prices").write()?;
+    /// println!("taken for {:?} more", writing.leave_to_expire());
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
     #[must_use = "it says for how long the lock may still be counted on"]
     pub fn leave_to_expire(self) -> Duration {
         self.0.leave_to_expire()

@@ -22,6 +22,16 @@ pub struct ConfigError {
 
 impl ConfigError {
     /// The file with the mistake; `None` if it is elsewhere.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tenure::config::Config;
+    ///
+    /// let file = Some((Path::new("tenure.toml"), "ttl = 30"));
+    /// let error = Config::parse(file, |_| None).unwrap_err();
+    /// assert_eq!(error.file(), Some(Path::new("tenure.toml")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match &self.origin {
@@ -31,6 +41,16 @@ impl ConfigError {
     }
 
     /// The line of the mistake, from 1 on.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tenure::config::Config;
+    ///
+    /// let file = Some((Path::new("tenure.toml"), "ttl = 30"));
+    /// let error = Config::parse(file, |_| None).unwrap_err();
+    /// assert_eq!(error.line(), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn line(&self) -> Option<usize> {
         match self.origin {
@@ -40,6 +60,15 @@ impl ConfigError {
     }
 
     /// The variable with the mistake; `None` if it is elsewhere.
+    ///
+    /// ```
+    /// use tenure::config::Config;
+    ///
+    /// let set = |name: &str| (name == "TENURE_TTL").then(|| "30".to_owned());
+    /// let error = Config::parse(None, set).unwrap_err();
+    /// assert_eq!(error.variable(), Some("TENURE_TTL"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn variable(&self) -> Option<&'static str> {
         match self.origin {

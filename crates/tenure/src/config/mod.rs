@@ -93,6 +93,14 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with the file, the line and the help. A file that is there and cannot be
     /// read is an error too: two callers that use different stores do not exclude each other.
+    ///
+    /// ```no_run
+    /// use tenure::config::Config;
+    ///
+    /// let config = Config::load()?;
+    /// println!("locks are kept in {:?}", config.store()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn load() -> Result<Self, ConfigError> {
         let place = places::find(&set)?;
         let file = place.as_ref().map(|place| (place.path.as_path(), place.text.as_str()));
@@ -111,6 +119,15 @@ impl Config {
 
     /// The file that it was loaded from, and the user to whom that belongs, if that is neither root nor the user of this
     /// process: whoever it is chooses where locks are kept.
+    ///
+    /// ```no_run
+    /// use tenure::config::Config;
+    ///
+    /// if let Some((file, owner)) = Config::load()?.stranger() {
+    ///     eprintln!("{} is the file of user {owner}", file.display());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn stranger(&self) -> Option<(&Path, u32)> {
         self.file.as_deref().zip(self.access.stranger)
@@ -137,6 +154,16 @@ impl Config {
     ///
     /// # Errors
     /// As for [`Config::load`].
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tenure::config::Config;
+    ///
+    /// let file = Some((Path::new("tenure.toml"), "store = 'memory:'"));
+    /// let config = Config::parse(file, |_| None)?;
+    /// assert_eq!(config.store()?, "memory:");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn parse(
         file: Option<(&Path, &str)>,
         variables: impl Fn(&str) -> Option<String>,
@@ -172,6 +199,15 @@ impl Config {
 
     /// Uses another store: a URL, or the name of one of the table `[stores]`. For programs that let
     /// their users choose.
+    ///
+    /// ```
+    /// use tenure::config::Config;
+    ///
+    /// let mut config = Config::parse(None, |_| None)?;
+    /// config.use_store("memory:");
+    /// assert_eq!(config.store()?, "memory:");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn use_store(&mut self, chosen: &str) {
         self.store = self.find(chosen.to_owned(), Origin::Program, &set);
         self.chosen_by = Some(Origin::Program);
@@ -179,6 +215,16 @@ impl Config {
 
     /// What chose the store, for people: the variable, or the file with the line; `None` if nothing
     /// did, or the program by [`Config::use_store`].
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tenure::config::Config;
+    ///
+    /// let file = Some((Path::new("tenure.toml"), "store = 'memory:'"));
+    /// let config = Config::parse(file, |_| None)?;
+    /// assert!(config.store_chosen_by().is_some_and(|by| by.contains("tenure.toml")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn store_chosen_by(&self) -> Option<String> {
         self.chosen_by.as_ref().filter(|by| **by != Origin::Program).map(ToString::to_string)
@@ -189,6 +235,14 @@ impl Config {
     ///
     /// # Errors
     /// [`ConfigError`] if no store has the name that was chosen, or a variable in its URL is not set.
+    ///
+    /// ```
+    /// use tenure::config::Config;
+    ///
+    /// let config = Config::parse(None, |_| None)?;
+    /// assert_eq!(config.store()?, ""); // the default directory on this machine
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn store(&self) -> Result<&str, ConfigError> {
         self.store.as_ref().map(|(url, _)| url.as_str()).map_err(Clone::clone)
     }
@@ -225,6 +279,16 @@ impl Config {
 
     /// What the lock called `name` uses where code says nothing: what the variables say, then the
     /// patterns that match it, those that fix more of its characters first, then the whole file.
+    ///
+    /// ```
+    /// use std::{path::Path, time::Duration};
+    /// use tenure::{LockName, config::Config};
+    ///
+    /// let file = Some((Path::new("tenure.toml"), "ttl = '5s'"));
+    /// let config = Config::parse(file, |_| None)?;
+    /// assert_eq!(config.defaults_of(&LockName::new("job")?).ttl, Some(Duration::from_secs(5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn defaults_of(&self, name: &LockName) -> Defaults {
         let closest_first = self.locks.iter().rev();
@@ -237,6 +301,14 @@ impl Config {
     /// The same for a program that knows its holds before it opens the store: they last for `ttl`, and leave
     /// `grace` of it unused, whatever stands in the file. A store where all holds of a process share a session, as on
     /// ZooKeeper, is opened with a session of that length unless its URL says another.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tenure::config::Config;
+    ///
+    /// let config = Config::parse(None, |_| None)?.for_holds(Duration::from_secs(10), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn for_holds(&self, ttl: Duration, grace: Option<Duration>) -> Self {
         let mut config = self.clone();
@@ -261,6 +333,14 @@ impl Config {
     }
 
     /// What only the command `tenure run` uses.
+    ///
+    /// ```
+    /// use tenure::config::Config;
+    ///
+    /// let config = Config::parse(None, |_| None)?;
+    /// println!("{:?}", config.run());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn run(&self) -> &Run {
         &self.run

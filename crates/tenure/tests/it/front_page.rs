@@ -9,11 +9,11 @@ const ROOT: &[&str] = &[
     // What is opened, and how.
     "Tenure TenureBuilder Defaults OpenError Examination",
     // The kinds of lock, and what they give.
-    "Mutex RwLock Semaphore All Election Latch Leaders",
+    "Mutex RwLock Semaphore All Election Latch Leaders Watcher",
     "Guard WriteGuard AllGuard Leadership Handle LockName Token Busy",
     // What goes wrong.
     "AcquireError AllReleaseError Error BadHandle DetachError DowngradeError HandleError",
-    "LatchError InspectError NameError ReleaseError ShutdownError Fault FaultKind Lost LostReason",
+    "LatchError InspectError NameError ReleaseError ShutdownError StoreError Fault FaultKind Lost LostReason",
     // #[locked]. The attribute and the module of what is asked under it have one name.
     "locked LockedError",
     // What is looked up, made by hand, or for tests.

@@ -27,6 +27,7 @@ mod hanging;
 mod messages;
 mod mutated;
 mod names;
+mod oversight;
 mod paused;
 mod permits;
 #[cfg(feature = "quorum")]
@@ -34,6 +35,8 @@ mod quorum;
 mod readers;
 mod readme;
 mod scarce;
+#[cfg(feature = "serde")]
+mod serde;
 #[cfg(feature = "zookeeper")]
 mod sessions;
 mod stores;

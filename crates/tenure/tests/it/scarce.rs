@@ -188,7 +188,7 @@ fn names_of_hosts_are_looked_up_without_threads() {
 }
 
 fn look_up(_: &Path) {
-    use tenure::store::Home;
+    use tenure_core::store::Home;
     let ours = || tenure_core::runtime::addresses("localhost", 80);
     // As a store does that opens.
     assert!(!runtime().block_on(ours()).unwrap().is_empty());

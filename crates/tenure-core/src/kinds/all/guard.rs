@@ -114,16 +114,14 @@ impl AllGuard {
 
     /// Runs `work` for as long as all of them are held: when one is lost, `work` is dropped.
     ///
+    /// `work` may be of one thread alone; where it is `Send`, so is what this gives.
+    ///
     /// # Errors
     /// [`Lost`] when one was lost before `work` was done, or `work` was done too late.
     ///
     /// # Cancel safety
     /// Dropping it drops `work`; the guard is not touched.
-    pub async fn run<W>(&self, work: W) -> Result<W::Output, Lost>
-    where
-        W: Future + Send,
-        W::Output: Send,
-    {
+    pub async fn run<W: Future>(&self, work: W) -> Result<W::Output, Lost> {
         match first(self.lost(), work).await {
             Either::One(lost) => Err(lost),
             Either::Other(output) => self.check().map(|()| output),

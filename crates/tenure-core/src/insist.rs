@@ -1,4 +1,4 @@
-//! Calls on a name that need no guard, repeated until they are answered.
+//! Calls that need no guard: made once, or repeated until they are answered.
 
 use std::{future::Future, time::Duration};
 
@@ -12,11 +12,11 @@ use crate::{Fault, FaultKind, LockName, context::Context, driver::before, error:
 /// How long an answer is waited for before the store is asked again.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
 /// For how long passing faults are ridden out.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Makes a call that may be repeated until it is answered, at `until` at the latest. Where no time
 /// is left, one call is made all the same.
-pub(super) async fn insist<T, F>(
+pub(crate) async fn insist<T, F>(
     context: &Context,
     name: &LockName,
     until: Timestamp,
@@ -26,11 +26,7 @@ where
     T: Send,
     F: Future<Output = Result<T, Fault>> + Send,
 {
-    if context.forked() {
-        let what = "this process was forked from the one that opened the store";
-        let fault = Fault::new(FaultKind::Unsupported, what, "open it anew in this process");
-        return Err(InspectError::store(context.address(name), fault));
-    }
+    not_forked(context).map_err(|fault| InspectError::store(context.address(name), fault))?;
     let mut backoff = Backoff::new(Duration::from_millis(5), Duration::from_secs(1));
     loop {
         let now = context.now();
@@ -39,11 +35,7 @@ where
         let fault = match before(&*context.clock, given_up, call()).await {
             Some(Ok(answer)) => return Ok(answer),
             Some(Err(fault)) => fault,
-            None => Fault::new(
-                FaultKind::InDoubt,
-                "the store did not answer",
-                "see that it can be reached and try again",
-            ),
+            None => unanswered(),
         };
         let again = context.now().saturating_add(backoff.next(context.entropy.jitter()));
         let passing = fault.is_transient() && kept(Rule::PassingFaultsRiddenOut);
@@ -52,4 +44,29 @@ where
         }
         context.clock.sleep_until(again).await;
     }
+}
+
+/// Makes a call once, and gives it so long.
+pub(crate) async fn ask_once<T: Send>(
+    context: &Context,
+    within: Duration,
+    call: impl Future<Output = Result<T, Fault>> + Send,
+) -> Result<T, Fault> {
+    not_forked(context)?;
+    let given_up = context.now().saturating_add(within);
+    before(&*context.clock, given_up, call).await.unwrap_or_else(|| Err(unanswered()))
+}
+
+fn unanswered() -> Fault {
+    let help = "see that it can be reached and try again";
+    Fault::new(FaultKind::InDoubt, "the store did not answer", help)
+}
+
+/// Refuses calls from a forked copy of the process that opened the store.
+pub(crate) fn not_forked(context: &Context) -> Result<(), Fault> {
+    if !context.forked() {
+        return Ok(());
+    }
+    let what = "this process was forked from the one that opened the store";
+    Err(Fault::new(FaultKind::Unsupported, what, "open it anew in this process"))
 }

@@ -1,0 +1,89 @@
+//! Which names are in use.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::Arc,
+};
+
+use tenure_proto::quorum::is_reserved;
+
+use crate::{
+    LockName,
+    context::Context,
+    error::StoreError,
+    insist::{PATIENCE, ask_once, not_forked},
+    store::Listing,
+};
+
+const QUORUM: &str = "this store is a member of a quorum, whose own notes are left out; list the quorum to see \
+                      its locks as a majority has them";
+
+/// A list of the locks in use, by the beginning of their names. Nothing happens until it is awaited.
+///
+/// # Errors
+/// [`StoreError`] when the store cannot be asked, or did not answer within 30 s. It is asked once.
+///
+/// # Cancel safety
+/// Cancel-safe: nothing is changed.
+#[must_use = "nothing is listed until this is awaited"]
+pub struct List {
+    context: Arc<Context>,
+    prefix: String,
+    limit: usize,
+}
+
+impl List {
+    /// How many names are listed if nothing is said.
+    pub const LIMIT: usize = 1_000;
+
+    pub(crate) fn new(context: &Arc<Context>, prefix: &str) -> Self {
+        Self { context: context.clone(), prefix: prefix.to_owned(), limit: Self::LIMIT }
+    }
+
+    /// Lists so many names at most; [`Listing::more`] says whether there are others. Default:
+    /// [1,000](List::LIMIT).
+    pub const fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    async fn run(self) -> Result<Listing, StoreError> {
+        let Self { context, prefix, limit } = self;
+        let failed = |fault| StoreError::new(context.store.location(), fault);
+        if !prefix.is_empty() && LockName::new(&prefix).is_err() {
+            // No name begins so, and a store may take it badly.
+            not_forked(&context).map_err(failed)?;
+            return Ok(Listing::default());
+        }
+        let asked = ask_once(&context, PATIENCE, context.store.list(&prefix, limit)).await;
+        asked.map(without_notes).map_err(failed)
+    }
+}
+
+/// The same without what a quorum notes at its members, which is no lock of anybody's.
+fn without_notes(mut listing: Listing) -> Listing {
+    let all = listing.names.len();
+    listing.names.retain(|(name, _)| !is_reserved(name.as_str()));
+    if listing.names.len() < all {
+        listing.missing.push(QUORUM.to_owned());
+    }
+    listing
+}
+
+impl IntoFuture for List {
+    type Output = Result<Listing, StoreError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl fmt::Debug for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { prefix, limit, .. } = self;
+        f.debug_struct("List").field("prefix", prefix).field("limit", limit).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,30 @@
+//! What is asked of a store without a part in its locks: by operators, and by programs that show them.
+
+mod evict;
+mod list;
+mod watch;
+
+pub(crate) use evict::{evict, evict_seen};
+pub use list::List;
+use tenure_proto::queue::Snapshot;
+pub use watch::Watcher;
+
+use crate::{
+    InspectError, LockName,
+    context::Context,
+    error::StoreError,
+    insist::{PATIENCE, ask_once, insist},
+    store::Diagnostic,
+};
+
+/// Who holds a name and who waits for it, by the store's account at one moment.
+pub(crate) async fn inspect(context: &Context, name: &LockName) -> Result<Snapshot, InspectError> {
+    let until = context.now().saturating_add(PATIENCE);
+    insist(context, name, until, || context.store.inspect(name)).await
+}
+
+/// Which promise holds in the store.
+pub(crate) async fn health(context: &Context) -> Result<Vec<Diagnostic>, StoreError> {
+    let asked = ask_once(context, PATIENCE, context.store.health()).await;
+    asked.map_err(|fault| StoreError::new(context.store.location(), fault))
+}

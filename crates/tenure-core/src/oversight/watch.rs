@@ -1,0 +1,133 @@
+//! Watching a lock without a part in it.
+
+use std::{fmt, sync::Arc};
+
+use futures_util::{Stream, stream};
+use tenure_proto::{Look, Timestamp, Watched, look::SHORTEST, queue::Snapshot};
+
+use super::inspect;
+use crate::{
+    InspectError, LockName, NameError, Wakeups,
+    context::Context,
+    driver::{Either, first, pause},
+    insist::not_forked,
+};
+
+/// The changes of one lock, one after the other, without a part in it.
+///
+/// The store is asked again 20 ms after a change, and at most one second after the last time while nothing changes:
+/// that, and the length of a call, is how late the news can be. A store that hints to this process that the lock may
+/// be free is asked sooner, but no more often than every 20 ms. What began and ended in between is not seen.
+///
+/// Between two calls of [`next`](Watcher::next) nothing is asked, so dropping a watcher leaves nothing behind.
+#[must_use = "it asks only while it is asked for news"]
+pub struct Watcher {
+    context: Arc<Context>,
+    name: Result<LockName, NameError>,
+    watched: Watched,
+    look: Look,
+    /// When the store may be asked again, and when it is at the latest.
+    soonest: Timestamp,
+    due: Timestamp,
+    /// Nothing before the first time, and where none can be had.
+    wakeups: Option<Wakeups>,
+    is_over: bool,
+}
+
+impl Watcher {
+    pub(crate) fn new(context: &Arc<Context>, name: &str) -> Self {
+        Self {
+            context: context.clone(),
+            name: LockName::new(name),
+            watched: Watched::default(),
+            look: Look::new(),
+            soonest: Timestamp::ZERO,
+            due: Timestamp::ZERO,
+            wakeups: None,
+            is_over: false,
+        }
+    }
+
+    /// Waits for news and returns it: first who holds the lock and who waits for it now, and then each snapshot that
+    /// differs from the last in more than what is left of a lease. `None` once the `Tenure` is shut down.
+    ///
+    /// # Errors
+    /// [`InspectError`] when the store could not be asked for 30 s, or says that it never can. Watching goes on: the
+    /// next call asks again, after a pause of at most one second. A name that cannot be used and a forked child are an
+    /// error once, and the end.
+    ///
+    /// # Cancel safety
+    /// Cancel-safe: no news is lost.
+    pub async fn next(&mut self) -> Option<Result<Snapshot, InspectError>> {
+        if self.is_over {
+            return None;
+        }
+        let name = match &self.name {
+            Ok(name) => name.clone(),
+            Err(error) => return self.ends_with(error.clone().into()),
+        };
+        let context = self.context.clone();
+        if let Err(fault) = not_forked(&context) {
+            return self.ends_with(InspectError::store(context.address(&name), fault));
+        }
+        match first(context.slots.closed(), self.news(&context, &name)).await {
+            Either::One(()) => {
+                self.end();
+                None
+            }
+            Either::Other(news) => Some(news),
+        }
+    }
+
+    /// The same as a stream, which ends once the `Tenure` is shut down.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Snapshot, InspectError>> + Send {
+        stream::unfold(self, async |mut watcher| {
+            let news = watcher.next().await?;
+            Some((news, watcher))
+        })
+    }
+
+    async fn news(&mut self, context: &Context, name: &LockName) -> Result<Snapshot, InspectError> {
+        loop {
+            self.pause(context, name).await;
+            // Before it is asked, so that whoever gives up on the answer again and again asks no more often.
+            self.soonest = context.now().saturating_add(SHORTEST);
+            let found = inspect(context, name).await;
+            let is_news = found.as_ref().is_ok_and(|seen| self.watched.is_news(seen));
+            let rest = self.look.next(is_news, context.entropy.jitter());
+            self.due = context.now().saturating_add(rest);
+            if is_news || found.is_err() {
+                return found;
+            }
+        }
+    }
+
+    /// Waits until the store is to be asked again.
+    async fn pause(&mut self, context: &Context, name: &LockName) {
+        if self.wakeups.is_none() {
+            // It waits for nothing under this owner, which only tells it from others here.
+            let owner = context.fresh_owner().ok();
+            self.wakeups = owner.map(|owner| context.store.wakeups(name, &owner));
+        }
+        context.clock.sleep_until(self.soonest).await;
+        match &mut self.wakeups {
+            Some(wakeups) => pause(&*context.clock, self.due, wakeups).await,
+            None => context.clock.sleep_until(self.due).await,
+        }
+    }
+
+    fn ends_with(&mut self, error: InspectError) -> Option<Result<Snapshot, InspectError>> {
+        self.end();
+        Some(Err(error))
+    }
+
+    fn end(&mut self) {
+        (self.is_over, self.wakeups) = (true, None);
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watcher").field("name", &self.name).finish_non_exhaustive()
+    }
+}

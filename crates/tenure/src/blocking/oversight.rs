@@ -1,0 +1,157 @@
+//! What operators do, and programs that show locks, for blocking callers.
+
+use std::future::IntoFuture;
+
+use tenure_core::{
+    InspectError, List, StoreError,
+    proto::{
+        HoldId,
+        queue::{Contender, Snapshot},
+    },
+    store::{Diagnostic, Listing},
+};
+
+use super::{Tenure, Watcher, waiting::in_forked_child};
+
+impl Tenure {
+    /// Lists the locks in use whose names begin with `prefix`, 1,000 at most: [`Tenure::list_with`] chooses another
+    /// limit.
+    ///
+    /// # Errors
+    /// As for [`crate::Tenure::list`].
+    ///
+    /// ```
+    /// let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let order = tenure.mutex("order:7").lock()?;
+    /// let orders = tenure.list("order:")?;
+    /// assert_eq!(orders.names.len(), 1);
+    /// # drop(order);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
+    pub fn list(&self, prefix: impl AsRef<str>) -> Result<Listing, StoreError> {
+        self.list_with(prefix, |list| list)
+    }
+
+    /// The same with what `choose` chooses: see [`List`].
+    ///
+    /// # Errors
+    /// As for [`crate::Tenure::list`].
+    ///
+    /// ```
+    /// let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let (one, other) = (tenure.mutex("order:7").lock()?, tenure.mutex("order:8").lock()?);
+    /// assert!(tenure.list_with("order:", |list| list.limit(1))?.more);
+    /// # drop((one, other));
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
+    pub fn list_with(
+        &self,
+        prefix: impl AsRef<str>,
+        choose: impl FnOnce(List) -> List,
+    ) -> Result<Listing, StoreError> {
+        self.of_store(choose(self.as_async().list(prefix)).into_future())
+    }
+
+    /// Shows who holds the lock called `name` and who waits for it, whatever kind of lock it is.
+    ///
+    /// # Errors
+    /// As for [`crate::Tenure::inspect`].
+    ///
+    /// ```
+    /// let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let backup = tenure.mutex("backup").label("host-1").lock()?;
+    /// assert_eq!(tenure.inspect("backup")?.holders[0].label, "host-1");
+    /// # drop(backup);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
+    pub fn inspect(&self, name: impl AsRef<str>) -> Result<Snapshot, InspectError> {
+        let (tenure, own) = (self.as_async().clone(), name.as_ref().to_owned());
+        self.home(name.as_ref()).look(async move { tenure.inspect(own).await })
+    }
+
+    /// Watches the lock called `name`, whatever kind of lock it is and without a part in it.
+    ///
+    /// ```
+    /// let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let mut watcher = tenure.watch("backup");
+    /// let now = watcher.next().expect("it is not shut down")?;
+    /// assert!(!now.is_held());
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
+    pub fn watch(&self, name: impl AsRef<str>) -> Watcher {
+        let name = name.as_ref();
+        Watcher::new(self.home(name), self.as_async().watch(name))
+    }
+
+    /// Evicts the one hold of the lock called `name` that was seen under this id, and no other; `None` if that is not
+    /// there any more.
+    ///
+    /// # Errors
+    /// As for [`crate::Tenure::evict`].
+    ///
+    /// ```
+    /// let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let stuck = tenure.mutex("backup").lock()?;
+    /// let hold = tenure.inspect("backup")?.holders[0].id.expect("this store tells holds apart");
+    /// assert!(tenure.evict("backup", hold)?.is_some());
+    /// # drop(stuck);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
+    pub fn evict(
+        &self,
+        name: impl AsRef<str>,
+        hold: HoldId,
+    ) -> Result<Option<Contender>, InspectError> {
+        let (tenure, own) = (self.as_async().clone(), name.as_ref().to_owned());
+        self.home(name.as_ref()).look(async move { tenure.evict(own, hold).await })
+    }
+
+    /// Evicts all holds of the lock called `name` that were `seen`, as far as they are still there.
+    ///
+    /// # Errors
+    /// As for [`crate::Tenure::evict_seen`].
+    ///
+    /// ```
+    /// let tenure = tenure::blocking::Tenure::open("memory:")?;
+    /// let stuck = tenure.mutex("backup").lock()?;
+    /// let seen = tenure.inspect("backup")?;
+    /// assert_eq!(tenure.evict_seen("backup", &seen)?.len(), 1);
+    /// # drop(stuck);
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
+    pub fn evict_seen(
+        &self,
+        name: impl AsRef<str>,
+        seen: &Snapshot,
+    ) -> Result<Vec<Contender>, InspectError> {
+        let (tenure, own, seen) = (self.as_async().clone(), name.as_ref().to_owned(), seen.clone());
+        self.home(name.as_ref()).look(async move { tenure.evict_seen(own, &seen).await })
+    }
+
+    /// Asks the store which promise holds there and why not.
+    ///
+    /// # Errors
+    /// As for [`crate::Tenure::health`].
+    ///
+    /// ```
+    /// use tenure::{blocking::Tenure, store::Severity};
+    ///
+    /// let diagnostics = Tenure::open("memory:")?.health()?;
+    /// assert!(diagnostics.iter().all(|one| one.severity != Severity::Bad));
+    /// # Ok::<(), tenure::Error>(())
+    /// ```
+    pub fn health(&self) -> Result<Vec<Diagnostic>, StoreError> {
+        let tenure = self.as_async().clone();
+        self.of_store(async move { tenure.health().await })
+    }
+
+    /// Blocks until the store as a whole has said something.
+    fn of_store<T: Send>(
+        &self,
+        asking: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.thread().wait_for(asking).unwrap_or_else(|| {
+            Err(StoreError::new(self.as_async().store().location(), in_forked_child()))
+        })
+    }
+}
