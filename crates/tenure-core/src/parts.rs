@@ -114,7 +114,7 @@ pub fn causes<'a>(
 pub fn lacks_files(error: &(dyn Error + 'static)) -> bool {
     // EMFILE has this number on every Unix. Many clients keep the system's words alone.
     let is_emfile = |error: &dyn Error| cfg!(unix) && error.to_string().contains("(os error 24)");
-    std::iter::successors(Some(error), |&cause| cause.source()).any(|error| is_emfile(error))
+    std::iter::successors(Some(error), |&cause| cause.source()).any(is_emfile)
 }
 
 /// As many bytes as are shown of what a server or the system says.
