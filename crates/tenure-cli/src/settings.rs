@@ -21,7 +21,13 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// What the variables and the configuration file say, with the store that a flag chose.
 pub(crate) fn load(common: &args::Common) -> Result<Config, Failure> {
     let mut config = Config::load().map_err(|error| Failure::Usage(error.into()))?;
-    if let Some(store) = common.store.as_ref().filter(|store| !store.is_empty()) {
+    if let Some(store) = &common.store {
+        // It would mean a lock on this machine alone.
+        if store.trim().is_empty() {
+            return Err(Failure::usage(
+                "--store is empty; set the variable that it comes from, or write --store file: for the embedded store",
+            ));
+        }
         config.use_store(store);
     }
     Ok(config)

@@ -3,6 +3,8 @@
 use tenure::{Examination, OpenError, Tenure, config::Config};
 use tenure_core::parts::lacks_files;
 
+use tenure_url::SECRETS;
+
 use crate::{
     exit::Failure,
     output::{Event, Voice},
@@ -55,8 +57,12 @@ pub(crate) fn has_password(url: &str) -> bool {
         let password = credentials.and_then(|(credentials, _)| credentials.split_once(':'));
         password.is_some_and(|(_, password)| !password.is_empty())
     };
-    url.split(',').any(in_front)
-        || url.split("password=").skip(1).any(|value| !value.is_empty() && !value.starts_with('&'))
+    let plain = url.to_ascii_lowercase();
+    let is_given = |secret: &&str| {
+        let setting = format!("{secret}=");
+        plain.split(&setting).skip(1).any(|value| !value.is_empty() && !value.starts_with('&'))
+    };
+    url.split(',').any(in_front) || SECRETS.iter().any(|secret| is_given(secret))
 }
 
 /// Locks in the memory of this command are seen by no other, so they lock nothing.
@@ -88,6 +94,7 @@ mod tests {
             "quorum:redis://a,redis://me:secret@b,redis://c",
             "unix:/run/redis.sock?password=secret",
             "redis-sentinel://a,b?service=m&sentinel_password=secret",
+            "redis+unix:///run/redis.sock?Pass=secret",
         ] {
             assert!(has_password(url), "{url}");
         }

@@ -43,7 +43,7 @@ pub use grammar::{Host, Url};
 pub use nearest::nearest;
 pub use password::Password;
 pub use pem::{Certificates, Pem};
-pub use redact::without_password;
+pub use redact::{SECRETS, is_scheme, without_password};
 pub use secret::Secret;
 pub use settings::Settings;
 pub use values::{ValueError, duration, yes_no};

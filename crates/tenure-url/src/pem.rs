@@ -115,6 +115,12 @@ impl Certificates {
         self.roots.is_some()
     }
 
+    /// Whether it names authorities or a certificate of ours, both of use over TLS alone.
+    #[must_use]
+    pub const fn are_given(&self) -> bool {
+        self.roots.is_some() || self.own.is_some()
+    }
+
     /// Reads the files that settings name: each is the setting and, where it is given, the path.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! URLs for people and logs.
 
-/// How the names of settings end whose values are secret.
-pub(crate) const SECRETS: [&str; 4] = ["password", "passwd", "pass", "pwd"];
+/// How the names of settings end whose values are secret, in small letters.
+pub const SECRETS: [&str; 4] = ["password", "passwd", "pass", "pwd"];
 
 /// Returns the URL with its password left out, for people and logs, whatever the scheme.
 ///
@@ -18,9 +18,16 @@ pub(crate) const SECRETS: [&str; 4] = ["password", "passwd", "pass", "pwd"];
 #[must_use]
 pub fn without_password(url: &str) -> String {
     let scheme = url.split(':').next().unwrap_or_default();
-    // A path.
-    if scheme == "file" {
+    if scheme == "file" || url.is_empty() {
         return url.to_owned();
+    }
+    let is_path = url.starts_with(['/', '.', '~']) && !url.contains(['@', '=']);
+    if is_path {
+        return url.to_owned();
+    }
+    // No URL: what stands there may be anything.
+    if !is_scheme(scheme) {
+        return "***".to_owned();
     }
     // Keeps each byte where it is.
     let plain = url.to_ascii_lowercase();
@@ -50,6 +57,21 @@ pub fn without_password(url: &str) -> String {
         // One without a password may be the password.
         None => format!("{scheme}://***@{after}{rest}"),
     }
+}
+
+/// Whether `text` can be the scheme of a URL, and so is no piece of a password that stands in its place by mistake.
+///
+/// ```
+/// use tenure_url::is_scheme;
+///
+/// assert!(is_scheme("redis+unix") && is_scheme("reids"));
+/// assert!(!is_scheme("") && !is_scheme("host=a password=b") && !is_scheme("secret@host"));
+/// ```
+#[must_use]
+pub fn is_scheme(text: &str) -> bool {
+    text.len() <= 32
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 /// Whether what stands where the host does is surely no user with a password whose host was forgotten.
@@ -106,6 +128,12 @@ mod tests {
             "some://me:s3n?s3ntinel@a/b",
             "some://a/b?password=s3ntinel&s3ntinel",
             "some://me:1234/s3ntinel@host",
+            "host=h password=s3ntinel",
+            "Server=h;Password=s3ntinel;",
+            "h.example.net,password=s3ntinel,ssl=True",
+            "s3ntinel@host:6379",
+            ":s3ntinel@host",
+            "Password=s3ntinel://",
         ] {
             assert!(!without_password(url).contains("s3ntinel"), "{}", without_password(url));
         }

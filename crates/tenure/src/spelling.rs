@@ -4,11 +4,15 @@
 use std::path::Path;
 
 use tenure_core::{Fault, FaultKind};
-use tenure_url::nearest;
+use tenure_url::{is_scheme, nearest};
 
 /// What is wrong with the way `url` is written, if anything is.
 pub(crate) fn mistake(url: &str) -> Option<Fault> {
-    match crate::stores::parted(url).0 {
+    let scheme = crate::stores::parted(url).0;
+    if !url.is_empty() && !is_path(url) && !scheme.split(':').all(is_scheme) {
+        return Some(wrong(NO_URL.to_owned(), WRITE_ONE.to_owned()));
+    }
+    match scheme {
         #[cfg(feature = "embedded")]
         "" | "file" => misplaced(behind_scheme(url)),
         #[cfg(feature = "redis")]
@@ -29,6 +33,18 @@ pub(crate) fn mistake(url: &str) -> Option<Fault> {
         "quorum" => crate::quorum::mistake(behind_scheme(url), mistake),
         _ => bare_path(url),
     }
+}
+
+/// What is said of a text that may be anything, and so is not shown.
+pub(crate) const NO_URL: &str = "it is neither a URL nor the name of a store";
+pub(crate) const WRITE_ONE: &str = "write a URL, such as postgres://USER:PASSWORD@HOST/DATABASE or redis://:PASSWORD@HOST; \
+                                    connection strings of key=value pairs are not read";
+
+/// Whether a text can be the name of a store, and is surely no piece of a URL.
+#[cfg(feature = "config")]
+pub(crate) fn is_name(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
 }
 
 #[cfg(any(feature = "embedded", feature = "quorum"))]

@@ -1,5 +1,7 @@
 //! URLs of stores as people may see them.
 
+#[cfg(feature = "config")]
+use tenure_url::SECRETS;
 use tenure_url::without_password;
 
 use crate::stores::{is_redis_server, is_redis_socket, names_several};
@@ -17,6 +19,20 @@ pub(crate) fn shown(url: &str) -> String {
 #[cfg(feature = "config")]
 #[must_use]
 pub fn without_passwords(text: &str) -> String {
+    // Keeps each byte where it is.
+    let plain = text.to_ascii_lowercase();
+    let mark = |secret: &&str| Some(plain.find(&format!("{secret}="))? + secret.len() + 1);
+    if let Some(at) = SECRETS.iter().filter_map(mark).min() {
+        // What is not encoded may hold anything, also what seems to end it.
+        let (before, rest) = text.split_at_checked(at).unwrap_or((text, ""));
+        let behind = rest.rfind('"').and_then(|end| rest.get(end..)).unwrap_or_default();
+        return without_users(before) + HIDDEN + behind;
+    }
+    without_users(text)
+}
+
+#[cfg(feature = "config")]
+fn without_users(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("://") {
@@ -53,7 +69,10 @@ pub(crate) fn shown_member(url: &str) -> String {
         }
         scheme if is_redis_socket(scheme) => true,
         "file" | "memory" => true,
-        _ => ["longest_lease", "member_limit", "durable_members"].into_iter().any(setting),
+        _ if ["longest_lease", "member_limit", "durable_members"].into_iter().any(setting) => {
+            return url.to_owned();
+        }
+        _ => false,
     };
     if known { shown(url) } else { HIDDEN.to_owned() }
 }
@@ -74,6 +93,11 @@ mod tests {
             ("redis://h, a@b", "redis://h, a@b"),
             ("://", "://"),
             ("ttl: \"redis://:pw@h\" is", "ttl: \"redis://***@h\" is"),
+            (
+                "\"postgres://h/d?user=u&Password=s3 \"cret\" is",
+                "\"postgres://h/d?user=u&Password=***\" is",
+            ),
+            ("jdbc:mysql://u@h/d?pass=x", "jdbc:mysql://***@h/d?pass=***"),
         ] {
             assert_eq!(without_passwords(text), expected);
         }

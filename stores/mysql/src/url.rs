@@ -145,9 +145,8 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     if ours.is_some() && mode.is_some() && ours != mode {
         return Err(DIALECT.wrong("ssl-mode contradicts tls"));
     }
-    // Java's older settings say nothing where there is a mode.
-    let older = older(settings)?;
-    let mut mode = mode.or(ours).or(older);
+    let mode = mode.or(ours);
+    let mut mode = together(mode, older(settings, mode.is_some())?)?;
     if is_of_prisma {
         let words = [("strict", TlsMode::VerifyFull), ("accept_invalid_certs", TlsMode::Prefer)];
         match settings.word("sslaccept", &words)? {
@@ -171,8 +170,22 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     )
 }
 
-/// What switches say that are no mode: those of Java's drivers, of mysql2, PyMySQL and of JavaScript.
-fn older(settings: &mut Settings) -> Result<Option<TlsMode>, Fault> {
+/// The mode where two are said: nobody gets less than one of them asks for.
+fn together(one: Option<TlsMode>, other: Option<TlsMode>) -> Result<Option<TlsMode>, Fault> {
+    let all = one.max(other);
+    let is_off = [one, other].contains(&Some(TlsMode::Disable));
+    if is_off && all > Some(TlsMode::Disable) {
+        return Err(DIALECT.wrong_but(
+            "one of its settings turns TLS off, and another one on",
+            "write ssl-mode= alone",
+        ));
+    }
+    Ok(all)
+}
+
+/// What switches say that are no mode: those of Java's drivers, of mysql2, PyMySQL and of JavaScript. Beside a mode, some
+/// say no more than that there is TLS.
+fn older(settings: &mut Settings, has_mode: bool) -> Result<Option<TlsMode>, Fault> {
     let mut switch = |setting| -> Result<Option<bool>, Fault> {
         if settings.has(setting) { settings.yes_no(setting) } else { Ok(None) }
     };
@@ -183,23 +196,22 @@ fn older(settings: &mut Settings) -> Result<Option<TlsMode>, Fault> {
         switch("ssl_verify_identity")?.unwrap_or(false) || switch("sslverify")?.unwrap_or(false);
     let is_off = switch("ssl_disabled")?.unwrap_or(false) || uses == Some(false);
     let ssl = if settings.has("ssl") {
-        Some(ssl(&settings.take("ssl").unwrap_or_default())?)
+        let text = settings.take("ssl").unwrap_or_default();
+        let says_no_more = has_mode && (text.is_empty() || yes_no(&text) == Ok(true));
+        Some(if says_no_more { TlsMode::Prefer } else { ssl(&text)? })
     } else {
         None
     };
-    if names {
-        return Ok(Some(TlsMode::VerifyFull));
-    }
-    if verifies {
-        return Ok(Some(TlsMode::VerifyCa));
-    }
-    if requires {
-        return Ok(Some(TlsMode::Require));
-    }
-    if is_off {
-        return Ok(Some(TlsMode::Disable));
-    }
-    Ok(ssl.or(uses.map(|_| TlsMode::Prefer)))
+    let off = is_off.then_some(TlsMode::Disable);
+    let switches = [
+        (names, TlsMode::VerifyFull),
+        (verifies, TlsMode::VerifyCa),
+        (requires, TlsMode::Require),
+        (uses == Some(true), TlsMode::Prefer),
+    ];
+    let on = switches.into_iter().find_map(|(is_on, mode)| is_on.then_some(mode));
+    // In Java `useSSL=true` alone is `PREFERRED`, and `ssl=` may say more.
+    together(off, on.max(ssl))
 }
 
 /// What `ssl=` says to drivers of JavaScript and Ruby.
@@ -211,5 +223,48 @@ fn ssl(text: &str) -> Result<TlsMode, Fault> {
         (_, name) => TlsMode::from_name(name).ok_or_else(|| {
             DIALECT.wrong_but("ssl has a value that it does not take", "write ssl-mode=")
         }),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use super::*;
+
+    fn read(settings: &str) -> Result<TlsMode, Fault> {
+        let url = format!("mysql://me:s3ntinel@a/b?{settings}");
+        MysqlOptions::from_url(&url).map(|options| options.sql.tls.mode)
+    }
+
+    #[test]
+    fn of_several_modes_the_strictest_counts() {
+        for (settings, mode) in [
+            ("ssl-mode=REQUIRED&ssl_verify_identity=true", TlsMode::VerifyFull),
+            ("ssl-mode=REQUIRED&ssl={\"rejectUnauthorized\":true}", TlsMode::VerifyFull),
+            ("ssl-mode=REQUIRED&ssl=true", TlsMode::Require),
+            ("ssl-mode=REQUIRED&useSSL=true", TlsMode::Require),
+            ("ssl-mode=PREFERRED&requireSSL=true", TlsMode::Require),
+            ("ssl-mode=PREFERRED&sslaccept=strict", TlsMode::VerifyFull),
+            ("useSSL=false", TlsMode::Disable),
+            ("ssl=true", TlsMode::VerifyFull),
+        ] {
+            assert_eq!(read(settings).unwrap(), mode, "{settings}");
+        }
+        // Without a name to verify, it needs an authority.
+        read("ssl-mode=PREFERRED&verifyServerCertificate=true").unwrap_err();
+    }
+
+    #[test]
+    fn tls_that_is_turned_on_and_off_is_refused() {
+        for settings in [
+            "useSSL=false&ssl=VERIFY_IDENTITY",
+            "ssl_disabled=true&ssl=true",
+            "ssl-mode=DISABLED&ssl=true",
+            "useSSL=false&requireSSL=true",
+            "tls=no&ssl_verify_identity=true",
+        ] {
+            let fault = read(settings).unwrap_err();
+            assert!(format!("{fault:#}").contains("turns TLS off"), "{settings}: {fault:#}");
+        }
     }
 }

@@ -164,12 +164,14 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     }
     mode = mode.or(ours);
     if settings.has("ssl") {
-        let said = ssl(&settings.take("ssl").unwrap_or_default(), verified_by_java(settings)?)?;
-        // Where the mode is said, it says no more than that there is one.
-        mode = mode.or(Some(said));
+        let text = settings.take("ssl").unwrap_or_default();
+        let said = ssl(&text, verified_by_java(settings)?)?;
+        // Where the mode is said, a yes says no more than that there is TLS.
+        let says_no_more = mode.is_some() && (text.is_empty() || yes_no(&text) == Ok(true));
+        mode = together(mode, if says_no_more { TlsMode::Prefer } else { said })?;
     }
     if settings.has("requiressl") && settings.yes_no("requiressl")? == Some(true) {
-        mode = mode.or(Some(TlsMode::Require));
+        mode = together(mode, TlsMode::Require)?;
     }
     if settings.has("sslaccept") {
         let words = [("strict", TlsMode::VerifyFull), ("accept_invalid_certs", TlsMode::Prefer)];
@@ -200,6 +202,19 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     let roots = ("sslrootcert", roots.as_deref());
     let certificate = ("sslcert", certificate.as_deref());
     TlsOptions::read(mode, roots, certificate, ("sslkey", key.as_deref()))
+}
+
+/// The mode where another one is said, too: nobody gets less than one of them asks for.
+fn together(mode: Option<TlsMode>, said: TlsMode) -> Result<Option<TlsMode>, Fault> {
+    let all = mode.max(Some(said));
+    let is_off = mode == Some(TlsMode::Disable) || said == TlsMode::Disable;
+    if is_off && all > Some(TlsMode::Disable) {
+        return Err(DIALECT.wrong_but(
+            "one of its settings turns TLS off, and another one on",
+            "write sslmode= alone",
+        ));
+    }
+    Ok(all)
 }
 
 /// As sqlx, Prisma and others have them, and our own.
@@ -234,5 +249,32 @@ fn ssl(text: &str, verified: TlsMode) -> Result<TlsMode, Fault> {
         (_, name) => TlsMode::from_name(name).ok_or_else(|| {
             DIALECT.wrong_but("ssl has a value that it does not take", "write sslmode=")
         }),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panics")]
+mod tests {
+    use super::*;
+
+    fn mode_of(settings: &str) -> Result<TlsMode, Fault> {
+        let url = format!("postgres://me:s3ntinel@a/b?{settings}");
+        PostgresOptions::from_url(&url).map(|options| options.sql.tls.mode)
+    }
+
+    #[test]
+    fn of_several_modes_the_strictest_counts() {
+        for (settings, mode) in [
+            ("sslmode=require&ssl={\"rejectUnauthorized\":true}", TlsMode::VerifyFull),
+            ("sslmode=require&ssl=true", TlsMode::Require),
+            ("sslmode=prefer&requiressl=1", TlsMode::Require),
+            ("ssl=true", TlsMode::VerifyFull),
+        ] {
+            assert_eq!(mode_of(settings).unwrap(), mode, "{settings}");
+        }
+        for settings in ["sslmode=disable&ssl=true", "ssl=false&requiressl=1", "tls=no&ssl=true"] {
+            let fault = mode_of(settings).unwrap_err();
+            assert!(format!("{fault:#}").contains("turns TLS off"), "{settings}: {fault:#}");
+        }
     }
 }

@@ -16,7 +16,7 @@ use tenure::{
 use super::{Event, Fate, human};
 use crate::{exit::Failure, explanation::Explanation, label::Me, plain::misleads};
 
-/// An event, with when and where it was; what is held here is held by a holder with this `label`.
+/// An event, with when and where it was; and the `label` of what this command asks for and holds. A `holder` is whoever has the lock.
 pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
     let mut value = match *event {
         Event::Store { kind, location, chosen_by } => json!({
@@ -73,11 +73,7 @@ pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
         }
     };
     when_and_where(&mut value);
-    if let Some(label) = label
-        && value.get("holder").is_none()
-    {
-        value["holder"] = json!({ "label": label });
-    }
+    value["label"] = label.into();
     value.printed()
 }
 

@@ -40,7 +40,7 @@ use tenure_url::nearest;
 pub use variables::VARIABLES;
 use variables::Variables;
 
-use crate::spelling::{absolute, is_path};
+use crate::spelling::{NO_URL, WRITE_ONE, absolute, is_name, is_path};
 #[doc(hidden)]
 pub use crate::url::without_passwords;
 
@@ -363,6 +363,9 @@ impl Config {
         if is_path(&chosen) {
             let what = format!("{chosen:?} is a path and no URL");
             return Err(origin.error(Wrong::new(what, format!("write file:{}", absolute(&chosen)))));
+        }
+        if !is_name(&chosen) {
+            return Err(origin.error(Wrong::new(NO_URL, WRITE_ONE)));
         }
         let names: Vec<_> = self.stores.keys().map(String::as_str).collect();
         let help = match nearest(&chosen, names.iter().copied()) {

@@ -1,5 +1,7 @@
 //! `${NAME}` in a store's URL: a variable, so that no password need stand in a file.
 
+use tenure_url::SECRETS;
+
 use super::{error::Wrong, variables::Variables};
 
 /// `url` with the values of the variables it names.
@@ -35,7 +37,10 @@ pub(super) fn has_password(url: &str) -> bool {
     let credentials = url.split_once("://").and_then(|(_, behind)| behind.rsplit_once('@'));
     let in_front = credentials.and_then(|(credentials, _)| credentials.split_once(':'));
     let settings = url.split(['?', '&']).filter_map(|setting| setting.split_once('='));
-    let mut settings = settings.filter(|(name, _)| name.ends_with("password"));
+    let mut settings = settings.filter(|(name, _)| {
+        let name = name.to_ascii_lowercase();
+        SECRETS.iter().any(|secret| name.ends_with(secret))
+    });
     in_front.is_some_and(|(_, password)| is_written(password))
         || settings.any(|(_, password)| is_written(password))
 }

@@ -276,8 +276,10 @@ impl RedisOptions {
     /// What can only be seen when all is said.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         self.login.check()?;
+        check_certificates("the servers", self.is_over_tls(), &self.certificates)?;
         if let Deployment::Sentinels(sentinels) = &self.deployment {
             sentinels.login.check()?;
+            check_certificates("the sentinels", sentinels.tls, &sentinels.certificates)?;
         }
         if self.deployment.is_cluster() && self.database != 0 {
             let what = format!("a cluster has no database {}", self.database);
@@ -295,6 +297,13 @@ impl RedisOptions {
         let what = "replica_timeout is not shorter than response_timeout";
         let help = "shorten the one, or raise the other: an answer comes after the replicas'";
         Err(Fault::new(FaultKind::Misconfigured, what, help))
+    }
+
+    fn is_over_tls(&self) -> bool {
+        match &self.deployment {
+            Deployment::One(address) => matches!(address, Address::Tls { .. }),
+            Deployment::Sentinels(_) | Deployment::Cluster(_) => self.tls,
+        }
     }
 
     /// Where the server is, without user and password.
@@ -357,4 +366,13 @@ fn within(what: &'static str, given: Duration, least: u64, most: u64) -> Result<
             Fault::new(FaultKind::Misconfigured, message, help)
         },
     )
+}
+/// Whoever names certificates takes the connections for encrypted.
+fn check_certificates(whose: &str, tls: bool, certificates: &Certificates) -> Result<(), Fault> {
+    if tls || !certificates.are_given() {
+        return Ok(());
+    }
+    let what = format!("certificates are named, and the connections to {whose} are not encrypted");
+    let help = "turn TLS on, by tls(true) or in the URL, or name none";
+    Err(Fault::new(FaultKind::Misconfigured, what, help))
 }

@@ -106,15 +106,16 @@ impl RedisOptions {
                 (None, password) => password,
             };
         }
-        options.check()?;
         options.certificates = files.read()?;
         if let Deployment::Sentinels(sentinels) = &mut options.deployment {
             let own = files_of_sentinels.filter(Files::are_given);
             sentinels.certificates = match own {
                 Some(files) => files.read()?,
-                None => options.certificates.clone(),
+                None if sentinels.tls => options.certificates.clone(),
+                None => Certificates::default(),
             };
         }
+        options.check()?;
         Ok(options)
     }
 }

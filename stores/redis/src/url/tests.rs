@@ -187,3 +187,17 @@ fn any_text_is_a_url_or_refused() {
         RedisOptions::from_url(url).is_ok()
     });
 }
+
+#[test]
+fn certificates_on_connections_that_are_not_encrypted_are_refused() {
+    let refused = |options: RedisOptions| {
+        let fault = RedisStore::new(options).unwrap_err();
+        assert!(format!("{fault:#}").contains("are not encrypted"), "{fault:#}");
+    };
+    let roots = b"-----BEGIN CERTIFICATE-----";
+    refused(RedisOptions::new(("cache", 6379)).root_certificates(roots));
+    refused(RedisOptions::new(("cache", 6379)).client_certificate(roots, roots));
+    let sentinels = || Sentinels::new([("a", 1)], "shop").unwrap();
+    refused(RedisOptions::found_by(sentinels().root_certificates(roots)));
+    refused(RedisOptions::found_by(sentinels()).root_certificates(roots));
+}
