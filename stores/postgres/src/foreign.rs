@@ -1,4 +1,4 @@
-//! Settings in a URL that are of other libraries, and those that are refused. `docs/stores/postgres.md` names them.
+//! Settings in a URL that are of other libraries, and those that are refused. The [page on it](https://github.com/tenure-rs/tenure/blob/main/docs/stores/postgres.md) names them.
 
 use tenure_sql::{Foreign, Refused};
 
