@@ -113,6 +113,12 @@ impl Explanation {
         self
     }
 
+    /// The same of this store.
+    pub(crate) fn of_store(mut self, store: &str) -> Self {
+        self.facts.store = Some(store.to_owned());
+        self
+    }
+
     /// The same with more said of what failed.
     pub(crate) fn and(self, more: &str) -> Self {
         Self { message: format!("{}, {more}", self.message), ..self }

@@ -110,9 +110,11 @@ impl Password {
             Source::File { path, read } => {
                 (format!("the file {path}"), read, "see that the file holds the password")
             }
-            Source::Function(read) => {
-                ("the program's function".to_owned(), read, "see why it fails; it is called again")
-            }
+            Source::Function(read) => (
+                "the program's function".to_owned(),
+                read,
+                "correct what it says; the next login calls it again",
+            ),
         };
         let failed = |why: String, help| {
             let message = format!("no password for {store}: {origin} {why}");

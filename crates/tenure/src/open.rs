@@ -145,7 +145,9 @@ impl Tenure {
     /// | `memory:` | this process alone, for tests |
     ///
     /// # Errors
-    /// [`OpenError`], which says what the user can do.
+    /// [`OpenError`], at once: a store that cannot be reached is not tried again. If
+    /// [`is_transient`](OpenError::is_transient), open it again after a pause; otherwise change the URL or the server first,
+    /// as [`help`](OpenError::help) says.
     ///
     /// # Cancel safety
     /// Cancel-safe: nothing is held by opening a store.

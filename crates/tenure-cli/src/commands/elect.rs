@@ -60,7 +60,7 @@ async fn lead(
         })
     };
     let away = |why: &str| voice.event(&Event::StoreAway { name, why });
-    signals.unless_ended(wait.open(plan.ttl, look, away)).await?;
+    signals.unless_ended(wait.open(&tenure.store().location(), plan.ttl, look, away)).await?;
     let (names, without) = ([&args.name], Vec::from_iter(args.hold.hidden()));
     let under_lock = UnderLock {
         names: &names,

@@ -130,7 +130,9 @@ mod tests {
         assert!(source(dash, None, Input::Typed).is_err());
         assert!(source(None, None, Input::Taken).is_err());
         assert!(
-            source(dash, Some("y".into()), Input::Taken).unwrap_err().contains("the command's")
+            source(dash, Some("y".into()), Input::Taken)
+                .unwrap_err()
+                .contains("belongs to the command")
         );
     }
 }

@@ -9,6 +9,8 @@ use tenure::{
 };
 use tenure_core::proto::Backoff;
 
+use tenure_url::without_password;
+
 use super::{held::Held, patience::Wait, waiting::Waiting};
 use crate::{
     exit::Failure,
@@ -44,7 +46,9 @@ pub(crate) async fn open_store(
     voice: &Voice,
 ) -> Result<Tenure, Failure> {
     let (waiting, config) = (Waiting::new(voice, name), plan.config(config));
-    wait.open(plan.ttl, || open(&config), |why| waiting.away(why)).await
+    let store = config.store().unwrap_or_default();
+    let store = if store.is_empty() { "file:".to_owned() } else { without_password(store) };
+    wait.open(&store, plan.ttl, || open(&config), |why| waiting.away(why)).await
 }
 
 /// Acquires what the command runs under, as planned.

@@ -55,9 +55,11 @@ impl Wait {
     /// What `open` gives, tried again as long as the store is away and there is time: a store that is down for
     /// a moment is waited for as one is that goes away later. `away` hears once why it is.
     ///
-    /// Without an end of its own a wait lasts for one `ttl`, as it does for a store that goes away.
+    /// Without an end of its own a wait lasts for one `ttl`, as it does for a store that goes away. `store` is what it is
+    /// called where it says nothing itself.
     pub(crate) async fn open<T, O: Future<Output = Result<T, Failure>>>(
         &self,
+        store: &str,
         ttl: Duration,
         mut open: impl FnMut() -> O,
         away: impl Fn(&str),
@@ -72,7 +74,8 @@ impl Wait {
                 Ok(done) => return done,
                 // Why it was away before says more than that there was no time left.
                 Err(_) => {
-                    let why = last.map_or_else(|| self.unanswered(ttl), |why| self.in_vain(why));
+                    let why =
+                        last.map_or_else(|| self.unanswered(store, ttl), |why| self.in_vain(why));
                     return Err(Failure::Away(why));
                 }
             };
@@ -104,14 +107,14 @@ impl Wait {
         Explanation { message: format!("{} (tried for {tried})", why.message), ..why }
     }
 
-    fn unanswered(&self, ttl: Duration) -> Explanation {
+    fn unanswered(&self, store: &str, ttl: Duration) -> Explanation {
         let length = match self.patience {
             Patience::For(wait) => human::length(wait),
             Patience::None | Patience::Endless => human::length(ttl),
         };
-        format!(
-            "the store did not answer within {length}; find the cause by tenure doctor, or wait longer"
-        )
-        .into()
+        let message = format!(
+            "{store} did not answer within {length}; find the cause by tenure doctor, or wait longer"
+        );
+        Explanation::from(message).of_store(store)
     }
 }
