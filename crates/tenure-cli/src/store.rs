@@ -62,7 +62,7 @@ pub(crate) fn has_password(url: &str) -> bool {
         let setting = format!("{secret}=");
         plain.split(&setting).skip(1).any(|value| !value.is_empty() && !value.starts_with('&'))
     };
-    url.split(',').any(in_front) || SECRETS.iter().any(|secret| is_given(secret))
+    url.split(',').any(in_front) || SECRETS.iter().any(is_given)
 }
 
 /// Locks in the memory of this command are seen by no other, so they lock nothing.

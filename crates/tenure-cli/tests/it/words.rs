@@ -207,7 +207,7 @@ fn no_word_of_the_command_line_reaches_the_terminal_raw() {
         &["run", "a", "--ttl", "5\x1b[31m", "--", "true"],
         &["run", "a", "--\x1b[2Jx", "--", "true"],
         &["\x1b[2J"],
-        &["run", "a", "--store", "\x1b]0;t\x07", "--", "true"],
+        &["run", "a", "--store", "file:\x1b]0;t\x07", "--", "true"],
     ] {
         let mut command = program("script");
         let line = words.iter().map(|word| format!(" '{word}'")).collect::<String>();
