@@ -142,7 +142,7 @@ async fn without_a_queue_there_are_elections_but_no_fair_ones() {
     let election = tenure.election("chief");
     election.campaign().await.unwrap().resign().await.unwrap();
     let fair = election.campaign().fair().await.unwrap_err();
-    assert!(fair.to_string().contains("keeps no queue"), "{fair}");
+    assert!(format!("{fair:#}").contains("keeps no queue"), "{fair}");
 }
 
 #[tokio::test]

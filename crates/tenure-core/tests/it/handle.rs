@@ -53,8 +53,8 @@ async fn garbage_is_refused_in_words() {
     ] {
         let found = text.parse::<Handle>().unwrap_err();
         assert_eq!(found, error, "{text:?}");
-        assert!(found.to_string().contains(words), "{found}");
-        assert!(!found.to_string().contains("secret"), "{found}");
+        assert!(format!("{found:#}").contains(words), "{found}");
+        assert!(!format!("{found:#}").contains("secret"), "{found}");
     }
 }
 

@@ -36,7 +36,7 @@ async fn a_wait_that_ends_names_the_holder_and_leaves_no_place() {
     let error = other.mutex("a").lock().wait(Duration::from_millis(30)).await.unwrap_err();
     let AcquireError::TimedOut(end) = error else { panic!("{error:#}") };
     assert_eq!(end.holder.as_ref().unwrap().label, "the first");
-    assert!(end.to_string().contains("\"a\" in memory"), "{end}");
+    assert!(format!("{end:#}").contains("\"a\" in memory"), "{end}");
     other.shutdown(Duration::from_secs(5)).await.unwrap();
     let name = tenure_core::LockName::new("a").unwrap();
     assert!(store.inspect(&name).await.unwrap().waiters.is_empty());

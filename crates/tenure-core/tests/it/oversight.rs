@@ -105,7 +105,7 @@ async fn a_hold_without_an_id_is_not_evicted_in_the_stead_of_others() {
     seen.holders[1].id = None;
     let error = tenure.evict_seen("prices", &seen).await.unwrap_err();
     assert_eq!(error.fault().unwrap().kind(), FaultKind::Unsupported);
-    assert!(error.to_string().contains("\"prices\""), "{error}");
+    assert!(format!("{error:#}").contains("\"prices\""), "{error}");
     let name = LockName::new("prices").unwrap();
     assert_eq!(store.inspect(&name).await.unwrap().holders.len(), 2, "none is evicted");
 }

@@ -88,11 +88,11 @@ async fn why_a_server_lets_nobody_in_is_said() {
     run(&mut conn, "alter user locks password expire").await;
     let expired = MysqlStore::open(&url).await.unwrap_err();
     assert_eq!(expired.kind(), FaultKind::Misconfigured, "{expired}");
-    assert!(expired.to_string().contains("new password"), "{expired}");
+    assert!(format!("{expired:#}").contains("new password"), "{expired}");
     run(&mut conn, "set global require_secure_transport = on").await;
     let in_clear = MysqlStore::open(&url).await.unwrap_err();
     assert_eq!(in_clear.kind(), FaultKind::Misconfigured, "{in_clear}");
-    assert!(in_clear.to_string().contains("tls=yes"), "{in_clear}");
+    assert!(format!("{in_clear:#}").contains("tls=yes"), "{in_clear}");
 }
 
 /// What the server remembers of a password needs none of it; once it forgot, it wants it whole.

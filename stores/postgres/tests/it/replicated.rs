@@ -49,7 +49,7 @@ async fn a_grant_whose_wait_for_a_replica_is_ended_is_in_doubt() {
         end_wait(&server).await;
         let doubt = asks.await.unwrap().unwrap_err();
         assert!(matches!(doubt, AcquireError::InDoubt { .. }), "{doubt}");
-        assert!(doubt.to_string().contains("replica"), "{doubt}");
+        assert!(format!("{doubt:#}").contains("replica"), "{doubt}");
         wait_for_replicas(&server, false).await;
         // It is taken back.
         hold(&tenure, "lock", Duration::from_secs(5)).await.release().await.unwrap();

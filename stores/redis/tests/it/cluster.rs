@@ -316,7 +316,7 @@ async fn a_slot_moves_to_and_fro_under_held_and_wanted_names() {
     renewed(&held).await;
     held.check().unwrap();
     let busy = other.mutex("lock").lock().wait(Duration::from_millis(300)).await.unwrap_err();
-    assert!(busy.to_string().contains("moving the slot"), "{busy}");
+    assert!(format!("{busy:#}").contains("moving the slot"), "{busy}");
     held.release().await.unwrap();
     let waits = tokio::spawn(async move { hold(&other, "lock", LONG).await });
     cluster.move_keys(slot, to, "");
