@@ -67,7 +67,7 @@ async fn marks_of_another_version_are_called_so_left_alone_and_taken_away_as_the
         let refused = store.acquire(&name("b"), &ask(1, LONGEST)).await.unwrap_err();
         let renewed = before.acquire(&name("b"), &ask(2, LONGEST)).await.unwrap_err();
         for fault in [fault, refused, renewed] {
-            assert!(fault.message().contains(number), "{fault:#}");
+            assert!(fault.message_and_cause().contains(number), "{fault:#}");
             assert!(fault.help().contains(PAGE) && !fault.help().contains("break"), "{fault:#}");
         }
         let health = store.health().await.unwrap();
