@@ -172,7 +172,7 @@ async fn causes(url: &str, says: &[(&str, &str)]) {
             (Severity::Bad, &format!("server {place}"))
         );
         assert!(diagnostic.found.contains(says), "{diagnostic:?}");
-        assert!(fault.message().contains(&format!("{place}: {says}")), "{fault:#}");
+        assert!(fault.message_and_cause().contains(&format!("{place}: {says}")), "{fault:#}");
         assert!(fault.help().contains(diagnostic.help.as_deref().unwrap()), "{fault:#}");
     }
 }
