@@ -428,7 +428,7 @@ async fn what_is_no_sentinel_or_no_service_is_told() {
     for (url, told) in [
         (&wrong, "know no service \"yourmaster\""),
         (&no_sentinel, "is a server and no sentinel"),
-        (&no_server, "is a sentinel and keeps no locks"),
+        (&no_server, "is a sentinel, which keeps no locks"),
     ] {
         let fault = RedisStore::open(url).await.unwrap_err();
         assert_eq!(fault.kind(), FaultKind::Misconfigured, "{fault:#}");
