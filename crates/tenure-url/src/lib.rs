@@ -33,6 +33,7 @@ mod pem;
 mod percent;
 mod redact;
 mod secret;
+mod setters;
 mod settings;
 #[cfg(feature = "tls")]
 mod tls;
@@ -46,4 +47,6 @@ pub use pem::{Certificates, Pem};
 pub use redact::{SECRETS, is_scheme, without_password};
 pub use secret::Secret;
 pub use settings::Settings;
+#[doc(hidden)]
+pub use tenure_core::Fault;
 pub use values::{ValueError, duration, yes_no};

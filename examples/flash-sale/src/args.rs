@@ -124,7 +124,7 @@ fn short_lease(text: &str) -> Result<Duration, String> {
 
 fn bounded(text: &str, most: Duration) -> Result<Duration, String> {
     let least = Duration::from_millis(100);
-    let length = humantime::parse_duration(text).map_err(|error| format!("{error:#}"))?;
+    let length = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if (least..=most).contains(&length) {
         Ok(length)
     } else {

@@ -18,7 +18,7 @@ use crate::{
 pub(crate) fn io(doing: impl fmt::Display, path: &Path, error: io::Error) -> Fault {
     let path = path.display();
     let (kind, why, help) = reason(&error);
-    let why = if why.is_empty() { format!("{error:#}") } else { why.to_owned() };
+    let why = if why.is_empty() { error.to_string() } else { why.to_owned() };
     Fault::new(kind, format!("cannot {doing} {path}: {why}"), help).because(error)
 }
 

@@ -115,7 +115,7 @@ impl Watch {
     /// Why there are no hints, if there are none.
     pub(crate) fn trouble(&self) -> Option<String> {
         match (&self.receiver, self.is_listening.load(Ordering::Relaxed)) {
-            (Err(error), _) => Some(format!("{error:#}")),
+            (Err(error), _) => Some(error.to_string()),
             (Ok(receiver), true) if !receiver.is_heard_on_own_thread() => {
                 Some("the system gave no thread or no file to listen with".to_owned())
             }

@@ -82,7 +82,7 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
         };
         return Failure::Fault(Fault::new(unclear, what, help).because(error));
     };
-    let because = |fault: Fault| fault.because(format!("{error:#}"));
+    let because = |fault: Fault| fault.because(error.to_string());
     let fault = |kind, help: &str| {
         Failure::Fault(because(Fault::new(kind, "the database refused", help.to_owned())))
     };
@@ -162,18 +162,18 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
             FaultKind::Unreachable,
             "see that a MySQL or MariaDB server listens there, and who may stand in between",
         ),
-        Error::Io(_) if format!("{error:#}").contains("certificate") => (
+        Error::Io(_) if error.to_string().contains("certificate") => (
             FaultKind::Misconfigured,
             certificate_cure(
-                &format!("{error:#}"),
+                &error.to_string(),
                 "name the file with the authority that signed it: ssl-ca= (ca=) in the URL, and the host as the certificate has it",
             ),
         ),
         // A plugin that the server no longer has.
         Error::Server(said) if said.code == 1524 => (FaultKind::Misconfigured, OTHER_PLUGIN),
-        _ => (FaultKind::Unreachable, help_unreachable(&format!("{error:#}"))),
+        _ => (FaultKind::Unreachable, help_unreachable(&error.to_string())),
     };
-    Fault::new(kind, what, help).because(format!("{error:#}"))
+    Fault::new(kind, what, help).because(error.to_string())
 }
 
 #[cfg(test)]

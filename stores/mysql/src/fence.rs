@@ -67,7 +67,7 @@ impl fmt::Display for FenceError {
             Self::Database(mysql_async::Error::Server(said)) => {
                 f.write_str(&not_reached(&format!("{} ({})", said.message, said.code)))
             }
-            Self::Database(error) => f.write_str(&not_reached(&format!("{error:#}"))),
+            Self::Database(error) => f.write_str(&not_reached(&error.to_string())),
         }
     }
 }

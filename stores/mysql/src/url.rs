@@ -121,6 +121,11 @@ const ALIASES: [(&str, &str); 14] = [
     ("ssl_verify_cert", "verifyServerCertificate"),
 ];
 
+/// Of two modes that are said the one that counts.
+fn strictest(one: Option<TlsMode>, other: Option<TlsMode>) -> Result<Option<TlsMode>, Fault> {
+    TlsMode::strictest(DIALECT, "ssl-mode", one, other)
+}
+
 /// What the URL says of TLS.
 fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     let ours = settings.yes_no("tls")?;
@@ -146,7 +151,7 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
         return Err(DIALECT.wrong("ssl-mode contradicts tls"));
     }
     let mode = mode.or(ours);
-    let mut mode = together(mode, older(settings, mode.is_some())?)?;
+    let mut mode = strictest(mode, older(settings, mode.is_some())?)?;
     if is_of_prisma {
         let words = [("strict", TlsMode::VerifyFull), ("accept_invalid_certs", TlsMode::Prefer)];
         match settings.word("sslaccept", &words)? {
@@ -168,19 +173,6 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
         ("ssl-cert", certificate.as_deref()),
         ("ssl-key", key.as_deref()),
     )
-}
-
-/// The mode where two are said: nobody gets less than one of them asks for.
-fn together(one: Option<TlsMode>, other: Option<TlsMode>) -> Result<Option<TlsMode>, Fault> {
-    let all = one.max(other);
-    let is_off = [one, other].contains(&Some(TlsMode::Disable));
-    if is_off && all > Some(TlsMode::Disable) {
-        return Err(DIALECT.wrong_but(
-            "one of its settings turns TLS off, and another one on",
-            "write ssl-mode= alone",
-        ));
-    }
-    Ok(all)
 }
 
 /// What switches say that are no mode: those of Java's drivers, of mysql2, PyMySQL and of JavaScript. Beside a mode, some
@@ -211,7 +203,7 @@ fn older(settings: &mut Settings, has_mode: bool) -> Result<Option<TlsMode>, Fau
     ];
     let on = switches.into_iter().find_map(|(is_on, mode)| is_on.then_some(mode));
     // In Java `useSSL=true` alone is `PREFERRED`, and `ssl=` may say more.
-    together(off, on.max(ssl))
+    strictest(off, on.max(ssl))
 }
 
 /// What `ssl=` says to drivers of JavaScript and Ruby.

@@ -146,7 +146,7 @@ pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
     let error = match error {
         NotMade::Told(error) => error,
         NotMade::Socket(error) => {
-            let said = format!("{error:#}");
+            let said = error.to_string();
             let help = match help_unreachable(&said) {
                 UNREACHABLE => "start the server, or name the directory of its socket in the URL",
                 other => other,
@@ -276,7 +276,7 @@ pub(crate) fn text(error: &Error) -> String {
     match error.as_db_error() {
         Some(said) => format!("{} ({})", said.message(), said.code().code()),
         None => {
-            let mut text = format!("{error:#}");
+            let mut text = error.to_string();
             let mut source = std::error::Error::source(error);
             while let Some(more) = source {
                 let more_text = more.to_string();

@@ -146,6 +146,11 @@ fn wants_primary(settings: &mut Settings) -> Result<bool, Fault> {
     }
 }
 
+/// Of two modes that are said the one that counts.
+fn strictest(one: Option<TlsMode>, other: Option<TlsMode>) -> Result<Option<TlsMode>, Fault> {
+    TlsMode::strictest(DIALECT, "sslmode", one, other)
+}
+
 /// What the URL says of TLS, in the words of libpq, pgjdbc, asyncpg, node-postgres, sqlx, Prisma and our own.
 fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     let ours = settings.yes_no("tls")?;
@@ -168,10 +173,10 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
         let said = ssl(&text, verified_by_java(settings)?)?;
         // Where the mode is said, a yes says no more than that there is TLS.
         let says_no_more = mode.is_some() && (text.is_empty() || yes_no(&text) == Ok(true));
-        mode = together(mode, if says_no_more { TlsMode::Prefer } else { said })?;
+        mode = strictest(mode, Some(if says_no_more { TlsMode::Prefer } else { said }))?;
     }
     if settings.has("requiressl") && settings.yes_no("requiressl")? == Some(true) {
-        mode = together(mode, TlsMode::Require)?;
+        mode = strictest(mode, Some(TlsMode::Require))?;
     }
     if settings.has("sslaccept") {
         let words = [("strict", TlsMode::VerifyFull), ("accept_invalid_certs", TlsMode::Prefer)];
@@ -202,19 +207,6 @@ fn tls(settings: &mut Settings) -> Result<TlsOptions, Fault> {
     let roots = ("sslrootcert", roots.as_deref());
     let certificate = ("sslcert", certificate.as_deref());
     TlsOptions::read(mode, roots, certificate, ("sslkey", key.as_deref()))
-}
-
-/// The mode where another one is said, too: nobody gets less than one of them asks for.
-fn together(mode: Option<TlsMode>, said: TlsMode) -> Result<Option<TlsMode>, Fault> {
-    let all = mode.max(Some(said));
-    let is_off = mode == Some(TlsMode::Disable) || said == TlsMode::Disable;
-    if is_off && all > Some(TlsMode::Disable) {
-        return Err(DIALECT.wrong_but(
-            "one of its settings turns TLS off, and another one on",
-            "write sslmode= alone",
-        ));
-    }
-    Ok(all)
 }
 
 /// As sqlx, Prisma and others have them, and our own.

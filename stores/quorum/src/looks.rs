@@ -56,7 +56,6 @@ impl Looks {
 
 /// The name beside the lock at which writers sign.
 pub(crate) fn gate_of(name: &LockName) -> Result<LockName, Fault> {
-    LockName::new(gate::name_of(name.as_str(), LockName::MAX_BYTES)).map_err(|error| {
-        Fault::new(FaultKind::Corrupt, format!("{error:#}"), "choose another name")
-    })
+    LockName::new(gate::name_of(name.as_str(), LockName::MAX_BYTES))
+        .map_err(|error| Fault::new(FaultKind::Corrupt, error.to_string(), "choose another name"))
 }

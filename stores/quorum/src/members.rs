@@ -69,5 +69,5 @@ pub(crate) fn note_name() -> Result<LockName, Fault> {
 
 fn reserved(name: &str) -> Result<LockName, Fault> {
     LockName::new(name)
-        .map_err(|error| Fault::new(FaultKind::Corrupt, format!("{error:#}"), "choose another"))
+        .map_err(|error| Fault::new(FaultKind::Corrupt, error.to_string(), "choose another"))
 }

@@ -89,7 +89,7 @@ impl Enough {
     /// Why no confirmation would be enough, if none is: more follow than are known.
     pub(crate) fn follow_too_many(self, told: &Value) -> Option<String> {
         if let Value::Error(error) = told {
-            return Some(format!("{error:#}"));
+            return Some(error.to_string());
         }
         let Some(told) = text(told) else { return Some("who follows was not told".to_owned()) };
         let follow = told.lines().filter_map(follower).collect::<HashSet<_>>().len();
@@ -110,7 +110,7 @@ impl Enough {
                 Some(format!("{had} replicas have it, of which {} are known", self.most))
             }
             Value::Int(_) => None,
-            Value::Error(error) => Some(format!("{error:#}")),
+            Value::Error(error) => Some(error.to_string()),
             _ => Some("the answer was no number".to_owned()),
         }
     }

@@ -165,7 +165,7 @@ impl Driver {
             Awaited::Mark => {
                 // Without it what is confirmed may be older than what was asked for.
                 self.lacking = match reply {
-                    Value::Error(error) => Some(Failure::Unmarked(format!("{error:#}"))),
+                    Value::Error(error) => Some(Failure::Unmarked(error.to_string())),
                     _ => None,
                 };
                 true

@@ -130,7 +130,7 @@ pub(crate) fn of_command(place: &str, error: Failure) -> Fault {
 
 /// What the server or the system said, without what it repeats of a command: that can be a password.
 fn said(error: Failure) -> Box<dyn std::error::Error + Send + Sync> {
-    let text = format!("{error:#}");
+    let text = error.to_string();
     match text.split_once("with args") {
         Some((before, _)) => before.trim_end_matches([' ', ',']).into(),
         None => error.into(),
@@ -371,7 +371,7 @@ pub(crate) fn of_scan(place: &str, error: &Failure) -> Option<Fault> {
     (error.code() == Some("NOPERM") || is_unknown).then(|| {
         let what = format!("Redis at {place} does not let this user list names");
         let help = "grant this user the command SCAN (ACL SETUSER … +scan); only listing needs it";
-        Fault::new(FaultKind::Misconfigured, what, help).because(format!("{error:#}"))
+        Fault::new(FaultKind::Misconfigured, what, help).because(error.to_string())
     })
 }
 

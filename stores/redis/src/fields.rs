@@ -143,7 +143,7 @@ impl Refused {
             Self::Granted => crate::error::unreadable(place),
             Self::Crowd => crate::error::crowded(place),
             Self::Queue(QueueError::Clock(error)) => {
-                Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "then try again")
+                Fault::new(FaultKind::Misconfigured, error.to_string(), "then try again")
             }
             Self::Queue(error) => error.into(),
         }

@@ -122,7 +122,7 @@ impl RedisStore {
         getrandom::fill(&mut client).map_err(|error| {
             let what = "the operating system gives no random bytes";
             Fault::new(FaultKind::Misconfigured, what, "see that /dev/urandom can be read")
-                .because(format!("{error:#}"))
+                .because(error.to_string())
         })?;
         let client = Client(client);
         let options = Arc::new(options);

@@ -52,7 +52,7 @@ mod with_rustls {
             TlsError::InvalidCertificate(_) => Some((
                 "has a certificate that is not trusted".to_owned(),
                 certificate_cure(
-                    &format!("{error:#}"),
+                    &error.to_string(),
                     "name the certificate of its authority: rediss://host?ca=/path/ca.pem, and the \
                      host as the certificate does",
                 ),

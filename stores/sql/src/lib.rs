@@ -57,6 +57,8 @@ pub use store::{CONNECTION, SqlStore};
 pub use sweep::{COVERED, PAGE, Swept, Then, keep_swept};
 pub use tells::Tells;
 pub use tenure_core::Fault;
+#[doc(hidden)]
+pub use tenure_url::login_setters;
 pub use tenure_url::{Password, Pem, Secret};
 #[cfg(feature = "tls")]
 pub use tls::encryption;

@@ -256,6 +256,6 @@ fn within(
     (least, most): (u64, u64),
 ) -> Result<Duration, Fault> {
     in_range(what, given, Duration::from_millis(least), Duration::from_millis(most)).map_err(
-        |error| Fault::new(FaultKind::Misconfigured, format!("{error:#}"), "choose another length"),
+        |error| Fault::new(FaultKind::Misconfigured, error.to_string(), "choose another length"),
     )
 }

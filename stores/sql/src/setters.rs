@@ -6,43 +6,9 @@
 #[macro_export]
 macro_rules! setters {
     ($options:ty) => {
+        $crate::login_setters!($options, sql);
+
         impl $options {
-            /// Logs in as this user. There has to be one.
-            #[must_use]
-            pub fn user(mut self, user: impl Into<String>) -> Self {
-                self.sql.user = Some(user.into());
-                self
-            }
-
-            /// Logs in by this password: text, or a [`Password`]($crate::Password) that is read at each login.
-            #[must_use]
-            pub fn password(mut self, password: impl Into<$crate::Password>) -> Self {
-                self.sql.password = Some(password.into());
-                self
-            }
-
-            /// Logs in by the password in the file at `path`, which is read at each login:
-            /// [`Password::file`]($crate::Password::file).
-            ///
-            /// # Errors
-            /// A fault if the file gives no password now, or is open to others.
-            pub fn password_file(self, path: impl Into<String>) -> Result<Self, $crate::Fault> {
-                Ok(self.password($crate::Password::file(path)?))
-            }
-
-            /// Logs in by the password that `read` gives, which is called at each login:
-            /// [`Password::from_async`]($crate::Password::from_async).
-            #[must_use]
-            pub fn password_from<F, R, P, E>(self, read: F) -> Self
-            where
-                F: Fn() -> R + Send + Sync + 'static,
-                R: Future<Output = Result<P, E>> + Send + 'static,
-                P: Into<$crate::Secret>,
-                E: Into<Box<dyn std::error::Error + Send + Sync>>,
-            {
-                self.password($crate::Password::from_async(read))
-            }
-
             /// Whether connections are encrypted, and what is verified: [`TlsMode::Disable`]($crate::TlsMode::Disable)
             /// unless said otherwise, and [`VerifyFull`]($crate::TlsMode::VerifyFull) where authorities or a certificate
             /// are given.

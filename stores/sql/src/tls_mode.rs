@@ -1,7 +1,7 @@
 //! Whether a connection is encrypted, and what is verified of the server.
 
 use tenure_core::{Fault, FaultKind, store::Diagnostic};
-use tenure_url::Certificates;
+use tenure_url::{Certificates, Dialect};
 
 use crate::refuse_open_key;
 
@@ -49,6 +49,28 @@ impl TlsMode {
             "verify-full" | "verify-identity" => Self::VerifyFull,
             _ => return None,
         })
+    }
+}
+
+impl TlsMode {
+    /// Returns the stricter of two modes that a URL says, so that it gets no less than one of them asks for. `setting` is
+    /// what the database's URLs call the mode.
+    ///
+    /// # Errors
+    /// A fault if one turns TLS off and the other one on.
+    pub fn strictest(
+        dialect: Dialect,
+        setting: &str,
+        one: Option<Self>,
+        other: Option<Self>,
+    ) -> Result<Option<Self>, Fault> {
+        let off = Some(Self::Disable);
+        let all = one.max(other);
+        if (one == off || other == off) && all > off {
+            let message = "one of its settings turns TLS off, and another one on";
+            return Err(dialect.wrong_but(message, format!("write {setting}= alone")));
+        }
+        Ok(all)
     }
 }
 

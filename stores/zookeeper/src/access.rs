@@ -1,47 +1,13 @@
 //! Who we are to the ensemble, whom connections trust, and who may see what tenure creates.
 
-use std::error::Error;
-
 use tenure_core::Fault;
-use tenure_url::{Password, Pem, Secret};
+use tenure_url::Pem;
 
 use crate::options::{Access, Method, ZookeeperOptions};
 
+tenure_url::login_setters!(ZookeeperOptions);
+
 impl ZookeeperOptions {
-    /// Logs in as this user.
-    #[must_use]
-    pub fn user(mut self, user: impl Into<String>) -> Self {
-        self.user = Some(user.into());
-        self
-    }
-
-    /// Logs in by this password: text, or a [`Password`] that is read at each login.
-    #[must_use]
-    pub fn password(mut self, password: impl Into<Password>) -> Self {
-        self.password = Some(password.into());
-        self
-    }
-
-    /// Logs in by the password in the file at `path`, which is read at each login: [`Password::file`].
-    ///
-    /// # Errors
-    /// A fault if the file gives no password now, or is open to others.
-    pub fn password_file(self, path: impl Into<String>) -> Result<Self, Fault> {
-        Ok(self.password(Password::file(path)?))
-    }
-
-    /// Logs in by the password that `read` gives, which is called at each login: [`Password::from_async`].
-    #[must_use]
-    pub fn password_from<F, R, P, E>(self, read: F) -> Self
-    where
-        F: Fn() -> R + Send + Sync + 'static,
-        R: Future<Output = Result<P, E>> + Send + 'static,
-        P: Into<Secret>,
-        E: Into<Box<dyn Error + Send + Sync>>,
-    {
-        self.password(Password::from_async(read))
-    }
-
     /// Whether user and password are said by SASL with DIGEST-MD5; else by the scheme `digest` of ZooKeeper itself.
     ///
     /// By SASL the password is read at each connection. By `digest` it is a part of who the user is, so it is read when a

@@ -208,7 +208,7 @@ async fn four_letters((host, port): &(String, u16), word: &str) -> Result<String
         Ok::<_, std::io::Error>(String::from_utf8_lossy(&told).into_owned())
     };
     match timeout(PATIENCE, answer).await {
-        Ok(answer) => answer.map_err(|error| format!("{error:#}")),
+        Ok(answer) => answer.map_err(|error| error.to_string()),
         Err(_) => Err("it does not answer".to_owned()),
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn name(text: &str) -> Result<LockName, String> {
     if handle::words::is_one(text.as_ref()) {
         return Err("a handle is no name".to_owned());
     }
-    LockName::new(text).map_err(|error| format!("{error:#}"))
+    LockName::new(text).map_err(|error| error.to_string())
 }
 
 /// One of several names with commas between them: a space beside a comma is hardly meant as a part of it.

@@ -12,7 +12,7 @@ pub(super) struct Times(Histogram<u64>);
 
 impl Times {
     pub(super) fn new() -> Result<Self, String> {
-        Histogram::new(2).map(Self).map_err(|error| format!("{error:#}"))
+        Histogram::new(2).map(Self).map_err(|error| error.to_string())
     }
 
     pub(super) fn add(&mut self, nanos: u64) {
@@ -21,7 +21,7 @@ impl Times {
     }
 
     pub(super) fn add_all(&mut self, others: &Self) -> Result<(), String> {
-        self.0.add(&others.0).map_err(|error| format!("{error:#}"))
+        self.0.add(&others.0).map_err(|error| error.to_string())
     }
 
     pub(super) fn count(&self) -> u64 {

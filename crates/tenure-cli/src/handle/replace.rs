@@ -91,7 +91,7 @@ fn folder(path: &Path) -> &Path {
 
 fn cannot(path: &Path, error: &io::Error) -> Explanation {
     // Not the name of the file in between, which says nothing to anybody.
-    let text = format!("{error:#}");
+    let text = error.to_string();
     let said = text.split_once(" at path ").map_or(text.as_str(), |(before, _)| before);
     Explanation::new(format!("the handle cannot be written to {}", path.display()))
         .because(&*Box::<dyn Error>::from(said))

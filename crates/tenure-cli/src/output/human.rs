@@ -115,7 +115,7 @@ fn sentence(event: &Event<'_>) -> String {
                 (LostReason::Taken, _) => "was taken away or ended in the store".to_owned(),
                 (LostReason::MaxHold, _) => "was held as long as --max-hold allows".to_owned(),
                 (_, None) => "could not be renewed in time".to_owned(),
-                (_, Some(failure)) => format!("could not be renewed in time, as {failure:#}"),
+                (_, Some(failure)) => format!("could not be renewed in time, as {failure}"),
             };
             let then = match fate {
                 Fate::NotStarted => "the command was not started",

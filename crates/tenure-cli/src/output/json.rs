@@ -16,7 +16,8 @@ use tenure::{
 use super::{Event, Fate, human};
 use crate::{exit::Failure, explanation::Explanation, label::Me, plain::misleads};
 
-/// An event, with when and where it was; and the `label` of what this command asks for and holds. A `holder` is whoever has the lock.
+/// An event, with when and where it was, and the `label` of what this command asks for and holds. A `holder` is whoever
+/// has the lock.
 pub(crate) fn event(event: &Event<'_>, label: Option<&str>) -> String {
     let mut value = match *event {
         Event::Store { kind, location, chosen_by } => json!({

@@ -295,7 +295,7 @@ impl From<QueueError> for Fault {
             }
             QueueError::Clock(_) => (FaultKind::Misconfigured, "then try again"),
         };
-        Self::new(kind, format!("{error:#}"), help)
+        Self::new(kind, error.to_string(), help)
     }
 }
 

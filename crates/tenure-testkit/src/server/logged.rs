@@ -23,11 +23,11 @@ pub(super) struct Logged(Kept);
 impl Logged {
     /// Starts it, and returns when its log has `ready`. An error is what the log says instead.
     pub(super) fn start(command: &mut Command, log: &Path, ready: &str) -> Result<Self, String> {
-        let file = File::create(log).map_err(|error| format!("{error:#}"))?;
-        let copy = file.try_clone().map_err(|error| format!("{error:#}"))?;
+        let file = File::create(log).map_err(|error| error.to_string())?;
+        let copy = file.try_clone().map_err(|error| error.to_string())?;
         command.stdin(Stdio::null()).stdout(copy).stderr(file);
         let folder = log.parent().unwrap_or(log);
-        let mut server = Self(Kept::start(command, folder).map_err(|error| format!("{error:#}"))?);
+        let mut server = Self(Kept::start(command, folder).map_err(|error| error.to_string())?);
         let since = Instant::now();
         loop {
             let said = fs::read_to_string(log).unwrap_or_default();

@@ -41,7 +41,7 @@ impl MariadbServer {
     }
 
     fn try_start(make: Mysqld, options: &[&str]) -> Result<Self, String> {
-        let folder = tempfile::tempdir().map_err(|error| format!("{error:#}"))?;
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         make.install(folder.path())?;
         let options = options.iter().map(|option| (*option).to_owned()).collect();
         let mut server = Self { make, folder, port: 0, options, process: None };

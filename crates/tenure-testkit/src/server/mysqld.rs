@@ -53,7 +53,7 @@ impl Mysqld {
                           GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n";
             }
         }
-        fs::write(folder.join("first.sql"), first).map_err(|error| format!("{error:#}"))
+        fs::write(folder.join("first.sql"), first).map_err(|error| error.to_string())
     }
 
     /// Runs it on what lies below `folder`.

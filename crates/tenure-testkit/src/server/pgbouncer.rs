@@ -46,7 +46,7 @@ impl PgBouncer {
 
     fn try_start(server: &PostgresServer, sessions: u32, lines: &[&str]) -> Result<Self, String> {
         let program = program().ok_or("there is no pgbouncer")?;
-        let folder = tempfile::tempdir().map_err(|error| format!("{error:#}"))?;
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let file = folder.path().join("pgbouncer.ini");
         let (to, lines) = (server.port(), lines.join("\n"));
         let mut last = String::new();
@@ -58,7 +58,7 @@ impl PgBouncer {
                  listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n\
                  max_client_conn = 500\ndefault_pool_size = {sessions}\n{lines}\n"
             );
-            fs::write(&file, settings).map_err(|error| format!("{error:#}"))?;
+            fs::write(&file, settings).map_err(|error| error.to_string())?;
             run(Command::new("chmod").args(["-R", "a+rX"]).arg(folder.path()))?;
             let log = folder.path().join("pgbouncer.log");
             match started(as_user(&program).arg(&file), &log, folder.path()) {
@@ -83,7 +83,7 @@ impl PgBouncer {
 }
 
 fn started(command: &mut Command, log: &Path, folder: &Path) -> Result<Kept, String> {
-    let said = |error: std::io::Error| format!("{error:#}");
+    let said = |error: std::io::Error| error.to_string();
     let file = File::create(log).map_err(said)?;
     command.stdin(Stdio::null()).stdout(file.try_clone().map_err(said)?).stderr(file);
     let mut process = Kept::start(command, folder).map_err(said)?;

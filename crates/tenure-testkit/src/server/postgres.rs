@@ -82,7 +82,7 @@ impl PostgresServer {
     }
 
     fn nowhere(settings: &[&str]) -> Result<Self, String> {
-        let folder = tempfile::tempdir().map_err(|error| format!("{error:#}"))?;
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         if is_root() {
             run(Command::new("chown").arg(USER).arg(folder.path()))?;
         }
@@ -121,7 +121,7 @@ impl PostgresServer {
 
     /// Runs it on its port and its data.
     fn run(&mut self) -> Result<(), String> {
-        let said = |error: std::io::Error| format!("{error:#}");
+        let said = |error: std::io::Error| error.to_string();
         let mut server = program("postgres")?;
         server.arg("-D").arg(self.data()).arg("-k").arg(self.folder());
         server.args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);

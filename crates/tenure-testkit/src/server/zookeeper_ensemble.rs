@@ -80,9 +80,9 @@ impl ZookeeperEnsemble {
 
     fn try_form(settings: &[(&str, &str)], java: &[&str], parts: bool) -> Result<Self, String> {
         let mut ensemble =
-            Self::unstarted(settings, java, parts).map_err(|error| format!("{error:#}"))?;
+            Self::unstarted(settings, java, parts).map_err(|error| error.to_string())?;
         for member in &mut ensemble.members {
-            member.spawn().map_err(|error| format!("{error:#}"))?;
+            member.spawn().map_err(|error| error.to_string())?;
         }
         for member in &mut ensemble.members {
             member.until(true)?;

@@ -171,7 +171,7 @@ impl Node {
 
     /// Starts it, and returns when it serves.
     pub(super) fn start(&mut self) -> Result<(), String> {
-        self.spawn().map_err(|error| format!("{error:#}"))?;
+        self.spawn().map_err(|error| error.to_string())?;
         self.until(true)
     }
 
@@ -184,7 +184,7 @@ impl Node {
         let since = Instant::now();
         loop {
             self.kill();
-            let started = self.spawn().map_err(|error| format!("{error:#}"));
+            let started = self.spawn().map_err(|error| error.to_string());
             let Err(said) = started.and_then(|()| self.until(serves)) else { return };
             // A connection of somebody else may have the port for a while.
             if !is_taken(&said) || since.elapsed() > PATIENCE {

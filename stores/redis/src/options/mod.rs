@@ -2,6 +2,7 @@
 
 mod access;
 mod address;
+mod certificates;
 mod sentinels;
 
 use std::time::Duration;

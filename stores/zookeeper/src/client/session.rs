@@ -139,7 +139,7 @@ impl Session {
                     if self.id == 0 && untrusted >= self.servers.count() {
                         return Err(error);
                     }
-                    let why: Arc<str> = format!("{error:#}").into();
+                    let why: Arc<str> = error.to_string().into();
                     self.trouble.tell(Some(why.clone()));
                     last = Some(why);
                 }

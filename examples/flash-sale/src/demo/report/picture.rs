@@ -30,14 +30,14 @@ pub(crate) fn plot(outcome: &Outcome) -> Result<String, Box<dyn Error>> {
     let size = (u32::try_from(WIDTH)?, u32::try_from(HEAD + LINE * lines + 12)?);
     let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
     let drawn =
-        draw(&area, outcome).and_then(|()| area.present().map_err(|error| format!("{error:#}")));
+        draw(&area, outcome).and_then(|()| area.present().map_err(|error| error.to_string()));
     drop(area);
     drawn?;
     Ok(text)
 }
 
 fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, outcome: &Outcome) -> Result<(), String> {
-    area.fill(&WHITE).map_err(|error| format!("{error:#}"))?;
+    area.fill(&WHITE).map_err(|error| error.to_string())?;
     write(area, "Orders a second, and what went wrong", (12, 22), 17, INK)?;
     write(area, &outcome.setting(), (12, 44), 11, OTHERS)?;
     let most = outcome.strategies.iter().map(|row| row.per_second).fold(1.0, f64::max);
@@ -61,7 +61,7 @@ fn line(
     let color = if row.strategy.starts_with("tenure") { OURS } else { OTHERS };
     let bar =
         Rectangle::new([(NAMES, top + 5), (end.max(NAMES + 1), top + LINE - 5)], color.filled());
-    area.draw(&bar).map_err(|error| format!("{error:#}"))?;
+    area.draw(&bar).map_err(|error| error.to_string())?;
     let sold = format!("{:.0}", row.per_second);
     write(area, &sold, (end + 8, middle), 12, INK)?;
     let (told, color) = faults(row);
@@ -94,5 +94,5 @@ fn write(
     let anchor = Pos::new(HPos::Left, VPos::Center);
     let style = ("sans-serif", size).into_font().color(&color);
     let style = style.pos(anchor);
-    area.draw(&Text::new(text.to_owned(), at, style)).map_err(|error| format!("{error:#}"))
+    area.draw(&Text::new(text.to_owned(), at, style)).map_err(|error| error.to_string())
 }
