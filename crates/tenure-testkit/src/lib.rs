@@ -52,6 +52,7 @@ mod fuzz;
 pub mod kinds;
 pub mod lying;
 mod random;
+pub mod rotation;
 pub mod server;
 pub mod sim;
 mod vault;

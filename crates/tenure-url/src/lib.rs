@@ -33,6 +33,7 @@ mod pem;
 mod percent;
 mod redact;
 mod secret;
+mod secret_file;
 mod setters;
 mod settings;
 #[cfg(feature = "tls")]

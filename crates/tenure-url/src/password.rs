@@ -7,7 +7,10 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 use tenure_core::{Fault, FaultKind, files};
 
 use self::reading::Reading;
-use crate::Secret;
+use crate::{
+    Secret,
+    secret_file::{KEEP_CLOSED, is_open},
+};
 
 /// More than the tokens of hosting providers have, in bytes.
 const LONGEST: u64 = 64 * 1024;
@@ -16,7 +19,8 @@ const LONGEST: u64 = 64 * 1024;
 ///
 /// A password that is text stays the same. One of a [file](Self::file) or a function is read again each time that a store
 /// logs in, on each of its connections, and forgotten after the login: what a vault has changed takes effect with the next
-/// connection. What is held is renewed over the connections that are there meanwhile.
+/// connection. What is held is renewed over the connections that are there meanwhile. A login that is refused after one
+/// that was not counts as passing: the next one reads the password again.
 ///
 /// ```
 /// use tenure_url::Password;
@@ -93,6 +97,27 @@ impl Password {
         Self(Source::Function(Reading::blocking(move || {
             read().map(Into::into).map_err(Into::into)
         })))
+    }
+
+    /// Notes that a server took it.
+    pub fn accepted(&self) {
+        if let Source::File { read, .. } | Source::Function(read) = &self.0 {
+            read.accepted();
+        }
+    }
+
+    /// What it means that a server refuses it, which `fault` says.
+    ///
+    /// One that is read at each login and was accepted before may have been changed a moment ago, here or at the server: it
+    /// is [`Unreachable`](FaultKind::Unreachable), and the next login reads it again. Any other is what `fault` says.
+    #[must_use]
+    pub fn refused(&self, fault: Fault) -> Fault {
+        match &self.0 {
+            Source::File { read, .. } | Source::Function(read) if read.was_accepted() => {
+                fault.with_kind(FaultKind::Unreachable)
+            }
+            _ => fault,
+        }
     }
 
     /// Returns the password for a login at `store`, read anew where it may have changed.
@@ -196,12 +221,8 @@ fn read_file(path: &str) -> Result<Secret, Unread> {
         cause: Some(error),
         help: "correct the path, or make the file readable for this user",
     })?;
-    let is_open = if is_of_container(path) { read.may_others_write() } else { read.is_open() };
-    if is_open {
-        return Err(Unread::new(
-            "can be read or changed by others",
-            "let its owner alone read it: chmod 600; in Kubernetes defaultMode: 0400 or 0440",
-        ));
+    if is_open(path, &read) {
+        return Err(Unread::new("can be read or changed by others", KEEP_CLOSED));
     }
     let Ok(text) = std::str::from_utf8(&read.bytes) else {
         return Err(Unread::new("is not UTF-8", "write the password alone into it"));
@@ -212,12 +233,6 @@ fn read_file(path: &str) -> Result<Secret, Unread> {
         return Err(Unread::new("is empty", "write the password into it"));
     }
     Ok(text.into())
-}
-
-/// Whether the file is where containers have their secrets, which all that is in there may read.
-fn is_of_container(path: &str) -> bool {
-    let below = ["/run/secrets/", "/var/run/secrets/"];
-    below.iter().any(|folder| path.starts_with(folder)) && !path.contains("/../")
 }
 
 #[cfg(test)]

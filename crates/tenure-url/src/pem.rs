@@ -6,6 +6,10 @@ use std::{fmt, sync::Arc};
 
 use tenure_core::{Fault, FaultKind, files};
 
+use crate::secret_file::{KEEP_CLOSED, is_open};
+
+/// What stands in the first line of a private key.
+const KEY: &str = "PRIVATE KEY";
 /// More than all authorities of a system have.
 const LONGEST: u64 = 8 * 1024 * 1024;
 
@@ -37,14 +41,28 @@ impl Pem {
     /// # Errors
     /// A fault that names the file.
     pub fn file(setting: &str, path: &str) -> Result<Self, Fault> {
+        Self::read(setting, path, false)
+    }
+
+    /// The same of a private key, which others than the owner of the file may not read. One of root's its group may read,
+    /// and one below `/run/secrets`, where containers have theirs, everybody may.
+    ///
+    /// # Errors
+    /// A fault that names the file.
+    pub fn key_file(setting: &str, path: &str) -> Result<Self, Fault> {
+        Self::read(setting, path, true)
+    }
+
+    fn read(setting: &str, path: &str, is_key: bool) -> Result<Self, Fault> {
         let read = files::read(path.as_ref(), LONGEST).map_err(|error| {
-            let what = format!("cannot read the file {path} that {setting} names: {error:#}");
-            Fault::new(
-                FaultKind::Misconfigured,
-                what,
-                "correct the path, or make the file readable",
-            )
+            let what = format!("cannot read the file {path} that {setting} names");
+            let help = "correct the path, or make the file readable";
+            Fault::new(FaultKind::Misconfigured, what, help).because(error)
         })?;
+        if is_key && is_open(path, &read) {
+            let what = format!("others may read or change the key {path} that {setting} names");
+            return Err(Fault::new(FaultKind::Misconfigured, what, KEEP_CLOSED));
+        }
         Ok(Self {
             origin: format!("the file {path} that {setting} names").into(),
             text: read.bytes.into(),
@@ -124,7 +142,7 @@ impl Certificates {
     /// Reads the files that settings name: each is the setting and, where it is given, the path.
     ///
     /// # Errors
-    /// A fault that names the file that cannot be read or has nothing of its kind; with the feature `tls` also the one that
+    /// A fault that names the file that cannot be read or has nothing of its kind, or the key that others may read; with the feature `tls` also the one that
     /// cannot be used. A fault if of a client's certificate and its key only one is given.
     pub fn read(
         roots: (&str, Option<&str>),
@@ -133,7 +151,7 @@ impl Certificates {
     ) -> Result<Self, Fault> {
         let file = |(setting, path): (&str, Option<&str>), kind| {
             path.map(|path| {
-                let pem = Pem::file(setting, path)?;
+                let pem = Pem::read(setting, path, kind == KEY)?;
                 pem.has(kind).map(|()| pem)
             })
             .transpose()
@@ -142,7 +160,7 @@ impl Certificates {
         if let Some(roots) = file(roots, "CERTIFICATE")? {
             read = read.trust(roots);
         }
-        match (file(certificate, "CERTIFICATE")?, file(key, "PRIVATE KEY")?) {
+        match (file(certificate, "CERTIFICATE")?, file(key, KEY)?) {
             (Some(certificate), Some(key)) => read = read.identify(certificate, key),
             (None, None) => {}
             _ => {
@@ -184,8 +202,33 @@ mod tests {
             "{said}"
         );
         assert!(!said.contains("s3ntinel"), "{said}");
-        let said = Certificates::read(NONE, NONE, ("key", Some(path))).unwrap_err().to_string();
-        assert!(said.contains("holds no PRIVATE KEY"), "{said}");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_key_that_others_may_read_is_refused() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("client.key");
+        let path = file.to_str().unwrap();
+        fs::write(path, "s3ntinel").unwrap();
+        let refused = |mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+            let fault = Certificates::read(NONE, NONE, ("key", Some(path))).unwrap_err();
+            assert!(fault.message().contains(path), "{fault:#}");
+            format!("{fault:#}")
+        };
+        assert!(refused(0o600).contains("holds no PRIVATE KEY"));
+        for mode in [0o604, 0o620, 0o666] {
+            let said = refused(mode);
+            assert!(said.contains("others may read") && said.contains("chmod 600"), "{said}");
+            Pem::key_file("key", path).unwrap_err();
+            Pem::file("cert", path).unwrap();
+        }
+        let is_of_root = fs::metadata(path).unwrap().uid() == 0;
+        let its_group_may = refused(0o640).contains("holds no PRIVATE KEY");
+        assert_eq!(its_group_may, is_of_root, "its group may read a key of root's");
     }
 
     #[test]

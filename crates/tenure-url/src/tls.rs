@@ -161,7 +161,7 @@ fn unusable(what: String) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
     use tenure_testkit::server::Certificates as Files;
 
@@ -189,6 +189,9 @@ mod tests {
         let files = Files::new();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("wrong.pem");
+        // As a key it is to be closed.
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         let path = file.to_str().unwrap();
         let certificate = files.file("client.pem");
         for (text, says) in [

@@ -55,7 +55,7 @@ pub(crate) mod opening {
 /// Opens a store by its options.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis", feature = "zookeeper"))]
 macro_rules! opened {
-    ($options:ty, $store:ty) => {
+    ($options:ty, $store:ty, $erased:expr) => {
         impl StoreOptions for $options {}
 
         impl opening::Open for $options {
@@ -71,7 +71,8 @@ macro_rules! opened {
             > {
                 Box::pin(async {
                     let store = <$store>::open_with(self).await?;
-                    Ok(std::sync::Arc::new(store) as std::sync::Arc<dyn tenure_core::Store>)
+                    let store: std::sync::Arc<dyn tenure_core::Store> = $erased(store);
+                    Ok(store)
                 })
             }
         }
@@ -79,10 +80,14 @@ macro_rules! opened {
 }
 
 #[cfg(feature = "mysql")]
-opened!(tenure_mysql::MysqlOptions, tenure_mysql::MysqlStore);
+opened!(tenure_mysql::MysqlOptions, tenure_mysql::MysqlStore, tenure_mysql::MysqlStore::erased);
 #[cfg(feature = "postgres")]
-opened!(tenure_postgres::PostgresOptions, tenure_postgres::PostgresStore);
+opened!(
+    tenure_postgres::PostgresOptions,
+    tenure_postgres::PostgresStore,
+    tenure_postgres::PostgresStore::erased
+);
 #[cfg(feature = "redis")]
-opened!(tenure_redis::RedisOptions, tenure_redis::RedisStore);
+opened!(tenure_redis::RedisOptions, tenure_redis::RedisStore, std::sync::Arc::new);
 #[cfg(feature = "zookeeper")]
-opened!(tenure_zookeeper::ZookeeperOptions, tenure_zookeeper::ZookeeperStore);
+opened!(tenure_zookeeper::ZookeeperOptions, tenure_zookeeper::ZookeeperStore, std::sync::Arc::new);

@@ -195,7 +195,8 @@ pub(crate) fn is_mysql(scheme: &str) -> bool {
 pub(crate) async fn examine_mysql(url: &str) -> Result<Examination, Fault> {
     use tenure_mysql::{MysqlOptions, MysqlStore};
 
-    crate::examination::of(&MysqlStore::new(MysqlOptions::from_url(url)?)?).await
+    let store = MysqlStore::new(MysqlOptions::from_url(url)?)?.erased();
+    crate::examination::of(&*store).await
 }
 
 #[cfg(not(feature = "mysql"))]
@@ -206,7 +207,7 @@ pub(crate) async fn examine_mysql(_url: &str) -> Result<Examination, Fault> {
 /// A database that answers now.
 #[cfg(feature = "mysql")]
 pub(crate) async fn mysql(url: &str) -> Result<Arc<dyn Store>, Fault> {
-    Ok(Arc::new(tenure_mysql::MysqlStore::open(url).await?))
+    Ok(tenure_mysql::MysqlStore::open(url).await?.erased())
 }
 
 #[cfg(not(feature = "mysql"))]
@@ -224,7 +225,8 @@ pub(crate) fn is_postgres(scheme: &str) -> bool {
 pub(crate) async fn examine_postgres(url: &str) -> Result<Examination, Fault> {
     use tenure_postgres::{PostgresOptions, PostgresStore};
 
-    crate::examination::of(&PostgresStore::new(PostgresOptions::from_url(url)?)?).await
+    let store = PostgresStore::new(PostgresOptions::from_url(url)?)?.erased();
+    crate::examination::of(&*store).await
 }
 
 #[cfg(not(feature = "postgres"))]
@@ -235,7 +237,7 @@ pub(crate) async fn examine_postgres(_url: &str) -> Result<Examination, Fault> {
 /// A database that answers now.
 #[cfg(feature = "postgres")]
 pub(crate) async fn postgres(url: &str) -> Result<Arc<dyn Store>, Fault> {
-    Ok(Arc::new(tenure_postgres::PostgresStore::open(url).await?))
+    Ok(tenure_postgres::PostgresStore::open(url).await?.erased())
 }
 
 #[cfg(not(feature = "postgres"))]

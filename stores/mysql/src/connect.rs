@@ -71,7 +71,16 @@ impl Maker {
             let conn = Conn::open(&self.way(host, port, password.as_ref())).await;
             // Nobody needs it any more.
             drop(password);
-            let conn = conn.map_err(|error| error::of_connecting(&error, &server))?;
+            let conn = conn.map_err(|error| {
+                let fault = error::of_connecting(&error, &server);
+                match &sql.password {
+                    Some(password) if error::refuses_login(&error) => password.refused(fault),
+                    _ => fault,
+                }
+            })?;
+            if let Some(password) = &sql.password {
+                password.accepted();
+            }
             let mut session = Session::new(conn);
             let is_read_only = self.introduce(&mut session).await.map_err(Failure::fault)?;
             if wants_primary && is_read_only {

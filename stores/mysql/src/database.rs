@@ -17,8 +17,8 @@ use tenure_core::{
     store::{Capabilities, Diagnostic, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
-    Attempt, Database, Dues, Extended, Grant, Listed, Mark, Page, Row, Settled, Sight, Tells,
-    capabilities, keep_swept,
+    Attempt, Database, Dues, Extended, FromOptions, Grant, Listed, Mark, Page, Reaches, Row,
+    Settled, Sight, Tells, capabilities, keep_swept,
 };
 
 use crate::{
@@ -98,11 +98,10 @@ impl Mysql {
         if looks {
             let sweeps = Arc::downgrade(&common);
             let dues = common.dues.clone();
-            let sweeper = async move {
-                keep_swept(&dues, || Some(Self { common: sweeps.upgrade()?, is_engine: true }))
-                    .await;
-            };
-            let _ = common.sweeper.set(common.home.spawn(sweeper));
+            let reaches: Reaches = Box::new(move || {
+                Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true }))
+            });
+            let _ = common.sweeper.set(common.home.spawn(keep_swept(dues, reaches)));
         }
         Ok(Self { common, is_engine: false })
     }
@@ -193,8 +192,7 @@ impl Mysql {
     }
 }
 
-#[async_trait]
-impl Database for Mysql {
+impl FromOptions for Mysql {
     type Options = MysqlOptions;
 
     fn options(url: &str) -> Result<MysqlOptions, Fault> {
@@ -204,7 +202,10 @@ impl Database for Mysql {
     fn with_options(options: MysqlOptions) -> Result<Self, Fault> {
         Self::new(options, true)
     }
+}
 
+#[async_trait]
+impl Database for Mysql {
     async fn first_look(&self) -> Result<(), Fault> {
         // Every connection that is made looks for them.
         self.call(|_| Box::pin(async { Ok(()) })).await?;
@@ -258,7 +259,7 @@ impl Database for Mysql {
         });
     }
 
-    fn for_engine(&self) -> Arc<Self> {
+    fn for_engine(&self) -> Arc<dyn Database> {
         Arc::new(Self { common: self.common.clone(), is_engine: true })
     }
 

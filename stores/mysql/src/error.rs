@@ -125,6 +125,11 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     }
 }
 
+/// Whether the server takes this user with another password, as far as it says.
+pub(crate) fn refuses_login(error: &Error) -> bool {
+    matches!(error, Error::Server(said) if said.code == 1045)
+}
+
 /// Why no connection was made.
 pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
     let what = format!("the connection to {server} failed");
@@ -137,7 +142,7 @@ pub(crate) fn of_connecting(error: &Error, server: &str) -> Fault {
             (FaultKind::Misconfigured, NEW_PASSWORD)
         }
         // Some say this of users who may come over TLS alone.
-        Error::Server(said) if said.code == 1045 => (
+        error if refuses_login(error) => (
             FaultKind::Misconfigured,
             "correct the user and the password in the URL, or where it is read from; or write tls=yes if the server wants TLS",
         ),

@@ -59,6 +59,10 @@ struct Inner {
     state: Arc<Mutex<State>>,
 }
 
+/// What a call does with its session. What that comes to goes another way, so that all calls are of one type and
+/// compiled once.
+type Work = Box<dyn for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<(), Failure>> + Send>;
+
 /// How long a call may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -126,13 +130,26 @@ impl Lane {
         T: Send + 'static,
         W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send + 'static,
     {
+        let (tells, mut told) = oneshot::channel();
+        let work: Work = Box::new(|session| {
+            Box::pin(async {
+                // The caller may have gone.
+                let _ = tells.send(work(session).await?);
+                Ok(())
+            })
+        });
+        self.carry_out(hurries, limits.into(), work).await?;
+        told.try_recv().map_err(|_| ended().into())
+    }
+
+    async fn carry_out(&self, hurries: bool, limits: Limits, work: Work) -> Result<(), Failure> {
         let home = &self.0.maker.home;
         if home.is_forked() {
             return Err(forked().into());
         }
         let asks = Arc::new(());
         let asked = Arc::downgrade(&asks);
-        let done = home.carry_on(self.0.clone().carry_out(asked, hurries, limits.into(), work));
+        let done = home.carry_on(self.0.clone().carry_out(asked, hurries, limits, work));
         // What waits for its turn is to see that the caller has gone when it is left behind: this goes first.
         let _asks = asks;
         done.await.unwrap_or_else(|| Err(ended().into()))
@@ -141,16 +158,13 @@ impl Lane {
 
 impl Inner {
     /// All times are looked at by who carries it out, who alone knows what was sent.
-    async fn carry_out<T, W>(
+    async fn carry_out(
         self: Arc<Self>,
         asked: Weak<()>,
         hurries: bool,
         limits: Limits,
-        work: W,
-    ) -> Result<T, Failure>
-    where
-        W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send,
-    {
+        work: Work,
+    ) -> Result<(), Failure> {
         // By the clock of the store's own runtime: that of the caller may stand still in a test.
         let until = Instant::now() + limits.in_all;
         let entering = while_asked(&asked, self.turnstile.enter(hurries));
@@ -278,10 +292,7 @@ impl Lent {
         Some(limits.by_old(session.pace))
     }
 
-    async fn carry_out<T, W>(mut self, until: Instant, work: W) -> Result<T, Failure>
-    where
-        W: for<'a> FnOnce(&'a mut Session) -> BoxFuture<'a, Result<T, Failure>> + Send,
-    {
+    async fn carry_out(mut self, until: Instant, work: Work) -> Result<(), Failure> {
         let Some(session) = &mut self.session else { return Err(ended().into()) };
         self.is_busy = true;
         let Ok(done) = timeout_at(until, work(session)).await else {

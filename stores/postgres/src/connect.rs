@@ -180,7 +180,13 @@ async fn opened(
     location: &str,
     connect_timeout: Duration,
 ) -> Result<(Connection, Polled), Fault> {
-    let refused = |error: NotMade| error::of_connecting(&error, location);
+    let refused = |error: NotMade| {
+        let fault = error::of_connecting(&error, location);
+        match &options.sql.password {
+            Some(password) if error::refuses_password(&error) => password.refused(fault),
+            _ => fault,
+        }
+    };
     let password = match &options.sql.password {
         Some(password) => Some(password.read(location, connect_timeout).await?),
         None => None,
@@ -204,6 +210,9 @@ async fn opened(
         }
         Err(error) => return Err(refused(error)),
     };
+    if let Some(password) = &options.sql.password {
+        password.accepted();
+    }
     let is_direct = AtomicBool::new(is_direct);
     Ok((
         Connection {

@@ -17,8 +17,8 @@ use tenure_core::{
     store::{Capabilities, Diagnostic, HintBoard, Home, Renewal},
 };
 use tenure_sql::{
-    Attempt, Claimed, Database, Dues, Extended, Grant, Idle, Listed, Mark, Page, Settled, Sight,
-    Tells, keep_swept,
+    Attempt, Claimed, Database, Dues, Extended, FromOptions, Grant, Idle, Listed, Mark, Page,
+    Reaches, Settled, Sight, Tells, keep_swept,
 };
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -88,10 +88,9 @@ impl Postgres {
         let common = Arc::new(common);
         let sweeps = Arc::downgrade(&common);
         let dues = common.dues.clone();
-        let sweeper = async move {
-            keep_swept(&dues, || Some(Self { common: sweeps.upgrade()?, is_engine: true })).await;
-        };
-        let _ = common.sweeping.set(common.maker.home.spawn_owned(sweeper));
+        let reaches: Reaches =
+            Box::new(move || Some(Arc::new(Self { common: sweeps.upgrade()?, is_engine: true })));
+        let _ = common.sweeping.set(common.maker.home.spawn_owned(keep_swept(dues, reaches)));
         let tidies = Lanes::tidy(Arc::downgrade(&common.lanes));
         let _ = common.tidying.set(common.maker.home.spawn_owned(tidies));
         Ok(Self { common, is_engine: false })
@@ -160,8 +159,7 @@ pub(crate) fn micros(length: Duration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
 }
 
-#[async_trait]
-impl Database for Postgres {
+impl FromOptions for Postgres {
     type Options = PostgresOptions;
 
     fn options(url: &str) -> Result<PostgresOptions, Fault> {
@@ -171,7 +169,10 @@ impl Database for Postgres {
     fn with_options(options: PostgresOptions) -> Result<Self, Fault> {
         Self::new(options)
     }
+}
 
+#[async_trait]
+impl Database for Postgres {
     async fn first_look(&self) -> Result<(), Fault> {
         // Every connection that is made looks for them.
         self.any().await.map(drop)
@@ -225,7 +226,7 @@ impl Database for Postgres {
         }
     }
 
-    fn for_engine(&self) -> Arc<Self> {
+    fn for_engine(&self) -> Arc<dyn Database> {
         Arc::new(Self { common: self.common.clone(), is_engine: true })
     }
 

@@ -140,6 +140,11 @@ pub(crate) fn of_statement(error: Error, writes: bool) -> Failure {
     }
 }
 
+/// Whether the server takes this user with another password, as far as it says.
+pub(crate) fn refuses_password(error: &NotMade) -> bool {
+    matches!(error, NotMade::Told(error) if error.code() == Some(&SqlState::INVALID_PASSWORD))
+}
+
 /// Why no connection was made.
 pub(crate) fn of_connecting(error: &NotMade, location: &str) -> Fault {
     let what = format!("the connection to {location} failed");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{Fault, FaultKind, proto::queue::Limits, store::Diagnostic};
-use tenure_sql::SqlOptions;
+use tenure_sql::{Login, SqlOptions};
 
 use crate::{logins::Logins, session_options};
 
@@ -173,7 +173,8 @@ impl PostgresOptions {
 
     /// What to warn of on the way to the servers.
     pub(crate) fn unprotected(&self) -> Option<Diagnostic> {
-        self.sql.unprotected(self.binding == Binding::Require, STRICT)
+        let is_bound = self.binding == Binding::Require;
+        self.sql.unprotected(if is_bound { Login::Mutual } else { Login::Proof }, STRICT)
     }
 
     /// The bounds where nobody is woken.

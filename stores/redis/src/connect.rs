@@ -69,7 +69,10 @@ pub(crate) async fn walk(
         };
         let (mut connection, greeting) = match greet(&whom, hear, journal).await {
             Ok(greeted) => greeted,
-            Err(failure) => return Err(error::of_step(place, journal.at, failure)),
+            Err(failure) => {
+                let said = |failure| error::of_step(place, journal.at, failure);
+                return Err(options.login.failed(failure, said));
+            }
         };
         if greeting.is_sentinel() {
             return Err(a_sentinel(place));

@@ -5,6 +5,8 @@ use std::time::Duration;
 use tenure_core::{Fault, FaultKind};
 use tenure_url::{Password, Secret};
 
+use crate::failure::Failure;
+
 /// A user, and by what it proves that it is this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Login {
@@ -32,6 +34,24 @@ impl Login {
         match &self.password {
             Some(password) => password.read(place, connect_timeout).await.map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// Notes that a server took it.
+    pub(crate) fn accepted(&self) {
+        if let Some(password) = &self.password {
+            password.accepted();
+        }
+    }
+
+    /// The fault that a login has failed by, as `said` words it: a password that is read at each login may be right at the
+    /// next one.
+    pub(crate) fn failed(&self, failure: Failure, said: impl FnOnce(Failure) -> Fault) -> Fault {
+        let password = self.password.as_ref().filter(|_| failure.code() == Some("WRONGPASS"));
+        let fault = said(failure);
+        match password {
+            Some(password) => password.refused(fault),
+            None => fault,
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) enum Attempted {
 }
 
 /// Reads a name, unless it was seen already, decides, and writes what was decided if nobody came between.
-pub(crate) async fn attempt<D: Database>(
+pub(crate) async fn attempt<D: Database + ?Sized>(
     contest: &mut Contest,
     database: &D,
     name: &LockName,
@@ -61,7 +61,7 @@ pub(crate) async fn attempt<D: Database>(
 
 /// Changes the state of a name as `decide` says, which is asked again whenever somebody came between. `seen` is
 /// the name as it was seen already, after the call began.
-pub(crate) async fn change<D: Database, T: Told + Send>(
+pub(crate) async fn change<D: Database + ?Sized, T: Told + Send>(
     database: &D,
     name: &LockName,
     (limit, yields): (Duration, Duration),

@@ -58,7 +58,7 @@ pub(crate) struct Decided {
 }
 
 /// Decides on a name that was seen: whom to tell, and whether what is told has to be there for certain.
-pub(crate) fn decided<D: Database>(
+pub(crate) fn decided<D: Database + ?Sized>(
     database: &D,
     name: &LockName,
     sight: &Sight,
@@ -90,7 +90,7 @@ pub(crate) fn parted<T: Told>(outcome: Outcome<T>) -> (Result<T, QueueError>, (T
 }
 
 /// What is decided on the name as it was seen, if nothing is to be written for that.
-pub(crate) fn looked<D: Database, T: Told>(
+pub(crate) fn looked<D: Database + ?Sized, T: Told>(
     database: &D,
     name: &LockName,
     sight: &Sight,
@@ -107,7 +107,7 @@ pub(crate) fn looked<D: Database, T: Told>(
 }
 
 /// What a decision is told of the world. No database notices the death of a process.
-pub(crate) fn at<'a, D: Database>(sight: &Sight, database: &'a D) -> Moment<'a> {
+pub(crate) fn at<'a, D: Database + ?Sized>(sight: &Sight, database: &'a D) -> Moment<'a> {
     let wall = u64::try_from(sight.now).unwrap_or_default();
     Moment {
         now: moment(sight.now),
@@ -118,21 +118,21 @@ pub(crate) fn at<'a, D: Database>(sight: &Sight, database: &'a D) -> Moment<'a> 
     }
 }
 
-pub(crate) fn corrupt<D: Database>(database: &D, name: &LockName) -> Fault {
+pub(crate) fn corrupt<D: Database + ?Sized>(database: &D, name: &LockName) -> Fault {
     let what = senseless(database, name.as_str());
     let help = "look at it, and take it away once nobody holds the lock; tokens begin at the server's time then";
     Fault::new(FaultKind::Corrupt, what, help)
 }
 
 /// What is said of a row under this name that nobody of tenure's can have written.
-pub(crate) fn senseless<D: Database>(database: &D, name: &str) -> String {
+pub(crate) fn senseless<D: Database + ?Sized>(database: &D, name: &str) -> String {
     format!(
         "the row of {name:?} in {} makes no sense; somebody else may have written it",
         database.location()
     )
 }
 
-pub(crate) fn refusal<D: Database>(database: &D, refused: &QueueError) -> Fault {
+pub(crate) fn refusal<D: Database + ?Sized>(database: &D, refused: &QueueError) -> Fault {
     let (kind, help) = match refused {
         QueueError::Full { .. } => (FaultKind::Full, "try again later, or allow more waiters"),
         QueueError::OtherMode => (FaultKind::Unsupported, "let go of it first"),

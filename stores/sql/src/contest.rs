@@ -112,7 +112,7 @@ impl Contest {
 
     /// It is left to others: how long until the next look, at once where it stands in line by now since that was so
     /// often enough.
-    pub(crate) async fn leave<D: Database>(
+    pub(crate) async fn leave<D: Database + ?Sized>(
         &mut self,
         database: &D,
         name: &LockName,
@@ -133,7 +133,7 @@ impl Contest {
     }
 
     /// What was decided could not be written, and that took so long: how long until the next look.
-    pub(crate) async fn lost<D: Database>(
+    pub(crate) async fn lost<D: Database + ?Sized>(
         &mut self,
         database: &D,
         name: &LockName,
@@ -186,7 +186,7 @@ impl Contest {
     }
 
     /// What becomes of it shows by the next look: it decides nothing, so a failure is no harm.
-    async fn reserve<D: Database>(
+    async fn reserve<D: Database + ?Sized>(
         &mut self,
         database: &D,
         name: &LockName,

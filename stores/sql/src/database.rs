@@ -1,6 +1,6 @@
 //! What a database does for the store.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -146,22 +146,7 @@ impl Page {
 /// database's own limit, and each says of its failure whether it may have had an effect. What was refused since another
 /// transaction was in the way had none, and counts as not done.
 #[async_trait]
-pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
-    /// How it is reached.
-    type Options: Send;
-
-    /// The options in a URL.
-    ///
-    /// # Errors
-    /// A fault that says what is wrong, and never shows a password.
-    fn options(url: &str) -> Result<Self::Options, Fault>;
-
-    /// The database that is reached so. Nothing is connected yet.
-    ///
-    /// # Errors
-    /// A fault if the options contradict each other, or no thread can be started.
-    fn with_options(options: Self::Options) -> Result<Self, Fault>;
-
+pub trait Database: fmt::Debug + Send + Sync + 'static {
     /// Connects, and looks whether the tables are there.
     async fn first_look(&self) -> Result<(), Fault>;
 
@@ -193,7 +178,7 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
     fn listen(&self);
 
     /// The same database over connections that only tenure's own thread uses.
-    fn for_engine(&self) -> std::sync::Arc<Self>;
+    fn for_engine(&self) -> Arc<dyn Database>;
 
     /// Grants a name that nobody has, nobody waits for and nothing is kept of.
     async fn grant(&self, name: &LockName, grant: &Grant<'_>) -> Result<Attempt<Token>, Fault>;
@@ -270,4 +255,22 @@ pub trait Database: fmt::Debug + Sized + Send + Sync + 'static {
 
     /// Looks at the real database. The first diagnostic is of the [`CONNECTION`](crate::CONNECTION).
     async fn health(&self) -> Result<Vec<Diagnostic>, Fault>;
+}
+
+/// A database that is reached by options, or by a URL that says the same.
+pub trait FromOptions: Database + Sized {
+    /// How it is reached.
+    type Options: Send;
+
+    /// The options in a URL.
+    ///
+    /// # Errors
+    /// A fault that says what is wrong, and never shows a password.
+    fn options(url: &str) -> Result<Self::Options, Fault>;
+
+    /// The database that is reached so. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// A fault if the options contradict each other, or no thread can be started.
+    fn with_options(options: Self::Options) -> Result<Self, Fault>;
 }

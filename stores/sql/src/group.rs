@@ -100,7 +100,7 @@ impl<W: Want> Group<W> {
         Self { members, seen, contest: Contest::new(now, now), eldest: None }
     }
 
-    async fn attempt<D: Database>(
+    async fn attempt<D: Database + ?Sized>(
         &mut self,
         database: &D,
         name: &LockName,
@@ -179,7 +179,7 @@ impl<W: Want> Groups<W> {
 
 /// Carries out what is wanted of a name, for `limit` at most; `seen` is the name as it was seen already, after the call
 /// began.
-pub(crate) async fn carry_out<D: Database, W: Want>(
+pub(crate) async fn carry_out<D: Database + ?Sized, W: Want>(
     groups: &Arc<Groups<W>>,
     database: &Arc<D>,
     name: &LockName,
@@ -227,7 +227,7 @@ pub(crate) async fn carry_out<D: Database, W: Want>(
 }
 
 /// Reads and writes a name for all of this process who want something of it.
-struct Leader<D, W: Want> {
+struct Leader<D: ?Sized, W: Want> {
     groups: Arc<Groups<W>>,
     database: Arc<D>,
     name: LockName,
@@ -238,7 +238,7 @@ struct Leader<D, W: Want> {
     has_left: bool,
 }
 
-impl<D, W: Want> Drop for Leader<D, W> {
+impl<D: ?Sized, W: Want> Drop for Leader<D, W> {
     fn drop(&mut self) {
         // It panicked, or its thread has ended: by their channels those who are left hear of it.
         if !self.has_left {
@@ -254,7 +254,7 @@ struct Finished<W: Want> {
     attempted: Result<Attempted, Fault>,
 }
 
-impl<D, W: Want> Leader<D, W> {
+impl<D: ?Sized, W: Want> Leader<D, W> {
     /// Those who are to be written next: without who has left, or has no time left. Nothing where there is nobody; then
     /// this one leaves, too, if it `may_leave`.
     fn gather(&mut self, group: Option<Group<W>>, may_leave: bool) -> Option<Group<W>> {
@@ -342,7 +342,7 @@ impl<D, W: Want> Leader<D, W> {
     }
 }
 
-impl<D: Database, W: Want> Leader<D, W> {
+impl<D: Database + ?Sized, W: Want> Leader<D, W> {
     async fn lead(mut self, first: Member<W>, seen: Option<Box<Sight>>) {
         let mut attempts: FuturesUnordered<BoxFuture<'static, Finished<W>>> =
             FuturesUnordered::new();

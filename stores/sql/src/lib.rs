@@ -19,7 +19,6 @@ mod group;
 mod hosts;
 mod listing;
 mod options;
-mod private_key;
 mod random;
 mod renewal;
 mod reserve;
@@ -42,19 +41,19 @@ mod want;
 
 pub use capabilities::capabilities;
 pub use database::{
-    Attempt, Claimed, Database, Extended, Grant, Idle, Listed, Mark, Page, Settled, Sight,
+    Attempt, Claimed, Database, Extended, FromOptions, Grant, Idle, Listed, Mark, Page, Settled,
+    Sight,
 };
 pub use dues::Dues;
 pub use foreign::{Foreign, Refused, ignore, refuse};
 pub use hosts::{SILENT, UNREACHABLE, help_unreachable, none_of};
 pub use options::SqlOptions;
-pub use private_key::refuse_open_key;
 pub use random::random_part;
 pub use reserve::state_of;
 pub use row::{Corrupt, Next, Row, Sole};
 pub use scheme::without_driver;
 pub use store::{CONNECTION, SqlStore};
-pub use sweep::{COVERED, PAGE, Swept, Then, keep_swept};
+pub use sweep::{COVERED, PAGE, Reaches, Swept, Then, keep_swept};
 pub use tells::Tells;
 pub use tenure_core::Fault;
 #[doc(hidden)]
@@ -62,5 +61,5 @@ pub use tenure_url::login_setters;
 pub use tenure_url::{Password, Pem, Secret};
 #[cfg(feature = "tls")]
 pub use tls::encryption;
-pub use tls_mode::{TlsMode, TlsOptions};
+pub use tls_mode::{Login, TlsMode, TlsOptions};
 pub use url::Parts;

@@ -14,7 +14,7 @@ const REASONS: usize = 16;
 /// How many characters are shown of a name that can be none.
 const SHOWN: usize = 64;
 
-impl<D: Database> SqlStore<D> {
+impl<D: Database + ?Sized> SqlStore<D> {
     pub(crate) async fn names(&self, prefix: &str, limit: usize) -> Result<Listing, Fault> {
         let mut found: Vec<(LockName, Snapshot)> = Vec::new();
         let (mut missing, mut after) = (Vec::new(), Vec::new());
@@ -67,7 +67,7 @@ fn shown(name: &[u8]) -> String {
 }
 
 /// A database that says so does not say which names it has.
-fn out_of_order<D: Database>(database: &D, name: &str) -> Fault {
+fn out_of_order<D: Database + ?Sized>(database: &D, name: &str) -> Fault {
     let what = format!(
         "{} lists the names of locks in another order than theirs: {name:?} comes twice, or too late",
         database.location(),

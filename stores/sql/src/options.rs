@@ -9,7 +9,7 @@ use tenure_core::{
 };
 use tenure_url::{Password, Pem};
 
-use crate::{TlsMode, TlsOptions, url::Parts};
+use crate::{Login, TlsMode, TlsOptions, url::Parts};
 
 /// The shortest and the longest, in milliseconds.
 const TIMEOUTS: (u64, u64) = (10, 60_000);
@@ -220,12 +220,11 @@ impl SqlOptions {
         Err(Fault::new(FaultKind::Misconfigured, "no user of the database is named", help))
     }
 
-    /// What to warn of on the way to the servers. `is_proven`: they prove that they know the password, on each encrypted
-    /// connection.
+    /// What to warn of on the way to the servers.
     #[must_use]
-    pub fn unprotected(&self, is_proven: bool, strict: &str) -> Option<Diagnostic> {
+    pub fn unprotected(&self, login: Login, strict: &str) -> Option<Diagnostic> {
         let hosts = self.servers.iter().map(|(host, _)| host.as_str());
-        self.tls.unprotected(hosts, is_proven, strict)
+        self.tls.unprotected(hosts, login, strict)
     }
 
     /// Where it is, without user and password.

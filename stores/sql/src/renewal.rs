@@ -23,7 +23,7 @@ const AT_ONCE: usize = 128;
 /// The first and the longest pause before a row that was locked is tried again.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
 
-impl<D: Database> SqlStore<D> {
+impl<D: Database + ?Sized> SqlStore<D> {
     /// One statement renews all who have their name alone; each of the others is looked at by itself.
     ///
     /// Core waits for a quarter of the shortest ttl, and takes what comes later for no answer at all. So whichever is

@@ -53,9 +53,9 @@ macro_rules! setters {
                 certificate: &str,
                 key: &str,
             ) -> Result<Self, $crate::Fault> {
-                $crate::refuse_open_key(key)?;
-                let file = |path| $crate::Pem::file("client_certificate_files", path);
-                self.sql.identify(file(certificate)?, file(key)?);
+                let setting = "client_certificate_files";
+                let certificate = $crate::Pem::file(setting, certificate)?;
+                self.sql.identify(certificate, $crate::Pem::key_file(setting, key)?);
                 Ok(self)
             }
 

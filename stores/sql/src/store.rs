@@ -17,7 +17,7 @@ use tenure_core::{
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    Attempt, Claimed, Database, Grant, Settled, Sight, Tells,
+    Attempt, Claimed, Database, FromOptions, Grant, Settled, Sight, Tells,
     attempt::change,
     change::{Outcome, Told, at, corrupt, looked},
     contest::YIELDS,
@@ -36,7 +36,7 @@ const SETTLES: Duration = Duration::from_millis(700);
 const LOOK: Duration = Duration::from_secs(15);
 
 /// Locks in the rows of a database. Clones are the same client.
-pub struct SqlStore<D>(pub(crate) Arc<D>, pub(crate) Arc<Uses>, WrittenTogether);
+pub struct SqlStore<D: ?Sized>(pub(crate) Arc<D>, pub(crate) Arc<Uses>, WrittenTogether);
 
 /// What is written together: asks with asks, and releases with releases.
 #[derive(Clone, Debug, Default)]
@@ -45,13 +45,13 @@ pub(crate) struct WrittenTogether {
     releases: Arc<Groups<Release>>,
 }
 
-impl<D> Clone for SqlStore<D> {
+impl<D: ?Sized> Clone for SqlStore<D> {
     fn clone(&self) -> Self {
         Self(self.0.clone(), self.1.clone(), self.2.clone())
     }
 }
 
-impl<D: Database> SqlStore<D> {
+impl<D: FromOptions> SqlStore<D> {
     /// Connects to the database at `url`, makes the tables if they are not there and the URL does not forbid it.
     ///
     /// # Errors
@@ -84,9 +84,19 @@ impl<D: Database> SqlStore<D> {
     pub fn new(options: D::Options) -> Result<Self, Fault> {
         Ok(Self::of(Arc::new(D::with_options(options)?)))
     }
+
+    /// The same store, whatever its database is: what all of them do is compiled once, and here.
+    #[must_use]
+    pub fn erased(self) -> Arc<dyn Store> {
+        erased(SqlStore(self.0, self.1, self.2))
+    }
 }
 
-impl<D: Database> SqlStore<D> {
+fn erased(store: SqlStore<dyn Database>) -> Arc<dyn Store> {
+    Arc::new(store)
+}
+
+impl<D: Database + ?Sized> SqlStore<D> {
     pub(crate) fn of(database: Arc<D>) -> Self {
         Self(database, Arc::default(), WrittenTogether::default())
     }
@@ -155,14 +165,14 @@ fn not_settled(name: &LockName) -> Fault {
     Fault::new(FaultKind::Unreachable, what, "see that the database can be reached, and try again")
 }
 
-impl<D: Database> fmt::Debug for SqlStore<D> {
+impl<D: Database + ?Sized> fmt::Debug for SqlStore<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqlStore").field("location", &self.0.location()).finish()
     }
 }
 
 #[async_trait]
-impl<D: Database> Store for SqlStore<D> {
+impl<D: Database + ?Sized> Store for SqlStore<D> {
     fn kind(&self) -> &'static str {
         self.0.kind()
     }
@@ -178,7 +188,7 @@ impl<D: Database> Store for SqlStore<D> {
     fn for_engine(&self) -> Arc<dyn Store> {
         // What callers let go of is not to hold it up.
         let together = WrittenTogether { asks: self.2.asks.clone(), releases: Arc::default() };
-        Arc::new(Self(self.0.for_engine(), self.1.clone(), together))
+        Arc::new(SqlStore(self.0.for_engine(), self.1.clone(), together))
     }
 
     fn wakeups(&self, name: &LockName, owner: &Owner) -> Wakeups {

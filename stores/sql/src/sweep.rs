@@ -4,7 +4,7 @@
 //! table itself, so that all processes share it, however long they live. A round begins when the floor has covered more
 //! rows for a while, and the floor is raised when a round is over: never more often than is of use.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tenure_core::{Fault, LockName};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -37,9 +37,12 @@ const MEETS: Duration = Duration::from_millis(10);
 /// How many rows of a page are read once more, as others stand in them.
 const READS: usize = 16;
 
+/// The database, for as long as anybody uses it.
+pub type Reaches = Box<dyn Fn() -> Option<Arc<dyn Database>> + Send>;
+
 /// Sweeps for as long as there is a database to sweep: a page whenever this process owes one, and once in a while the
 /// rest of a round.
-pub async fn keep_swept<D: Database, F: Fn() -> Option<D> + Send>(dues: &Dues, database: F) {
+pub async fn keep_swept(dues: Arc<Dues>, database: Reaches) {
     let mut next = Instant::now() + PAUSE.mul_f64(random_part());
     let mut rests_until = Instant::now();
     let mut met = 0;
@@ -52,7 +55,7 @@ pub async fn keep_swept<D: Database, F: Fn() -> Option<D> + Send>(dues: &Dues, d
         let Some(database) = database() else { return };
         let began = Instant::now();
         // What goes wrong here is no harm; who locks is told of it.
-        let then = SqlStore::of(database.into()).sweep(AGE).await.map(|swept| swept.then);
+        let then = SqlStore::of(database).sweep(AGE).await.map(|swept| swept.then);
         let pause = (began.elapsed() * TIMES).clamp(BOUNDS.0, BOUNDS.1);
         met = if matches!(then, Ok(Then::Met)) { (met + 1).min(MOST_MET) } else { 0 };
         match then {
@@ -131,7 +134,7 @@ fn step(page: &Page, age: i64) -> Step {
     }
 }
 
-impl<D: Database> SqlStore<D> {
+impl<D: Database + ?Sized> SqlStore<D> {
     /// Takes away rows of names that nobody has used for `age`, of the next page.
     ///
     /// A row goes only when the floor, which is raised to the last tokens of all that are old, has covered it for a

@@ -3,8 +3,6 @@
 use tenure_core::{Fault, FaultKind, store::Diagnostic};
 use tenure_url::{Certificates, Dialect};
 
-use crate::refuse_open_key;
-
 /// Whether a connection is encrypted, and what is verified of the server. Each mode protects from more than the one
 /// before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,9 +98,6 @@ impl TlsOptions {
         let identifies = certificate.1.is_some() || key.1.is_some();
         let usual =
             if identifies || roots.1.is_some() { TlsMode::VerifyFull } else { TlsMode::Disable };
-        if let Some(path) = key.1 {
-            refuse_open_key(path)?;
-        }
         let certificates = Certificates::read(roots, certificate, key)?;
         let read = Self { mode: mode.unwrap_or(usual), certificates, identifies };
         read.check()?;
@@ -159,31 +154,47 @@ impl TlsOptions {
         Ok(())
     }
 
-    /// What to warn of on the way to these hosts; nothing where they are surely this machine. `is_proven`: the server
-    /// proves that it knows the password, on this very connection.
+    /// What to warn of on the way to these hosts; nothing where they are surely this machine.
     #[must_use]
     pub fn unprotected<'a>(
         &self,
         hosts: impl IntoIterator<Item = &'a str>,
-        is_proven: bool,
+        login: Login,
         strict: &str,
     ) -> Option<Diagnostic> {
         let help = format!("write {strict} in the URL");
-        let from = match self.mode {
+        let can = match self.mode {
             TlsMode::Disable => return Diagnostic::in_clear(hosts, help),
-            TlsMode::Prefer => {
-                "whoever stands in between can turn encryption off, take the locks, and read what is said"
+            TlsMode::Prefer if login == Login::Given => {
+                "turn encryption off or pass for the server, take the password and the locks, and read what is said"
             }
-            TlsMode::Require if !self.knows_server() && !is_proven => {
-                "whoever stands in between can pass for the server, take the locks, and read what is said"
+            TlsMode::Prefer => "turn encryption off, take the locks, and read what is said",
+            TlsMode::Require if self.knows_server() || login == Login::Mutual => return None,
+            TlsMode::Require if login == Login::Given => {
+                "pass for the server, take the password and the locks, and read what is said"
             }
-            _ => return None,
+            TlsMode::Require => "pass for the server, take the locks, and read what is said",
+            TlsMode::VerifyCa | TlsMode::VerifyFull => return None,
         };
         let hosts: Vec<_> = hosts.into_iter().collect();
         let mut diagnostic = Diagnostic::in_clear(hosts.iter().copied(), help)?;
-        diagnostic.found = format!("nothing shows that {} is the server: {from}", hosts.join(", "));
+        diagnostic.found = format!(
+            "nothing shows that {} is the server: whoever stands in between can {can}",
+            hosts.join(", ")
+        );
         Some(diagnostic)
     }
+}
+
+/// What a login shows of the password, and of the server, over TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// The server proves that it knows the password, on this very connection.
+    Mutual,
+    /// A proof of it.
+    Proof,
+    /// The password itself.
+    Given,
 }
 
 #[cfg(test)]
@@ -230,22 +241,29 @@ mod tests {
 
     #[test]
     fn what_a_mode_does_not_protect_from_is_said() {
-        let found = |mode, proven| options(mode).unprotected(["db.example"], proven, "tls=yes");
+        let found = |mode, login| options(mode).unprotected(["db.example"], login, "tls=yes");
         for (mode, says) in [
             (TlsMode::Disable, "nothing is encrypted"),
             (TlsMode::Prefer, "turn encryption off"),
             (TlsMode::Require, "pass for the server"),
         ] {
-            let diagnostic = found(mode, false).unwrap();
+            let diagnostic = found(mode, Login::Proof).unwrap();
             assert_eq!(diagnostic.severity, Severity::Warning);
             assert!(diagnostic.found.contains(says), "{diagnostic:?}");
             assert!(diagnostic.found.contains("db.example"), "{diagnostic:?}");
             assert!(diagnostic.help.unwrap().contains("tls=yes"));
         }
-        assert!(found(TlsMode::VerifyFull, false).is_none());
-        assert!(found(TlsMode::Require, true).is_none(), "it proves that it is the server");
-        assert!(found(TlsMode::Prefer, true).is_some(), "it may be in the clear");
-        let here = options(TlsMode::Require).unprotected(["localhost", "::1"], false, "tls=yes");
-        assert!(here.is_none());
+        assert!(found(TlsMode::VerifyFull, Login::Given).is_none());
+        assert!(
+            found(TlsMode::Require, Login::Mutual).is_none(),
+            "it proves that it is the server"
+        );
+        assert!(found(TlsMode::Prefer, Login::Mutual).is_some(), "it may be in the clear");
+        for mode in [TlsMode::Prefer, TlsMode::Require] {
+            let given = found(mode, Login::Given).unwrap().found;
+            assert!(given.contains("take the password"), "{given}");
+        }
+        let require = options(TlsMode::Require);
+        assert!(require.unprotected(["localhost", "::1"], Login::Given, "tls=yes").is_none());
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     reserve::Reservation,
 };
 
-impl<D: Database> SqlStore<D> {
+impl<D: Database + ?Sized> SqlStore<D> {
     pub(crate) async fn ask_together(&self, asks: &[(LockName, Ask)]) -> Result<Together, Fault> {
         check_together(asks)?;
         let database = &*self.0;

@@ -10,7 +10,7 @@ use tenure_core::{
 
 use crate::{Database, SqlStore};
 
-impl<D: Database> SqlStore<D> {
+impl<D: Database + ?Sized> SqlStore<D> {
     /// Looks at what is the same for all databases, once the way there is known to be open.
     pub(crate) async fn try_out(&self) -> Result<Vec<Diagnostic>, Fault> {
         let trial = Trial::new()?;

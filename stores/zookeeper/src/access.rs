@@ -57,8 +57,9 @@ impl ZookeeperOptions {
     /// # Errors
     /// A fault that names the file.
     pub fn client_certificate_files(mut self, certificate: &str, key: &str) -> Result<Self, Fault> {
-        let file = |path| Pem::file("client_certificate_files", path);
-        self.tls = Some(self.tls.unwrap_or_default().identify(file(certificate)?, file(key)?));
+        let setting = "client_certificate_files";
+        let (certificate, key) = (Pem::file(setting, certificate)?, Pem::key_file(setting, key)?);
+        self.tls = Some(self.tls.unwrap_or_default().identify(certificate, key));
         Ok(self)
     }
 }

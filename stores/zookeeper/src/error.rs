@@ -20,7 +20,7 @@ pub(crate) fn of_call(place: &str, error: Error, writes: bool) -> Fault {
         Error::AuthFailed => (
             Misconfigured,
             "refuses this user and password",
-            "correct them in the URL, and see auth=; percent-encode what is special in them",
+            "correct them in the URL, where what is special is percent-encoded, or where they are read from; and see auth=",
         ),
         Error::Unproven => (
             Misconfigured,

@@ -141,7 +141,12 @@ impl Sessions {
             Some(Err(error)) => {
                 // It was begun, and over before it was of any use.
                 self.present().pause.begun(Instant::now());
-                return Err(error::of_call(&self.place, error, false));
+                let is_refused = matches!(error, Error::AuthFailed);
+                let fault = error::of_call(&self.place, error, false);
+                return Err(match self.options.login() {
+                    Some(login) if is_refused => login.password.refused(fault),
+                    _ => fault,
+                });
             }
             None => return Err(self.away()),
         };

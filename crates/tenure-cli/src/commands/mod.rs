@@ -15,7 +15,7 @@ mod schema;
 mod show;
 mod unlock;
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, pin::Pin, time::Duration};
 
 use tenure::{Fault, LockName, Tenure, config::Config};
 
@@ -140,6 +140,7 @@ async fn leave<T: Sync>(tenure: &Tenure, done: &Result<T, Failure>) {
 }
 
 fn block_on(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+    let work: Pin<Box<dyn Future<Output = Result<u8, Failure>>>> = Box::pin(work);
     system::runtime()
         .map_err(|error| Failure::Failed(Explanation::refused("tenure cannot start", &error)))?
         .block_on(work)

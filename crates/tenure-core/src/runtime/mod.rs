@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 pub use per_process::PerProcess;
 use tokio::{
     runtime::{Builder, Handle},
@@ -45,6 +46,8 @@ pub fn in_background<W>(work: W) -> io::Result<JoinHandle<W::Output>>
 where
     W: Future<Output: Send> + Send + 'static,
 {
+    // What a task needs of tokio is compiled once for each outcome, instead of once for each task.
+    let work: BoxFuture<'static, W::Output> = Box::pin(work);
     Ok(own()?.spawn(work))
 }
 

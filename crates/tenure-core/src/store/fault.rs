@@ -73,6 +73,13 @@ impl Fault {
         self
     }
 
+    /// The same of another kind.
+    #[must_use]
+    pub fn with_kind(mut self, kind: FaultKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
     /// Whether it may have taken effect, and whether it helps to try again.
     #[must_use]
     pub const fn kind(&self) -> FaultKind {

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use tokio::{runtime::Handle, sync::oneshot, task::JoinHandle};
 
 use super::{
@@ -70,6 +71,8 @@ impl Home {
         &self,
         task: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
+        // What a task needs of tokio is compiled once for each outcome, instead of once for each task.
+        let task: BoxFuture<'static, T> = Box::pin(task);
         self.handle.spawn(task)
     }
 

@@ -5,7 +5,11 @@ use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
-    sync::Arc,
+    process,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use futures_util::future::{Either, select};
@@ -32,15 +36,19 @@ type Gone = oneshot::Receiver<()>;
 
 /// What gives a password, as often as it is asked.
 #[derive(Clone)]
-pub(super) struct Reading {
-    read: Arc<dyn Fn(Gone) -> Read + Send + Sync>,
+pub(super) struct Reading(Arc<Inner>);
+
+struct Inner {
+    read: Box<dyn Fn(Gone) -> Read + Send + Sync>,
     left: Arc<Semaphore>,
+    process: u32,
+    was_accepted: AtomicBool,
 }
 
 impl Reading {
     /// By a call that may block.
     pub(super) fn blocking(read: impl Fn() -> Read + Send + Sync + 'static) -> Self {
-        Self { read: Arc::new(move |_| read()), left: Arc::new(Semaphore::new(CALLS)) }
+        Self::of(Box::new(move |_| read()))
     }
 
     /// By a future.
@@ -61,23 +69,41 @@ impl Reading {
                 }
             })
         };
-        Self { read: Arc::new(read), left: Arc::new(Semaphore::new(CALLS)) }
+        Self::of(Box::new(read))
+    }
+
+    fn of(read: Box<dyn Fn(Gone) -> Read + Send + Sync>) -> Self {
+        let (left, process) = (Arc::new(Semaphore::new(CALLS)), process::id());
+        Self(Arc::new(Inner { read, left, process, was_accepted: AtomicBool::new(false) }))
+    }
+
+    /// Notes that a server took what it gave.
+    pub(super) fn accepted(&self) {
+        self.0.was_accepted.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn was_accepted(&self) -> bool {
+        self.0.was_accepted.load(Ordering::Relaxed)
     }
 
     /// Whether both are clones of one.
     pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.left, &other.left)
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Asks once more.
     pub(super) async fn once(&self) -> Read {
-        let permit = self.left.clone().acquire_owned().await?;
-        let read = self.read.clone();
+        // In a forked child those that were under way never end: what they have taken is its parent's.
+        let permit = match self.0.process == process::id() {
+            true => Some(self.0.left.clone().acquire_owned().await?),
+            false => None,
+        };
+        let reading = self.0.clone();
         let (_waits, gone) = oneshot::channel();
         let workers = WORKERS.get(|| Ok(Workers::new("tenure-password", THREADS)))?;
         let called = workers.done(move || {
             let _permit = permit;
-            catch_unwind(AssertUnwindSafe(|| read(gone)))
+            catch_unwind(AssertUnwindSafe(|| (reading.read)(gone)))
                 .unwrap_or_else(|_| Err(io::Error::other("it panicked").into()))
         });
         called.await?

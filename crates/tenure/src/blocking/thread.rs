@@ -75,9 +75,7 @@ impl Thread {
             return None;
         }
         let mut output = None;
-        // In a task of tokio, where this never yields, its share would be used up for ever.
-        let future = unconstrained(async { output = Some(future.await) });
-        self.wait_until_done(limit, Box::pin(future));
+        self.wait_until_done(limit, Box::pin(async { output = Some(future.await) }));
         output
     }
 
@@ -89,7 +87,9 @@ impl Thread {
     ) {
         let bell = Arc::new(Bell::default());
         let waker = Waker::from(bell.clone());
-        let mut work = Work { runtime: &self.runtime, future: Some(future) };
+        // In a task of tokio, where this never yields, its share would be used up for ever.
+        let future = Some(Box::pin(unconstrained(future)));
+        let mut work = Work { runtime: &self.runtime, future };
         let mut direct = None;
         if poll_directly(&mut direct, || work.poll(&waker)).is_ready() {
             return;
@@ -148,6 +148,7 @@ impl Thread {
 
     /// Lets `future` go on by itself, until it is done or the handle aborts it.
     pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        let future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(future);
         self.runtime.spawn(future).abort_handle()
     }
 

@@ -8,7 +8,7 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_mysql::{Mysql, MysqlOptions};
-use tenure_sql::Database;
+use tenure_sql::{Database, FromOptions};
 
 use crate::{
     crossed::locked,

@@ -10,7 +10,7 @@ use tenure_core::{
 };
 
 use tenure_mysql::{Mysql, MysqlOptions};
-use tenure_sql::{Database, Row, Tells};
+use tenure_sql::{Database, FromOptions, Row, Tells};
 
 use crate::{
     places::{fresh_url, server},

@@ -11,7 +11,7 @@ use tenure_core::{
     store::Renewal,
 };
 use tenure_postgres::{Postgres, PostgresOptions};
-use tenure_sql::Database;
+use tenure_sql::{Database, FromOptions};
 use tokio::time::timeout;
 
 use crate::support::{fresh_database, name, session, store, told, tries};

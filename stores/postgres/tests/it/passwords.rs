@@ -4,11 +4,10 @@ use std::{fs, os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
 use tenure_core::{AcquireError, FaultKind, Tenure};
 use tenure_postgres::{Password, PostgresOptions, PostgresStore, TlsMode};
-use tenure_testkit::{Vault, server::PostgresServer};
+use tenure_testkit::{Vault, rotation, server::PostgresServer};
 
-use crate::support::{PATIENCE, hold, sql, until, waiting};
+use crate::support::{hold, sql, until};
 
-const TTL: Duration = Duration::from_secs(12);
 const FIRST: &str = "s3ntinel-first";
 const SECOND: &str = "s3ntinel-second";
 
@@ -51,20 +50,11 @@ async fn change(server: &PostgresServer, password: &str) {
 
 /// Holds a lock, and has somebody wait for it, while the password changes and all connections are cut.
 async fn rotates(server: &PostgresServer, options: PostgresOptions, tell: impl FnOnce()) {
-    let (one, other) = (tenure(&options), tenure(&options));
-    let held = hold(&one, "lock", TTL).await;
-    let waits = tokio::spawn(async move { hold(&other, "lock", TTL).await.token() });
-    until("it waits", async || waiting(&one, "lock").await == 1).await;
-    tell();
-    change(server, SECOND).await;
-    for _ in 0..2 {
-        let before = held.deadline();
-        until("it is renewed", async || held.deadline() > before).await;
-    }
-    held.check().unwrap();
-    let token = held.token();
-    held.release().await.unwrap();
-    assert!(waits.await.unwrap() > token);
+    let changes = async || {
+        tell();
+        change(server, SECOND).await;
+    };
+    rotation::outlasts(tenure(&options), tenure(&options), changes).await;
 }
 
 #[tokio::test]
@@ -94,21 +84,16 @@ async fn a_lock_outlasts_a_change_of_the_password_in_a_file() {
 }
 
 #[tokio::test]
-async fn with_the_old_password_it_is_said_to_be_refused_and_a_lock_is_not_lost_before_its_time() {
+async fn with_the_old_password_it_is_refused_for_a_while_and_a_lock_is_not_lost_before_its_time() {
     let (vault, server) = (Vault::with(FIRST), server().await);
-    let options = options(&server).password(told(&vault)[0].clone());
-    let locks = tenure(&options);
-    let held = hold(&locks, "lock", TTL).await;
-    change(&server, SECOND).await;
-    let error = tenure(&options).mutex("other").lock().wait(PATIENCE).await.unwrap_err();
-    assert!(matches!(error, AcquireError::Misconfigured { .. }), "{error:?}");
-    let said = format!("{error:#} {error:?}");
-    assert!(said.contains("password authentication failed"), "{said}");
-    assert!(said.contains("where it is read from") && !said.contains("s3ntinel"), "{said}");
-    vault.set(SECOND);
-    let before = held.deadline();
-    until("it is renewed", async || held.deadline() > before).await;
-    held.release().await.unwrap();
+    let [was_in, never_in] = told(&vault).map(|told| options(&server).password(told));
+    let changes = async || {
+        change(&server, SECOND).await;
+        tenure(&never_in)
+    };
+    let clients = (tenure(&was_in), tenure(&was_in));
+    rotation::refusals_pass(clients, (&vault, SECOND), "password authentication failed", changes)
+        .await;
 }
 
 #[tokio::test]

@@ -87,7 +87,8 @@ impl Panel {
                 patience: options.response_timeout,
             };
             let greeted = greet(&whom, None, &mut journal).await;
-            greeted.map_err(|failure| error::of_step(at, journal.at, failure))
+            let said = |failure| error::of_step(at, journal.at, failure);
+            greeted.map_err(|failure| options.login.failed(failure, said))
         };
         let greeted = tokio::time::timeout(options.connect_timeout, greeting).await;
         let silent = |_| Err(error::of_step(at, journal.at, ErrorKind::TimedOut.into()));

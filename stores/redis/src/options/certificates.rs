@@ -33,8 +33,10 @@ macro_rules! certificate_setters {
             /// # Errors
             /// A fault that names the file.
             pub fn client_certificate_files(mut self, certificate: &str, key: &str) -> Result<Self, tenure_core::Fault> {
-                let file = |path| tenure_url::Pem::file("client_certificate_files", path);
-                self.certificates = self.certificates.identify(file(certificate)?, file(key)?);
+                let setting = "client_certificate_files";
+                let certificate = tenure_url::Pem::file(setting, certificate)?;
+                let key = tenure_url::Pem::key_file(setting, key)?;
+                self.certificates = self.certificates.identify(certificate, key);
                 Ok(self)
             }
         }

@@ -156,7 +156,10 @@ impl Seat {
         match greeted {
             Ok((connection, greeting)) if greeting.is_sentinel() => Ok(connection),
             Ok(_) => Err(no_sentinel(&self.at())),
-            Err(failure) => Err(error::of_sentinel(&self.at(), journal.at, failure)),
+            Err(failure) => {
+                let said = |failure| error::of_sentinel(&self.at(), journal.at, failure);
+                Err(sentinels.login.failed(failure, said))
+            }
         }
     }
 

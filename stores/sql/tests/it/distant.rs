@@ -17,8 +17,8 @@ use tenure_core::{
     store::{Capabilities, Diagnostic, HintBoard, Renewal},
 };
 use tenure_sql::{
-    Attempt, CONNECTION, Database, Extended, Grant, Listed, Mark, Page, Row, Sight, SqlStore,
-    Tells, capabilities,
+    Attempt, CONNECTION, Database, Extended, FromOptions, Grant, Listed, Mark, Page, Row, Sight,
+    SqlStore, Tells, capabilities,
 };
 use tokio::time::{Instant, sleep};
 
@@ -181,8 +181,7 @@ fn unused<T>() -> Result<T, Fault> {
     Err(Fault::new(FaultKind::Unsupported, "not in this test", "ask for something else"))
 }
 
-#[async_trait]
-impl Database for Distant {
+impl FromOptions for Distant {
     type Options = Self;
 
     fn options(_: &str) -> Result<Self, Fault> {
@@ -192,7 +191,10 @@ impl Database for Distant {
     fn with_options(options: Self) -> Result<Self, Fault> {
         Ok(options)
     }
+}
 
+#[async_trait]
+impl Database for Distant {
     async fn first_look(&self) -> Result<(), Fault> {
         Ok(())
     }
@@ -235,7 +237,7 @@ impl Database for Distant {
 
     fn listen(&self) {}
 
-    fn for_engine(&self) -> Arc<Self> {
+    fn for_engine(&self) -> Arc<dyn Database> {
         Arc::new(self.clone())
     }
 

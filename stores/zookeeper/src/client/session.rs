@@ -151,6 +151,8 @@ impl Session {
         let (host, port) = server;
         let away = |why: String| Error::Away(format!("{host}:{port}: {why}").into());
         let (now, most) = (Instant::now(), self.patience());
+        #[cfg(feature = "sasl")]
+        let goes_on = self.id != 0;
         // Nothing is held yet where it begins.
         let patience = if self.id == 0 { most } else { self.servers.patience(self.length, most) };
         let connecting = stream::connect(host, *port, self.encryption.as_ref());
@@ -184,10 +186,23 @@ impl Session {
         #[cfg(feature = "sasl")]
         if let Some((user, secret)) = login {
             let login = super::sasl::log_in(&mut live, &user, secret.expose());
-            timeout(most, login).await.map_err(|_| silent())??;
+            match timeout(most, login).await.map_err(|_| silent())? {
+                // Another server, or another password, may do: the session goes on until the ensemble ends it.
+                Err(error @ Error::AuthFailed) if goes_on => return Err(away(error.to_string())),
+                done => done?,
+            }
+            self.accepted();
         }
         timeout(most, self.resume(&mut live)).await.map_err(|_| silent())??;
         Ok(live)
+    }
+
+    /// Notes that a server took the password.
+    #[cfg(feature = "sasl")]
+    fn accepted(&self) {
+        if let Some((_, password)) = &self.sasl {
+            password.accepted();
+        }
     }
 
     /// Begins the session, or goes on with it.

@@ -43,17 +43,25 @@ async fn a_lock_outlasts_a_change_of_the_password_of_sasl() {
     assert!(text.contains(FIRST));
     server.kill();
     fs::write(&file, text.replace(FIRST, SECOND)).unwrap();
-    vault.set(SECOND);
     server.restart();
-    until("it logs in again", async || vault.asked() > asked).await;
+    // A login that is refused ends no session.
+    until("it tries the old one twice", async || vault.asked() > asked + 1).await;
+    vault.set(SECOND);
     let before = held.deadline();
     until("it is renewed", async || held.deadline() > before).await;
     held.release().await.unwrap();
     vault.set(FIRST);
-    let fault = ZookeeperStore::open_with(options).await.unwrap_err();
-    let said = format!("{fault:#} {fault:?}");
-    assert!(said.contains("refuses this user and password"), "{said}");
-    assert!(!said.contains("s3ntinel"), "{said}");
+    let never_in = Password::from_blocking(move || vault.ask_blocking());
+    for (options, kind) in [
+        (options.clone(), FaultKind::Unreachable),
+        (options.password(never_in), FaultKind::Misconfigured),
+    ] {
+        let fault = ZookeeperStore::open_with(options).await.unwrap_err();
+        let said = format!("{fault:#} {fault:?}");
+        assert_eq!(fault.kind(), kind, "{said}");
+        assert!(said.contains("refuses this user and password"), "{said}");
+        assert!(!said.contains("s3ntinel"), "{said}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

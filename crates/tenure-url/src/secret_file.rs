@@ -1,0 +1,18 @@
+//! Files with secrets, which others are not to read.
+
+use tenure_core::files::NamedFile;
+
+/// What to do where others may read or write one.
+pub(crate) const KEEP_CLOSED: &str =
+    "let its owner alone read it: chmod 600; in Kubernetes defaultMode: 0400 or 0440";
+
+/// Whether others than its owner may read or write it. Where containers have their secrets, all that is in there may
+/// read.
+pub(crate) fn is_open(path: &str, file: &NamedFile) -> bool {
+    if is_of_container(path) { file.may_others_write() } else { file.is_open() }
+}
+
+fn is_of_container(path: &str) -> bool {
+    let below = ["/run/secrets/", "/var/run/secrets/"];
+    below.iter().any(|folder| path.starts_with(folder)) && !path.contains("/../")
+}
